@@ -1,0 +1,38 @@
+# gpuwaste: `make` prints this help; every target works from a clean clone.
+.DEFAULT_GOAL := help
+VENV   := .venv
+PY     := $(VENV)/bin/python
+STAMP  := $(VENV)/.installed
+NATIVE := build/native
+
+help: ## print this help
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+$(STAMP): pyproject.toml requirements.lock
+	@python3 -m venv $(VENV)
+	@$(PY) -m pip install --quiet --require-hashes -r requirements.lock
+	@$(PY) -m pip install --quiet --no-deps --no-build-isolation -e .
+	@touch $@
+
+venv: $(STAMP) ## create .venv with the locked dependencies
+
+packages: ## install the Debian packages that the real-cluster tests need (root, Debian 12)
+	@tools/install-debian-packages
+
+native: $(STAMP) ## build the simulated NVML and its load program
+	@$(MAKE) --no-print-directory -C native OUT=$(CURDIR)/$(NATIVE) PYTHON=$(CURDIR)/$(PY)
+
+lint: $(STAMP) ## ruff, format check
+	@$(VENV)/bin/ruff check .
+	@$(VENV)/bin/ruff format --check .
+
+types: $(STAMP) ## mypy --strict
+	@$(VENV)/bin/mypy
+
+layers: $(STAMP) ## import-linter
+	@$(VENV)/bin/lint-imports
+
+test: venv packages native ## all tests, the real cluster included
+	@$(VENV)/bin/pytest
+
+.PHONY: help venv packages native lint types layers test

@@ -1,0 +1,1 @@
+"""One collector per file, each failing alone. Imports core and slurm."""

@@ -1,0 +1,1 @@
+"""The gpuwaste command: main and one file per command. Imports everything below."""

@@ -1,0 +1,1 @@
+"""Values, units, clock, errors and configuration that every part shares. Imports the standard library only."""

@@ -1,0 +1,1 @@
+"""Rows in, text out: text, json, parsable, csv. Imports waste and below."""

@@ -1,0 +1,1 @@
+"""Reads Slurm: the SlurmClient protocol, its adapters and the parsers. Imports core only."""

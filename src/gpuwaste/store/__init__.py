@@ -1,0 +1,1 @@
+"""DuckDB stores: connection, numbered migrations, one named .sql per query. Imports core only."""
