@@ -1,1 +1,1 @@
-"""The compute node's daemon: sampler, collectors, device map, exporter. Imports wire and below; never another program."""
+"""The compute node's daemon: sampler, collectors, device map, exporter. Imports wire and below."""
