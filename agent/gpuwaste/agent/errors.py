@@ -1,0 +1,11 @@
+"""The agent's own errors."""
+
+from gpuwaste.core.errors import GpuwasteError
+
+
+class CollectorError(GpuwasteError):
+    """One collector could not read; `reason` is the key under which the time becomes unknown."""
+
+    def __init__(self, message: str, reason: str) -> None:
+        super().__init__(message)
+        self.reason = reason

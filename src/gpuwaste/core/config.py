@@ -1,0 +1,169 @@
+"""The one configuration file, gpuwaste.toml: sections, keys, units and defaults as typed data.
+
+Each key is declared once, below, with its text; the reference page is generated from these declarations. Only the
+command line and the daemons' main call `load_config`; everybody else is handed values.
+"""
+
+import difflib
+import tomllib
+from dataclasses import dataclass, field, fields, is_dataclass
+from pathlib import Path
+from typing import Any, Final, get_type_hints
+
+from gpuwaste.core.errors import ConfigError
+
+DEFAULT_PATH: Final = Path("/etc/gpuwaste/gpuwaste.toml")
+
+
+def _key(default: Any, text: str) -> Any:
+    """Declare a key: its default and the text that the reference prints."""
+    if isinstance(default, tuple | str | int | float | bool):
+        return field(default=default, metadata={"text": text})
+    return field(default_factory=lambda: default, metadata={"text": text})
+
+
+@dataclass(frozen=True, slots=True)
+class CommonConfig:
+    """What every program of a site shares."""
+
+    cluster: str = _key("", "Slurm's ClusterName; empty: asked of Slurm at start.")
+    hub_url: str = _key("http://127.0.0.1:9461", "Where agents and commands reach the hub.")
+    hub_ca: str = _key("", "PEM file of the authority that signed the hub's certificate; empty: the system's.")
+    munge_socket: str = _key("", "munged's socket; empty: munge's default.")
+    slurm_conf: str = _key("", "slurm.conf for the Slurm commands; empty: Slurm's default.")
+    slurm_timeout_s: float = _key(20.0, "Seconds after which a Slurm command is given up.")
+    run_dir: str = _key("/run/gpuwaste", "Directory of sockets and of the files that prolog and epilog leave.")
+    token_file: str = _key("", "File with this node's or user's token, at a site without munge; empty: munge is used.")
+
+
+@dataclass(frozen=True, slots=True)
+class AgentConfig:
+    """The daemon on each compute node."""
+
+    node_name: str = _key("", "Slurm's NodeName of this host; empty: the one NodeHostname that matches.")
+    interval_s: float = _key(10.0, "Seconds between two samples of each GPU.")
+    collectors: tuple[str, ...] = _key(("nvml", "pcp", "host"), "Collectors to run, in order of preference for GPUs.")
+    state_dir: str = _key("/var/lib/gpuwaste/agent", "Raw samples and outbox; a tmpfs on a diskless node.")
+    diskless: bool = _key(default=False, text="State is lost at a reboot: ship rows every minute.")
+    ship_every_s: float = _key(900.0, "Seconds between two shipments of an open hour (60 where diskless).")
+    retention_days: int = _key(14, "Days for which raw samples are kept.")
+    retention_bytes: int = _key(256 * 1024**2, "Bytes that raw samples may take; the oldest day goes first.")
+    listen: str = _key("127.0.0.1:9460", "Address and port of /metrics; empty: no exporter.")
+    tls_cert: str = _key("", "PEM certificate for /metrics; empty: plain HTTP.")
+    tls_key: str = _key("", "PEM key for /metrics.")
+    metrics_token_file: str = _key("", "File with the bearer token that a scrape must show; empty: none.")
+    pcp_url: str = _key("http://127.0.0.1:44322", "pmproxy's REST address.")
+    spool_dir: str = _key("", "slurmd's SlurmdSpoolDir of this node; empty: asked of slurmd at start.")
+    cgroup_root: str = _key("/sys/fs/cgroup", "Where cgroups are mounted.")
+    mig_minors: str = _key("/proc/driver/nvidia-caps/mig-minors", "The driver's table of MIG device minors.")
+    ask_slurmctld: bool = _key(default=True, text="Ask slurmctld where neither local facts nor the hub know a job.")
+    ask_jitter_s: float = _key(30.0, "Longest random wait before such a question.")
+
+
+@dataclass(frozen=True, slots=True)
+class HubConfig:
+    """The hub."""
+
+    listen: str = _key("127.0.0.1:9461", "Address and port of the API.")
+    socket: str = _key("", "Unix socket for local users (identity by peer credentials); empty: none.")
+    tls_cert: str = _key("", "PEM certificate of the API; empty: plain HTTP.")
+    tls_key: str = _key("", "PEM key of the API.")
+    state_dir: str = _key("/var/lib/gpuwaste/hub", "The hub's store.")
+    agent_user: str = _key("gpuwaste", "User whose uid agents' credentials must carry.")
+    check_origin: bool = _key(
+        default=True, text="Refuse hours whose credential was made on another host than the node."
+    )
+    node_tokens_file: str = _key("", "File with lines NODE TOKEN, for agents at a site without munge.")
+    sacct_every_s: float = _key(60.0, "Seconds between two imports from accounting.")
+    sacct_overlap_s: float = _key(3600.0, "Seconds of accounting read again each time, for late rows.")
+    sacct_first_days: int = _key(30, "Days of accounting read by the very first import.")
+    map_min_interval_s: float = _key(2.0, "Shortest time between two questions to slurmctld.")
+    staff_groups: tuple[str, ...] = _key((), "Unix groups whose members may read every job.")
+    max_body_bytes: int = _key(1024 * 1024, "Largest request body.")
+    low_below_pct: float = _key(33.0, "A GPU-second below this utilization is low, from it on moderate.")
+    high_above_pct: float = _key(66.0, "A GPU-second above this utilization is high.")
+    underused_below_pct: float = _key(5.0, "A device whose mean stays below this is under-used.")
+    underused_min_s: float = _key(30.0, "Shortest run to which the under-used rule applies.")
+    min_coverage: float = _key(0.8, "Share of the allocation that must be known before a job is called under-used.")
+    interactive_grace_s: float = _key(1800.0, "Idle time of an interactive job that is exempt.")
+    memory_resident_ratio: float = _key(0.5, "Share of GPU memory from which an idle GPU counts as memory-resident.")
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """The whole file."""
+
+    common: CommonConfig = field(default_factory=CommonConfig)
+    agent: AgentConfig = field(default_factory=AgentConfig)
+    hub: HubConfig = field(default_factory=HubConfig)
+
+
+def load_config(path: Path | None = None) -> Config:
+    """Read `path`, or the default path where it exists, or the defaults.
+
+    Raises ConfigError naming the file, the key and the nearest known key.
+    """
+    if path is None:
+        if not DEFAULT_PATH.exists():
+            return Config()
+        path = DEFAULT_PATH
+    try:
+        data = tomllib.loads(path.read_bytes().decode("utf-8"))
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ConfigError(f"{path}: no valid TOML: {error}") from error
+    return config_from_dict(data, str(path))
+
+
+def config_from_dict(data: dict[str, Any], where: str) -> Config:
+    """Build the configuration from parsed TOML; `where` names it in errors. Raises ConfigError."""
+    known = {f.name for f in fields(Config)}
+    for name in data:
+        if name not in known:
+            raise ConfigError(f"{where}: unknown section [{name}]{_suggest(name, known)}")
+    hints = get_type_hints(Config)
+    sections = {name: _section(hints[name], data.get(name, {}), f"{where}: [{name}]") for name in known}
+    return Config(**sections)
+
+
+def _section(kind: Any, data: Any, where: str) -> Any:
+    if not isinstance(data, dict):
+        raise ConfigError(f"{where} is no table")
+    hints = get_type_hints(kind)
+    for name in data:
+        if name not in hints:
+            raise ConfigError(f"{where} unknown key {name!r}{_suggest(name, set(hints))}")
+    return kind(**{name: _value(hints[name], value, f"{where} {name}") for name, value in data.items()})
+
+
+def _value(kind: Any, value: Any, where: str) -> Any:
+    if kind == tuple[str, ...]:
+        if isinstance(value, list) and all(isinstance(item, str) for item in value):
+            return tuple(value)
+        raise ConfigError(f"{where}: expected a list of strings, found {value!r}")
+    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+        value = float(value)
+    if type(value) is not kind:
+        raise ConfigError(f"{where}: expected {kind.__name__}, found {value!r}")
+    if kind in {int, float} and value < 0:
+        raise ConfigError(f"{where}: {value} is negative")
+    return value
+
+
+def _suggest(name: str, known: set[str]) -> str:
+    close = difflib.get_close_matches(name, known, n=1)
+    return f": did you mean {close[0]!r}?" if close else f": known are {', '.join(sorted(known))}"
+
+
+def describe_config() -> list[tuple[str, str, str, Any, str]]:
+    """Return (section, key, type, default, text) of every key, for the generated reference."""
+    rows = []
+    for section in fields(Config):
+        kind = get_type_hints(Config)[section.name]
+        assert is_dataclass(kind)  # noqa: S101 narrows the type; Config holds sections only
+        hints = get_type_hints(kind)
+        for key in fields(kind):
+            name = getattr(hints[key.name], "__name__", str(hints[key.name]))
+            rows.append((section.name, key.name, name, key.default, key.metadata["text"]))
+    return rows

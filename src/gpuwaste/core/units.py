@@ -1,0 +1,69 @@
+"""Units as Slurm and people write them: durations like 1-02:03:04, sizes in powers of 1024."""
+
+import re
+from typing import Final
+
+from gpuwaste.core.errors import ParseError
+
+MINUTE_S: Final = 60
+HOUR_S: Final = 3600
+DAY_S: Final = 86400
+_DURATION = re.compile(r"(?:(\d{1,6})-)?(\d{1,6})(?::(\d{1,2}))?(?::(\d{1,2}))?(?:\.\d+)?")
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)([KMGTPE]?)(?:i?B)?", re.IGNORECASE)
+_POWERS: Final = "KMGTPE"
+
+
+def parse_duration_s(text: str) -> int | None:
+    """Read a Slurm duration (slurm.conf(5): M, M:S, H:M:S, D-H, D-H:M, D-H:M:S) as seconds.
+
+    None stands for UNLIMITED, Partition_Limit and other words for "no value". Raises ParseError.
+    """
+    text = text.strip()
+    if text.upper() in {"UNLIMITED", "INFINITE", "PARTITION_LIMIT", "NONE", "N/A", "INVALID", ""}:
+        return None
+    match = _DURATION.fullmatch(text)
+    if not match:
+        raise ParseError(f"duration {text[:40]!r}: expected D-HH:MM:SS, HH:MM:SS, MM:SS or minutes")
+    days, a, b, c = (int(g) if g is not None else None for g in match.groups())
+    first = a or 0
+    if days is not None:
+        return days * DAY_S + first * HOUR_S + (b or 0) * MINUTE_S + (c or 0)
+    if c is not None:
+        return first * HOUR_S + (b or 0) * MINUTE_S + c
+    return first * MINUTE_S + (b or 0)
+
+
+def format_duration(seconds: float) -> str:
+    """Print seconds as SchedMD does: HH:MM:SS, with D- in front from a day on."""
+    total = round(seconds)
+    days, rest = divmod(total, DAY_S)
+    clock = f"{rest // HOUR_S:02d}:{rest % HOUR_S // MINUTE_S:02d}:{rest % MINUTE_S:02d}"
+    return f"{days}-{clock}" if days else clock
+
+
+def parse_size_b(text: str, default_unit: str = "") -> int:
+    """Read a size with an optional 1024-based suffix (K, M, G, T, P, E) as bytes; `default_unit` if it has none.
+
+    Raises ParseError.
+    """
+    match = _SIZE.fullmatch(text.strip())
+    if not match:
+        raise ParseError(f"size {text[:40]!r}: expected a number with K, M, G, T, P or E")
+    unit = (match[2] or default_unit).upper()
+    power = _POWERS.index(unit) + 1 if unit else 0
+    return round(float(match[1]) * float(1 << (10 * power)))
+
+
+def format_size(size_b: float) -> str:
+    """Print bytes with the largest 1024-based unit that leaves at least 1, one decimal."""
+    value = float(size_b)
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):
+        if value < 1024:  # noqa: PLR2004 the base
+            return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
+        value /= 1024
+    return f"{value:.1f} PiB"
+
+
+def format_hours(seconds: float) -> str:
+    """Print a duration as hours with one decimal, as GPU-hours are read."""
+    return f"{seconds / HOUR_S:.1f}"

@@ -1,0 +1,141 @@
+"""One DuckDB file: opening, numbered migrations, named queries.
+
+A schema is a folder of this package (`hub`, `node`) with migrations/NNNN_name.sql, applied in order, and
+queries/NAME.sql, one statement each. DuckDB lets one process hold a file; threads share it through cursors.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import duckdb
+
+from gpuwaste.core.errors import StoreError
+
+Schema = Literal["hub", "node"]
+MEMORY: Final = ":memory:"
+
+
+class Database:
+    """An open store of one schema. Not for concurrent use: each thread takes its own `cursor()`."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, schema: Schema, where: str) -> None:
+        self._connection = connection
+        self.schema: Schema = schema
+        self.where = where
+
+    @classmethod
+    def open(
+        cls, path: Path | Literal[":memory:"], schema: Schema, options: Mapping[str, str] | None = None
+    ) -> "Database":
+        """Open or create the store at `path` and bring it to this version's schema.
+
+        `options` are DuckDB settings. Raises StoreError where the file is corrupt, newer than this version, held by
+        another process, or cannot be written; the file is left as it is.
+        """
+        settings = {"threads": "1", "autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
+        try:
+            connection = duckdb.connect(str(path), config={**settings, **(options or {})})
+        except duckdb.Error as error:
+            raise StoreError(f"{path}: cannot be opened: {_reason(error)}") from error
+        database = cls(connection, schema, str(path))
+        try:
+            database._migrate()
+        except BaseException:
+            connection.close()
+            raise
+        return database
+
+    def cursor(self) -> "Database":
+        """Return a handle for another thread on the same open file."""
+        return Database(self._connection.cursor(), self.schema, self.where)
+
+    def close(self) -> None:
+        """Close the file; a second call does nothing."""
+        self._connection.close()
+
+    @property
+    def version(self) -> int:
+        """The number of the last migration applied; 0 for an empty file."""
+        rows = self._execute("SELECT count(*) FROM duckdb_tables() WHERE table_name = 'schema_version'")
+        if rows.fetchone() == (0,):
+            return 0
+        found = self._execute("SELECT schema, max(version) FROM schema_version GROUP BY schema").fetchone()
+        if found is None or found[0] != self.schema:
+            raise StoreError(f"{self.where}: is not a {self.schema} store: move it away or set another state_dir")
+        return int(found[1])
+
+    def run(self, name: str, parameters: Mapping[str, Any] | Sequence[Any] | None = None) -> duckdb.DuckDBPyConnection:
+        """Execute the named query and return its cursor. Raises StoreError."""
+        return self._execute(query_text(self.schema, name), parameters)
+
+    def rows(self, name: str, parameters: Mapping[str, Any] | Sequence[Any] | None = None) -> list[dict[str, Any]]:
+        """Execute the named query and return its rows as dictionaries. Raises StoreError."""
+        cursor = self.run(name, parameters)
+        columns = [column[0] for column in cursor.description or ()]
+        return [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()]
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Commit at the end of the block, roll back on any error. Raises StoreError where the commit fails."""
+        self._execute("BEGIN TRANSACTION")
+        try:
+            yield
+        except BaseException:
+            self._connection.rollback()
+            raise
+        self._execute("COMMIT")
+
+    def execute(
+        self, sql: str, parameters: Mapping[str, Any] | Sequence[Any] | None = None
+    ) -> duckdb.DuckDBPyConnection:
+        """Execute a statement that is no named query (ATTACH, CHECKPOINT, a multi-row INSERT). Raises StoreError."""
+        return self._execute(sql, parameters)
+
+    def _execute(self, sql: str, parameters: Any = None) -> duckdb.DuckDBPyConnection:
+        try:
+            return self._connection.execute(sql, parameters)
+        except duckdb.Error as error:
+            raise StoreError(f"{self.where}: {_reason(error)}") from error
+
+    def _migrate(self) -> None:
+        at = self.version
+        steps = migrations(self.schema)
+        if at > len(steps):
+            raise StoreError(
+                f"{self.where}: its schema {at} is newer than this version understands ({len(steps)}): update gpuwaste"
+            )
+        for number, sql in enumerate(steps[at:], start=at + 1):
+            with self.transaction():
+                self._execute(sql)
+                self._execute("CREATE TABLE IF NOT EXISTS schema_version (schema VARCHAR, version INTEGER)")
+                self._execute("INSERT INTO schema_version VALUES (?, ?)", [self.schema, number])
+
+
+@cache
+def query_text(schema: Schema, name: str) -> str:
+    """Return the SQL of a named query. Raises StoreError where there is none."""
+    file = resources.files("gpuwaste.store") / schema / "queries" / f"{name}.sql"
+    try:
+        return file.read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise StoreError(f"no query {name!r} for the {schema} store: this is a defect of gpuwaste") from error
+
+
+@cache
+def migrations(schema: Schema) -> tuple[str, ...]:
+    """Return the SQL of all migrations of a schema in order."""
+    folder = resources.files("gpuwaste.store") / schema / "migrations"
+    files = sorted((f for f in folder.iterdir() if f.name.endswith(".sql")), key=lambda f: f.name)
+    for number, file in enumerate(files, start=1):
+        if not file.name.startswith(f"{number:04d}_"):
+            raise StoreError(f"migration {file.name}: expected number {number:04d}: this is a defect of gpuwaste")
+    return tuple(file.read_text(encoding="utf-8") for file in files)
+
+
+def _reason(error: duckdb.Error) -> str:
+    """Return DuckDB's first line, which names the cause."""
+    return str(error).splitlines()[0][:300]

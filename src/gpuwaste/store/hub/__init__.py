@@ -1,0 +1,1 @@
+"""The hub store: numbered migrations and named queries, SQL files only."""

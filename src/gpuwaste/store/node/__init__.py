@@ -1,0 +1,1 @@
+"""The node store: numbered migrations and named queries, SQL files only."""

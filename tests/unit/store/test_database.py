@@ -1,0 +1,62 @@
+"""The store opens, migrates and refuses what it cannot read, without touching it."""
+
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from gpuwaste.core.errors import StoreError
+from gpuwaste.store.database import MEMORY, Database, migrations
+
+
+def test_a_new_store_has_the_newest_schema(tmp_path: Path) -> None:
+    """Opening an empty path applies every migration, and opening it again applies none."""
+    path = tmp_path / "hub.duckdb"
+    for _ in range(2):
+        database = Database.open(path, "hub")
+        assert database.version == len(migrations("hub"))
+        database.close()
+
+
+def test_a_corrupt_store_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
+    """A file that is no DuckDB file gives one StoreError naming it, and keeps its bytes."""
+    path = tmp_path / "hub.duckdb"
+    path.write_bytes(b"\xff\x00garbage" * 1000)
+    with pytest.raises(StoreError, match=r"hub\.duckdb"):
+        Database.open(path, "hub")
+    assert path.read_bytes() == b"\xff\x00garbage" * 1000
+
+
+def test_a_newer_store_is_refused(tmp_path: Path) -> None:
+    """A store with a migration that this version does not know says that gpuwaste must be updated."""
+    path = tmp_path / "hub.duckdb"
+    Database.open(path, "hub").close()
+    raw = duckdb.connect(str(path))
+    raw.execute("INSERT INTO schema_version VALUES ('hub', 9999)")
+    raw.close()
+    with pytest.raises(StoreError, match="newer"):
+        Database.open(path, "hub")
+
+
+def test_a_store_of_another_schema_is_refused(tmp_path: Path) -> None:
+    """A hub store opened as a node store is named as such."""
+    path = tmp_path / "x.duckdb"
+    Database.open(path, "hub").close()
+    with pytest.raises(StoreError, match="is not a node store"):
+        Database.open(path, "node")
+
+
+def test_a_transaction_rolls_back(tmp_path: Path) -> None:
+    """An error inside the block leaves nothing behind."""
+    database = Database.open(tmp_path / "hub.duckdb", "hub")
+    with pytest.raises(ZeroDivisionError), database.transaction():
+        database.execute("INSERT INTO marks VALUES ('k', 1)")
+        raise ZeroDivisionError
+    assert database.execute("SELECT count(*) FROM marks").fetchone() == (0,)
+
+
+def test_an_unknown_query_is_named() -> None:
+    """A missing query gives an error with its name."""
+    database = Database.open(MEMORY, "hub")
+    with pytest.raises(StoreError, match="no_such"):
+        database.run("no_such")
