@@ -42,7 +42,7 @@ class ShipperStatus:
 
 
 class Shipper:
-    """Ships every `every_s` seconds, on `wake` at once, and after a failure with exponential backoff and full jitter."""
+    """Ships every `every_s` seconds, on `wake` at once; after failures with exponential backoff and full jitter."""
 
     def __init__(
         self,
@@ -50,6 +50,7 @@ class Shipper:
         sender: HoursSender,
         envelope: Envelope,
         clock: Clock,
+        *,
         every_s: float,
         rng: random.Random | None = None,
     ) -> None:
