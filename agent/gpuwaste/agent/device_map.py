@@ -7,9 +7,12 @@ What local facts lack is put to the questions thread, which never makes this thr
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final, Protocol
 
 from gpuwaste.agent.facts.base import Facts, FactSource, LocalRun, PositionFacts
+from gpuwaste.agent.facts.cgroup import CgroupSource
+from gpuwaste.agent.facts.environ import EnvironSource
 from gpuwaste.agent.facts.identities import Identities
 from gpuwaste.agent.facts.positions import PositionTable
 from gpuwaste.agent.facts.prolog import PrologSource
