@@ -35,7 +35,8 @@ class OpenHour:
     def reopen(cls, row: AllocationHour) -> "OpenHour":
         """Continue a row that was handed out before; its means weigh as much as the time at full use."""
         full_ms = sum(ms for pct, ms in row.util_ms.items() if pct >= FULL_PCT)
-        hour = cls(row, changed=False, sent=True)
+        own = replace(row, util_ms=dict(row.util_ms), unknown_ms=dict(row.unknown_ms))
+        hour = cls(own, changed=False, sent=True)
         if row.power_w_at_full is not None:
             hour.power_sum, hour.power_ms = row.power_w_at_full * full_ms, full_ms
         if row.sm_ratio_at_full is not None:

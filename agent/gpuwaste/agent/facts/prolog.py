@@ -42,6 +42,8 @@ class PrologSource:
 
     def __init__(self, run_dir: Path) -> None:
         self._dir = run_dir / "jobs"
+        with suppress(OSError):  # where it cannot be made, scan says so
+            self._dir.mkdir(mode=0o755, exist_ok=True)
         self.health = ""
         self.starts: dict[int, JobFile] = {}
         self.ends: dict[int, JobFile] = {}
@@ -64,6 +66,8 @@ class PrologSource:
 
     def _take(self, entry: os.DirEntry[str], now_us: int) -> bool:
         job, _, kind = entry.name.partition(".")
+        if not job:
+            _remove_old(entry, now_us)
         if kind not in {"start", "end"} or not (job.isascii() and job.isdigit() and 0 < int(job) <= _MAX_ID):
             return False
         try:
@@ -99,6 +103,13 @@ class PrologSource:
                 shards = file.number("shards")
                 return PositionFacts(positions, shards or None)
         return None
+
+
+def _remove_old(entry: os.DirEntry[str], now_us: int) -> None:
+    """Remove a file that a prolog could not finish."""
+    with suppress(OSError):
+        if now_us - entry.stat(follow_symlinks=False).st_mtime_ns // 1000 > _DAY_US:
+            Path(entry.path).unlink()
 
 
 def _read(path: str, status: os.stat_result) -> JobFile:
