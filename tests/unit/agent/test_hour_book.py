@@ -186,9 +186,9 @@ def sums(pieces: list[tuple[int, int, State]]) -> dict[int, dict[State, int]]:
 def as_sums(rows: list[AllocationHour]) -> dict[int, dict[State, int]]:
     found: dict[int, dict[State, int]] = {}
     for row in rows:
-        parts: dict[State, int] = {SUSPENDED: row.suspended_ms, "idle_run": row.idle_run_ms}
-        for state, ms in (*row.util_ms.items(), *row.unknown_ms.items()):
-            parts[state] = ms
+        known: dict[State, int] = dict(row.util_ms.items())
+        unknown: dict[State, int] = dict(row.unknown_ms.items())
+        parts: dict[State, int] = {**known, **unknown, SUSPENDED: row.suspended_ms, "idle_run": row.idle_run_ms}
         found[row.hour_utc] = {state: ms for state, ms in parts.items() if ms}
     return found
 
