@@ -14,7 +14,7 @@ Life: `start`, `stop`, `reset` (no jobs, no processes of ours, all daemons up), 
 Slurm: `run(argv, user=, node=, env=, stdin=, timeout_s=, check=)`, `sbatch(script, user=, **options)` -> job id,
 `wait_job(id, states, timeout_s)`, `job_states`, `show_job`, `sacct(*arguments, user=)` -> rows, `wait_accounted(id)`
 -> rows, `jwt_token(user)`, `slurmrestd_url`, `stop_slurmd(node)`, `restart_slurmd(node)`, `restart_slurmctld()`,
-`cancel_jobs()`, `node_state(node)`, `wait_nodes_idle()`.
+`cancel_jobs()`, `node_states()`, `wait_nodes_idle()`.
 
 Nodes: `nodes[name]` has name, address (NodeAddr, and the origin of its munge credentials), port, munge_socket, minors
 (gres.conf order), run_dir, spool_dir, state_dir; `munge_socket` is the hub's. `env(node)` is the environment for a
@@ -168,8 +168,9 @@ class LoopbackCluster(Daemons):
         """Return to an idle cluster: no jobs, no programs of ours, all daemons up; accounting keeps its history."""
         self._stop_spawned()
         self.start_daemons(fresh=False)
-        for node in self.nodes:
-            self.run(["scontrol", "update", f"NodeName={node}", "State=RESUME"], check=False)
+        for node, state in self.node_states().items():
+            if state.startswith(("drain", "down")):
+                self.run(["scontrol", "update", f"NodeName={node}", "State=RESUME"], check=False)
         self.cancel_jobs()
 
     def spawn(

@@ -14,7 +14,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from gpuwaste.testing.cluster_host import search_path
 from gpuwaste.testing.cluster_options import Layout, Node
-from gpuwaste.testing.cluster_process import MARKER, ClusterError, wait_until
+from gpuwaste.testing.cluster_process import MARKER, SLURM_POLL_S, ClusterError, wait_until
 
 JobId = int | str
 """7, "3_1" (array task) or "4+1" (het component)."""
@@ -112,8 +112,12 @@ class SlurmCommands:
         return [dict(re.findall(r"(\S+?)=(\S*)", line)) for line in done.stdout.splitlines() if line.strip()]
 
     def job_states(self, job_id: JobId) -> list[str]:
-        """Return the state of each of the job's records in slurmctld."""
-        return [job["JobState"] for job in self.show_job(job_id) if "JobState" in job]
+        """Return the state of each of the job's records in slurmctld, "PROLOG" for one that runs no further yet."""
+        jobs = [job for job in self.show_job(job_id) if "JobState" in job]
+        return [
+            "PROLOG" if job["JobState"] == "RUNNING" and job.get("Reason") == "Prolog" else job["JobState"]
+            for job in jobs
+        ]
 
     def wait_job(self, job_id: JobId, states: str | Collection[str] = ENDED, timeout_s: float = 60) -> list[str]:
         """Wait until all tasks of the job are in one of `states` and return them.
@@ -131,7 +135,13 @@ class SlurmCommands:
                 raise ClusterError(f"job {job_id} ended as {seen}, not {sorted(wanted)}: {self.show_job(job_id)}")
             return False
 
-        wait_until(reached, timeout_s, f"job {job_id} to be {sorted(wanted)}", lambda: str(self.show_job(job_id)))
+        wait_until(
+            reached,
+            timeout_s,
+            f"job {job_id} to be {sorted(wanted)}",
+            lambda: str(self.show_job(job_id)),
+            poll_s=SLURM_POLL_S,
+        )
         return seen
 
     def sacct(self, *arguments: str, user: str = "root", fields: str = SACCT_FIELDS) -> list[dict[str, str]]:
@@ -149,7 +159,7 @@ class SlurmCommands:
             rows[:] = self.sacct("-j", str(job_id))
             return bool(rows) and all(row["State"].split()[0] in ENDED for row in rows)
 
-        wait_until(ended, timeout_s, f"the end of job {job_id} in sacct", lambda: str(rows))
+        wait_until(ended, timeout_s, f"the end of job {job_id} in sacct", lambda: str(rows), poll_s=SLURM_POLL_S)
         return rows
 
     def jwt_token(self, user: str, lifespan_s: int = 3600) -> str:

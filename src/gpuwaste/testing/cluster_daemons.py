@@ -7,7 +7,7 @@ from pathlib import Path
 
 from gpuwaste.testing import cluster_host as host
 from gpuwaste.testing.cluster_commands import SlurmCommands
-from gpuwaste.testing.cluster_process import ClusterError, ManagedProcess, as_user, spawn, wait_until
+from gpuwaste.testing.cluster_process import SLURM_POLL_S, ClusterError, ManagedProcess, as_user, spawn, wait_until
 
 _REST_USER = "nobody"  # slurmrestd refuses root and SlurmUser; it needs no rights, the caller's token has them
 _MARIADB = (
@@ -92,15 +92,23 @@ class Daemons(SlurmCommands):
     def _start_slurmd(self, names: Iterable[str]) -> None:
         for name in names:
             self._launch(f"slurmd-{name}", ["slurmd", "-D", "-N", name], "root", name, self.nodes[name].port)
-        for name in names:
-            self.processes[f"slurmd-{name}"].wait_for(lambda node=name: self._node_up(node), 60)  # type: ignore[misc]
+        wait_until(
+            lambda: all(self._node_up(name) for name in names),
+            60,
+            f"slurmd of {', '.join(names)} to register",
+            lambda: "\n".join(self.processes[f"slurmd-{name}"].tail() for name in names),
+            poll_s=SLURM_POLL_S / 2,
+        )
 
-    def node_state(self, node: str) -> str:
-        """Return a node's state as sinfo prints it, "idle" or "mixed" when all is well."""
-        return self.run(["sinfo", "-hN", "-p", "gpu,cpu", "-n", node, "-o", "%T"]).stdout.strip()
+    def _node_up(self, name: str) -> bool:
+        if not self.processes[f"slurmd-{name}"].alive():
+            raise ClusterError(f"slurmd of {name} ended\n{self.processes[f'slurmd-{name}'].tail()}")
+        return self.node_states()[name] in {"idle", "mixed", "allocated", "completing"}
 
-    def _node_up(self, node: str) -> bool:
-        return self.node_state(node) in {"idle", "mixed", "allocated", "completing"}
+    def node_states(self) -> dict[str, str]:
+        """Return each node's state as sinfo prints it: "idle", "mixed", "drained", "down*" ..."""
+        lines = self.run(["sinfo", "-hN", "-o", "%N %T"]).stdout.splitlines()
+        return dict(line.split() for line in lines)
 
     def start_daemons(self, *, fresh: bool) -> None:
         """Start all that do not run; `fresh` also registers the accounts and lets slurmctld begin with no state."""
@@ -144,10 +152,11 @@ class Daemons(SlurmCommands):
     def wait_nodes_idle(self, timeout_s: float = 30) -> None:
         """Wait until no node has a job."""
         wait_until(
-            lambda: all(self.node_state(name) == "idle" for name in self.nodes),
+            lambda: set(self.node_states().values()) == {"idle"},
             timeout_s,
             "all nodes to be idle",
-            lambda: self.run(["sinfo", "-N", "-l"]).stdout,
+            lambda: f"{self.node_states()} {self.run(['squeue', '-a']).stdout}",
+            poll_s=SLURM_POLL_S,
         )
 
     def cancel_jobs(self) -> None:

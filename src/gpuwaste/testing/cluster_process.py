@@ -15,19 +15,28 @@ MARKER = "GPUWASTE_CLUSTER_ID"
 """Environment variable that every process of a cluster carries; the sweep at stop looks for its value."""
 
 _POLL_S = 0.02
+SLURM_POLL_S = 0.1
+"""Between two questions to slurmctld: asked without a pause it never comes to end its jobs."""
 
 
 class ClusterError(Exception):
     """A loopback cluster cannot do what was asked; the text says what, where and what to do."""
 
 
-def wait_until(predicate: Callable[[], bool], timeout_s: float, what: str, detail: Callable[[], str] = str) -> None:
+def wait_until(
+    predicate: Callable[[], bool],
+    timeout_s: float,
+    what: str,
+    detail: Callable[[], str] = str,
+    *,
+    poll_s: float = _POLL_S,
+) -> None:
     """Poll `predicate` until it holds; after `timeout_s` seconds raise ClusterError with `what` and `detail()`."""
     deadline = time.monotonic() + timeout_s
     while not predicate():
         if time.monotonic() > deadline:
             raise ClusterError(f"gave up after {timeout_s:g} s waiting for {what}\n{detail()}".rstrip())
-        time.sleep(_POLL_S)
+        time.sleep(poll_s)
 
 
 def start_ticks(pid: int) -> int | None:
