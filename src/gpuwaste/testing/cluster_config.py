@@ -1,0 +1,145 @@
+"""Writes a cluster's directory: keys, configuration, scripts and device nodes, each with its owner."""
+
+import os
+import pwd
+import secrets
+import shlex
+import stat
+from pathlib import Path
+from string import Template
+
+from gpuwaste.testing.cluster_host import AGENT_USER, USERS, short_name
+from gpuwaste.testing.cluster_options import Layout
+
+CLUSTER_NAME = "gw"
+_TEMPLATES = Path(__file__).parent / "templates"
+_REPOSITORY = Path(__file__).parents[3]
+_NVIDIA_MAJOR = 195
+
+
+def write_all(layout: Layout) -> None:
+    """Make the whole directory; what is there already keeps its keys and data."""
+    _make_folders(layout)
+    _make_keys(layout)
+    _make_devices(layout)
+    values = _values(layout)
+    etc = layout.directory / "etc"
+    for name in ("slurm.conf", "cgroup.conf", "accounts.cfg", "init.sql"):
+        _fill(name, etc / name, values, 0o644)
+    _fill("slurmdbd.conf", etc / "slurmdbd.conf", values, 0o600, "slurm")
+    (etc / "gres.conf").write_text(_gres_lines(layout), encoding="utf-8")
+    for name, chosen in (("prolog", layout.variant.prolog), ("epilog", layout.variant.epilog), ("task_prolog", ())):
+        scripts = {"scripts": shlex.join(_scripts(name) if chosen is None else chosen)}
+        _fill(name, layout.directory / "script" / name, values | scripts, 0o755)
+
+
+def _scripts(name: str) -> list[str]:
+    folder = _REPOSITORY / "plugins" / f"{name}.d"
+    return sorted(str(path) for path in folder.glob("*") if os.access(path, os.X_OK) and path.is_file())
+
+
+def _own(path: Path, user: str, mode: int) -> None:
+    entry = pwd.getpwnam(user)
+    os.chown(path, entry.pw_uid, entry.pw_gid)
+    path.chmod(mode)
+
+
+def _make_folders(layout: Layout) -> None:
+    owners: dict[str, tuple[str, int]] = {"": ("root", 0o755)}
+    owners |= dict.fromkeys(("etc", "log", "script", "dev", "munge", "node", "sim", "home"), ("root", 0o755))
+    owners |= {"state": ("slurm", 0o700), "run": ("slurm", 0o755), "mysql": ("mysql", 0o755)}
+    owners |= {f"home/{user}": (user, 0o700) for user in USERS} | {f"home/{AGENT_USER}": (AGENT_USER, 0o700)}
+    owners |= {f"munge/{name}": ("munge", 0o755) for name in ("hub", *layout.nodes)}
+    for name in layout.nodes:
+        owners |= {f"node/{name}": ("root", 0o755), f"node/{name}/spool": ("root", 0o755)}
+        owners |= {f"node/{name}/run": (AGENT_USER, 0o755), f"node/{name}/state": (AGENT_USER, 0o700)}
+        owners |= {f"sim/{name}": ("root", 0o755)}
+    for folder, (user, mode) in owners.items():
+        path = layout.directory / folder
+        path.mkdir(exist_ok=True)
+        _own(path, user, mode)
+    for log in ("slurmctld", "slurmdbd"):
+        path = layout.directory / "log" / f"{log}.log"
+        path.touch()
+        _own(path, "slurm", 0o644)
+
+
+def _make_keys(layout: Layout) -> None:
+    for path, user, size in (("munge/key", "munge", 128), ("etc/jwt.key", "slurm", 32)):
+        key = layout.directory / path
+        if not key.exists():
+            key.touch(0o600)
+            key.write_bytes(secrets.token_bytes(size))
+            _own(key, user, 0o400)
+
+
+def _make_devices(layout: Layout) -> None:
+    for minor in {minor for node in layout.nodes.values() for minor in node.minors}:
+        path = layout.directory / "dev" / f"nvidia{minor}"
+        if not path.exists():
+            os.mknod(path, stat.S_IFCHR | 0o666, os.makedev(_NVIDIA_MAJOR, minor))
+            path.chmod(0o666)
+    for node in layout.nodes.values():
+        (node.directory / "minors").write_text(",".join(map(str, node.minors)) + "\n", encoding="utf-8")
+        (node.directory / "env").touch()
+
+
+def _gres_lines(layout: Layout) -> str:
+    lines = []
+    for node in layout.nodes.values():
+        if node.minors:
+            files = f"{layout.directory}/dev/nvidia[{','.join(map(str, node.minors))}]"
+            lines.append(f"NodeName={node.name} Name=gpu Type=a100 File={files}")
+            if layout.variant.shards:
+                lines.append(f"NodeName={node.name} Name=shard Count={layout.variant.shards * len(node.minors)}")
+    return "\n".join(lines) + "\n"
+
+
+def _node_lines(layout: Layout) -> str:
+    lines = []
+    for node in layout.nodes.values():
+        gres = f"gpu:a100:{len(node.minors)}" if node.minors else ""
+        if gres and layout.variant.shards:
+            gres += f",shard:{layout.variant.shards * len(node.minors)}"
+        lines.append(
+            f"NodeName={node.name} NodeHostname={short_name()} NodeAddr={node.address} Port={node.port} CPUs=16 "
+            f"RealMemory=64000{f' Gres={gres}' if gres else ''} State=UNKNOWN"
+        )
+    return "\n".join(lines)
+
+
+def _values(layout: Layout) -> dict[str, str]:
+    variant = layout.variant
+    gpu_nodes = ",".join(node.name for node in layout.nodes.values() if node.minors)
+    extra = [variant.slurm_conf]
+    if variant.private_data:
+        extra.append("PrivateData=jobs")
+    if variant.preempt:
+        extra += ["PreemptType=preempt/partition_prio", "PreemptMode=REQUEUE"]
+        extra.append(f"PartitionName=urgent Nodes={gpu_nodes} PriorityTier=10 MaxTime=1-00:00:00 State=UP")
+    return {
+        "dir": str(layout.directory),
+        "cluster_id": layout.cluster_id,
+        "cluster_name": CLUSTER_NAME,
+        "host": short_name(),
+        "slurmctld_port": str(layout.ports[0]),
+        "slurmdbd_port": str(layout.ports[1]),
+        "proctrack": "proctrack/cgroup" if variant.constrain_devices else "proctrack/linuxproc",
+        "task_plugin": "task/cgroup" if variant.constrain_devices else "task/none",
+        "constrain_devices": "yes" if variant.constrain_devices else "no",
+        "gres_types": "gpu,shard" if variant.shards else "gpu",
+        "accounting_tres": "gres/gpu,gres/gpu:a100" + (",gres/shard" if variant.shards else ""),
+        "job_acct_gather_s": str(variant.job_acct_gather_s),
+        "cred_expire_s": str(variant.cred_expire_s),
+        "node_lines": _node_lines(layout),
+        "gpu_nodes": gpu_nodes,
+        "cpu_nodes": ",".join(node.name for node in layout.nodes.values() if not node.minors),
+        "private_data": "PrivateData=jobs" if variant.private_data else "",
+        "extra": "\n".join(extra),
+    }
+
+
+def _fill(template: str, target: Path, values: dict[str, str], mode: int, user: str = "root") -> None:
+    text = Template((_TEMPLATES / template).read_text(encoding="utf-8")).substitute(values)
+    target.write_text(text, encoding="utf-8")
+    _own(target, user, mode)

@@ -1,0 +1,111 @@
+"""What a loopback cluster needs of its host and the little it leaves there: packages, users, ports, cgroups."""
+
+import contextlib
+import os
+import pwd
+import random
+import shutil
+import socket
+import subprocess
+from pathlib import Path
+
+from gpuwaste.testing.cluster_process import ClusterError
+
+USERS = ("alice", "bob", "carol", "dave")
+AGENT_USER = "gpuwaste"
+COMMANDS = (
+    "munged", "munge", "mariadbd", "mariadb-install-db", "slurmdbd", "slurmctld", "slurmd", "slurmrestd", "sacctmgr",
+    "scontrol", "sbatch", "sacct", "setpriv",
+)  # fmt: skip
+MAX_PATH = 60
+"""Longest cluster directory, bytes: slurmstepd's sockets below it must fit the 107 of a Unix socket."""
+_CGROUPS = Path("/sys/fs/cgroup")
+
+
+def search_path() -> str:
+    """Return PATH with the sbin folders, where daemons live and a user's shell may not look."""
+    parts = os.environ.get("PATH", "").split(":")
+    return ":".join([*parts, *(p for p in ("/usr/sbin", "/usr/bin", "/sbin", "/bin") if p not in parts)])
+
+
+def missing() -> str | None:
+    """Say in one line why no cluster can run on this host; None when it can."""
+    if os.geteuid() != 0:
+        return "a Slurm cluster on loopback needs root (daemons of several users, device nodes)"
+    absent = [command for command in COMMANDS if shutil.which(command, path=search_path()) is None]
+    if absent:
+        return f"not installed: {', '.join(absent)}; run tools/install-debian-packages (Debian 12)"
+    return None
+
+
+def cgroup_v1_devices() -> bool:
+    """Tell whether the host has the cgroup v1 controllers that Slurm's ConstrainDevices needs."""
+    return all((_CGROUPS / controller / "tasks").exists() for controller in ("devices", "freezer", "cpuset"))
+
+
+def short_name() -> str:
+    """Return the host's name as Slurm compares it."""
+    return socket.gethostname().partition(".")[0]
+
+
+def add_users() -> None:
+    """Create the cluster's Unix users where they are missing; they stay, and have no home of their own."""
+    for name in (*USERS, AGENT_USER):
+        with contextlib.suppress(KeyError):
+            pwd.getpwnam(name)
+            continue
+        options = ["--system"] if name == AGENT_USER else []
+        argv = ["useradd", *options, "--user-group", "--no-create-home", "--home-dir", "/nonexistent", name]
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=30, check=False)
+        try:
+            pwd.getpwnam(name)  # a cluster that starts beside this one may have been faster
+        except KeyError:
+            raise ClusterError(f"cannot create the user {name}: {done.stderr.strip()}") from None
+
+
+class Ports:
+    """Free TCP ports below the ephemeral range, each held by a bound socket until its daemon starts."""
+
+    def __init__(self, count: int) -> None:
+        self._sockets: dict[int, socket.socket] = {}
+        draw = random.SystemRandom()
+        while len(self._sockets) < count:
+            port = draw.randrange(20000, 32000)
+            probe = socket.socket()
+            try:
+                probe.bind(("", port))
+                self._sockets[port] = probe
+            except OSError:
+                probe.close()
+        self.numbers = list(self._sockets)
+
+    def release(self, port: int) -> None:
+        """Free one port for the daemon that starts now."""
+        if port in self._sockets:
+            self._sockets.pop(port).close()
+
+    def close(self) -> None:
+        """Free all ports that are still held."""
+        for port in list(self._sockets):
+            self.release(port)
+
+
+def accepts(address: str | tuple[str, int]) -> bool:
+    """Tell whether something accepts connections at a Unix path or a (host, port)."""
+    with socket.socket(socket.AF_UNIX if isinstance(address, str) else socket.AF_INET) as probe:
+        probe.settimeout(2)
+        return probe.connect_ex(address) == 0
+
+
+def cgroups_of(nodes: list[str]) -> list[Path]:
+    """Return the cgroup v1 folders that Slurm makes for these nodes, the deepest first."""
+    tops = [top for name in nodes for top in _CGROUPS.glob(f"*/slurm_{name}")]
+    below = [path for top in tops for path in top.rglob("*") if path.is_dir()]
+    return sorted({*tops, *below}, key=lambda path: -len(path.parts))
+
+
+def remove_cgroups(nodes: list[str]) -> None:
+    """Remove the cgroups of these nodes; a cgroup that still has a process stays and is seen by `cgroups_of`."""
+    for path in cgroups_of(nodes):
+        with contextlib.suppress(OSError):
+            path.rmdir()

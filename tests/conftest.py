@@ -1,0 +1,61 @@
+"""Fixtures that start real Slurm clusters on loopback; without root or Slurm their tests are skipped, saying why."""
+
+import random
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from gpuwaste.testing import cluster_host
+from gpuwaste.testing.cluster import LoopbackCluster, Variant
+
+ClusterFactory = Callable[..., LoopbackCluster]
+
+
+def _private_directory() -> Path:
+    directory = Path(tempfile.mkdtemp(prefix="gw", dir="/tmp"))
+    directory.chmod(0o755)
+    return directory
+
+
+def _new_cluster(variant: Variant) -> LoopbackCluster:
+    reason = cluster_host.missing()
+    if reason:
+        pytest.skip(reason)
+    if variant.constrain_devices and not cluster_host.cgroup_v1_devices():
+        pytest.skip("no cgroup v1 controllers devices, freezer and cpuset are mounted")
+    return LoopbackCluster(_private_directory(), variant, remove=True)
+
+
+def _end(cluster: LoopbackCluster) -> None:
+    cluster.stop()
+    shutil.rmtree(cluster.directory, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[LoopbackCluster]:
+    """One default cluster for the whole run, its devices in an order drawn from a printed seed."""
+    seed = random.SystemRandom().randrange(1_000_000)
+    print(f"cluster: device order drawn from seed {seed}")  # noqa: T201 - pytest shows it when a test fails
+    shared = _new_cluster(Variant(seed=seed))
+    shared.start()
+    yield shared
+    _end(shared)
+
+
+@pytest.fixture
+def make_cluster() -> Iterator[ClusterFactory]:
+    """Return a function that starts a cluster of a variant, stopped and removed after the test."""
+    made: list[LoopbackCluster] = []
+
+    def make(variant: Variant | None = None) -> LoopbackCluster:
+        cluster = _new_cluster(variant or Variant())
+        made.append(cluster)
+        cluster.start()
+        return cluster
+
+    yield make
+    for cluster in reversed(made):
+        _end(cluster)
