@@ -1,0 +1,44 @@
+/* The static side of a simulated node: what GPUs it has, read from devices.conf in the node's state directory. */
+#ifndef SIM_CONFIG_H
+#define SIM_CONFIG_H
+
+#include <stddef.h>
+
+#define SIM_MAX_GPUS 32
+#define SIM_MAX_MIG 8 /* MIG devices of one GPU */
+#define SIM_TEXT 96
+#define SIM_PATH 512
+#define SIM_NO_INSTANCE 0xFFFFFFFFu
+
+typedef struct {
+    char uuid[SIM_TEXT];
+    char profile[32];
+    unsigned gi, ci; /* GPU instance and compute instance ids */
+    unsigned memory_mib, sm_count, slices;
+} sim_mig;
+
+typedef struct {
+    char uuid[SIM_TEXT];
+    char name[SIM_TEXT];
+    char pci[32]; /* domain:bus:device.function, 8 hexadecimal digits of domain */
+    unsigned minor, memory_mib, reserved_mib, power_limit_mw, idle_mw, sm_count;
+    unsigned arch; /* NVML_DEVICE_ARCH_* */
+    int mig_enabled;
+    unsigned mig_count;
+    sim_mig mig[SIM_MAX_MIG];
+} sim_gpu;
+
+typedef struct {
+    char driver[32], nvml[32];
+    unsigned latency_us; /* time that every call takes, slept */
+    unsigned gpu_count;
+    sim_gpu gpu[SIM_MAX_GPUS]; /* in PCI order: the position is the NVML index */
+} sim_config;
+
+/* Read DIR/devices.conf. Return 0, or -1 with one line about what is wrong in error. */
+int sim_config_read(const char *dir, sim_config *config, char *error, size_t error_size);
+
+/* Return the minor of the capability file of a compute instance in DIR/mig-minors, or -1. */
+int sim_mig_cap_minor(const char *dir, unsigned gpu_minor, unsigned gi, unsigned ci);
+
+#endif

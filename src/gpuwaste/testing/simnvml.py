@@ -1,0 +1,291 @@
+"""Simulated nodes for the simulated NVML: their GPUs, faults on demand, and who has NVML open.
+
+A node is a directory: devices.conf (what GPUs it has), faults.conf, mig-minors, activity.bin (who uses which GPU,
+written by load programs) and clients/ (who has NVML open). Programs find it through GPUWASTE_SIM_DIR.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+from pathlib import Path
+from uuid import uuid4
+
+from gpuwaste.testing.sim_build import build_native, library_env, preload
+from gpuwaste.testing.sim_oracle import OracleEvent, OracleSpan, oracle_seconds, oracle_spans, read_oracle
+
+__all__ = [
+    "Arch",
+    "Fault",
+    "MigInstance",
+    "OracleEvent",
+    "OracleSpan",
+    "SimGpu",
+    "SimNode",
+    "build_native",
+    "library_env",
+    "make_gpus",
+    "oracle_seconds",
+    "oracle_spans",
+    "preload",
+    "read_oracle",
+]
+
+_HANG_MS = 600_000
+_NOT_SUPPORTED = 3  # NVML_ERROR_NOT_SUPPORTED
+_FIRST_CAP_MINOR = 3  # the driver numbers the capability files of a GPU's instances from here
+
+
+class Arch(IntEnum):
+    """NVML_DEVICE_ARCH_*: what the features of a GPU depend on (MIG from Ampere, GPM from Hopper)."""
+
+    PASCAL = 4
+    VOLTA = 5
+    TURING = 6
+    AMPERE = 7
+    ADA = 8
+    HOPPER = 9
+
+
+@dataclass(frozen=True, slots=True)
+class MigInstance:
+    """One MIG device: a compute instance in a GPU instance."""
+
+    gi: int
+    ci: int = 0
+    profile: str = "1g.5gb"
+    memory_mib: int = 4864
+    sm_count: int = 14
+    slices: int = 1
+    uuid: str = field(default_factory=lambda: f"MIG-{uuid4()}")
+
+
+@dataclass(frozen=True, slots=True)
+class SimGpu:
+    """One GPU as the driver would describe it. The NVML index is its place in the order of PCI addresses."""
+
+    uuid: str
+    minor: int
+    pci_bus_id: str
+    name: str = "NVIDIA A100-SXM4-40GB"
+    arch: Arch = Arch.AMPERE
+    memory_mib: int = 40960
+    reserved_mib: int = 600
+    power_limit_w: int = 400
+    idle_w: int = 50
+    sm_count: int = 108
+    mig_enabled: bool = False
+    mig: tuple[MigInstance, ...] = ()
+
+
+def make_gpus(minors: Sequence[int], arch: Arch = Arch.AMPERE) -> list[SimGpu]:
+    """Make one GPU for each minor number, with fresh UUIDs; the order given is the NVML (PCI) order."""
+    hopper = arch >= Arch.HOPPER
+    return [
+        SimGpu(
+            uuid=f"GPU-{uuid4()}",
+            minor=minor,
+            pci_bus_id=f"00000000:{index * 0x20 + 7:02X}:00.0",
+            arch=arch,
+            name="NVIDIA H100 80GB HBM3" if hopper else "NVIDIA A100-SXM4-40GB",
+            memory_mib=81559 if hopper else 40960,
+            power_limit_w=700 if hopper else 400,
+            sm_count=132 if hopper else 108,
+        )
+        for index, minor in enumerate(minors)
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What goes wrong on a GPU, or on all of them; a function's name may omit its version suffix, "*" is every one."""
+
+    kind: str
+    function: str = "-"
+    value: int = 0
+
+    @classmethod
+    def lost(cls) -> "Fault":
+        """Answer GPU_IS_LOST to every call on the GPU."""
+        return cls("lost")
+
+    @classmethod
+    def gone(cls) -> "Fault":
+        """Leave the GPU out of the count; its old handles answer GPU_IS_LOST."""
+        return cls("gone")
+
+    @classmethod
+    def error(cls, function: str, code: int) -> "Fault":
+        """Let the function answer this NVML error code."""
+        return cls("error", function, code)
+
+    @classmethod
+    def not_supported(cls, function: str) -> "Fault":
+        """Let the function answer NOT_SUPPORTED."""
+        return cls.error(function, _NOT_SUPPORTED)
+
+    @classmethod
+    def slow(cls, function: str, ms: int) -> "Fault":
+        """Let the function take this long, asleep."""
+        return cls("delay", function, ms)
+
+    @classmethod
+    def hang(cls, function: str) -> "Fault":
+        """Let the function hang until the fault is cleared (or ten minutes have passed)."""
+        return cls.slow(function, _HANG_MS)
+
+
+def _record(kind: str, values: dict[str, object]) -> str:
+    return "\t".join([kind, *(f"{key}={value}" for key, value in values.items())])
+
+
+def _gpu_lines(gpu: SimGpu) -> list[str]:
+    head = _record(
+        "gpu",
+        {
+            "uuid": gpu.uuid,
+            "minor": gpu.minor,
+            "pci": gpu.pci_bus_id,
+            "name": gpu.name,
+            "arch": int(gpu.arch),
+            "memory_mib": gpu.memory_mib,
+            "reserved_mib": gpu.reserved_mib,
+            "power_limit_mw": gpu.power_limit_w * 1000,
+            "idle_mw": gpu.idle_w * 1000,
+            "sm": gpu.sm_count,
+            "mig": int(gpu.mig_enabled),
+        },
+    )
+    return [head, *(_mig_line(gpu, mig) for mig in gpu.mig)]
+
+
+def _mig_line(gpu: SimGpu, mig: MigInstance) -> str:
+    return _record(
+        "mig",
+        {
+            "uuid": mig.uuid,
+            "parent": gpu.uuid,
+            "gi": mig.gi,
+            "ci": mig.ci,
+            "profile": mig.profile,
+            "memory_mib": mig.memory_mib,
+            "sm": mig.sm_count,
+            "slices": mig.slices,
+        },
+    )
+
+
+def _replace(path: Path, lines: Iterable[str]) -> None:
+    """Write a file whole, by rename: readers see the old text or the new."""
+    new = path.with_name(path.name + ".new")
+    new.write_text("".join(f"{line}\n" for line in lines))
+    new.rename(path)
+
+
+class SimNode:
+    """One simulated node, by its state directory; several objects and processes may work on the same one."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+
+    @classmethod
+    def create(
+        cls, directory: Path, gpus: Sequence[SimGpu], *, driver: str = "550.54.15", latency_us: int = 0
+    ) -> "SimNode":
+        """Make the node's directory, open to the jobs of every user; latency_us is slept in each NVML call."""
+        directory.mkdir(parents=True, exist_ok=True)
+        clients = directory / "clients"
+        clients.mkdir(exist_ok=True)
+        for path in (directory, clients):
+            path.chmod(0o1777)
+        node = cls(directory)
+        node.set_gpus(gpus, driver=driver, latency_us=latency_us)
+        return node
+
+    def set_gpus(self, gpus: Sequence[SimGpu], *, driver: str = "550.54.15", latency_us: int = 0) -> None:
+        """Describe the node's GPUs anew, also while NVML is open (MIG devices come and go)."""
+        lines = [f"driver\t{driver}", f"nvml\t12.{driver}", f"latency_us\t{latency_us}"]
+        lines += [line for gpu in gpus for line in _gpu_lines(gpu)]
+        _replace(self.directory / "devices.conf", lines)
+        _replace(self.mig_minors, _mig_minors(gpus))
+
+    @property
+    def mig_minors(self) -> Path:
+        """The node's own /proc/driver/nvidia-caps/mig-minors."""
+        return self.directory / "mig-minors"
+
+    @property
+    def env(self) -> dict[str, str]:
+        """The variable by which programs find this node."""
+        return {"GPUWASTE_SIM_DIR": str(self.directory)}
+
+    def _faults(self) -> list[str]:
+        path = self.directory / "faults.conf"
+        return path.read_text().splitlines() if path.exists() else []
+
+    def _set_faults(self, lines: Iterable[str]) -> None:
+        _replace(self.directory / "faults.conf", lines)
+
+    def inject(self, gpu: SimGpu | str | None, fault: Fault) -> None:
+        """Let something go wrong on a GPU (or on the MIG device of this UUID); None is everywhere."""
+        subject = gpu.uuid if isinstance(gpu, SimGpu) else gpu or "*"
+        self._set_faults([*self._faults(), f"{subject}\t{fault.kind}\t{fault.function}\t{fault.value}"])
+
+    def clear(self, gpu: SimGpu | str | None = None) -> None:
+        """Take back the faults of one GPU, or all; a driver that was reset stays reset, Xids stay delivered."""
+        subject = gpu.uuid if isinstance(gpu, SimGpu) else gpu
+
+        def stays(line: str) -> bool:
+            words = line.split("\t")
+            return words[0] == "epoch" or words[1] == "xid" or (subject is not None and words[0] != subject)
+
+        self._set_faults(line for line in self._faults() if stays(line))
+
+    def xid(self, gpu: SimGpu, code: int) -> None:
+        """Report a critical Xid error of the GPU to the event sets that are registered for it."""
+        faults = self._faults()
+        sequence = 1 + sum(line.split("\t")[1] == "xid" for line in faults)
+        self._set_faults([*faults, f"{gpu.uuid}\txid\t{sequence}\t{code}"])
+
+    def unload_driver(self) -> None:
+        """Let nvmlInit answer DRIVER_NOT_LOADED, and every call of those who have NVML open UNKNOWN; see clear."""
+        self._set_faults([*self._faults(), "driver\tnot_loaded"])
+
+    def reset_driver(self) -> None:
+        """Make everyone who has NVML open get UNINITIALIZED until he shuts it down and initialises it again."""
+        faults = self._faults()
+        epoch = max((int(line.split("\t")[1]) for line in faults if line.startswith("epoch\t")), default=0)
+        self._set_faults([*(line for line in faults if not line.startswith("epoch\t")), f"epoch\t{epoch + 1}"])
+
+    def clients(self) -> list[int]:
+        """Return the pids of the live processes that have NVML open: while there is one, no GPU can be reset."""
+        found = []
+        for path in (self.directory / "clients").iterdir():
+            pid, start_ticks = path.name.split(".")
+            if _start_ticks(int(pid)) == int(start_ticks):
+                found.append(int(pid))
+        return sorted(found)
+
+
+def _start_ticks(pid: int) -> int | None:
+    """Field 22 of /proc/PID/stat: with the pid it names a process for good; None when there is no such process."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return None
+    state, *rest = text.rpartition(")")[2].split()
+    return None if state in {"Z", "X"} else int(rest[18])
+
+
+def _mig_minors(gpus: Sequence[SimGpu]) -> list[str]:
+    """Return the text of mig-minors: the capability files' minors of every instance, as the driver numbers them."""
+    lines = ["config 1", "monitor 2"]
+    for gpu in gpus:
+        minor = _FIRST_CAP_MINOR + gpu.minor * 135
+        for gi in sorted({mig.gi for mig in gpu.mig}):
+            lines.append(f"gpu{gpu.minor}/gi{gi}/access {minor + gi * 9}")
+            lines += [
+                f"gpu{gpu.minor}/gi{gi}/ci{mig.ci}/access {minor + gi * 9 + 1 + mig.ci}"
+                for mig in gpu.mig
+                if mig.gi == gi
+            ]
+    return lines
