@@ -182,7 +182,9 @@ def judge_job(
     """
     begin_ms = max(job.start or 0, from_s) * 1000
     until_ms = max(begin_ms, (now_s if job.end is None else job.end) * 1000)
-    span = Span(job, begin_ms, until_ms, now_s * 1000, job.suspended_s * 1000 if begin_ms == (job.start or 0) * 1000 else 0)
+    span = Span(
+        job, begin_ms, until_ms, now_s * 1000, job.suspended_s * 1000 if begin_ms == (job.start or 0) * 1000 else 0
+    )
     own = sorted((u for u in uses if u.share >= 1.0), key=lambda u: -u.known_ms)
     own += [DeviceUse() for _ in range(job.gpus - len(own))]
     devices = [judge_device(u, span, settings, beyond=i >= job.gpus) for i, u in enumerate(own)]

@@ -5,7 +5,6 @@ from typing import Any
 
 from gpuwaste.core.hour import HOUR_MS, AllocationHour
 from gpuwaste.core.job import JobRecord
-from gpuwaste.core.run import RunKey
 from gpuwaste.store.database import MEMORY, Database
 from gpuwaste.waste.ledger import DeviceUse, JobLedger, judge_job
 from gpuwaste.waste.load import Selection, load_jobs
@@ -135,7 +134,7 @@ def load(db: Database, now: int = LATER, **selection: Any) -> list[JobLedger]:
 
 def _hour_columns(row: AllocationHour) -> dict[str, Any]:
     columns = {f.name: getattr(row, f.name) for f in fields(row) if f.name not in {"run_key", "util_ms", "unknown_ms"}}
-    key: RunKey = row.run_key
+    key = row.run_key
     columns |= {"cluster": key.cluster, "job_id": key.job_id, "run_start": key.start}
     columns |= {"pct": list(row.util_ms), "util_ms": list(row.util_ms.values())}
     return columns | {"unknown_reason": list(row.unknown_ms), "unknown_ms": list(row.unknown_ms.values())}

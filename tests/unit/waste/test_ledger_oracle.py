@@ -62,7 +62,9 @@ def rows_of(case: Case) -> list[AllocationHour]:
                     t0_ms=ends[0] * 1000,
                     t1_ms=ends[1] * 1000,
                     util_ms={k: n * 1000 for k, n in seen.items() if isinstance(k, int)},
-                    unknown_ms={k: n * 1000 for k, n in seen.items() if k in {"gap", "gpu_lost"} and isinstance(k, str)},
+                    unknown_ms={
+                        k: n * 1000 for k, n in seen.items() if k in {"gap", "gpu_lost"} and isinstance(k, str)
+                    },
                     suspended_ms=seen[SUSPENDED] * 1000,
                     proc_seen=any(isinstance(k, int) and k > 0 for k in seen),
                 )
