@@ -173,6 +173,7 @@ def judge_job(
     uses: Sequence[DeviceUse],
     settings: LedgerSettings,
     now_s: int,
+    *,
     whole_node: bool = False,
     from_s: int = 0,
 ) -> JobLedger:

@@ -84,7 +84,7 @@ def untouched(gpu: int = 0, seconds: int = 3600, **changes: Any) -> DeviceUse:
 
 def judged(record: JobRecord, *uses: DeviceUse, now: int = LATER, whole_node: bool = False) -> JobLedger:
     """Judge one run with the default thresholds."""
-    return judge_job(record, uses, SETTINGS, now, whole_node)
+    return judge_job(record, uses, SETTINGS, now, whole_node=whole_node)
 
 
 def hour(record: JobRecord, gpu: int, index: int, util_s: dict[int, int], **changes: Any) -> AllocationHour:
