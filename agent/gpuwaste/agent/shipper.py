@@ -1,0 +1,192 @@
+"""The shipper: a thread that carries rows from the outbox to the hub and takes them out when the hub has them."""
+
+import logging
+import random
+import threading
+from dataclasses import dataclass, replace
+from typing import Final, Protocol
+
+from gpuwaste.core.clock import Clock
+from gpuwaste.core.errors import GpuwasteError, RetryableWireError
+from gpuwaste.wire.batch import MAX_BATCH_BYTES, Ack, Batch, BatchRow, Envelope
+from gpuwaste.wire.client import RefusedError
+from gpuwaste.wire.outbox import Outbox
+
+BACKOFF_FIRST_S: Final = 2.0
+BACKOFF_MAX_S: Final = 900.0
+MIN_BATCH_BYTES: Final = 8 * 1024
+MAX_SUSPECTS: Final = 16
+_START_S: Final = 30.0
+_BAD_BATCH: Final = 400
+_TOO_LARGE: Final = 413
+_log = logging.getLogger(__name__)
+
+
+class HoursSender(Protocol):
+    """What the shipper asks of a HubClient."""
+
+    def post_hours(self, envelope: Envelope, batch: Batch) -> Ack:
+        """Send a batch; return only with the hub's signed acknowledgement. Raises GpuwasteError."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ShipperStatus:
+    """The shipper's health, for the exporter."""
+
+    sent_rows: int = 0
+    rejected_rows: int = 0
+    failures: int = 0  # in a row; 0 when the hub was reached last
+    last_ok_utc_us: int | None = None
+    last_error: str = ""
+
+
+class Shipper:
+    """Ships every `every_s` seconds, on `wake` at once; after failures with exponential backoff and full jitter."""
+
+    def __init__(
+        self,
+        outbox: Outbox,
+        sender: HoursSender,
+        envelope: Envelope,
+        clock: Clock,
+        *,
+        every_s: float,
+        rng: random.Random | None = None,
+    ) -> None:
+        self._outbox = outbox
+        self._sender = sender
+        self._envelope = envelope
+        self._clock = clock
+        self._every_s = every_s
+        self._rng = rng or random.Random()  # noqa: S311 spreads load, keeps no secret
+        self._max_bytes = MAX_BATCH_BYTES
+        self._wake = threading.Event()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._loop, name="shipper", daemon=True)
+        self._status = ShipperStatus()
+
+    @property
+    def status(self) -> ShipperStatus:
+        """The newest health; any thread may ask."""
+        return self._status
+
+    def start(self) -> None:
+        """Start the thread. The first shipment comes within half a minute, at a random moment: nodes boot together."""
+        self._thread.start()
+
+    def wake(self) -> None:
+        """Ship now, whatever the wait: a run has ended, or the agent stops."""
+        self._wake.set()
+
+    def stop(self, timeout_s: float = 5.0) -> None:
+        """End the thread; what is not shipped stays in the outbox."""
+        self._stop.set()
+        self._wake.set()
+        if self._thread.is_alive():
+            self._thread.join(timeout_s)
+
+    def _loop(self) -> None:
+        wait_s = self._rng.uniform(0, min(_START_S, self._every_s))
+        while not self._stop.is_set():
+            self._clock.wait(self._wake, wait_s)
+            self._wake.clear()
+            if not self._stop.is_set():
+                wait_s = self.step()
+
+    def step(self) -> float:
+        """Ship all that waits and return the seconds until the next time. Raises nothing."""
+        try:
+            self._drain()
+        except RetryableWireError as error:
+            return self._failed(str(error), self._backoff_s())
+        except GpuwasteError as error:
+            # Nothing but a person's change helps: ask rarely, but do ask.
+            return self._failed(str(error), self._rng.uniform(BACKOFF_MAX_S / 2, BACKOFF_MAX_S))
+        except Exception as error:  # noqa: BLE001 a defect must not end the thread: rows wait safely in the outbox
+            return self._failed(f"defect in shipping: {type(error).__name__}: {error}", self._backoff_s())
+        if self._status.failures:
+            _log.info("hub reached again after %d failed attempts", self._status.failures)
+        self._status = replace(self._status, failures=0, last_error="")
+        return self._every_s
+
+    def _drain(self) -> None:
+        """Send batches until nothing waits; new rows may come in all the while."""
+        while not self._stop.is_set():
+            room = self._max_bytes - len(self._envelope.line("0" * 32)) - 1
+            batch = self._outbox.take(max_bytes=room)
+            if batch is None:
+                return
+            try:
+                self._send(batch)
+            except RefusedError as error:
+                if error.status not in {_BAD_BATCH, _TOO_LARGE}:
+                    raise
+                self._note_size(error)
+                self._bisect(batch, error)
+
+    def _send(self, batch: Batch) -> None:
+        ack = self._sender.post_hours(self._envelope, batch)
+        self._settle(batch, ack.rejected)
+        self._status = replace(
+            self._status,
+            sent_rows=self._status.sent_rows + ack.accepted,
+            last_ok_utc_us=self._clock.utc_us(),
+        )
+
+    def _settle(self, batch: Batch, rejected: dict[int, str]) -> None:
+        for row, reason in self._outbox.ack(batch, rejected):
+            _log.error("the hub refuses %s seq %d for good: %s; kept aside in the outbox", row.key, row.seq, reason)
+        if rejected:
+            self._status = replace(self._status, rejected_rows=self._status.rejected_rows + len(rejected))
+
+    def _bisect(self, batch: Batch, refusal: RefusedError) -> None:
+        """Find the rows for which the hub refuses the batch as a whole, and send the others.
+
+        A row is set aside only where the hub has taken another of the same batch: where it takes none the rows are
+        not at fault (a wrong cluster name, a foreign service), and the refusal is raised with every row kept. The
+        order is random, so that the next attempt begins with other rows.
+        """
+        rows = list(batch.rows)
+        self._rng.shuffle(rows)
+        waiting = self._halves(batch, rows)
+        suspects: list[tuple[BatchRow, str]] = []
+        any_taken = False
+        while waiting and (any_taken or len(suspects) < MAX_SUSPECTS):
+            part = waiting.pop()
+            try:
+                self._send(part)
+                any_taken = True
+            except RefusedError as error:
+                if error.status not in {_BAD_BATCH, _TOO_LARGE}:
+                    raise
+                if len(part.rows) == 1:
+                    suspects.append((part.rows[0], str(error)))
+                else:
+                    waiting += self._halves(batch, part.rows)
+        if not any_taken:
+            raise refusal
+        for row, reason in suspects:
+            self._settle(batch.part([row]), {2: reason})
+
+    @staticmethod
+    def _halves(batch: Batch, rows: list[BatchRow] | tuple[BatchRow, ...]) -> list[Batch]:
+        middle = len(rows) // 2
+        return [batch.part(half) for half in (rows[:middle], rows[middle:]) if half]
+
+    def _note_size(self, error: RefusedError) -> None:
+        """Remember that this hub wants smaller batches."""
+        if error.status == _TOO_LARGE and self._max_bytes > MIN_BATCH_BYTES:
+            self._max_bytes = max(MIN_BATCH_BYTES, self._max_bytes // 2)
+            _log.warning("the hub refuses large batches: from now on at most %d bytes", self._max_bytes)
+
+    def _failed(self, message: str, wait_s: float) -> float:
+        """Note a failed attempt; the same message is said once."""
+        if message != self._status.last_error:
+            _log.error("hours are not shipped, they wait in the outbox: %s", message)
+        self._status = replace(self._status, failures=self._status.failures + 1, last_error=message)
+        return wait_s
+
+    def _backoff_s(self) -> float:
+        top = min(BACKOFF_MAX_S, BACKOFF_FIRST_S * 2.0 ** min(self._status.failures, 20))
+        return self._rng.uniform(0, top)

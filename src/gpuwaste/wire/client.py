@@ -1,0 +1,130 @@
+"""The hub as its clients see it: GET for reports and maps, POST of hours with a signed acknowledgement."""
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+from urllib.parse import quote, urlencode
+
+from gpuwaste.core.errors import AuthError, ConfigError, NoDataError, ParseError, RetryableWireError, WireError
+from gpuwaste.wire.batch import Ack, Batch, Envelope, encode_batch, parse_ack
+from gpuwaste.wire.http import Answer, Exchange, parse_endpoint, tls_context
+from gpuwaste.wire.identity import CredentialIssuer, RetryableAuthError
+from gpuwaste.wire.signing import ACK_HEADER, sign_request, verify_ack
+
+MAX_ANSWER_BYTES: Final = 64 * 1024**2
+HOURS_PATH: Final = "/v1/hours"
+_MAX_ACK_BYTES: Final = 8 * 1024**2
+_OK: Final = 200
+_UNAUTHORIZED: Final = 401
+_FORBIDDEN: Final = 403
+_NOT_FOUND: Final = 404
+_UPGRADE: Final = 426
+_TOO_MANY: Final = 429
+_SERVER_ERROR: Final = 500
+
+
+class RefusedError(WireError):
+    """The hub understood the request and refuses it in its own words; the same request is refused again."""
+
+    def __init__(self, message: str, status: int, protocol: tuple[int, int] | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+        self.protocol = protocol  # of a 426: the lowest and the highest protocol that the hub speaks
+
+
+class HubClient:
+    """Talks to one hub; each attempt carries a fresh credential. Threads may share one object.
+
+    `timeout_s` bounds a whole exchange. A WireError that is none of its subclasses says that something else than a
+    hub answered.
+    """
+
+    def __init__(self, url: str, issuer: CredentialIssuer | None = None, ca: str = "", timeout_s: float = 20.0) -> None:
+        self._endpoint = parse_endpoint(url)
+        if issuer is not None and issuer.secret and self._endpoint.clear:
+            raise ConfigError(f"hub_url {url}: a token would travel in the clear: use https://")
+        self._issuer = issuer
+        self._tls = tls_context(ca) if self._endpoint.scheme == "https" else None
+        self._timeout_s = timeout_s
+
+    def get(self, path: str, params: Mapping[str, str | int] | None = None) -> dict[str, Any]:
+        """Return the JSON object at `path` (not yet percent-encoded).
+
+        Raises NoDataError (404), AuthError, RefusedError, RetryableWireError, WireError.
+        """
+        target = quote(path) + (f"?{urlencode(params)}" if params else "")
+        answer = self._send("GET", target, b"", MAX_ANSWER_BYTES)
+        if answer.status == _NOT_FOUND:
+            raise NoDataError(_words_of(answer) or f"{path}: not found")
+        return self._object(answer)
+
+    def post_hours(self, envelope: Envelope, batch: Batch) -> Ack:
+        """Send a batch and return the hub's acknowledgement, its signature checked.
+
+        Raises RefusedError where the hub refuses the batch as a whole; otherwise as `get`. After any error the hub may
+        have the rows all the same: sending them again is harmless.
+        """
+        if self._issuer is None:
+            raise ConfigError("hours need a credential: munge, or token_file")
+        answer = self._send("POST", HOURS_PATH, encode_batch(envelope, batch), _MAX_ACK_BYTES)
+        self._object(answer)
+        verify_ack(self._issuer, answer.headers.get(ACK_HEADER, ""), answer.body)
+        try:
+            return parse_ack(answer.body, batch)
+        except ParseError as error:
+            raise WireError(f"{self._endpoint.url}: {error}") from error
+
+    def _send(self, method: str, target: str, body: bytes, max_bytes: int) -> Answer:
+        headers = {"Accept": "application/json"}
+        if body:
+            headers["Content-Type"] = "application/x-ndjson"
+        if self._issuer is not None:
+            headers |= sign_request(self._issuer, method, target, body)
+        return Exchange(self._endpoint, self._tls, self._timeout_s, max_bytes).send(method, target, body, headers)
+
+    def _object(self, answer: Answer) -> dict[str, Any]:
+        """Return a good answer's JSON object; raise what any other answer means."""
+        if answer.status != _OK:
+            raise self._error(answer)
+        found = _json_object(answer)
+        if found is None:
+            raise WireError(f"{self._endpoint.url}: answers without a JSON object: is that the hub? See hub_url")
+        return found
+
+    def _error(self, answer: Answer) -> WireError:
+        url, status, body = self._endpoint.url, answer.status, _json_object(answer)
+        said = f"{url}: {_words_of(answer) or 'no reason given'} (HTTP {status})"
+        if status >= _SERVER_ERROR or status == _TOO_MANY:
+            return RetryableWireError(said)
+        if 300 <= status < 400:  # noqa: PLR2004 HTTP's redirects
+            return WireError(
+                f"{url}: redirects to {answer.headers.get('Location', '?')[:200]!r}: set hub_url to the hub"
+            )
+        if status == _UNAUTHORIZED and body is not None and body.get("retry") is True:
+            return RetryableAuthError(said)
+        if status in {_UNAUTHORIZED, _FORBIDDEN}:
+            return AuthError(said)
+        if body is None or "error" not in body:
+            return WireError(f"{url}: answers HTTP {status} without a hub's words: is that the hub? See hub_url")
+        return RefusedError(said, status, _protocol_range(body) if status == _UPGRADE else None)
+
+
+def _json_object(answer: Answer) -> dict[str, Any] | None:
+    try:
+        value = json.loads(answer.body)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _words_of(answer: Answer) -> str:
+    """Return the hub's own words for an error, as one printable line."""
+    error = (_json_object(answer) or {}).get("error", "")
+    return "".join(c if c.isprintable() else " " for c in str(error))[:300].strip()
+
+
+def _protocol_range(body: dict[str, Any]) -> tuple[int, int] | None:
+    match body.get("protocol"):
+        case [int(low), int(high)]:
+            return (low, high)
+    return None

@@ -1,0 +1,204 @@
+"""One HTTP exchange, bounded in time and size: TCP, TLS or a Unix socket, a connection of its own, no redirects.
+
+urllib3's connections are used without its pools: a pool rewrites the target, which the credential is bound to, and
+its time-outs bound each read, not the exchange.
+"""
+
+import http.client
+import ipaddress
+import socket
+import ssl
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import urlsplit
+
+import urllib3
+from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.response import BaseHTTPResponse
+
+from gpuwaste.core.errors import AuthError, ConfigError, RetryableWireError, WireError
+
+CONNECT_S: Final = 10.0
+_CHUNK: Final = 64 * 1024
+_UNIX: Final = "unix:"
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where a hub listens."""
+
+    url: str
+    scheme: str  # http, https or unix
+    host: str  # of a Unix socket: its path
+    port: int = 0
+
+    @property
+    def clear(self) -> bool:
+        """Whether others on the network could read what is sent."""
+        return self.scheme == "http" and not _is_loopback(self.host)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A whole answer."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+def parse_endpoint(url: str) -> Endpoint:
+    """Read http://HOST[:PORT], https://HOST[:PORT] or unix:/PATH. Raises ConfigError."""
+    if url.startswith(_UNIX):
+        path = url.removeprefix(_UNIX)
+        if not path.startswith("/"):
+            raise ConfigError(f"hub_url {url!r}: expected unix:/PATH")
+        return Endpoint(url, "unix", path)
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError as error:
+        raise ConfigError(f"hub_url {url!r}: {error}") from error
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise ConfigError(f"hub_url {url!r}: expected http://HOST:PORT, https://HOST:PORT or unix:/PATH")
+    if parts.path not in {"", "/"} or parts.query or parts.fragment or parts.username is not None:
+        raise ConfigError(f"hub_url {url!r}: expected no path, query or user: credentials are bound to the hub's paths")
+    return Endpoint(url, parts.scheme, parts.hostname, port or (443 if parts.scheme == "https" else 80))
+
+
+def tls_context(ca: str) -> ssl.SSLContext:
+    """Return a client's context that trusts `ca`, or the system's authorities. Raises ConfigError."""
+    try:
+        return ssl.create_default_context(cafile=ca or None)
+    except (OSError, ssl.SSLError) as error:
+        raise ConfigError(f"hub_ca {ca}: no PEM file of certificates: {error}") from error
+
+
+class UnixConnection(HTTPConnection):
+    """HTTP over a Unix socket."""
+
+    def __init__(self, path: str, timeout: float) -> None:
+        super().__init__("localhost", timeout=timeout)
+        self._path = path
+        self._timeout_s = timeout
+
+    def _new_conn(self) -> socket.socket:
+        sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            sock.settimeout(self._timeout_s)
+            sock.connect(self._path)
+        except OSError:
+            sock.close()
+            raise
+        return sock
+
+
+class Exchange:
+    """Sends one request to an endpoint and reads its whole answer."""
+
+    def __init__(self, endpoint: Endpoint, tls: ssl.SSLContext | None, timeout_s: float, max_bytes: int) -> None:
+        self._endpoint = endpoint
+        self._tls = tls
+        self._timeout_s = timeout_s
+        self._max_bytes = max_bytes
+
+    def send(self, method: str, target: str, body: bytes, headers: Mapping[str, str]) -> Answer:
+        """Return the answer, whatever its status.
+
+        Raises RetryableWireError where the hub is not reached, breaks off or is not done in time; AuthError where its
+        certificate is not trusted; WireError where the answer is too large or no HTTP.
+        """
+        connection = self._connection()
+        late = threading.Event()
+        try:
+            with _deadline(connection, self._timeout_s, late), self._translated():
+                answer = self._exchange(connection, method, target, body, headers)
+        except WireError:
+            if late.is_set():
+                raise self._too_late() from None
+            raise
+        finally:
+            connection.close()
+        if late.is_set():
+            raise self._too_late()
+        return answer
+
+    def _exchange(
+        self, connection: HTTPConnection, method: str, target: str, body: bytes, headers: Mapping[str, str]
+    ) -> Answer:
+        # A hub that refuses early closes its reading side; its answer can be there all the same.
+        with suppress(BrokenPipeError):
+            connection.request(method, target, body or None, headers, preload_content=False, decode_content=False)
+        response = connection.getresponse()
+        return Answer(response.status, response.headers, self._read(response))
+
+    def _read(self, response: BaseHTTPResponse) -> bytes:
+        parts: list[bytes] = []
+        size = 0
+        while part := response.read(_CHUNK):
+            size += len(part)
+            if size > self._max_bytes:
+                raise WireError(f"{self._endpoint.url}: the answer is larger than {self._max_bytes} bytes")
+            parts.append(part)
+        return b"".join(parts)
+
+    def _connection(self) -> HTTPConnection:
+        endpoint, timeout = self._endpoint, min(CONNECT_S, self._timeout_s)
+        if endpoint.scheme == "unix":
+            return UnixConnection(endpoint.host, self._timeout_s)
+        if endpoint.scheme == "https":
+            return HTTPSConnection(endpoint.host, endpoint.port, timeout=timeout, ssl_context=self._tls)
+        return HTTPConnection(endpoint.host, endpoint.port, timeout=timeout)
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        """Turn what sockets, TLS and HTTP raise into the wire's errors."""
+        url = self._endpoint.url
+        try:
+            yield
+        except ssl.SSLCertVerificationError as error:
+            raise AuthError(f"{url}: its certificate is not trusted ({error.verify_message}): see hub_ca") from error
+        except (OSError, urllib3.exceptions.HTTPError, http.client.IncompleteRead) as error:
+            raise RetryableWireError(f"{url}: {_words(error)}: is the hub running there?") from error
+        except (http.client.HTTPException, ValueError) as error:
+            raise WireError(f"{url}: does not answer as an HTTP server ({_words(error)}): see hub_url") from error
+
+    def _too_late(self) -> RetryableWireError:
+        return RetryableWireError(f"{self._endpoint.url}: no whole answer within {self._timeout_s:g} s")
+
+
+@contextmanager
+def _deadline(connection: HTTPConnection, seconds: float, late: threading.Event) -> Iterator[None]:
+    """Break the connection off when the whole exchange takes longer: a drip of bytes renews each read's time."""
+
+    def break_off() -> None:
+        late.set()
+        sock = connection.sock
+        if sock is not None:
+            with suppress(OSError):
+                socket.socket.shutdown(sock, socket.SHUT_RDWR)  # not SSLSocket's, which would drop its TLS state
+
+    timer = threading.Timer(seconds, break_off)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def _words(error: Exception) -> str:
+    """Return the cause in a few words, without urllib3's object names."""
+    text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    text = text.rpartition(">: ")[2] if ">: " in text else text
+    return (" ".join(text.split()) or type(error).__name__)[:200]
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
