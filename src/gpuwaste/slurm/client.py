@@ -1,0 +1,62 @@
+"""SlurmClient: all that gpuwaste asks of Slurm."""
+
+from collections.abc import Iterator, Mapping
+from typing import Protocol
+
+from gpuwaste.core.job import JobRecord
+from gpuwaste.slurm.sacct import BadRow
+from gpuwaste.slurm.scontrol import RunningJob
+from gpuwaste.slurm.site import NodeInfo, Partition, SlurmConfig
+from gpuwaste.slurm.slurmd_g import DevicePosition
+
+
+class SlurmClient(Protocol):
+    """One cluster. Every method may block up to the adapter's timeout and raises SlurmError or ParseError."""
+
+    def cluster_name(self) -> str:
+        """Return ClusterName, asked once."""
+        ...
+
+    def config(self) -> SlurmConfig:
+        """Return slurm.conf as slurmctld runs it."""
+        ...
+
+    def job(self, job_id: int) -> list[RunningJob]:
+        """Return the records of one job: several for an array's or a het job's first id, none where it is unknown."""
+        ...
+
+    def jobs(self) -> list[RunningJob]:
+        """Return every job in slurmctld's memory, pending and just ended ones included."""
+        ...
+
+    def partitions(self) -> list[Partition]:
+        """Return the partitions, hidden ones included."""
+        ...
+
+    def nodes(self) -> list[NodeInfo]:
+        """Return the nodes."""
+        ...
+
+    def accounting(self, start: int, end: int) -> Iterator[JobRecord | BadRow]:
+        """Yield the runs that overlap [start, end], UTC seconds; an error may come after some rows."""
+        ...
+
+    def admin_levels(self) -> Mapping[str, str]:
+        """Return user -> None, Operator or Administrator."""
+        ...
+
+    def coordinators(self) -> Mapping[str, frozenset[str]]:
+        """Return account -> its coordinators."""
+        ...
+
+    def associations(self) -> Mapping[str, frozenset[str]]:
+        """Return user -> accounts on this cluster."""
+        ...
+
+    def device_list(self, node: str) -> list[DevicePosition]:
+        """Return the node's GPUs in the order of positions; asked of this host's slurmd, not of slurmctld."""
+        ...
+
+    def listpids(self, job_id: int, node: str) -> Mapping[str, frozenset[int]]:
+        """Return step -> pids of a job on a node of this host; asked of slurmstepd, not of slurmctld."""
+        ...

@@ -1,0 +1,184 @@
+"""CommandClient: the SlurmClient that runs Slurm's own commands."""
+
+import json
+import logging
+import os
+import secrets
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from gpuwaste.core.errors import ParseError, SlurmError
+from gpuwaste.core.job import JobRecord
+from gpuwaste.slurm import sacctmgr
+from gpuwaste.slurm.command import CommandError, Output, check, run_command, stream_lines
+from gpuwaste.slurm.sacct import BadRow, parse_sacct, sacct_argv, sacct_fields
+from gpuwaste.slurm.scontrol import BadRecord, RunningJob, parse_job, parse_jobs
+from gpuwaste.slurm.site import NodeInfo, Partition, SlurmConfig, parse_config, parse_nodes, parse_partitions
+from gpuwaste.slurm.slurmd_g import DevicePosition, parse_slurmd_g
+from gpuwaste.slurm.stepd import parse_listpids
+
+_LOG = logging.getLogger(__name__)
+_SHOW: Final = ("scontrol", "--all", "--details", "show")
+_KEPT_VARIABLES: Final = ("PATH", "HOME", "LD_LIBRARY_PATH", "SLURM_CONF")
+_RPC_COMMANDS: Final = frozenset({"scontrol", "squeue", "sacct", "sacctmgr"})
+_MAX_ASKED_AGAIN: Final = 16  # records set aside that are asked for one by one
+
+
+@dataclass(slots=True)
+class CommandClient:
+    """Runs the commands with a clean environment, UTC and epoch times.
+
+    `rpcs` counts the calls that reach slurmctld or slurmdbd, by command.
+    """
+
+    slurm_conf: str = ""
+    timeout_s: float = 20.0
+    max_output_b: int = 512 * 1024**2
+    rpcs: Counter[str] = field(default_factory=Counter)
+    _cluster: str = ""
+    _sacct_fields: tuple[str, ...] = ()
+
+    def cluster_name(self) -> str:
+        """Ask once and remember."""
+        if not self._cluster:
+            self._cluster = self.config().cluster_name
+        return self._cluster
+
+    def config(self) -> SlurmConfig:
+        """Run `scontrol show config`."""
+        return parse_config(self._text("scontrol", "show", "config"))
+
+    def job(self, job_id: int) -> list[RunningJob]:
+        """Run `scontrol show job -d ID`."""
+        text = self._job_text(job_id)
+        if text is None:
+            return []
+        listing = parse_jobs(text)
+        if not listing.jobs and not listing.bad:
+            raise ParseError(f"scontrol show job {job_id}: no record in its output: {text[:80]!r}")
+        found = [job for job in listing.jobs if job_id in {job.job_id, job.array_job_id, job.het_job_id}]
+        return found + self._ask_again(listing.bad)
+
+    def jobs(self) -> list[RunningJob]:
+        """Run `scontrol show job -d`; records that imitate others are settled with the names that squeue tells."""
+        listing = parse_jobs(self._text(*_SHOW, "job"))
+        return list(listing.jobs) + self._ask_again(listing.bad)
+
+    def partitions(self) -> list[Partition]:
+        """Run `scontrol show partition`."""
+        return parse_partitions(self._text(*_SHOW, "partition"))
+
+    def nodes(self) -> list[NodeInfo]:
+        """Run `scontrol show node -d`."""
+        return parse_nodes(self._text(*_SHOW, "node"))
+
+    def accounting(self, start: int, end: int) -> Iterator[JobRecord | BadRow]:
+        """Run sacct and read it as it comes; the delimiter is drawn anew, so that no name can hold it."""
+        if not self._sacct_fields:
+            self._sacct_fields = sacct_fields(self._text("sacct", "--helpformat", rpc=False).split())
+        delimiter = f"\x1f{secrets.token_hex(8)}\x1f".encode()
+        argv = sacct_argv(start, end, self._sacct_fields, delimiter)
+        cluster = self.cluster_name()
+        self._count(argv[0])
+        lines = stream_lines(argv, self._environment(), self.timeout_s)
+        try:
+            yield from parse_sacct(lines, cluster, self._sacct_fields, delimiter)
+        finally:
+            lines.close()
+
+    def admin_levels(self) -> Mapping[str, str]:
+        """Run `sacctmgr show user`."""
+        return sacctmgr.parse_admin_levels(self._sacctmgr(*sacctmgr.ADMIN_LEVELS))
+
+    def coordinators(self) -> Mapping[str, frozenset[str]]:
+        """Run `sacctmgr show account withcoord`."""
+        return sacctmgr.parse_coordinators(self._sacctmgr(*sacctmgr.COORDINATORS))
+
+    def associations(self) -> Mapping[str, frozenset[str]]:
+        """Run `sacctmgr show assoc`."""
+        return sacctmgr.parse_associations(self._sacctmgr(*sacctmgr.ASSOCIATIONS), self.cluster_name())
+
+    def device_list(self, node: str) -> list[DevicePosition]:
+        """Run `slurmd -G -N NODE`, which prints to stderr, between what its log says."""
+        argv = ("slurmd", "-G", "-N", node)
+        output = self._run(*argv)
+        check(argv, output)
+        return parse_slurmd_g((output.stdout + b"\n" + output.stderr).decode("utf-8", "backslashreplace"))
+
+    def listpids(self, job_id: int, node: str) -> Mapping[str, frozenset[int]]:
+        """Run `scontrol listpids`; a job without steps here gives an empty mapping."""
+        argv = ("scontrol", "listpids", str(job_id), node)
+        output = self._run(*argv, rpc=False)
+        pids = parse_listpids(output.stdout.decode("utf-8", "backslashreplace"))
+        if not pids and b"no steps for job" not in output.stderr.lower():
+            check(argv, output)
+        return pids
+
+    def _job_text(self, job_id: int) -> str | None:
+        try:
+            return self._text(*_SHOW, "job", str(job_id))
+        except CommandError as error:
+            if "invalid job id" in error.stderr.lower():
+                return None
+            raise
+
+    def _ask_again(self, bad: tuple[BadRecord, ...]) -> list[RunningJob]:
+        """Settle records that were set aside: each in an output of its own, with its name known from elsewhere."""
+        if not bad:
+            return []
+        reasons = {record.job_id: record.reason for record in bad}
+        try:
+            names = self._names()
+        except (SlurmError, ParseError) as error:
+            _LOG.warning("names of jobs cannot be asked for: %s", error)
+            names = {}
+        found = []
+        for asked, (job_id, reason) in enumerate(reasons.items()):
+            try:
+                text = self._job_text(job_id) if job_id in names and asked < _MAX_ASKED_AGAIN else None
+                if text is not None:
+                    found.append(parse_job(text, job_id, names[job_id]))
+                elif names and job_id not in names:
+                    _LOG.debug("no such job, so part of another's name or comment: %s", reason)
+                else:
+                    _LOG.warning("a record of scontrol was set aside: %s", reason)
+            except (SlurmError, ParseError) as error:
+                _LOG.warning("a record of scontrol was set aside: %s; asked again: %s", reason, error)
+        return found
+
+    def _names(self) -> dict[int, str]:
+        """Return raw id -> name from squeue's JSON, in which a name cannot imitate anything."""
+        text = self._text("squeue", "--all", "--states=all", "--json")
+        try:
+            rows = json.loads(text, strict=False)["jobs"]
+            return {int(row["job_id"]): str(row["name"]) for row in rows}
+        except (ValueError, KeyError, TypeError) as error:
+            raise ParseError(f"squeue --json: not the jobs that it should list: {error}") from error
+
+    def _sacctmgr(self, *words: str) -> str:
+        return self._text("sacctmgr", "--noheader", "--parsable2", *words)
+
+    def _text(self, *argv: str, rpc: bool = True) -> str:
+        output = self._run(*argv, rpc=rpc)
+        check(argv, output)
+        return output.stdout.decode("utf-8", "backslashreplace")
+
+    def _run(self, *argv: str, rpc: bool = True) -> Output:
+        if rpc:
+            self._count(argv[0])
+        return run_command(argv, self._environment(), self.timeout_s, self.max_output_b)
+
+    def _count(self, command: str) -> None:
+        if command in _RPC_COMMANDS:
+            self.rpcs[command] += 1
+
+    def _environment(self) -> dict[str, str]:
+        """Make one from scratch: the caller's SACCT_FORMAT, SLURM_CLUSTERS and the like would change the output."""
+        environment = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
+        environment["PATH"] = f"{environment.get('PATH', '/usr/bin:/bin')}:/usr/sbin:/sbin"
+        environment |= {"LC_ALL": "C.UTF-8", "TZ": "UTC", "SLURM_TIME_FORMAT": "%s"}
+        if self.slurm_conf:
+            environment["SLURM_CONF"] = self.slurm_conf
+        return environment

@@ -1,0 +1,125 @@
+"""GRES strings of `scontrol show job -d` and `show node -d`: which positions of a node's GPU list, and how many shards.
+
+A position (Slurm prints `IDX`) counts the node's GPUs in the order of its gres list. It is neither a minor number nor
+an NVML index.
+"""
+
+import re
+from dataclasses import dataclass, field
+from typing import Final
+
+from gpuwaste.core.errors import ParseError
+from gpuwaste.slurm.hostlist import split_outside
+
+_MAX_POSITION: Final = 1023  # MAX_GRES_BITMAP of Slurm
+_ABSENT: Final = frozenset({"", "(null)", "N/A"})
+_ENTRY = re.compile(r"([A-Za-z][\w.\-/]*)((?::[^:()]+)*)((?:\([^()]*\))*)")
+_DETAIL = re.compile(r"\((?:([A-Z]+):)?([^()]*)\)")
+_COUNT = re.compile(r"(\d{1,12})([KMGTP]?)")
+_SUFFIXES: Final = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40, "P": 1 << 50}
+
+
+@dataclass(frozen=True, slots=True)
+class GresEntry:
+    """One entry: `gpu:a100:2(IDX:0-1)`. `positions` is None where no list is printed, () where an empty one is."""
+
+    name: str
+    type: str
+    count: int | None
+    positions: tuple[int, ...] | None = None
+    per_position: tuple[tuple[int | None, int], ...] = ()  # shards: (used, total) of each position, None for "-"
+
+
+@dataclass(frozen=True, slots=True)
+class GresOnNode:
+    """What one job holds on one node.
+
+    `gpus` is the printed count: larger than `positions` where Slurm names no device.
+    """
+
+    positions: tuple[int, ...] = ()
+    gpus: int = 0
+    types: tuple[str, ...] = ()
+    shards: int = 0
+    others: dict[str, int] = field(default_factory=dict)  # further gres by name: mps, nic, ...
+
+
+def parse_gres(text: str) -> list[GresEntry]:
+    """Return the entries of one GRES list. Raises ParseError."""
+    text = text.strip()
+    if text in _ABSENT:
+        return []
+    return [_entry(part.strip(), text) for part in split_outside(text, "(", ")")]
+
+
+def job_gres_on_node(text: str) -> GresOnNode:
+    """Sum up the `GRES=` of one `Nodes=` line: positions of several types are one set. Raises ParseError."""
+    entries = parse_gres(text)
+    gpus = [entry for entry in entries if entry.name == "gpu"]
+    positions = sorted({position for entry in gpus for position in entry.positions or ()})
+    others: dict[str, int] = {}
+    for entry in entries:
+        if entry.name != "gpu":
+            others[entry.name] = others.get(entry.name, 0) + (entry.count or 0)
+    return GresOnNode(
+        positions=tuple(positions),
+        gpus=sum(len(entry.positions or ()) if entry.count is None else entry.count for entry in gpus),
+        types=tuple(sorted({entry.type for entry in gpus if entry.type})),
+        shards=others.pop("shard", 0),
+        others=others,
+    )
+
+
+def parse_positions(text: str) -> tuple[int, ...]:
+    """Read `0-1,3`; an empty text and N/A are no positions. Raises ParseError."""
+    if text.strip() in _ABSENT:
+        return ()
+    found: set[int] = set()
+    for item in text.split(","):
+        low, dash, high = item.strip().partition("-")
+        first = _position(low, text)
+        last = _position(high, text) if dash else first
+        if last < first:
+            raise ParseError(f"GRES positions {text[:40]!r}: the range {item!r} runs backwards")
+        found.update(range(first, last + 1))
+    return tuple(sorted(found))
+
+
+def _position(digits: str, text: str) -> int:
+    if not (digits.isascii() and digits.isdigit() and len(digits) <= 4 and int(digits) <= _MAX_POSITION):  # noqa: PLR2004
+        raise ParseError(f"GRES positions {text[:40]!r}: {digits[:20]!r} is no number from 0 to {_MAX_POSITION}")
+    return int(digits)
+
+
+def _entry(part: str, whole: str) -> GresEntry:
+    match = _ENTRY.fullmatch(part)
+    if match is None:
+        raise ParseError(f"GRES {whole[:60]!r}: cannot read {part[:40]!r}")
+    words = match[2].split(":")[1:]
+    count = _count(words[-1]) if words else None
+    if words and count is not None:
+        words.pop()
+    positions: tuple[int, ...] | None = None
+    shared: tuple[tuple[int | None, int], ...] = ()
+    for label, detail in _DETAIL.findall(match[3]):
+        if label == "IDX":
+            positions = parse_positions(detail)
+        elif not label and "/" in detail:
+            shared = _shared(detail, whole)
+    return GresEntry(match[1], ":".join(words), count, positions, shared)
+
+
+def _count(word: str) -> int | None:
+    match = _COUNT.fullmatch(word)
+    return int(match[1]) * _SUFFIXES[match[2]] if match else None
+
+
+def _shared(detail: str, whole: str) -> tuple[tuple[int | None, int], ...]:
+    """Read `-/5,5/5,3/5`: used and total of each position, "-" for a GPU that is held whole."""
+    pairs: list[tuple[int | None, int]] = []
+    for item in detail.split(","):
+        used, _, total = item.partition("/")
+        if not re.fullmatch(r"-|\d{1,9}", used) or not re.fullmatch(r"\d{1,9}", total):
+            raise ParseError(f"GRES {whole[:60]!r}: {item[:20]!r} is no used/total")
+        pairs.append((None if used == "-" else int(used), int(total)))
+    return tuple(pairs)

@@ -1,0 +1,205 @@
+"""One run's rows of sacct, the job's and its steps', made into a JobRecord."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final, TypeVar
+
+from gpuwaste.core.errors import GpuwasteError, ParseError
+from gpuwaste.core.job import JobRecord
+from gpuwaste.core.units import parse_duration_s, parse_size_b
+from gpuwaste.slurm.times import parse_cpu_s, parse_time_s
+from gpuwaste.slurm.tres import gpu_count, memory_b, parse_tres
+
+_ID = re.compile(rb"\d{1,10}(?:\.[\w+]{1,32})?")
+_PRINTED = re.compile(r"(\d{1,10})(?:_(\d{1,10})|_\[.*\]|\+(\d{1,10}))?", re.ASCII)
+_WHOLE = re.compile(r"\d{1,15}", re.ASCII)
+_EXIT = re.compile(r"(\d{1,10}):(\d{1,10})", re.ASCII)
+_REQ_MEM = re.compile(r"(.*?)([nc]?)", re.DOTALL)
+_NOWHERE: Final = frozenset({"", "None assigned", "(null)", "None"})
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class SacctRow:
+    """One row by column name; `line` is the number of its first line."""
+
+    line: int
+    values: dict[str, str]
+    raw: str
+
+    @property
+    def job_id(self) -> int:
+        """The raw id of the job that the row belongs to."""
+        return int(self.values["JobIDRaw"].partition(".")[0])
+
+    @property
+    def is_step(self) -> bool:
+        """Whether the row is a step's."""
+        return "." in self.values["JobIDRaw"]
+
+    @property
+    def step(self) -> str:
+        """The step's name: 0, batch, extern, interactive; "" for the job's own row."""
+        return self.values["JobIDRaw"].partition(".")[2]
+
+    def text(self, name: str) -> str:
+        """Return a column, "" where it was not asked for."""
+        return self.values.get(name, "")
+
+    def read(self, name: str, parse: Callable[[str], _T]) -> _T:
+        """Parse a column. Raises ParseError naming it."""
+        try:
+            return parse(self.text(name))
+        except GpuwasteError as error:
+            raise ParseError(f"{name}: {error}") from error
+
+    def whole(self, name: str) -> int | None:
+        """Return a column of digits as a number, None for anything else."""
+        return int(self.text(name)) if _WHOLE.fullmatch(self.text(name)) else None
+
+
+def is_row_start(line: bytes, delimiter: bytes) -> bool:
+    """Tell whether a line begins with a raw job or step id and a delimiter."""
+    head, found, _ = line.partition(delimiter)
+    return bool(found) and _ID.fullmatch(head) is not None
+
+
+def row_of(raw: bytes, fields: Sequence[str], delimiter: bytes, line: int) -> SacctRow:
+    """Split a whole row; bytes that are no UTF-8 become escapes, so that the text can be stored anywhere."""
+    text = raw.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8", "backslashreplace").replace("\0", "")
+    return SacctRow(line, dict(zip(fields, text.split(delimiter.decode("ascii")), strict=True)), text)
+
+
+@dataclass(slots=True)
+class RunRows:
+    """A job's row with what its steps add up to: constant memory, however many steps there are."""
+
+    job: SacctRow
+    max_rss_b: int | None = None
+    step_cpu_s: float = 0.0
+    steps: set[str] = field(default_factory=set)  # names that are no numbers, and "number" for those
+    problem: str = ""
+
+    def add_step(self, row: SacctRow) -> bool:
+        """Fold a step in; false where it is another job's."""
+        if row.job_id != self.job.job_id:
+            return False
+        step = row.step
+        self.steps.add("number" if step[:1].isdigit() else step)
+        try:
+            rss = row.read("MaxRSS", lambda text: parse_size_b(text) if text else None)
+            cpu_s = row.read("TotalCPU", parse_cpu_s)
+        except ParseError as error:
+            self.problem = self.problem or f"step {step}: {error}"
+            return True
+        if rss is not None:
+            self.max_rss_b = rss if self.max_rss_b is None else max(rss, self.max_rss_b)
+        self.step_cpu_s += cpu_s or 0.0
+        return True
+
+    def record(self, cluster: str) -> JobRecord:
+        """Return the run. Raises ValueError with the reason where a column cannot be read."""
+        try:
+            return self._record(cluster)
+        except GpuwasteError as error:
+            raise ValueError(str(error)) from error
+
+    def _record(self, cluster: str) -> JobRecord:
+        if self.problem:
+            raise ParseError(self.problem)
+        job = self.job
+        submit = job.read("Submit", parse_time_s)
+        if submit is None:
+            raise ParseError("Submit: a job without a submit time")
+        tres = job.read("AllocTRES", parse_tres)
+        gpus = job.read("AllocTRES", lambda text: gpu_count(parse_tres(text)))
+        n_nodes, cpus = job.whole("NNodes"), job.whole("AllocCPUS")
+        array_id, task_id, het_id, offset = _printed(job.text("JobID"))
+        code, signal = _exit(job.text("ExitCode"))
+        started = job.read("Start", parse_time_s)
+        return JobRecord(
+            cluster=cluster,
+            job_id=job.job_id,
+            submit=submit,
+            printed_id=job.text("JobID"),
+            array_job_id=array_id,
+            array_task_id=task_id,
+            het_job_id=het_id,
+            het_offset=offset,
+            name=job.text("JobName"),
+            user=job.text("User") or job.text("UID"),  # an account that was deleted leaves its number
+            account=job.text("Account"),
+            group=job.text("Group"),
+            partition=job.text("Partition"),
+            qos=job.text("QOS"),
+            time_limit_s=job.read("TimelimitRaw", parse_duration_s),
+            req_tres=job.text("ReqTRES"),
+            submit_line=job.text("SubmitLine"),
+            interactive=self._interactive(),
+            start=started,
+            restarts=job.whole("Restarts"),
+            nodes="" if job.text("NodeList") in _NOWHERE else job.text("NodeList"),
+            n_nodes=n_nodes,
+            cpus=cpus,
+            gpus=gpus.total,
+            gpu_type=gpus.type,
+            alloc_tres=job.text("AllocTRES"),
+            mem_req_b=_req_mem_b(job.text("ReqMem"), n_nodes, cpus) or memory_b(tres),
+            end=job.read("End", parse_time_s),
+            elapsed_s=job.whole("ElapsedRaw") if started is not None else None,
+            suspended_s=_seconds(job.read("Suspended", parse_cpu_s)),
+            state=(job.text("State").split() or [""])[0].rstrip("+"),
+            exit_code=code,
+            exit_signal=signal,
+            total_cpu_s=self._total_cpu_s(),
+            max_rss_b=self.max_rss_b,
+        )
+
+    def _total_cpu_s(self) -> float | None:
+        """Take the job's own column where it counts, else the sum over the steps; a running job has neither."""
+        own = self.job.read("TotalCPU", parse_cpu_s)
+        best = max(own or 0.0, self.step_cpu_s)
+        return None if own is None or (not best and self.job.read("End", parse_time_s) is None) else best
+
+    def _interactive(self) -> bool:
+        """salloc, or srun without a batch script; by the steps where the submit line is not kept."""
+        if "batch" in self.steps:
+            return False
+        words = self.job.text("SubmitLine").split(None, 1)
+        if words:
+            return words[0].rpartition("/")[2] in {"salloc", "srun"}
+        return bool(self.steps & {"interactive", "number"})
+
+
+def _printed(text: str) -> tuple[int | None, int | None, int | None, int | None]:
+    """Return array job, array task, het job, het offset of `7`, `3_1`, `3_[0-9]` or `4+1`."""
+    match = _PRINTED.fullmatch(text)
+    if match is None:
+        raise ParseError(f"JobID: cannot read {text[:40]!r}")
+    first, task, offset = int(match[1]), match[2], match[3]
+    if "_" in text:
+        return first, int(task) if task else None, None, None
+    return None, None, first if offset else None, int(offset) if offset else None
+
+
+def _exit(text: str) -> tuple[int | None, int | None]:
+    match = _EXIT.fullmatch(text)
+    return (int(match[1]), int(match[2])) if match else (None, None)
+
+
+def _seconds(value: float | None) -> int:
+    return int(value or 0)
+
+
+def _req_mem_b(text: str, n_nodes: int | None, cpus: int | None) -> int | None:
+    """Total bytes: up to Slurm 20.11 the amount is by node (n) or by processor (c). 0, "all of it", is None."""
+    match = _REQ_MEM.fullmatch(text.strip())
+    if match is None or not match[1] or match[1] == "?":
+        return None
+    try:
+        each = parse_size_b(match[1], "M")
+    except ParseError as error:
+        raise ParseError(f"ReqMem: {error}") from error
+    times = {"n": n_nodes, "c": cpus, "": 1}[match[2]] or 1
+    return each * times or None

@@ -1,0 +1,44 @@
+"""sacctmgr's tables: who administers, who coordinates which account, who belongs to which account."""
+
+from gpuwaste.core.errors import ParseError
+
+ADMIN_LEVELS = ("show", "user", "format=user,adminlevel")
+COORDINATORS = ("show", "account", "withcoord", "format=account,coord")
+ASSOCIATIONS = ("show", "assoc", "format=cluster,account,user")
+
+
+def parse_admin_levels(text: str) -> dict[str, str]:
+    """Return user -> level (None, Operator or Administrator, as printed). Raises ParseError."""
+    return {user: level for user, level in _rows(text, 2, "users") if user}
+
+
+def parse_coordinators(text: str) -> dict[str, frozenset[str]]:
+    """Return account -> its coordinators; accounts without one are in it, empty. Raises ParseError."""
+    found: dict[str, frozenset[str]] = {}
+    for account, users in _rows(text, 2, "coordinators"):
+        names = frozenset(user for user in users.split(",") if user)
+        found[account] = found.get(account, frozenset()) | names
+    return found
+
+
+def parse_associations(text: str, cluster: str) -> dict[str, frozenset[str]]:
+    """Return user -> accounts on `cluster`. Raises ParseError."""
+    found: dict[str, set[str]] = {}
+    for where, account, user in _rows(text, 3, "associations"):
+        if user and where == cluster:
+            found.setdefault(user, set()).add(account)
+    return {user: frozenset(accounts) for user, accounts in found.items()}
+
+
+def _rows(text: str, width: int, what: str) -> list[list[str]]:
+    rows = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            continue
+        row = line.split("|")
+        if len(row) != width:
+            raise ParseError(
+                f"sacctmgr's {what}, line {number}: {len(row)} fields where {width} were asked: {line[:80]!r}"
+            )
+        rows.append(row)
+    return rows

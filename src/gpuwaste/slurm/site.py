@@ -1,0 +1,147 @@
+"""`scontrol show config`, `show partition` and `show node -d`: how the site is set up."""
+
+import re
+from dataclasses import dataclass, field
+
+from gpuwaste.core.errors import ParseError
+from gpuwaste.core.units import parse_duration_s
+from gpuwaste.slurm.gres import GresEntry, parse_gres
+from gpuwaste.slurm.hostlist import expand
+
+_SETTING = re.compile(r"^(\S+) *= ?(.*)$")
+_FIELD = re.compile(r"(?:^|(?<=\s))([A-Za-z][\w/:]*)=(\S*)")
+_ABSENT = frozenset({"(null)", "N/A", "none", "None"})
+
+
+@dataclass(frozen=True, slots=True)
+class SlurmConfig:
+    """What we need of slurm.conf as slurmctld runs it; `settings` holds all of it as printed."""
+
+    settings: dict[str, str]
+
+    @property
+    def cluster_name(self) -> str:
+        """ClusterName."""
+        return self.settings.get("ClusterName", "")
+
+    @property
+    def version(self) -> str:
+        """Slurm's version, as 22.05.8."""
+        return self.settings.get("SLURM_VERSION", "")
+
+    @property
+    def select_type(self) -> str:
+        """SelectType: select/linear gives whole nodes."""
+        return self.settings.get("SelectType", "")
+
+    @property
+    def private_data(self) -> frozenset[str]:
+        """Words of PrivateData, empty for none."""
+        value = self.settings.get("PrivateData", "")
+        return frozenset(word for word in value.split(",") if word and word not in _ABSENT)
+
+    def spool_dir(self, node: str, hostname: str) -> str:
+        """Return SlurmdSpoolDir of a node, with %n and %h put in."""
+        values = {"%n": node, "%h": hostname, "%%": "%"}
+        text = self.settings.get("SlurmdSpoolDir", "")
+        return re.sub(r"%[nh%]", lambda match: values[match[0]], text)
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """One partition; `whole_node` is OverSubscribe=EXCLUSIVE: a job there holds its nodes alone."""
+
+    name: str
+    nodes: tuple[str, ...] = ()
+    whole_node: bool = False
+    state: str = ""
+    max_time_s: int | None = None
+    default: bool = False
+    priority_tier: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class NodeInfo:
+    """One node as slurmctld knows it; `gpus` counts its GPUs, MIG instances included."""
+
+    name: str
+    hostname: str = ""
+    address: str = ""
+    state: str = ""
+    version: str = ""
+    gres: tuple[GresEntry, ...] = ()
+    gres_used: tuple[GresEntry, ...] = ()
+    partitions: tuple[str, ...] = field(default=())
+
+    @property
+    def gpus(self) -> int:
+        """How many GPUs Slurm schedules on the node."""
+        return sum(entry.count or 0 for entry in self.gres if entry.name == "gpu")
+
+
+def parse_config(text: str) -> SlurmConfig:
+    """Read `scontrol show config`. Raises ParseError where ClusterName is missing."""
+    settings: dict[str, str] = {}
+    for line in text.splitlines():
+        match = _SETTING.match(line)
+        if match:
+            value = match[2].strip()
+            settings.setdefault(match[1], "" if value == "(null)" else value)
+    if not settings.get("ClusterName"):
+        raise ParseError("scontrol show config: no ClusterName in its output")
+    return SlurmConfig(settings)
+
+
+def parse_partitions(text: str) -> list[Partition]:
+    """Read `scontrol show partition`. Raises ParseError."""
+    return [_partition(fields) for fields in _records(text, "PartitionName")]
+
+
+def parse_nodes(text: str) -> list[NodeInfo]:
+    """Read `scontrol show node -d`. Raises ParseError."""
+    return [_node(fields) for fields in _records(text, "NodeName")]
+
+
+def _records(text: str, key: str) -> list[dict[str, str]]:
+    starts = [match.start() for match in re.finditer(rf"^{key}=\S", text, re.MULTILINE)]
+    records = []
+    for start, stop in zip(starts, [*starts[1:], len(text)], strict=True):
+        fields: dict[str, str] = {}
+        for name, value in _FIELD.findall(text[start:stop]):
+            # The first wins: an administrator's Reason= and Comment= come last and may hold anything.
+            fields.setdefault(name, "" if value == "(null)" else value)
+        records.append(fields)
+    return records
+
+
+def _partition(fields: dict[str, str]) -> Partition:
+    name = fields["PartitionName"]
+    if "OverSubscribe" not in fields:
+        raise ParseError(f"partition {name}: its record is cut off before OverSubscribe=")
+    nodes = fields.get("Nodes", "")
+    tier = fields.get("PriorityTier", "")
+    return Partition(
+        name=name,
+        nodes=tuple(expand(nodes)),
+        whole_node=fields["OverSubscribe"] == "EXCLUSIVE",
+        state=fields.get("State", ""),
+        max_time_s=parse_duration_s(fields.get("MaxTime", "")),
+        default=fields.get("Default") == "YES",
+        priority_tier=int(tier) if tier.isascii() and tier.isdigit() else 1,
+    )
+
+
+def _node(fields: dict[str, str]) -> NodeInfo:
+    name = fields["NodeName"]
+    if "Gres" not in fields:
+        raise ParseError(f"node {name}: its record is cut off before Gres=")
+    return NodeInfo(
+        name=name,
+        hostname=fields.get("NodeHostName", ""),
+        address=fields.get("NodeAddr", ""),
+        state=fields.get("State", ""),
+        version=fields.get("Version", ""),
+        gres=tuple(parse_gres(fields["Gres"])),
+        gres_used=tuple(parse_gres(fields.get("GresUsed", ""))),
+        partitions=tuple(part for part in fields.get("Partitions", "").split(",") if part),
+    )

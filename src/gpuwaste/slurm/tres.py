@@ -1,0 +1,62 @@
+"""TRES strings: `cpu=4,mem=62.50G,gres/gpu=2,gres/gpu:a100=2` as a mapping, and the GPUs in it."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from gpuwaste.core.errors import ParseError
+from gpuwaste.core.units import parse_size_b
+
+_ABSENT: Final = frozenset({"", "(null)", "N/A"})
+_GPU: Final = "gres/gpu"
+
+
+@dataclass(frozen=True, slots=True)
+class GpuCount:
+    """GPUs of an allocation; `by_type` is empty where Slurm does not account by type."""
+
+    total: int
+    by_type: dict[str, int]
+
+    @property
+    def type(self) -> str:
+        """The one type, several joined with a comma, or "" where none is known."""
+        return ",".join(sorted(self.by_type))
+
+
+def parse_tres(text: str) -> dict[str, str]:
+    """Return name -> amount as printed. Raises ParseError for an item without `=`."""
+    text = text.strip()
+    if text in _ABSENT:
+        return {}
+    amounts = {}
+    for item in text.split(","):
+        if not item:
+            continue
+        name, equals, amount = item.rpartition("=")
+        if not equals or not name:
+            raise ParseError(f"TRES {text[:60]!r}: {item[:40]!r} has no amount")
+        amounts[name] = amount
+    return amounts
+
+
+def gpu_count(tres: dict[str, str]) -> GpuCount:
+    """Count GPUs once: the untyped total where it is there, else the sum of the types. Raises ParseError."""
+    by_type = {
+        name[len(_GPU) + 1 :]: _whole(name, amount) for name, amount in tres.items() if name.startswith(f"{_GPU}:")
+    }
+    by_type = {kind: count for kind, count in by_type.items() if kind and count}
+    typed = sum(by_type.values())
+    total = _whole(_GPU, tres[_GPU]) if _GPU in tres else typed
+    # A site that accounts the types alone, or whose untyped count was switched on later, has a smaller total.
+    return GpuCount(max(total, typed), by_type)
+
+
+def memory_b(tres: dict[str, str]) -> int | None:
+    """Return the amount of `mem` in bytes (M where no unit is printed), None where it is absent. Raises ParseError."""
+    return parse_size_b(tres["mem"], "M") if "mem" in tres else None
+
+
+def _whole(name: str, amount: str) -> int:
+    if not (amount.isascii() and amount.isdigit() and len(amount) <= 9):  # noqa: PLR2004 far above any cluster
+        raise ParseError(f"TRES {name}={amount[:20]!r}: expected a whole number")
+    return int(amount)

@@ -1,0 +1,107 @@
+"""FakeSlurm: a SlurmClient that answers from memory, for tests that need a cluster's facts and no cluster."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from gpuwaste.core.errors import SlurmError
+from gpuwaste.core.job import JobRecord
+from gpuwaste.slurm.sacct import BadRow
+from gpuwaste.slurm.scontrol import RunningJob
+from gpuwaste.slurm.site import NodeInfo, Partition, SlurmConfig
+from gpuwaste.slurm.slurmd_g import DevicePosition
+
+
+@dataclass(slots=True)
+class FakeSlurm:
+    """Set the fields, then pass it where a SlurmClient is asked for.
+
+    `failure` set: every method raises SlurmError with that text. `rpcs` counts the calls that would reach slurmctld
+    or slurmdbd, as CommandClient does.
+    """
+
+    cluster: str = "gw"
+    settings: dict[str, str] = field(default_factory=dict)
+    running: list[RunningJob] = field(default_factory=list)
+    partition_list: list[Partition] = field(default_factory=list)
+    node_list: list[NodeInfo] = field(default_factory=list)
+    records: Sequence[JobRecord | BadRow] = ()
+    levels: dict[str, str] = field(default_factory=dict)
+    account_coordinators: dict[str, frozenset[str]] = field(default_factory=dict)
+    user_accounts: dict[str, frozenset[str]] = field(default_factory=dict)
+    devices: dict[str, list[DevicePosition]] = field(default_factory=dict)
+    pids: dict[tuple[int, str], dict[str, frozenset[int]]] = field(default_factory=dict)
+    failure: str = ""
+    rpcs: Counter[str] = field(default_factory=Counter)
+
+    def cluster_name(self) -> str:
+        """Return the cluster."""
+        self._fail()
+        return self.cluster
+
+    def config(self) -> SlurmConfig:
+        """Return the settings with ClusterName."""
+        self._rpc("scontrol")
+        return SlurmConfig({"ClusterName": self.cluster, **self.settings})
+
+    def job(self, job_id: int) -> list[RunningJob]:
+        """Return the records of the id, of its array's tasks and of its het components."""
+        self._rpc("scontrol")
+        return [job for job in self.running if job_id in {job.job_id, job.array_job_id, job.het_job_id}]
+
+    def jobs(self) -> list[RunningJob]:
+        """Return all."""
+        self._rpc("scontrol")
+        return list(self.running)
+
+    def partitions(self) -> list[Partition]:
+        """Return all."""
+        self._rpc("scontrol")
+        return list(self.partition_list)
+
+    def nodes(self) -> list[NodeInfo]:
+        """Return all."""
+        self._rpc("scontrol")
+        return list(self.node_list)
+
+    def accounting(self, start: int, end: int) -> Iterator[JobRecord | BadRow]:
+        """Yield what overlaps the window, and every bad row."""
+        self._rpc("sacct")
+        for record in self.records:
+            if isinstance(record, BadRow) or (record.submit <= end and (record.end is None or record.end >= start)):
+                yield record
+
+    def admin_levels(self) -> Mapping[str, str]:
+        """Return the levels."""
+        self._rpc("sacctmgr")
+        return self.levels
+
+    def coordinators(self) -> Mapping[str, frozenset[str]]:
+        """Return the coordinators."""
+        self._rpc("sacctmgr")
+        return self.account_coordinators
+
+    def associations(self) -> Mapping[str, frozenset[str]]:
+        """Return the associations."""
+        self._rpc("sacctmgr")
+        return self.user_accounts
+
+    def device_list(self, node: str) -> list[DevicePosition]:
+        """Return the node's GPUs; an unknown node is an error, as with slurmd."""
+        self._fail()
+        if node not in self.devices:
+            raise SlurmError(f"slurmd -G -N {node}: exit code 1: no such node")
+        return list(self.devices[node])
+
+    def listpids(self, job_id: int, node: str) -> Mapping[str, frozenset[int]]:
+        """Return the pids by step."""
+        self._fail()
+        return self.pids.get((job_id, node), {})
+
+    def _rpc(self, command: str) -> None:
+        self._fail()
+        self.rpcs[command] += 1
+
+    def _fail(self) -> None:
+        if self.failure:
+            raise SlurmError(self.failure)
