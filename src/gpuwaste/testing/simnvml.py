@@ -197,6 +197,9 @@ class SimNode:
         clients.mkdir(exist_ok=True)
         for path in (directory, clients):
             path.chmod(0o1777)
+        activity = directory / "activity.bin"
+        activity.touch()  # the first program that opens it fills it
+        activity.chmod(0o666)
         node = cls(directory)
         node.set_gpus(gpus, driver=driver, latency_us=latency_us)
         return node
