@@ -20,7 +20,6 @@ MAX_PAYLOAD: Final = 4096  # bytes; a digest has 64
 EXPIRED: Final = 15
 REWOUND: Final = 16
 REPLAYED: Final = 17
-_OPT_TTL: Final = 4
 _OPT_ADDR4: Final = 5
 _OPT_ENCODE_TIME: Final = 6
 _OPT_SOCKET: Final = 8
@@ -42,9 +41,8 @@ class MungeIdentity:
 class Munge:
     """Encodes and decodes with the munged behind `socket` ("": munge's default). Threads may share one object."""
 
-    def __init__(self, socket: str = "", ttl_s: int = 0) -> None:
+    def __init__(self, socket: str = "") -> None:
         self._socket = socket.encode()
-        self._ttl_s = ttl_s  # 0: munged's default, 300 s
         self._lib = _library()
 
     def encode(self, payload: bytes) -> str:
@@ -95,8 +93,6 @@ class Munge:
         try:
             if self._socket:
                 self._check(self._lib.munge_ctx_set(context, _OPT_SOCKET, self._socket), context)
-            if self._ttl_s:
-                self._check(self._lib.munge_ctx_set(context, _OPT_TTL, ctypes.c_int(self._ttl_s)), context)
             yield context
         finally:
             self._lib.munge_ctx_destroy(context)

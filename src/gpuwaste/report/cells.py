@@ -1,0 +1,112 @@
+"""Cells for a terminal: names made harmless and cut by display width, bars, durations, ratios, local times."""
+
+import unicodedata
+from datetime import datetime, tzinfo
+from typing import Final
+
+from gpuwaste.core.units import HOUR_S, MINUTE_S
+
+UNKNOWN: Final = "-"
+_WIDE: Final = frozenset("WF")
+# Control, format (bidirectional overrides, zero-width joiners), surrogate, private use, unassigned, line separators.
+_UNSAFE: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+_CODES: Final = {
+    "BOOT_FAIL": "BF",
+    "CANCELLED": "CA",
+    "COMPLETED": "CD",
+    "COMPLETING": "CG",
+    "DEADLINE": "DL",
+    "FAILED": "F",
+    "NODE_FAIL": "NF",
+    "OUT_OF_MEMORY": "OOM",
+    "PENDING": "PD",
+    "PREEMPTED": "PR",
+    "REQUEUED": "RQ",
+    "RUNNING": "R",
+    "SUSPENDED": "S",
+    "TIMEOUT": "TO",
+}
+
+
+def harmless(text: str) -> str:
+    """Return `text` with every character that a terminal or a line-based format may act on written as an escape."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(c if unicodedata.category(c) not in _UNSAFE else _escape(c) for c in text)
+
+
+def width(text: str) -> int:
+    """Return the columns that harmless `text` takes on a terminal."""
+    return len(text) if text.isascii() else sum(_columns(c) for c in text)
+
+
+def fit(text: str, columns: int) -> str:
+    """Return `text` made harmless and cut to `columns`, with `~` at the end where it was cut."""
+    shown = harmless(text[: columns * 2 + 1])
+    if width(shown) <= columns and len(text) <= columns * 2 + 1:
+        return shown
+    kept, used = "", 0
+    for character in shown:
+        used += _columns(character)
+        if used > columns - 1:
+            break
+        kept += character
+    return kept + "~"
+
+
+def bar(ratio: float | None, columns: int = 40) -> str:
+    """Draw a ratio 0..1 as `[|||||     48%]`, `columns` wide; unknown is said, never drawn as 0."""
+    inner = columns - 2
+    if ratio is None:
+        return f"[{'unknown':>{inner}}]"
+    label = percent(ratio)
+    filled = "|" * round(min(1.0, max(0.0, ratio)) * inner)
+    return f"[{filled[: inner - len(label)]:<{inner - len(label)}}{label}]"
+
+
+def percent(ratio: float | None) -> str:
+    """Print a ratio as whole percent; <1% where it is more than nothing, >99% where it is not quite all."""
+    if ratio is None:
+        return UNKNOWN
+    if 0 < ratio < 0.005:  # noqa: PLR2004 what would round to 0
+        return "<1%"
+    if 0.995 <= ratio < 1:  # noqa: PLR2004 what would round to 100
+        return ">99%"
+    return f"{ratio:.0%}"
+
+
+def share(part: float | None, whole: float) -> float | None:
+    """Return part over whole; None where either is not known."""
+    return part / whole if part is not None and whole > 0 else None
+
+
+def short(seconds: float | None) -> str:
+    """Print a duration in at most six characters: 45s, 12.5m, 3.2h, 1234h."""
+    if seconds is None:
+        return UNKNOWN
+    if seconds < 2 * MINUTE_S:
+        return f"{seconds:.0f}s"
+    value, unit = (seconds / HOUR_S, "h") if seconds >= 2 * HOUR_S else (seconds / MINUTE_S, "m")
+    return f"{value:.1f}{unit}" if value < 100 else f"{value:.0f}{unit}"  # noqa: PLR2004 three figures are enough
+
+
+def local_time(utc_s: float | None, zone: tzinfo | None) -> str:
+    """Print UTC seconds as sacct does, in `zone` or the caller's own."""
+    if utc_s is None:
+        return UNKNOWN
+    return datetime.fromtimestamp(utc_s, tz=zone).strftime("%Y-%m-%dT%H:%M:%S")
+
+
+def state_code(state: str) -> str:
+    """Return squeue's short code of a state."""
+    return _CODES.get(state, "MIX" if state == "MIXED" else fit(state, 3))
+
+
+def _columns(character: str) -> int:
+    if unicodedata.combining(character):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in _WIDE else 1
+
+
+def _escape(character: str) -> str:
+    return character.encode("unicode_escape").decode("ascii")

@@ -1,0 +1,112 @@
+"""Pieces of the text reports: title, table, bar lines, notes; 80 columns, colour only where asked."""
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import tzinfo
+from typing import Any, Final
+
+from tabulate import DataRow, TableFormat, tabulate
+
+from gpuwaste.report.cells import bar, fit, short
+
+COLUMNS: Final = 80
+_BAR: Final = 44
+_PLAIN: Final = TableFormat(
+    lineabove=None,
+    linebelowheader=None,
+    linebetweenrows=None,
+    linebelow=None,
+    headerrow=DataRow("  ", " ", ""),
+    datarow=DataRow("  ", " ", ""),
+    padding=0,
+    with_header_hide=None,
+)
+_RED: Final = "31"
+_YELLOW: Final = "33"
+_BOLD: Final = "1"
+_NAMED: Final = 3  # jobs that a note names
+_MUCH: Final = 0.5
+_SOME: Final = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How a text is drawn: with colour or not, in which zone (None: the caller's), with headers or not."""
+
+    colour: bool = False
+    zone: tzinfo | None = None
+    header: bool = True
+    recorded: bool = False
+
+    def paint(self, text: str, code: str) -> str:
+        """Return the text in a colour where colour is wanted."""
+        return f"\x1b[{code}m{text}\x1b[0m" if self.colour else text
+
+    def title(self, text: str) -> list[str]:
+        """Return a title between two rules; a recording is labelled."""
+        label = " [recorded]" if self.recorded else ""
+        line = f"{fit(text, COLUMNS - len(label))}{label}"
+        rule = "=" * COLUMNS
+        return [rule, self.paint(line.center(COLUMNS).rstrip(), _BOLD), rule]
+
+    def heading(self, text: str) -> list[str]:
+        """Return a table's heading."""
+        label = " [recorded]" if self.recorded else ""
+        return ["", self.paint(f"{text}{label}", _BOLD)] if self.header else []
+
+    def table(self, headers: Sequence[str], rows: Sequence[Sequence[str]], left: frozenset[int]) -> list[str]:
+        """Return a table; columns in `left` start left, others end right. The last column may hold any name."""
+        if not rows:
+            return []
+        align = ["left" if i in left else "right" for i in range(len(headers))]
+        shown = tabulate(
+            [list(row) for row in ([headers, *rows] if self.header else rows)],
+            tablefmt=_PLAIN,
+            disable_numparse=True,
+            colalign=align,
+        )
+        return [line.rstrip() for line in shown.splitlines()]
+
+    def measure(self, name: str, ratio: float | None, text: str, *, bad: bool = False) -> str:
+        """Return one line with a bar: `  wasted  [|||   48%]  12.5h`."""
+        drawn = bar(ratio, _BAR)
+        if bad and ratio is not None and ratio >= _SOME:
+            drawn = self.paint(drawn, _RED if ratio >= _MUCH else _YELLOW)
+        return f"  {name:<12}{drawn}  {text}".rstrip()
+
+
+def facts(pairs: Sequence[tuple[str, str]]) -> list[str]:
+    """Return names and values in two columns; a value too wide for its half takes a line of its own."""
+    lines: list[str] = []
+    half = COLUMNS // 2 - 2
+    pending = ""
+    for name, value in pairs:
+        cell = f"{name + ':':<13} {value}"
+        if pending and len(cell) <= half:
+            lines.append(f"  {pending:<{half}}{cell}".rstrip())
+            pending = ""
+            continue
+        if pending:
+            lines.append(f"  {pending}".rstrip())
+        pending = "" if len(cell) >= half else cell
+        if not pending:
+            lines.append(f"  {fit(cell, COLUMNS - 2)}")
+    return [*lines, f"  {pending}".rstrip()] if pending else lines
+
+
+def bullet(text: str) -> list[str]:
+    """Return a note, wrapped."""
+    return textwrap.wrap(
+        text, COLUMNS, initial_indent="  * ", subsequent_indent="    ", break_on_hyphens=False, break_long_words=True
+    )
+
+
+def finding_lines(finding: Mapping[str, Any]) -> list[str]:
+    """Return a finding as a note that ends in the lines to use."""
+    runs = [str(run["printed_id"]) for run in finding["runs"]]
+    more = len(runs) - _NAMED
+    named = ", ".join(fit(run, 20) for run in runs[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+    gain = f"{short(finding['wasted_gpu_s'])} GPU-time{' so far' if finding['provisional'] else ''}"
+    text = f"{'Jobs' if len(runs) > 1 else 'Job'} {named}: {finding['title']} ({gain})"
+    return [*bullet(text), *(f"        {line}" for line in finding["fix"])]

@@ -1,0 +1,123 @@
+"""Documents for programs: JSON, one line per row with `|` between, and CSV that no spreadsheet can run."""
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from gpuwaste.report.cells import harmless
+
+_SUMS: Final = (
+    "gpu_s",
+    "idle_s",
+    "low_s",
+    "moderate_s",
+    "high_s",
+    "unknown_s",
+    "suspended_s",
+    "pending_s",
+    "untouched_s",
+    "idle_run_s",
+    "wasted_s",
+    "exempt_s",
+    "coverage",
+    "mean_util_pct",
+)
+_JOB: Final = (
+    "cluster",
+    "jobid",
+    "name",
+    "user",
+    "account",
+    "partition",
+    "state",
+    "tasks",
+    "requeued",
+    "start",
+    "end",
+    "gpus",
+    "gpu_type",
+    *_SUMS,
+    "under_used_devices",
+    "cpu_efficiency",
+    "memory_efficiency",
+    "recorded",
+)
+_DEVICE: Final = (
+    "cluster",
+    "jobid",
+    "run_start",
+    "run_end",
+    "state",
+    "node",
+    "gpu_uuid",
+    "share",
+    "t0",
+    "t1",
+    *_SUMS,
+    "level",
+    "untouched",
+    "under_used",
+    "mem_max_b",
+    "mem_total_b",
+    "map_source",
+    "confidence",
+    "recorded",
+)
+_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
+
+
+def to_json(document: Mapping[str, Any]) -> str:
+    """Return the document as it came from the hub; what is not ASCII is escaped, so that no terminal acts on it."""
+    return json.dumps(document, indent=2) + "\n"
+
+
+def to_parsable(document: Mapping[str, Any], header: bool = True) -> str:
+    """Return one line per row, `|` between the cells, times in UTC seconds; an unknown cell is empty."""
+    columns, rows = table(document)
+    lines = ["|".join(columns)] if header else []
+    lines += ["|".join(_cell(row.get(c)).replace("|", "\\x7c") for c in columns) for row in rows]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def to_csv(document: Mapping[str, Any], header: bool = True) -> str:
+    """Return CSV; a text that a spreadsheet would take for a formula starts with an apostrophe."""
+    columns, rows = table(document)
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    if header:
+        writer.writerow(columns)
+    writer.writerows([_spreadsheet(row.get(c)) for c in columns] for row in rows)
+    return out.getvalue()
+
+
+def table(document: Mapping[str, Any]) -> tuple[Sequence[str], list[dict[str, Any]]]:
+    """Return the columns and rows of a document: jobs of a report or of top, devices of a job."""
+    mark = {"recorded": document["recorded"]}
+    if document["document"] == "job":
+        return _DEVICE, [{**row, **mark} for row in _devices(document["runs"])]
+    return _JOB, [{**row, **mark} for row in document["jobs"]]
+
+
+def _devices(runs: Iterable[Mapping[str, Any]]) -> Iterable[dict[str, Any]]:
+    for run in runs:
+        of_run = {name: run[name] for name in ("cluster", "jobid", "state")}
+        of_run |= {"run_start": run["start"], "run_end": run["end"]}
+        yield from ({**of_run, **device} for device in [*run["devices"], *run["shared"]])
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "1" if value else "0"
+    if isinstance(value, float):
+        return f"{value:.4f}".rstrip("0").rstrip(".")
+    return harmless(str(value))
+
+
+def _spreadsheet(value: Any) -> str:
+    cell = _cell(value)
+    risky = isinstance(value, str) and (value.startswith(_FORMULA) or cell.startswith(_FORMULA))
+    return f"'{cell}" if risky else cell

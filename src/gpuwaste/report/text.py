@@ -1,0 +1,255 @@
+"""Documents as text for people: 80 columns, bars, and a Notes block that ends in the exact line to use."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from gpuwaste.report.cells import UNKNOWN, fit, local_time, percent, share, short, state_code
+from gpuwaste.report.layout import Look, bullet, facts, finding_lines
+
+_CLASSES: Final = ("high", "moderate", "low", "idle", "unknown", "suspended", "pending")
+_LEVELS: Final = (
+    ("high", "mean above {high_above_pct:g} %"),
+    ("moderate", "mean {low_below_pct:g} to {high_above_pct:g} %"),
+    ("low", "mean below {low_below_pct:g} %"),
+    ("none", "never above 0 %"),
+    ("unknown", "nothing known"),
+)
+_JOB_HEADERS: Final = ("JOBID", "ST", "GPUS", "ALLOC", "MEAN", "WASTED", "W%", "UNKN", "CPU", "MEM", "NAME")
+_ROWS: Final = 20
+_PER_KIND: Final = 3
+
+
+def report_text(document: Mapping[str, Any], look: Look) -> str:
+    """Render a report document."""
+    totals = document["totals"]
+    cluster = "all clusters" if not document["name"] else f"cluster {document['name']}"
+    who = cluster if document["scope"] == "cluster" else f"{document['scope']} {document['name']}"
+    lines = look.title(f"GPU use of {who}") if look.header else []
+    lines += facts(
+        [
+            ("From", local_time(document["start"], look.zone)),
+            ("To", local_time(document["end"], look.zone)),
+            ("Jobs", str(document["job_count"])),
+            ("GPU-time", short(totals["gpu_s"])),
+        ]
+    )
+    lines += _measures(totals, look)
+    lines += _ledger(totals, look)
+    lines += _levels(document, look)
+    if document["shared"]["devices"]:
+        lines += look.heading("Shared GPUs (shards, MPS): apart, never counted as waste")
+        lines += facts([("GPU-time", short(document["shared"]["gpu_s"])), ("Mean", _pct(document["shared"]))])
+    if document["scope"] != "user":
+        lines += look.heading("Users, the largest waste first")
+        lines += user_table(document["users"], look)
+    lines += look.heading("Jobs, the largest waste first")
+    lines += job_table(document["jobs"], look, document["jobs_left_out"])
+    lines += _notes(document, look)
+    return "\n".join(lines) + "\n"
+
+
+def job_text(document: Mapping[str, Any], look: Look) -> str:
+    """Render a job document: each run with its devices, then the notes."""
+    lines: list[str] = []
+    for run in document["runs"]:
+        lines += [*_run(run, look), ""]
+    return "\n".join([*lines[:-1], *_notes(document, look)]) + "\n"
+
+
+def top_text(document: Mapping[str, Any], look: Look) -> str:
+    """Render who wastes GPUs now."""
+    lines = look.title(f"GPUs wasted by running jobs since {local_time(document['since'], look.zone)}")
+    lines += _measures(document["totals"], look)
+    lines += look.heading("Users")
+    lines += user_table(document["users"], look)
+    lines += look.heading("Running jobs")
+    lines += job_table(document["jobs"], look, 0, user=True)
+    lines += _notes(document, look)
+    return "\n".join(lines) + "\n"
+
+
+def job_table(rows: Sequence[Mapping[str, Any]], look: Look, left_out: int, *, user: bool = False) -> list[str]:
+    """Return the table of jobs, cut to what one screen takes."""
+    cells = [
+        (
+            fit(row["jobid"], 13),
+            state_code(row["state"]),
+            str(row["gpus"]),
+            short(row["gpu_s"]),
+            _pct(row),
+            *_waste(row),
+            percent(share(row["unknown_s"], row["gpu_s"])),
+            percent(row["cpu_efficiency"]),
+            percent(row["memory_efficiency"]),
+            fit(f"{row['user']}: {row['name']}" if user else row["name"], 17),
+        )
+        for row in rows[:_ROWS]
+    ]
+    lines = look.table(_JOB_HEADERS, cells, frozenset({0, 1, len(_JOB_HEADERS) - 1}))
+    more = left_out + max(0, len(rows) - _ROWS)
+    return [*lines, f"  ... and {more} more with less waste (--parsable prints all)"] if more else lines
+
+
+def user_table(rows: Sequence[Mapping[str, Any]], look: Look) -> list[str]:
+    """Return the table of users, cut to what one screen takes."""
+    cells = [
+        (
+            str(row["jobs"]),
+            str(row["running"]),
+            short(row["gpu_s"]),
+            _pct(row),
+            *_waste(row),
+            percent(share(row["unknown_s"], row["gpu_s"])),
+            str(row["under_used"]["jobs"]),
+            fit(row["user"], 24),
+        )
+        for row in rows[:_ROWS]
+    ]
+    headers = ("JOBS", "RUNNING", "ALLOC", "MEAN", "WASTED", "W%", "UNKN", "UNDER-USED", "USER")
+    more = len(rows) - _ROWS
+    lines = look.table(headers, cells, frozenset({len(headers) - 1}))
+    return [*lines, f"  ... and {more} more users with less waste"] if more > 0 else lines
+
+
+def _waste(row: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the waste and its share; unknown where nothing at all was seen."""
+    if row["coverage"] in {None, 0}:
+        return UNKNOWN, UNKNOWN
+    return short(row["wasted_s"]), percent(share(row["wasted_s"], row["gpu_s"]))
+
+
+def _pct(row: Mapping[str, Any]) -> str:
+    mean = row["mean_util_pct"]
+    return UNKNOWN if mean is None else percent(mean / 100)
+
+
+def _measures(totals: Mapping[str, Any], look: Look) -> list[str]:
+    mean, known = totals["mean_util_pct"], bool(totals["coverage"])
+    wasted = share(totals["wasted_s"], totals["gpu_s"]) if known else None
+    lines = [
+        "",
+        look.measure("Wasted", wasted, short(totals["wasted_s"]) if known else "", bad=True),
+        look.measure("Mean use", None if mean is None else mean / 100, "of the known GPU-time"),
+    ]
+    if totals["exempt_s"]:
+        reasons = ", ".join(r.replace("_", " ") for r in totals["exempt_by_reason_s"])
+        lines += bullet(f"of the waste {short(totals['exempt_s'])} is exempt ({reasons})")
+    return lines
+
+
+def _ledger(totals: Mapping[str, Any], look: Look) -> list[str]:
+    """Return the ledger's view: every allocated second is one class."""
+    lines = look.heading("Every allocated GPU-second")
+    for name in _CLASSES:
+        if (seconds := totals[f"{name}_s"]) or name in _CLASSES[:4]:
+            lines.append(look.measure(name, share(seconds, totals["gpu_s"]), short(seconds)))
+    if totals["unknown_by_reason_s"]:
+        reasons = ", ".join(f"{name} {short(s)}" for name, s in totals["unknown_by_reason_s"].items())
+        lines += bullet(f"unknown is never waste: {reasons}")
+    return lines
+
+
+def _levels(document: Mapping[str, Any], look: Look) -> list[str]:
+    """Return the thesis' view: each device by the level of its mean, and the under-used rule."""
+    limits = document["thresholds"]
+    rows = [
+        (
+            name,
+            str(document["levels"][name]["devices"]),
+            short(document["levels"][name]["gpu_s"]),
+            text.format(**limits),
+        )
+        for name, text in _LEVELS
+        if document["levels"][name]["devices"]
+    ]
+    under = document["under_used"]
+    lines = look.heading("Each device of a job by its mean")
+    lines += look.table(("LEVEL", "DEVICES", "ALLOC", ""), rows, frozenset({0, 3}))
+    text = (
+        f"under-used (mean below {limits['underused_below_pct']:g} %, completed, "
+        f"{limits['min_coverage']:.0%} known): {under['devices']} of {under['judged_devices']} devices "
+        f"in {under['jobs']} of {under['judged_jobs']} jobs, {short(under['gpu_s'])}"
+    )
+    return [*lines, *bullet(text)]
+
+
+def _run(run: Mapping[str, Any], look: Look) -> list[str]:
+    again = f", restart {run['restarts']}" if run["restarts"] else ""
+    lines = look.title(f"Job {fit(run['jobid'], 24)}{again}: {fit(run['name'], 40)}")
+    lines += facts(
+        [
+            ("User", fit(run["user"], 24)),
+            ("Account", fit(run["account"], 24)),
+            ("State", fit(run["state"], 24)),
+            ("Partition", fit(run["partition"], 24)),
+            ("Start", local_time(run["start"], look.zone)),
+            ("End", local_time(run["end"], look.zone)),
+            ("Nodes", fit(run["nodes"], 60)),
+            ("GPUs", f"{run['gpus']} {fit(run['gpu_type'], 16)}".strip()),
+            ("CPUs", str(run["cpus"])),
+        ]
+    )
+    if run["start"] is None:
+        return [*lines, "", "  The job has not started."]
+    lines += ["", look.measure("CPU", run["cpu_efficiency"], f"of {run['cpus']} CPUs")]
+    lines.append(look.measure("Memory", run["memory_efficiency"], _memory(run)))
+    if run["devices"]:
+        lines += [*_measures(run["totals"], look)[1:], *_ledger(run["totals"], look)]
+    lines += _devices(run, [*run["devices"], *run["shared"]], look)
+    return lines
+
+
+def _memory(run: Mapping[str, Any]) -> str:
+    from gpuwaste.core.units import format_size  # noqa: PLC0415 only here
+
+    return f"of {format_size(run['mem_req_b'])}" if run["mem_req_b"] else ""
+
+
+def _devices(run: Mapping[str, Any], devices: Sequence[Mapping[str, Any]], look: Look) -> list[str]:
+    if not devices:
+        return ["", "  The job held no GPU."]
+    cells = [
+        (
+            fit(d["gpu_uuid"] or "no agent", 12),
+            _pct(d),
+            d["level"],
+            *_waste(d),
+            percent(share(d["unknown_s"], d["gpu_s"])),
+            percent(share(d["mem_max_b"], d["mem_total_b"] or 0)),
+            "yes" if d["untouched"] else "no" if d["coverage"] else UNKNOWN,
+            fit(d["node"] or UNKNOWN, 14) + (f" (share {d['share']:g})" if d["share"] < 1 else ""),
+        )
+        for d in devices
+    ]
+    headers = ("GPU", "MEAN", "LEVEL", "WASTED", "W%", "UNKN", "GMEM", "UNTOUCHED", "NODE")
+    lines = [*look.heading("GPUs"), *look.table(headers, cells, frozenset({0, 2, 8}))]
+    seen = [("accounting", local_time(run["start"], look.zone), local_time(run["end"], look.zone), "")]
+    seen += [
+        (
+            fit(d["gpu_uuid"], 12),
+            local_time(d["t0"], look.zone),
+            local_time(d["t1"], look.zone),
+            f"{d['map_source']}, {d['confidence']}",
+        )
+        for d in devices
+        if d["gpu_uuid"]
+    ]
+    lines += look.heading("Held from, to: accounting and what the agents saw")
+    return [*lines, *look.table(("GPU", "FROM", "TO", "KNOWN BY"), seen, frozenset({0, 1, 2, 3}))]
+
+
+def _notes(document: Mapping[str, Any], look: Look) -> list[str]:
+    """Return the Notes block: findings by kind, then what a reader must know."""
+    lines: list[str] = []
+    shown: dict[str, int] = {}
+    for finding in document.get("findings", ()):
+        kind = finding["kind"]
+        shown[kind] = shown.get(kind, 0) + 1
+        if shown[kind] <= _PER_KIND:
+            lines += finding_lines(finding)
+    for kind, count in document.get("finding_counts", {}).items():
+        if (more := count["findings"] - min(_PER_KIND, shown.get(kind, 0))) > 0:
+            lines += bullet(f"and {more} more like this: {kind.replace('_', ' ')}")
+    for note in document["notes"]:
+        lines += bullet(note)
+    return [*look.heading("Notes"), *lines] if lines else []

@@ -1,0 +1,104 @@
+"""A Python with gpuwaste that every user of the host can run.
+
+A checkout or an interpreter under /root cannot be entered by the users of a loopback cluster; then gpuwaste and what it
+needs at run time are copied into the cluster's directory, for the system's interpreter of the same version.
+"""
+
+import os
+import re
+import shutil
+import sys
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+
+from gpuwaste.testing.cluster_process import ClusterError
+
+
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    """How to run Python as any user: the interpreter and the environment that it needs."""
+
+    python: Path
+    env: dict[str, str]
+
+    def module(self, name: str, *arguments: str) -> list[str]:
+        """Return the command line of a module of ours."""
+        return [str(self.python), "-m", name, *arguments]
+
+    def command(self, *arguments: str) -> list[str]:
+        """Return the command line of `gpuwaste ...`."""
+        return self.module("gpuwaste.cli.main", *arguments)
+
+
+def shared_runtime(directory: Path) -> Runtime:
+    """Return this interpreter where any user can run it, else a copy made in `directory`."""
+    here = Runtime(Path(sys.executable), {})
+    if os.geteuid() != 0 or _all_reachable():
+        return here
+    site = directory / "site"
+    if not site.exists():
+        _copy_packages(site)
+    return Runtime(_system_python(), {"PYTHONPATH": str(site), "PYTHONDONTWRITEBYTECODE": "1"})
+
+
+def _all_reachable() -> bool:
+    """Whether any user may read the interpreter, its library, our roots and what they import."""
+    paths = [sys.executable, os.path.realpath(sys.executable), *(p for p in sys.path if Path(p).exists())]
+    return all(_reachable(Path(path)) for path in paths) and all(_reachable(root) for root in _our_roots())
+
+
+def _reachable(path: Path) -> bool:
+    """Whether any user may enter all directories above `path`."""
+    return all(parent.stat().st_mode & 1 for parent in path.resolve().parents)
+
+
+def _system_python() -> Path:
+    """Return an interpreter of this version that everybody can run: compiled packages fit any build of it."""
+    own = Path(os.path.realpath(sys.executable))
+    if _reachable(own):
+        return own
+    system = Path(f"/usr/bin/python{sys.version_info.major}.{sys.version_info.minor}")
+    if not system.exists():
+        raise ClusterError(f"{own} cannot be run by other users and there is no {system}: install Debian's python3")
+    return system
+
+
+def _copy_packages(site: Path) -> None:
+    """Copy our three roots and the installed files of every run-time dependency."""
+    site.mkdir(parents=True)
+    for root in _our_roots():
+        shutil.copytree(root, site / "gpuwaste", dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in sorted(_requirements("gpuwaste", {"hub"})):
+        for file in metadata.distribution(name).files or ():
+            source = Path(str(file.locate()))
+            if ".." not in file.parts and "__pycache__" not in file.parts and source.is_file():
+                (site / file).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(source, site / file)
+
+
+def _our_roots() -> list[Path]:
+    import gpuwaste  # noqa: PLC0415 a namespace package: its path is a list that imports grow
+
+    return [Path(path) for path in gpuwaste.__path__]
+
+
+def _requirements(name: str, extras: set[str]) -> set[str]:
+    """Return the distributions that `name` with `extras` needs, all the way down."""
+    found: set[str] = set()
+    for line in metadata.requires(name) or ():
+        needed, _, marker = line.partition(";")
+        if "extra" in marker and not any(f"'{e}'" in marker or f'"{e}"' in marker for e in extras):
+            continue
+        match = re.match(r"[A-Za-z0-9._-]+", needed)
+        if match and match[0] not in found and _installed(match[0]):
+            found |= {match[0]} | _requirements(match[0], set())
+    return found
+
+
+def _installed(name: str) -> bool:
+    try:
+        metadata.distribution(name)
+    except metadata.PackageNotFoundError:
+        return False
+    return True

@@ -1,0 +1,320 @@
+"""The documents that the hub serves and `report/` renders: reports, jobs, and who is wasting now.
+
+Times are UTC seconds, durations seconds, ratios 0..1, utilization percent; None is "not known", never 0. `schema`
+counts changes that a renderer must know of.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from gpuwaste.core.finding import Finding
+from gpuwaste.core.hour import HOUR_S
+from gpuwaste.core.job import JobRecord
+from gpuwaste.store.database import Database
+from gpuwaste.waste.findings import all_findings
+from gpuwaste.waste.ledger import DeviceLedger, JobLedger
+from gpuwaste.waste.load import Selection, load_job, load_jobs
+from gpuwaste.waste.rows import cpu_efficiency, job_rows, memory_efficiency
+from gpuwaste.waste.settings import LedgerSettings
+from gpuwaste.waste.tally import Tally, levels_json, seconds, under_used_json
+
+SCHEMA: Final = 1
+Scope = Literal["user", "account", "cluster"]
+
+
+@dataclass(frozen=True, slots=True)
+class ReportDocument:
+    """What a scope's runs in a window did with their GPUs; runs that overlap the window count whole."""
+
+    recorded: bool
+    generated: int
+    scope: Scope
+    name: str
+    start: int
+    end: int
+    totals: dict[str, Any]
+    shared: dict[str, Any]
+    levels: dict[str, Any]
+    under_used: dict[str, Any]
+    job_count: int
+    users: list[dict[str, Any]]
+    jobs: list[dict[str, Any]]
+    jobs_left_out: int
+    findings: list[dict[str, Any]]
+    finding_counts: dict[str, dict[str, Any]]
+    notes: list[str]
+    thresholds: dict[str, float]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the document as a JSON object."""
+        return _envelope("report", self)
+
+
+@dataclass(frozen=True, slots=True)
+class JobDocument:
+    """Every run of one job, array or het job, with its devices and findings."""
+
+    recorded: bool
+    generated: int
+    job_id: str
+    runs: list[dict[str, Any]]
+    findings: list[dict[str, Any]]
+    notes: list[str]
+    thresholds: dict[str, float]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the document as a JSON object."""
+        return _envelope("job", self)
+
+
+@dataclass(frozen=True, slots=True)
+class TopDocument:
+    """Who wastes GPUs now: running jobs since a whole UTC hour."""
+
+    recorded: bool
+    generated: int
+    since: int
+    totals: dict[str, Any]
+    users: list[dict[str, Any]]
+    jobs: list[dict[str, Any]]
+    notes: list[str]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the document as a JSON object."""
+        return _envelope("top", self)
+
+
+def report_document(  # noqa: PLR0917 the order in which a question is asked; the hub calls it so
+    db: Database,
+    scope: Scope,
+    name: str,
+    start: int,
+    end: int,
+    settings: LedgerSettings,
+    now: int,
+    *,
+    accounts: Collection[str] | None = None,
+    limit: int | None = None,
+) -> ReportDocument:
+    """Report on a user, an account or a cluster (`name` empty: every cluster) over [start, end), UTC seconds.
+
+    `accounts` keeps to runs of these accounts, for a reader who may see no others; `limit` keeps the job table and the
+    findings to that many of the largest waste.
+    """
+    where: dict[Scope, Selection] = {
+        "user": Selection(start, end, user=name, accounts=accounts),
+        "account": Selection(start, end, account=name, accounts=accounts),
+        "cluster": Selection(start, end, cluster=name or None, accounts=accounts),
+    }
+    jobs = load_jobs(db, where[scope], settings, now)
+    rows = job_rows(jobs)
+    findings = all_findings(jobs, settings)
+    return ReportDocument(
+        recorded=_recorded(db),
+        generated=now,
+        scope=scope,
+        name=name,
+        start=start,
+        end=end,
+        totals=Tally.of(d for j in jobs for d in j.devices).to_json(),
+        shared=Tally.of(d for j in jobs for d in j.shared).to_json(),
+        levels=levels_json(jobs),
+        under_used=under_used_json(jobs),
+        job_count=len(jobs),
+        users=user_rows(jobs),
+        jobs=rows[:limit],
+        jobs_left_out=max(0, len(rows) - len(rows[:limit])),
+        findings=[_finding_json(f, _printed_ids(jobs)) for f in findings[:limit]],
+        finding_counts=_finding_counts(findings),
+        notes=_notes(jobs),
+        thresholds=_thresholds(settings),
+    )
+
+
+def job_document(
+    db: Database,
+    printed_id: str,
+    settings: LedgerSettings,
+    now: int,
+    *,
+    may_read: Callable[[JobRecord], bool] | None = None,
+) -> JobDocument | None:
+    """Report on every run of one job (7, 3_1, 4+1); None where there is none that `may_read` allows."""
+    jobs = [j for j in load_job(db, printed_id, settings, now) if may_read is None or may_read(j.job)]
+    if not jobs:
+        return None
+    started = [j for j in jobs if j.job.start is not None]
+    return JobDocument(
+        recorded=_recorded(db),
+        generated=now,
+        job_id=printed_id,
+        runs=[_run_json(j) for j in jobs],
+        findings=[_finding_json(f, _printed_ids(jobs)) for f in all_findings(started, settings)],
+        notes=_notes(started),
+        thresholds=_thresholds(settings),
+    )
+
+
+def top_document(
+    db: Database,
+    since: int,
+    settings: LedgerSettings,
+    now: int,
+    *,
+    accounts: Collection[str] | None = None,
+    user: str | None = None,
+    limit: int | None = None,
+) -> TopDocument:
+    """Report on what running jobs wasted since the UTC hour of `since`, the largest waste first."""
+    since -= since % HOUR_S
+    selection = Selection(since, now + 1, user=user, accounts=accounts, running_only=True)
+    jobs = load_jobs(db, selection, settings, now, from_hour=since)
+    return TopDocument(
+        recorded=_recorded(db),
+        generated=now,
+        since=since,
+        totals=Tally.of(d for j in jobs for d in j.devices).to_json(),
+        users=user_rows(jobs)[:limit],
+        jobs=job_rows(jobs)[:limit],
+        notes=_notes(jobs),
+    )
+
+
+def user_rows(jobs: Iterable[JobLedger]) -> list[dict[str, Any]]:
+    """Return the sums of each user, the largest waste first."""
+    of_user: dict[str, list[JobLedger]] = {}
+    for ledger in jobs:
+        of_user.setdefault(ledger.job.user, []).append(ledger)
+    rows = [
+        {
+            "user": user,
+            "accounts": sorted({j.job.account for j in theirs}),
+            "jobs": len(theirs),
+            "running": sum(j.running for j in theirs),
+            "under_used": under_used_json(theirs),
+            **Tally.of(d for j in theirs for d in j.devices).to_json(),
+        }
+        for user, theirs in of_user.items()
+    ]
+    return sorted(rows, key=lambda r: (-r["wasted_s"], -r["gpu_s"], r["user"]))
+
+
+def _envelope(kind: str, document: Any) -> dict[str, Any]:
+    return {"document": kind, "schema": SCHEMA, **{name: getattr(document, name) for name in document.__slots__}}
+
+
+def _run_json(ledger: JobLedger) -> dict[str, Any]:
+    """Return one run: accounting's facts, its sums, its devices."""
+    job = ledger.job
+    own = {} if job.start is None else Tally.of(ledger.devices).to_json()
+    return {
+        "cluster": job.cluster,
+        "jobid": job.printed_id,
+        "raw_id": job.job_id,
+        "name": job.name,
+        "user": job.user,
+        "account": job.account,
+        "partition": job.partition,
+        "qos": job.qos,
+        "whole_node": ledger.whole_node,
+        "state": job.state,
+        "running": ledger.running and job.start is not None,
+        "restarts": job.restarts,
+        "interactive": job.interactive,
+        "submit": job.submit,
+        "start": job.start,
+        "end": job.end,
+        "elapsed_s": job.elapsed_s,
+        "suspended_job_s": job.suspended_s,
+        "time_limit_s": job.time_limit_s,
+        "nodes": job.nodes,
+        "cpus": job.cpus,
+        "gpus": job.gpus,
+        "gpu_type": job.gpu_type,
+        "exit_code": job.exit_code,
+        "exit_signal": job.exit_signal,
+        "cpu_efficiency": None if job.start is None else cpu_efficiency([ledger]),
+        "memory_efficiency": None if job.start is None else memory_efficiency([ledger]),
+        "mem_req_b": job.mem_req_b,
+        "max_rss_b": job.max_rss_b,
+        "totals": own,
+        "devices": [] if job.start is None else [_device_json(d, ledger) for d in ledger.devices],
+        "shared": [] if job.start is None else [_device_json(d, ledger) for d in ledger.shared],
+    }
+
+
+def _device_json(device: DeviceLedger, ledger: JobLedger) -> dict[str, Any]:
+    """Return one GPU of a run; node and uuid are None for a GPU that no agent reported."""
+    use = device.use
+    seen = bool(use.gpu_uuid)
+    return {
+        "node": use.node or None,
+        "gpu_uuid": use.gpu_uuid or None,
+        "share": use.share,
+        "t0": seconds(use.t0_ms) if seen else None,
+        "t1": seconds(use.t1_ms) if seen else None,
+        "level": str(device.level),
+        "untouched": device.untouched,
+        "provisional": ledger.running,
+        "under_used": device.under_used,
+        "proc_seen": use.proc_seen if seen else None,
+        "mem_max_b": use.mem_max_b,
+        "mem_total_b": use.mem_total_b,
+        "last_active": None if use.last_active_ms is None else seconds(use.last_active_ms),
+        "power_w_at_full": use.power_w_at_full,
+        "sm_ratio_at_full": use.sm_ratio_at_full,
+        "over_s": seconds(device.over_ms),
+        "map_source": use.map_source,
+        "confidence": use.confidence,
+        **Tally.of([device]).to_json(),
+    }
+
+
+def _printed_ids(jobs: Iterable[JobLedger]) -> dict[tuple[str, int, int], str]:
+    return {(j.job.cluster, j.job.job_id, j.job.run_key.start): j.job.printed_id for j in jobs}
+
+
+def _finding_json(finding: Finding, printed: dict[tuple[str, int, int], str]) -> dict[str, Any]:
+    """Return the finding with the ids that Slurm prints beside the raw ones."""
+    found = finding.to_json()
+    for run in found["runs"]:
+        run["printed_id"] = printed.get((run["cluster"], run["jobid"], run["start"]), str(run["jobid"]))
+    return found
+
+
+def _finding_counts(findings: Sequence[Finding]) -> dict[str, dict[str, Any]]:
+    counts: dict[str, dict[str, Any]] = {}
+    for finding in findings:
+        entry = counts.setdefault(finding.kind, {"findings": 0, "jobs": 0, "wasted_gpu_s": 0.0})
+        entry["findings"] += 1
+        entry["jobs"] += len(finding.runs)
+        entry["wasted_gpu_s"] += finding.wasted_gpu_s
+    return counts
+
+
+def _notes(jobs: Sequence[JobLedger]) -> list[str]:
+    """Return what a reader must know about the figures."""
+    notes = []
+    if (running := sum(j.running for j in jobs)) > 0:
+        notes.append(f"{_jobs(running)} still running: what is said of them is provisional")
+    beyond = sum(any(d.use.gpu_uuid for d in j.devices[j.job.gpus :]) for j in jobs)
+    if beyond:
+        notes.append(f"{_jobs(beyond)} reported on more GPUs than accounting gave them")
+    conflicts = sum(any(d.use.confidence == "conflict" for d in j.devices) for j in jobs)
+    if conflicts:
+        notes.append(f"{_jobs(conflicts)} with GPUs on which the sources of the device map disagree: unknown")
+    return notes
+
+
+def _jobs(count: int) -> str:
+    return "1 job" if count == 1 else f"{count} jobs"
+
+
+def _thresholds(settings: LedgerSettings) -> dict[str, float]:
+    return {name: getattr(settings, name) for name in settings.__slots__}
+
+
+def _recorded(db: Database) -> bool:
+    """Tell whether the store holds a recording: mark `recorded` is not 0."""
+    return any(row["value"] for row in db.rows("report_mark", {"key": "recorded"}))

@@ -1,0 +1,106 @@
+"""Reads runs and what was seen of them from the hub's store, and judges them."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Final
+
+from gpuwaste.core.hour import HOUR_S
+from gpuwaste.core.job import JobRecord
+from gpuwaste.store.database import Database
+from gpuwaste.waste.ledger import DeviceUse, JobLedger, judge_job
+from gpuwaste.waste.settings import LedgerSettings
+
+# A GPU that is really busy draws far more than a quarter of its limit and has most SMs at work; a kernel that waits in
+# a loop for a peer keeps the duty cycle at 100 % with a few SMs and little more than idle power.
+HANG_POWER_RATIO: Final = 0.25
+HANG_SM_RATIO: Final = 0.1
+_JOB_FIELDS: Final = tuple(f.name for f in fields(JobRecord))
+_USE_FIELDS: Final = tuple(f.name for f in fields(DeviceUse) if f.name != "unknown")
+_FAR: Final = 2**53
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Which runs: those that overlap [start, end), UTC seconds; None is "any"."""
+
+    start: int = 0
+    end: int = _FAR
+    user: str | None = None
+    account: str | None = None
+    cluster: str | None = None
+    accounts: Collection[str] | None = None
+    running_only: bool = False
+
+    def parameters(self) -> dict[str, Any]:
+        """Return the named parameters of the runs' query."""
+        return {
+            "from_s": self.start,
+            "to_s": self.end,
+            "user": self.user,
+            "account": self.account,
+            "cluster": self.cluster,
+            "accounts": None if self.accounts is None else sorted(self.accounts),
+            "running_only": self.running_only,
+        }
+
+
+def load_jobs(
+    db: Database, selection: Selection, settings: LedgerSettings, now: int, from_hour: int = 0
+) -> list[JobLedger]:
+    """Return the selected runs in order of start; what lies before `from_hour` (a whole UTC hour) is left out."""
+    parameters = selection.parameters()
+    return _judge(
+        db.rows("ledger_runs", parameters),
+        db.rows("ledger_devices", {**parameters, **_thresholds(settings, from_hour)}),
+        settings,
+        now,
+        from_hour - from_hour % HOUR_S,
+    )
+
+
+def load_job(db: Database, printed_id: str, settings: LedgerSettings, now: int) -> list[JobLedger]:
+    """Return every run of a job, array or het job, as its printed or raw id names it, started or not."""
+    parameters = {"printed_id": printed_id, "number": int(printed_id) if printed_id.isdecimal() else None}
+    return _judge(
+        db.rows("ledger_job_runs", parameters),
+        db.rows("ledger_job_devices", {**parameters, **_thresholds(settings, 0)}),
+        settings,
+        now,
+        0,
+    )
+
+
+def _thresholds(settings: LedgerSettings, from_hour: int) -> dict[str, Any]:
+    return {
+        "from_hour": from_hour,
+        "low_below": settings.low_below_pct,
+        "high_above": settings.high_above_pct,
+        "hang_power_ratio": HANG_POWER_RATIO,
+        "hang_sm_ratio": HANG_SM_RATIO,
+    }
+
+
+def _judge(
+    runs: list[dict[str, Any]], devices: list[dict[str, Any]], settings: LedgerSettings, now: int, from_s: int
+) -> list[JobLedger]:
+    uses: dict[tuple[str, int, int], list[DeviceUse]] = {}
+    for row in devices:
+        uses.setdefault((row["cluster"], row["job_id"], row["run_start"]), []).append(_device_use(row))
+    return [
+        judge_job(
+            JobRecord(**{name: row[name] for name in _JOB_FIELDS}),
+            uses.get((row["cluster"], row["job_id"], row["run_start"]), ()),
+            settings,
+            now,
+            whole_node=row["whole_node"],
+            from_s=from_s,
+        )
+        for row in runs
+    ]
+
+
+def _device_use(row: Mapping[str, Any]) -> DeviceUse:
+    use = DeviceUse(**{name: row[name] for name in _USE_FIELDS})
+    for reason, ms in zip(row["unknown_reason"] or (), row["unknown_ms"] or (), strict=True):
+        use.unknown[reason] = use.unknown.get(reason, 0) + ms
+    return use

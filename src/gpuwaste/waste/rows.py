@@ -1,0 +1,114 @@
+"""Rows of a report's job table: runs one by one, the tasks of an array in one line."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from gpuwaste.waste.ledger import JobLedger
+from gpuwaste.waste.tally import Tally, seconds
+
+
+def job_rows(jobs: Iterable[JobLedger]) -> list[dict[str, Any]]:
+    """Return one row per run, array tasks rolled up; the largest waste first.
+
+    A run that was requeued stays a row of its own: it is another run of the same job.
+    """
+    newest: dict[tuple[str, int], JobLedger] = {}
+    ordered = sorted(jobs, key=lambda j: j.begin_ms)
+    for ledger in ordered:
+        newest[ledger.job.cluster, ledger.job.job_id] = ledger
+    rows = []
+    arrays: dict[tuple[str, int], list[JobLedger]] = {}
+    for ledger in ordered:
+        job = ledger.job
+        requeued = newest[job.cluster, job.job_id] is not ledger or job.state == "REQUEUED"
+        if job.array_job_id is not None and not requeued:
+            arrays.setdefault((job.cluster, job.array_job_id), []).append(ledger)
+        else:
+            rows.append(_row([ledger], job.printed_id, requeued=requeued))
+    for (_, array_id), tasks in arrays.items():
+        only = tasks[0].job.printed_id if len(tasks) == 1 else f"{array_id}_[{len(tasks)}]"
+        rows.append(_row(tasks, only, requeued=False))
+    rows.sort(key=lambda r: (-r["wasted_s"], -r["gpu_s"], r["cluster"], r["jobid"]))
+    return rows
+
+
+def _row(tasks: list[JobLedger], printed_id: str, *, requeued: bool) -> dict[str, Any]:
+    first = tasks[0].job
+    states = Counter(t.job.state for t in tasks)
+    ends = [t.job.end for t in tasks]
+    tally = Tally.of(d for t in tasks for d in t.devices)
+    return {
+        "cluster": first.cluster,
+        "jobid": printed_id,
+        "name": first.name,
+        "user": first.user,
+        "account": first.account,
+        "partition": first.partition,
+        "state": first.state if len(states) == 1 else "MIXED",
+        "states": dict(sorted(states.items())),
+        "tasks": len(tasks),
+        "requeued": requeued,
+        "running": any(t.running for t in tasks),
+        "start": min(t.job.start or 0 for t in tasks),
+        "end": None if None in ends else max(e for e in ends if e is not None),
+        "gpus": sum(t.job.gpus for t in tasks),
+        "gpu_type": first.gpu_type,
+        "under_used_devices": sum(d.under_used is True for t in tasks for d in t.devices),
+        "shared_gpu_s": seconds(sum(d.alloc_ms for t in tasks for d in t.shared)),
+        "cpu_efficiency": cpu_efficiency(tasks),
+        "memory_efficiency": memory_efficiency(tasks),
+        **tally.to_json(),
+    }
+
+
+def cpu_efficiency(tasks: Sequence[JobLedger]) -> float | None:
+    """Return the CPU time used over the CPU time allocated, 0..1 and over; None where accounting lacks either.
+
+    While a job runs accounting has no CPU time, so that of the nodes is taken, where they report it.
+    """
+    used = allocated = 0.0
+    for ledger in tasks:
+        job = ledger.job
+        if job.cpus and job.total_cpu_s is not None and ledger.ran_ms and not ledger.running:
+            used += job.total_cpu_s
+            allocated += job.cpus * ledger.ran_ms / 1000
+        elif (ratio := node_cpu_ratio(ledger)) is not None:
+            used += ratio * (job.cpus or 1) * ledger.ran_ms / 1000
+            allocated += (job.cpus or 1) * ledger.ran_ms / 1000
+    return round(used / allocated, 4) if allocated else None
+
+
+def node_cpu_ratio(ledger: JobLedger) -> float | None:
+    """Return the CPU time on the GPU nodes over the CPUs there, while the agents watched; None if they did not."""
+    job = ledger.job
+    if not job.cpus:
+        return None
+    nodes: dict[str, tuple[float, int]] = {}
+    for device in (*ledger.devices, *ledger.shared):
+        if device.use.cpu_s is not None and device.use.cpu_known_ms:
+            best = nodes.get(device.use.node, (0.0, 0))
+            nodes[device.use.node] = max(best, (device.use.cpu_s, device.use.cpu_known_ms), key=lambda v: v[1])
+    watched_s = sum(ms for _, ms in nodes.values()) / 1000
+    if not watched_s:
+        return None
+    return sum(cpu for cpu, _ in nodes.values()) / (watched_s * job.cpus / max(1, job.n_nodes or 1))
+
+
+def memory_efficiency(tasks: Sequence[JobLedger]) -> float | None:
+    """Return the largest share of the requested host memory that a task used, 0..1; None where it is not known."""
+    ratios = [
+        used / t.job.mem_req_b
+        for t in tasks
+        if t.job.mem_req_b and (used := t.job.max_rss_b if t.job.max_rss_b is not None else _seen_memory(t)) is not None
+    ]
+    return round(max(ratios), 4) if ratios else None
+
+
+def _seen_memory(ledger: JobLedger) -> int | None:
+    """Return the agents' peak of the job's host memory, added over its nodes; None where they have none."""
+    nodes: dict[str, int] = {}
+    for device in (*ledger.devices, *ledger.shared):
+        if device.use.host_mem_max_b is not None:
+            nodes[device.use.node] = max(nodes.get(device.use.node, 0), device.use.host_mem_max_b)
+    return sum(nodes.values()) if nodes else None

@@ -1,0 +1,146 @@
+"""Small makers of jobs and hours rows, and their insertion into a hub store."""
+
+from dataclasses import asdict, fields, replace
+from typing import Any
+
+from gpuwaste.core.hour import HOUR_MS, AllocationHour
+from gpuwaste.core.job import JobRecord
+from gpuwaste.store.database import MEMORY, Database
+from gpuwaste.waste.ledger import DeviceUse, JobLedger, judge_job
+from gpuwaste.waste.load import Selection, load_jobs
+from gpuwaste.waste.settings import LedgerSettings
+
+GIB = 1024**3
+T0 = 1_750_000_000 // 3600 * 3600  # a whole hour
+SETTINGS = LedgerSettings()
+LATER = T0 + 40 * 86400  # everything is shipped by then
+
+
+def job(job_id: int = 7, seconds: int | None = 3600, **changes: Any) -> JobRecord:
+    """Return a completed run of `seconds` from T0 on (None: still running) with one GPU and eight CPUs."""
+    base = JobRecord(
+        cluster="gw",
+        job_id=job_id,
+        submit=T0 - 60,
+        printed_id=str(job_id),
+        name="train",
+        user="alice",
+        account="physics",
+        group="users",
+        partition="gpu",
+        qos="normal",
+        time_limit_s=7200,
+        req_tres="cpu=8,gres/gpu=1",
+        start=T0,
+        restarts=0,
+        nodes="gpu1",
+        n_nodes=1,
+        cpus=8,
+        gpus=1,
+        gpu_type="a100",
+        mem_req_b=64 * GIB,
+        end=None if seconds is None else T0 + seconds,
+        elapsed_s=seconds,
+        state="RUNNING" if seconds is None else "COMPLETED",
+        total_cpu_s=None if seconds is None else 2.0 * seconds,
+        max_rss_b=None if seconds is None else 16 * GIB,
+    )
+    made = replace(base, **changes)
+    if made.start is not None and made.end is not None and "elapsed_s" not in changes:
+        made = replace(made, elapsed_s=made.end - made.start)
+    return made
+
+
+def use(gpu: int = 0, seconds: int = 3600, util: dict[int, int] | None = None, **changes: Any) -> DeviceUse:
+    """Return what was seen of one GPU: `util` maps percent to seconds (all of it at 90 % unless told)."""
+    util = {90: seconds} if util is None else util
+    made = DeviceUse(
+        node="gpu1",
+        gpu_uuid=f"GPU-{gpu}",
+        t0_ms=T0 * 1000,
+        t1_ms=(T0 + seconds) * 1000,
+        final=True,
+        known_ms=sum(util.values()) * 1000,
+        idle_ms=util.get(0, 0) * 1000,
+        low_ms=sum(s for p, s in util.items() if 0 < p < 33) * 1000,
+        high_ms=sum(s for p, s in util.items() if p > 66) * 1000,
+        full_ms=sum(s for p, s in util.items() if p >= 95) * 1000,
+        pct_ms=sum(p * s for p, s in util.items()) * 1000,
+        idle_run_ms=util.get(0, 0) * 1000,
+        proc_seen=any(util),
+        mem_max_b=4 * GIB if any(util) else 0,
+        mem_total_b=40 * GIB,
+        last_active_ms=(T0 + seconds) * 1000 if any(util) else None,
+        map_source="prolog",
+        confidence="confirmed",
+    )
+    return replace(made, **changes)
+
+
+def untouched(gpu: int = 0, seconds: int = 3600, **changes: Any) -> DeviceUse:
+    """Return a GPU on which nothing ever ran."""
+    return use(gpu, seconds, {0: seconds}, **changes)
+
+
+def judged(record: JobRecord, *uses: DeviceUse, now: int = LATER, whole_node: bool = False) -> JobLedger:
+    """Judge one run with the default thresholds."""
+    return judge_job(record, uses, SETTINGS, now, whole_node=whole_node)
+
+
+def hour(record: JobRecord, gpu: int, index: int, util_s: dict[int, int], **changes: Any) -> AllocationHour:
+    """Return the row of the `index`-th UTC hour after T0: `util_s` maps percent to seconds."""
+    span = sum(util_s.values()) * 1000
+    start = T0 * 1000 + index * HOUR_MS
+    base = AllocationHour(
+        run_key=record.run_key,
+        node="gpu1",
+        gpu_uuid=f"GPU-{gpu}",
+        hour_utc=start // 1000,
+        seq=1,
+        t0_ms=start,
+        t1_ms=start + span,
+        final=True,
+        util_ms={p: s * 1000 for p, s in util_s.items()},
+        idle_run_ms=util_s.get(0, 0) * 1000,
+        proc_seen=any(util_s),
+        mem_max_b=4 * GIB if any(util_s) else 0,
+        mem_total_b=40 * GIB,
+        last_active_ms=start + span if any(util_s) else None,
+        map_source="prolog",
+        confidence="confirmed",
+    )
+    return replace(base, **changes)
+
+
+def store(jobs: list[JobRecord], hours: list[AllocationHour]) -> Database:
+    """Return a hub store in memory that holds these rows."""
+    db = Database.open(MEMORY, "hub")
+    add_rows(db, jobs, hours)
+    return db
+
+
+def add_rows(db: Database, jobs: list[JobRecord], hours: list[AllocationHour]) -> None:
+    """Insert jobs and hours."""
+    for record in jobs:
+        _insert(db, "jobs", {"run_start": record.run_key.start, **asdict(record)})
+    for row in hours:
+        _insert(db, "hours", _hour_columns(row))
+
+
+def load(db: Database, now: int = LATER, **selection: Any) -> list[JobLedger]:
+    """Return the judged runs of a store."""
+    return load_jobs(db, Selection(**selection), SETTINGS, now)
+
+
+def _hour_columns(row: AllocationHour) -> dict[str, Any]:
+    columns = {f.name: getattr(row, f.name) for f in fields(row) if f.name not in {"run_key", "util_ms", "unknown_ms"}}
+    key = row.run_key
+    columns |= {"cluster": key.cluster, "job_id": key.job_id, "run_start": key.start}
+    columns |= {"pct": list(row.util_ms), "util_ms": list(row.util_ms.values())}
+    return columns | {"unknown_reason": list(row.unknown_ms), "unknown_ms": list(row.unknown_ms.values())}
+
+
+def _insert(db: Database, table: str, columns: dict[str, Any]) -> None:
+    names = ", ".join(f'"{name}"' for name in columns)
+    marks = ", ".join("?" for _ in columns)
+    db.execute(f"INSERT INTO {table} ({names}) VALUES ({marks})", list(columns.values()))  # noqa: S608 own names
