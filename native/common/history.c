@@ -4,11 +4,13 @@
 #include <string.h>
 
 /* Say up to when an open segment is known to have run. */
-static int64_t open_end(const sim_segment *s, int64_t beat_ns, int64_t now_ns, int *live)
+static int64_t open_end(sim_segment *s, int64_t beat_ns, int64_t now_ns, int *live)
 {
     sim_process_state state = sim_process(s->pid, s->start_ticks);
     *live = state != SIM_PROCESS_DEAD;
-    if (state == SIM_PROCESS_RUNNING && now_ns - beat_ns < SIM_STALE_NS) return now_ns;
+    /* Between SIGCONT and the writer's next step the process runs and the segment still spans the stop. */
+    if (state == SIM_PROCESS_STOPPED) atomic_store(&s->frozen, 1);
+    if (state == SIM_PROCESS_RUNNING && !atomic_load(&s->frozen) && now_ns - beat_ns < SIM_STALE_NS) return now_ns;
     return beat_ns;
 }
 
@@ -27,7 +29,7 @@ size_t sim_spans(sim_shared *shared, unsigned minor, int64_t now_ns, int64_t sin
         int64_t t1 = atomic_load(&copy.t1_ns);
         int live = 0;
         if (t1 && t1 <= since_ns) continue;
-        if (!t1) t1 = open_end(&copy, atomic_load(&copy.beat_ns), now_ns, &live);
+        if (!t1) t1 = open_end(s, atomic_load(&copy.beat_ns), now_ns, &live);
         if (t1 <= since_ns && !live) continue;
         out[n++] = (sim_span){.t0_ns = copy.t0_ns, .t1_ns = t1, .live = live, .pid = copy.pid, .gi = copy.gi,
             .ci = copy.ci, .flags = copy.flags, .mem_mib = copy.mem_mib, .power_mw = copy.power_mw,

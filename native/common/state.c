@@ -55,13 +55,22 @@ static int initialise(int fd)
     return result;
 }
 
+/* Open without O_CREAT first: in a sticky directory the kernel refuses it on another user's file. */
+static int open_file(const char *path)
+{
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    if (fd >= 0 || errno != ENOENT) return fd;
+    fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd >= 0) fchmod(fd, 0666); /* jobs of every user write here */
+    return fd < 0 && errno == EEXIST ? open(path, O_RDWR | O_CLOEXEC) : fd;
+}
+
 sim_shared *sim_state_open(const char *dir)
 {
     char path[SIM_PATH];
     snprintf(path, sizeof path, "%s/activity.bin", dir);
-    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    int fd = open_file(path);
     if (fd < 0) return NULL;
-    fchmod(fd, 0666); /* jobs of every user write here; only the owner may do this, and it suffices once */
     sim_shared *shared = MAP_FAILED;
     if (!initialise(fd)) shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     close(fd);
@@ -140,6 +149,7 @@ sim_segment *sim_segment_open(sim_shared *shared, unsigned minor, unsigned idle_
         slot->t0_ns = values->t0_ns;
         atomic_store(&slot->t1_ns, 0);
         atomic_store(&slot->beat_ns, values->t0_ns);
+        atomic_store(&slot->frozen, 0);
         slot->start_ticks = values->start_ticks;
         slot->pid = values->pid;
         slot->gi = values->gi;

@@ -14,7 +14,7 @@
 #include "sim_config.h"
 
 #define SIM_STATE_MAGIC 0x3130304d49535747ull
-#define SIM_STATE_VERSION 1u
+#define SIM_STATE_VERSION 2u
 #define SIM_SEGMENTS 512
 #define SIM_BEAT_NS 100000000ll   /* how often a running load program beats */
 #define SIM_STALE_NS 2000000000ll /* a beat this old means that the process does not run, whatever /proc says */
@@ -25,6 +25,7 @@ typedef struct {
     int64_t t0_ns;               /* CLOCK_MONOTONIC */
     _Atomic int64_t t1_ns;       /* 0 while the segment is open */
     _Atomic int64_t beat_ns;
+    _Atomic int32_t frozen; /* a reader saw the process stopped: nothing counts after the beat, whatever comes later */
     uint64_t start_ticks; /* field 22 of /proc/PID/stat: tells a process from a later one of the same pid */
     int32_t pid;
     uint32_t gi, ci; /* SIM_NO_INSTANCE for a whole GPU */

@@ -133,6 +133,7 @@ static void play(double for_seconds)
         int64_t wait = turn(beat, until, &running) - sim_mono_ns();
         if (wait > 0 && running) nanosleep(&(struct timespec){wait / 1000000000, wait % 1000000000}, NULL);
     }
+    if (continued) resume(&beat, &until); /* continued only to be ended, as scancel does */
     int64_t end = sim_mono_ns(), offset = gpu_count ? sim_utc_offset_ns(shared) : 0;
     for (unsigned i = 0; i < gpu_count; i++) {
         if (!gpus[i].segment) continue;
@@ -163,6 +164,7 @@ static void open_node(const load_options *o)
     shared = sim_state_open(dir);
     if (!shared) load_die("%s/activity.bin: %s", dir, strerror(errno));
     gpu_count = load_targets(dir, &config, o->gpus, gpus);
+    if (wanted && !gpu_count) load_die("this job was given no GPU: set GPUWASTE_SIM_MINORS or use --gpus");
 }
 
 int main(int argc, char **argv)
