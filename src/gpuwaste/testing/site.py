@@ -177,10 +177,10 @@ class Site:
         """Return the load program's command line for a job script."""
         return " ".join([str(self.native / "gpuwaste-load"), *arguments])
 
-    def submit(self, user: str, load: str, before: str = "", **options: str | int | bool) -> int:
-        """Submit a batch job that runs the load program; `before` holds lines ahead of it. Returns the job id."""
+    def submit(self, user: str, load: str, **options: str | int | bool) -> int:
+        """Submit a batch job that runs the load program with these arguments; return the job id."""
         options.setdefault("output", "/dev/null")
-        return self.cluster.sbatch(f"{before}\n{self.load(load)}", user, **options)
+        return self.cluster.sbatch(self.load(load), user, **options)
 
     def gpuwaste(self, *arguments: str, user: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         """Run the command as a user of the site."""
