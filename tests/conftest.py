@@ -47,13 +47,14 @@ def cluster() -> Iterator[LoopbackCluster]:
 
 @pytest.fixture
 def make_cluster() -> Iterator[ClusterFactory]:
-    """Return a function that starts a cluster of a variant, stopped and removed after the test."""
+    """Return a function that makes a cluster of a variant, started unless told; stopped and removed after the test."""
     made: list[LoopbackCluster] = []
 
-    def make(variant: Variant | None = None) -> LoopbackCluster:
+    def make(variant: Variant | None = None, *, start: bool = True) -> LoopbackCluster:
         cluster = _new_cluster(variant or Variant())
         made.append(cluster)
-        cluster.start()
+        if start:
+            cluster.start()
         return cluster
 
     yield make

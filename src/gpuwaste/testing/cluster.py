@@ -12,9 +12,9 @@ Life: `start`, `stop`, `reset` (no jobs, no processes of ours, all daemons up), 
 `attach(directory)`. When the owner process ends in any way, SIGKILL included, a reaper stops the cluster.
 
 Slurm: `run(argv, user=, node=, env=, stdin=, timeout_s=, check=)`, `sbatch(script, user=, **options)` -> job id,
-`wait_job(id, states, timeout_s)`, `job_states`, `show_job`, `sacct(*arguments, user=)` -> rows, `wait_accounted(id)`
--> rows, `jwt_token(user)`, `slurmrestd_url`, `stop_slurmd(node)`, `restart_slurmd(node)`, `restart_slurmctld()`,
-`cancel_jobs()`, `node_states()`, `wait_nodes_idle()`.
+`wait_job(id, states, timeout_s)`, `job_states(id)`, `show_job(id)`, `job_output(id)`, `sacct(*arguments, user=)` ->
+rows, `wait_accounted(id)` -> rows, `jwt_token(user)`, `slurmrestd_url`, `stop_slurmd(node)`, `restart_slurmd(node)`,
+`restart_slurmctld()`, `cancel_jobs()`, `node_states()`, `wait_nodes_idle()`.
 
 Nodes: `nodes[name]` has name, address (NodeAddr, and the origin of its munge credentials), port, munge_socket, minors
 (gres.conf order), run_dir, spool_dir, state_dir; `munge_socket` is the hub's. `env(node)` is the environment for a
@@ -39,7 +39,7 @@ from typing import Self
 
 from gpuwaste.testing import cluster_config, cluster_host
 from gpuwaste.testing.cluster_daemons import Daemons
-from gpuwaste.testing.cluster_options import STATE, Layout, Variant
+from gpuwaste.testing.cluster_options import NODE_NAMES, STATE, Layout, Variant
 from gpuwaste.testing.cluster_process import ClusterError, ManagedProcess, as_user, marked, spawn, sweep
 
 __all__ = ["ClusterError", "LoopbackCluster", "ManagedProcess", "Variant"]
@@ -85,17 +85,20 @@ class LoopbackCluster(Daemons):
         """Start the cluster and return when all its nodes take jobs; if that fails, nothing is left running."""
         self._check()
         cluster_host.add_users()
-        fresh = not (self.directory / STATE).exists()
-        self._ports = cluster_host.Ports(6)
+        known = (self.directory / STATE).exists()
+        cluster_id = Layout.load(self.directory)[0].cluster_id if known else uuid.uuid4().hex
+        complete = self.directory / "complete"
+        fresh = not complete.exists()
+        self._ports = cluster_host.Ports(3 + len(NODE_NAMES))
+        self.layout = Layout(self.directory, cluster_id, self.variant, tuple(self._ports.numbers))
         try:
-            cluster_id = uuid.uuid4().hex if fresh else Layout.load(self.directory)[0].cluster_id
-            self.layout = Layout(self.directory, cluster_id, self.variant, tuple(self._ports.numbers))
             self._check_cgroups()
             cluster_config.write_all(self.layout)
             self.processes.clear()
             self._save()
             self._start_reaper()
             self.start_daemons(fresh=fresh)
+            complete.touch()
             if not fresh:
                 self.cancel_jobs()  # those that the last stop ended: slurmctld still believes in them
         except BaseException:
@@ -153,6 +156,8 @@ class LoopbackCluster(Daemons):
 
     def stop(self) -> None:
         """End every process of the cluster, jobs included, and remove its cgroups; the directory stays."""
+        if "layout" not in vars(self) or not self.directory.exists():
+            return
         try:
             self._stop_spawned()
             self.stop_daemons()

@@ -11,6 +11,7 @@ import shlex
 import subprocess
 import time
 from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
 
 from gpuwaste.testing.cluster_host import search_path
 from gpuwaste.testing.cluster_options import Layout, Node
@@ -144,9 +145,16 @@ class SlurmCommands:
         )
         return seen
 
+    def job_output(self, job_id: JobId) -> str:
+        """Return what a batch job has written to its standard output so far."""
+        return Path(self.show_job(job_id)[0]["StdOut"]).read_text(encoding="utf-8", errors="surrogateescape")
+
     def sacct(self, *arguments: str, user: str = "root", fields: str = SACCT_FIELDS) -> list[dict[str, str]]:
-        """Return sacct's rows (allocations alone unless `arguments` say more), times in epoch seconds."""
-        argv = ["sacct", "-anP", "-X", "-S", "now-4days", "-o", fields, *arguments]
+        """Return sacct's rows of the last days, allocations alone, times in epoch seconds.
+
+        Without "-j" a new job comes late: slurmctld sends its eligible time, which the window needs, within 5 s.
+        """
+        argv = ["sacct", "-anP", "-X", "-S", "now-4days", "-E", "now+1days", "-o", fields, *arguments]
         names = fields.split(",")
         lines = self.run(argv, user, env={"SLURM_TIME_FORMAT": "%s"}).stdout.splitlines()
         return [dict(zip(names, line.split("|", len(names) - 1), strict=True)) for line in lines]

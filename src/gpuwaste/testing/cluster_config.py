@@ -125,6 +125,7 @@ def _values(layout: Layout) -> dict[str, str]:
         "slurmctld_port": str(layout.ports[0]),
         "slurmdbd_port": str(layout.ports[1]),
         "proctrack": "proctrack/cgroup" if variant.constrain_devices else "proctrack/linuxproc",
+        "job_acct_gather": "jobacct_gather/cgroup" if variant.constrain_devices else "jobacct_gather/linux",
         "task_plugin": "task/cgroup" if variant.constrain_devices else "task/none",
         "constrain_devices": "yes" if variant.constrain_devices else "no",
         "gres_types": "gpu,shard" if variant.shards else "gpu",

@@ -63,6 +63,8 @@ class Variant:
 
 def _parse_value(kind: str, text: str) -> Any:
     if "bool" in kind:
+        if text:
+            raise ValueError(text)
         return True
     if "int" in kind and "Mapping" not in kind:
         return int(text)

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from gpuwaste.core.errors import GpuwasteError
+
 MARKER = "GPUWASTE_CLUSTER_ID"
 """Environment variable that every process of a cluster carries; the sweep at stop looks for its value."""
 
@@ -19,8 +21,8 @@ SLURM_POLL_S = 0.1
 """Between two questions to slurmctld: asked without a pause it never comes to end its jobs."""
 
 
-class ClusterError(Exception):
-    """A loopback cluster cannot do what was asked; the text says what, where and what to do."""
+class ClusterError(GpuwasteError):
+    """A loopback cluster cannot do what was asked; a failing daemon's log follows on further lines."""
 
 
 def wait_until(
