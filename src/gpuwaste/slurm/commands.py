@@ -59,11 +59,14 @@ class CommandClient:
         listing = parse_jobs(text)
         if not listing.jobs and not listing.bad:
             raise ParseError(f"scontrol show job {job_id}: no record in its output: {text[:80]!r}")
-        found = [job for job in listing.jobs if job_id in {job.job_id, job.array_job_id, job.het_job_id}]
-        return found + self._ask_again(listing.bad)
+        found = [*listing.jobs, *self._ask_again(listing.bad)]
+        return [job for job in found if job_id in {job.job_id, job.array_job_id, job.het_job_id}]
 
     def jobs(self) -> list[RunningJob]:
-        """Run `scontrol show job -d`; records that imitate others are settled with the names that squeue tells."""
+        """Run `scontrol show job -d`; records that imitate others are settled with the names that squeue tells.
+
+        A comment that imitates a job which does not exist gives a record all the same: match it with what runs.
+        """
         listing = parse_jobs(self._text(*_SHOW, "job"))
         return list(listing.jobs) + self._ask_again(listing.bad)
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from gpuwaste.core.errors import ParseError
 from gpuwaste.core.job import JobRecord
 from gpuwaste.slurm.sacct_row import RunRows, SacctRow, is_row_start, row_of
 from gpuwaste.slurm.times import format_time
@@ -20,6 +21,7 @@ FIELDS: Final = (
     *("MaxRSS", "TotalCPU", "JobName", "SubmitLine", "ExitCode"),
 )
 RESTARTS: Final = "Restarts"  # from Slurm 23.11 on
+_NEEDED: Final = ("JobIDRaw", "JobID", "Submit")
 _MAX_ROW_B: Final = 4 * 1024**2
 _KEPT_B: Final = 2000
 
@@ -52,10 +54,14 @@ def sacct_argv(start: int, end: int, fields: Sequence[str] = FIELDS, delimiter: 
 def parse_sacct(
     lines: Iterable[bytes], cluster: str, fields: Sequence[str] = FIELDS, delimiter: bytes = DELIMITER
 ) -> Iterator[JobRecord | BadRow]:
-    """Yield one JobRecord for each run, its steps folded in, and a BadRow for what cannot be read. Never raises.
+    """Yield one JobRecord for each run, its steps folded in, and a BadRow for what cannot be read.
 
-    `fields` are the columns of the lines, JobIDRaw among them; times without a zone are taken as UTC.
+    `fields` are the columns of the lines, JobIDRaw, JobID and Submit among them; times without a zone are taken as
+    UTC. Raises ParseError where a needed column is missing, and for nothing in the lines.
     """
+    missing = [name for name in _NEEDED if name not in fields]
+    if missing:
+        raise ParseError(f"sacct's columns lack {', '.join(missing)}: ask for them with --format")
     run: RunRows | None = None
     for item in _rows(lines, fields, delimiter):
         if isinstance(item, BadRow):

@@ -45,7 +45,7 @@ time.sleep(600)
 
 
 def _ended(pid: int) -> bool:
-    """An orphan may stay a zombie until its new parent looks."""
+    """Tell whether a process is gone; an orphan may stay a zombie until its new parent looks."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
     except FileNotFoundError:
@@ -60,7 +60,7 @@ def test_output_is_bounded() -> None:
 
 def test_a_missing_command_is_said() -> None:
     """The error names it and where to look."""
-    with pytest.raises(CommandError, match="no-such-command: cannot be started.*PATH"):
+    with pytest.raises(CommandError, match=r"no-such-command: cannot be started.*PATH"):
         run_command(["no-such-command"], ENV, 5, 1000)
 
 

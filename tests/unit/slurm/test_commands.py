@@ -23,11 +23,13 @@ class Site:
         self.client = CommandClient(path=str(directory), timeout_s=20)
 
     def command(self, name: str, body: str) -> None:
+        """Write a command of that name."""
         path = self.directory / name
         path.write_text(f"#!/bin/sh\n{body}\n")
         path.chmod(0o755)
 
     def file(self, name: str, text: str) -> Path:
+        """Write a file for a command to print."""
         path = self.directory / name
         path.write_text(text, encoding="utf-8")
         return path

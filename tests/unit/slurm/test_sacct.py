@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gpuwaste.core.errors import ParseError
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.run import RunKey
 from gpuwaste.slurm.sacct import FIELDS, RESTARTS, BadRow, parse_sacct, sacct_argv, sacct_fields
@@ -195,6 +196,12 @@ def test_any_order_of_columns_can_be_imported() -> None:
     (record,) = parse_sacct(lines, "gw", ("JobID", "JobIDRaw", "JobName", "Submit", "Comment"), b"|")
     assert isinstance(record, JobRecord)
     assert (record.job_id, record.submit) == (9, 1700000000)
+
+
+def test_columns_without_identity_are_refused() -> None:
+    """A file that cannot be keyed is no list of runs."""
+    with pytest.raises(ParseError, match="JobIDRaw, Submit"):
+        list(parse_sacct([b"7|x\n"], "gw", ("JobID", "State"), b"|"))
 
 
 def test_rows_stream() -> None:
