@@ -151,14 +151,14 @@ class Site:
 
     def start_hub(self) -> ManagedProcess:
         """Start the hub and wait until it answers."""
-        argv = self.runtime.command("--config", str(self.config_path("hub")), "hub", "run")
+        argv = self.runtime.command("hub", "run", "--config", str(self.config_path("hub")))
         self.hub = self.cluster.spawn(argv, user=_USER, env=self.runtime.env, name="hub")
         self.hub.wait_for(lambda: _answers(f"http://127.0.0.1:{self.hub_port}/v1/health"), 30, "the hub to answer")
         return self.hub
 
     def start_agent(self, node: str) -> ManagedProcess:
         """Start a node's agent with the capabilities that it is documented to need; wait for its first sample."""
-        argv = self.runtime.command("--config", str(self.config_path(node)), "agent", "run")
+        argv = self.runtime.command("agent", "run", "--config", str(self.config_path(node)))
         library = library_env(self.native) if node in self.nodes else {}
         agent = self.cluster.spawn(
             argv, user=_USER, caps=AGENT_CAPS, node=node, env={**self.runtime.env, **library}, name=f"agent-{node}"
@@ -184,7 +184,7 @@ class Site:
 
     def gpuwaste(self, *arguments: str, user: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         """Run the command as a user of the site."""
-        argv = self.runtime.command("--config", str(self.config_path("hub")), *arguments)
+        argv = self.runtime.command(*arguments, "--config", str(self.config_path("hub")))
         return self.cluster.run(argv, user, env=self.runtime.env, check=check)
 
     def json(self, *arguments: str, user: str) -> dict[str, Any]:
