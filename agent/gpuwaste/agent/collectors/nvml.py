@@ -58,6 +58,8 @@ class NvmlCollector:
                 self._list()
             readings = {device.identity.uuid: self._read(device) for device in self._devices}
             self._read_events()
+            if readings and all(reading.reason == "driver" for reading in readings.values()):
+                raise CollectorError("NVML: no GPU answers: was the driver unloaded?", "driver")  # noqa: TRY301 closes, as any failure does
         except CollectorError:
             self.close()
             raise
@@ -80,17 +82,18 @@ class NvmlCollector:
     def _open(self) -> None:
         call(pynvml.nvmlInit)
         self._is_open = True
+        self._seen_us = {}
         self._list()
 
     def _list(self) -> None:
-        """Take stock of the GPUs; duty samples from before this moment belong to nobody."""
+        """Take stock of the GPUs; of a new one, duty samples from before this moment belong to nobody."""
         self._drop()
         self._devices = list_devices(self._mig_minors, self._known)
         self._layout = mig_layout(self._devices)
         self._generation += 1
         now_us = self._clock.utc_us()
-        self._seen_us = {device.identity.uuid: now_us for device in self._devices}
         for device in self._devices:
+            self._seen_us.setdefault(device.identity.uuid, now_us)
             if device.handle is not None and (device.gi is not None or not device.mig):
                 with contextlib.suppress(GpuLostError):
                     self._gpm[device.identity.uuid] = GpmMeter(device.gpu_handle, device.gi)
