@@ -1,96 +1,14 @@
-"""What the agent's tests share: a clock that stands still, collectors that say what they are told, a simulated NVML."""
+"""Fixtures of the agent's tests: a clock, and the simulated NVML in a process of its own."""
 
 import subprocess
 import sys
-import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import pytest
+from tests.unit.agent.fakes import FakeClock
 
-from gpuwaste.agent.model import GpuIdentity, GpuScan, HostUse, JobMap
 from gpuwaste.testing.simnvml import build_native, library_env
-
-START_US = 1_767_225_600_000_000  # 2026-01-01 00:00 UTC
-
-
-@dataclass
-class FakeClock:
-    """Time that moves by `wait` alone."""
-
-    now_us: int = START_US
-    steady_us: int = 0
-    waits: list[float] = field(default_factory=list)
-    on_wait: Callable[[], None] | None = None
-
-    def utc_us(self) -> int:
-        return self.now_us
-
-    def mono_us(self) -> int:
-        return self.steady_us
-
-    def advance(self, seconds: float) -> None:
-        self.now_us += round(seconds * 1e6)
-        self.steady_us += round(seconds * 1e6)
-
-    def wait(self, stop: threading.Event, seconds: float) -> bool:
-        if stop.is_set():
-            return True
-        self.waits.append(seconds)
-        self.advance(seconds)
-        if self.on_wait:
-            self.on_wait()
-        return stop.is_set()
-
-
-class FakeGpus:
-    """A GPU collector that answers what it is given: a scan, or an error to raise."""
-
-    def __init__(self, name: str, answer: GpuScan | Exception) -> None:
-        self.name = name
-        self.answer = answer
-        self.scans = 0
-        self.closed = 0
-
-    def scan(self) -> GpuScan:
-        self.scans += 1
-        if isinstance(self.answer, Exception):
-            raise self.answer
-        return self.answer
-
-    def close(self) -> None:
-        self.closed += 1
-
-
-class FakeHost:
-    """A host collector that answers what it is given."""
-
-    name = "host"
-
-    def __init__(self, answer: dict[int, HostUse] | Exception) -> None:
-        self.answer = answer
-
-    def use(self) -> dict[int, HostUse]:
-        if isinstance(self.answer, Exception):
-            raise self.answer
-        return self.answer
-
-    def close(self) -> None:
-        pass
-
-
-class FakeMap:
-    """A device map that knows what it is told."""
-
-    def __init__(self, jobs: JobMap | None = None) -> None:
-        self.jobs = jobs or JobMap()
-        self.asked: list[tuple[int, tuple[GpuIdentity, ...], dict[str, frozenset[int]]]] = []
-
-    def update(self, now_us: int, gpus: Any, pids: Any) -> JobMap:
-        self.asked.append((now_us, tuple(gpus), dict(pids)))
-        return self.jobs
 
 
 @pytest.fixture

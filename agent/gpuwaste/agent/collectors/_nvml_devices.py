@@ -35,39 +35,41 @@ def read_mig_minors(path: Path) -> MigMinors:
     return {(int(m[1]), int(m[2]), int(m[3])): int(m[4]) for m in found if m}
 
 
-def list_devices(minors_file: Path, lost: dict[int, GpuIdentity]) -> list[Device]:
-    """List every GPU, and after it its MIG instances. `lost` remembers identities by index from one call to the next.
+def list_devices(minors_file: Path, known: dict[str, GpuIdentity]) -> list[Device]:
+    """List every GPU, and after it its MIG instances. `known` remembers GPUs by UUID from one call to the next.
 
-    A GPU that cannot be opened is listed as it was known before, or left out where it never was.
+    A GPU that was known and cannot be opened any more is listed last, as it was.
     """
     devices: list[Device] = []
     for index in range(call(pynvml.nvmlDeviceGetCount)):
         try:
             gpu = _gpu(index)
+            instances = _instances(gpu, read_mig_minors(minors_file)) if gpu.mig else []
         except (FieldError, GpuLostError):
-            if index in lost:
-                devices.append(Device(lost[index], None, None))
             continue
-        lost[index] = gpu.identity
-        devices.append(gpu)
-        if gpu.mig:
-            devices.extend(_instances(gpu, read_mig_minors(minors_file)))
+        devices += [gpu, *instances]
+    here = {device.identity.uuid: device.identity for device in devices if device.gi is None}
+    devices += [Device(identity, None, None) for uuid, identity in known.items() if uuid not in here]
+    known.update(here)
     return devices
 
 
-def mig_layout(devices: list[Device]) -> tuple[object, ...]:
-    """Return what changes when MIG is switched or an instance is made or destroyed."""
-    layout: list[object] = []
-    for device in devices:
-        if device.gi is not None or device.handle is None:
-            continue
-        try:
-            on = _mig_on(device.handle)
-            uuids = [optional(pynvml.nvmlDeviceGetUUID, h) for h in _instance_handles(device.handle)] if on else []
-        except GpuLostError:
-            on, uuids = device.mig, ["lost"]
-        layout.append((device.identity.uuid, on, tuple(uuids)))
-    return tuple(layout)
+def layout(devices: list[Device]) -> tuple[object, ...]:
+    """Return what changes when the list has to be made anew: a GPU lost or back, MIG switched, an instance made."""
+    return (
+        call(pynvml.nvmlDeviceGetCount),
+        *(_layout(device) for device in devices if device.gi is None),
+    )
+
+
+def _layout(device: Device) -> tuple[object, ...]:
+    uuid = device.identity.uuid
+    try:
+        handle = device.handle or call(pynvml.nvmlDeviceGetHandleByUUID, uuid)
+        on = _mig_on(handle)
+        return (uuid, *([on] + [optional(pynvml.nvmlDeviceGetUUID, h) for h in _instance_handles(handle) if on]))
+    except (FieldError, GpuLostError):
+        return (uuid, "lost")
 
 
 def _gpu(index: int) -> Device:

@@ -13,7 +13,7 @@ import pynvml
 
 from gpuwaste.agent.collectors import CollectorSettings
 from gpuwaste.agent.collectors._nvml_call import FieldError, GpuLostError, call, optional
-from gpuwaste.agent.collectors._nvml_devices import Device, list_devices, mig_layout
+from gpuwaste.agent.collectors._nvml_devices import Device, layout, list_devices
 from gpuwaste.agent.collectors._nvml_gpm import GpmMeter, busy_pct, sm_ratio
 from gpuwaste.agent.errors import CollectorError
 from gpuwaste.agent.model import GpuIdentity, GpuReading, GpuScan
@@ -43,7 +43,7 @@ class NvmlCollector:
         self._generation = 0
         self._devices: list[Device] = []
         self._layout: tuple[object, ...] = ()
-        self._known: dict[int, GpuIdentity] = {}
+        self._known: dict[str, GpuIdentity] = {}
         self._gpm: dict[str, GpmMeter] = {}
         self._events: Any = None
         self._xids: Counter[tuple[str, int]] = Counter()
@@ -54,7 +54,7 @@ class NvmlCollector:
         try:
             if not self._is_open:
                 self._open()
-            elif mig_layout(self._devices) != self._layout:
+            elif layout(self._devices) != self._layout:
                 self._list()
             readings = {device.identity.uuid: self._read(device) for device in self._devices}
             self._read_events()
@@ -89,7 +89,7 @@ class NvmlCollector:
         """Take stock of the GPUs; of a new one, duty samples from before this moment belong to nobody."""
         self._drop()
         self._devices = list_devices(self._mig_minors, self._known)
-        self._layout = mig_layout(self._devices)
+        self._layout = layout(self._devices)
         self._generation += 1
         now_us = self._clock.utc_us()
         for device in self._devices:

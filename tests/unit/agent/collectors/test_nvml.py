@@ -50,9 +50,7 @@ def test_identities_carry_the_minor_that_is_not_the_index(script: Callable[..., 
     assert lines == [f"{g.uuid} {i} {g.minor} {40960 << 20} 400000" for i, g in enumerate(gpus)]
 
 
-def test_a_reading_has_the_drivers_samples_since_the_last_one(
-    script: Callable[..., list[str]], tmp_path: Path
-) -> None:
+def test_a_reading_has_the_drivers_samples_since_the_last_one(script: Callable[..., list[str]], tmp_path: Path) -> None:
     """Duty samples are newer from scan to scan, none is read twice, and their mean is the utilization."""
     node = SimNode.create(tmp_path, make_gpus([0]))
     lines = script(
@@ -132,7 +130,7 @@ print(by_index(nvml.scan(), "reason"))
 def test_a_reset_driver_fails_the_scan_and_the_next_one_opens_it_again(
     script: Callable[..., list[str]], tmp_path: Path
 ) -> None:
-    """UNINITIALIZED is the reason driver; NVML is closed, so that nothing holds the driver, and the generation grows."""
+    """UNINITIALIZED is the reason driver; NVML is closed, nothing holds the driver, and the generation grows."""
     node = SimNode.create(tmp_path, make_gpus([0]))
     lines = script(
         node,
@@ -233,3 +231,19 @@ print(sorted(nvml.scan().xids.items()))
     )
     counted = str([((gpus[1].uuid, 48), 1), ((gpus[1].uuid, 79), 2)])
     assert lines == ["{}", counted, counted]
+
+
+def test_a_gpu_that_left_the_count_is_still_listed_as_lost(script: Callable[..., list[str]], tmp_path: Path) -> None:
+    """A GPU that NVML no longer counts stays in the list under its identity; the others keep theirs."""
+    gpus = make_gpus([0, 1, 2])
+    node = SimNode.create(tmp_path, gpus)
+    lines = script(
+        node,
+        f"""
+nvml.scan()
+node.inject({gpus[1].uuid!r}, Fault.gone())
+nvml.scan()
+for g in (scan := nvml.scan()).gpus: print(g.uuid, scan.readings[g.uuid].reason or "-")
+""",
+    )
+    assert lines == [f"{gpus[0].uuid} -", f"{gpus[2].uuid} -", f"{gpus[1].uuid} gpu_lost"]
