@@ -80,7 +80,7 @@ class Shipper:
         self._wake.set()
 
     def stop(self, timeout_s: float = 5.0) -> None:
-        """End the thread; what is not shipped stays in the outbox."""
+        """End the thread after a last attempt, where the hub was reached before; what is left stays in the outbox."""
         self._stop.set()
         self._wake.set()
         if self._thread.is_alive():
@@ -93,6 +93,8 @@ class Shipper:
             self._wake.clear()
             if not self._stop.is_set():
                 wait_s = self.step()
+        if not self._status.failures:
+            self.step()
 
     def step(self) -> float:
         """Ship all that waits and return the seconds until the next time. Raises nothing."""
@@ -111,8 +113,10 @@ class Shipper:
         return self._every_s
 
     def _drain(self) -> None:
-        """Send batches until nothing waits; new rows may come in all the while."""
-        while not self._stop.is_set():
+        """Send batches until nothing waits, or one where the agent stops; new rows may come in all the while."""
+        going_on = True
+        while going_on:
+            going_on = not self._stop.is_set()
             room = self._max_bytes - len(self._envelope.line("0" * 32)) - 1
             batch = self._outbox.take(max_bytes=room)
             if batch is None:

@@ -56,6 +56,7 @@ class AgentConfig:
     spool_dir: str = _key("", "slurmd's SlurmdSpoolDir of this node; empty: asked of slurmd at start.")
     cgroup_root: str = _key("/sys/fs/cgroup", "Where cgroups are mounted.")
     mig_minors: str = _key("/proc/driver/nvidia-caps/mig-minors", "The driver's table of MIG device minors.")
+    hub_user: str = _key("gpuwaste", "User whose uid the hub's acknowledgements must carry.")
     ask_slurmctld: bool = _key(default=True, text="Ask slurmctld where neither local facts nor the hub know a job.")
     ask_jitter_s: float = _key(30.0, "Longest random wait before such a question.")
 

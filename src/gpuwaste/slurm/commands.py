@@ -30,12 +30,13 @@ _MAX_ASKED_AGAIN: Final = 16  # records set aside that are asked for one by one
 class CommandClient:
     """Runs the commands with a clean environment, UTC and epoch times.
 
-    `rpcs` counts the calls that reach slurmctld or slurmdbd, by command.
+    `path` is searched before PATH. `rpcs` counts the calls that reach slurmctld or slurmdbd, by command.
     """
 
     slurm_conf: str = ""
     timeout_s: float = 20.0
     max_output_b: int = 512 * 1024**2
+    path: str = ""
     rpcs: Counter[str] = field(default_factory=Counter)
     _cluster: str = ""
     _sacct_fields: tuple[str, ...] = ()
@@ -58,11 +59,14 @@ class CommandClient:
         listing = parse_jobs(text)
         if not listing.jobs and not listing.bad:
             raise ParseError(f"scontrol show job {job_id}: no record in its output: {text[:80]!r}")
-        found = [job for job in listing.jobs if job_id in {job.job_id, job.array_job_id, job.het_job_id}]
-        return found + self._ask_again(listing.bad)
+        found = [*listing.jobs, *self._ask_again(listing.bad)]
+        return [job for job in found if job_id in {job.job_id, job.array_job_id, job.het_job_id}]
 
     def jobs(self) -> list[RunningJob]:
-        """Run `scontrol show job -d`; records that imitate others are settled with the names that squeue tells."""
+        """Run `scontrol show job -d`; records that imitate others are settled with the names that squeue tells.
+
+        A comment that imitates a job which does not exist gives a record all the same: match it with what runs.
+        """
         listing = parse_jobs(self._text(*_SHOW, "job"))
         return list(listing.jobs) + self._ask_again(listing.bad)
 
@@ -177,7 +181,8 @@ class CommandClient:
     def _environment(self) -> dict[str, str]:
         """Make one from scratch: the caller's SACCT_FORMAT, SLURM_CLUSTERS and the like would change the output."""
         environment = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
-        environment["PATH"] = f"{environment.get('PATH', '/usr/bin:/bin')}:/usr/sbin:/sbin"
+        path = (self.path, environment.get("PATH", "/usr/bin:/bin"), "/usr/sbin:/sbin")
+        environment["PATH"] = ":".join(part for part in path if part)
         environment |= {"LC_ALL": "C.UTF-8", "TZ": "UTC", "SLURM_TIME_FORMAT": "%s"}
         if self.slurm_conf:
             environment["SLURM_CONF"] = self.slurm_conf

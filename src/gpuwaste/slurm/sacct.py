@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from gpuwaste.core.errors import ParseError
 from gpuwaste.core.job import JobRecord
 from gpuwaste.slurm.sacct_row import RunRows, SacctRow, is_row_start, row_of
 from gpuwaste.slurm.times import format_time
@@ -20,6 +21,7 @@ FIELDS: Final = (
     *("MaxRSS", "TotalCPU", "JobName", "SubmitLine", "ExitCode"),
 )
 RESTARTS: Final = "Restarts"  # from Slurm 23.11 on
+_NEEDED: Final = ("JobIDRaw", "JobID", "Submit")
 _MAX_ROW_B: Final = 4 * 1024**2
 _KEPT_B: Final = 2000
 
@@ -52,7 +54,14 @@ def sacct_argv(start: int, end: int, fields: Sequence[str] = FIELDS, delimiter: 
 def parse_sacct(
     lines: Iterable[bytes], cluster: str, fields: Sequence[str] = FIELDS, delimiter: bytes = DELIMITER
 ) -> Iterator[JobRecord | BadRow]:
-    """Yield one JobRecord for each run, its steps folded in, and a BadRow for what cannot be read. Never raises."""
+    """Yield one JobRecord for each run, its steps folded in, and a BadRow for what cannot be read.
+
+    `fields` are the columns of the lines, JobIDRaw, JobID and Submit among them; times without a zone are taken as
+    UTC. Raises ParseError where a needed column is missing, and for nothing in the lines.
+    """
+    missing = [name for name in _NEEDED if name not in fields]
+    if missing:
+        raise ParseError(f"sacct's columns lack {', '.join(missing)}: ask for them with --format")
     run: RunRows | None = None
     for item in _rows(lines, fields, delimiter):
         if isinstance(item, BadRow):
@@ -76,36 +85,66 @@ def _finish(run: RunRows, cluster: str) -> JobRecord | BadRow:
 
 def _rows(lines: Iterable[bytes], fields: Sequence[str], delimiter: bytes) -> Iterator[SacctRow | BadRow]:
     """Join the lines of each row: a row is whole when it has all its delimiters."""
-    wanted = len(fields) - 1
-    pending = b""
-    first = seen = number = 0
+    joiner = _Joiner(fields, delimiter)
     for number, line in enumerate(lines, 1):
-        count = line.count(delimiter)
-        if pending and (seen + count > wanted or len(pending) + len(line) > _MAX_ROW_B):
-            if not (is_row_start(line, delimiter) and count <= wanted):
-                yield _aside(first, seen + count, wanted, pending + line)
-                pending = b""
+        starts = joiner.starts(line)
+        if joiner.parts and not joiner.takes(line):
+            # Too many fields. Where the line begins a row, the one before it lost its end and must not swallow it.
+            yield joiner.aside() if starts else joiner.aside(line)
+            if not starts:
                 continue
-            yield _aside(first, seen, wanted, pending)
-            pending = b""
-        if not pending:
+        if not joiner.parts:
             if not line.strip():
                 continue
-            if not is_row_start(line, delimiter) or count > wanted:
-                yield _aside(number, count, wanted, line)
+            joiner.first = number
+            if not starts:
+                yield joiner.aside(line)
                 continue
-            first, seen = number, 0
-        pending += line
-        seen += count
-        if seen == wanted:
-            yield row_of(pending, fields, delimiter, first)
-            pending = b""
-    if pending:
-        yield _aside(first, seen, wanted, pending)
+        joiner.add(line)
+        if joiner.whole:
+            yield joiner.row()
+    if joiner.parts:
+        yield joiner.aside()
 
 
-def _aside(line: int, seen: int, wanted: int, raw: bytes) -> BadRow:
-    text = raw[:_KEPT_B].decode("utf-8", "backslashreplace").rstrip("\n")
-    if seen == wanted:
-        return BadRow(line, "the first field is no job id", text)
-    return BadRow(line, f"{seen + 1} fields where {wanted + 1} were asked", text)
+class _Joiner:
+    """The lines of one row so far."""
+
+    def __init__(self, fields: Sequence[str], delimiter: bytes) -> None:
+        self.parts: list[bytes] = []
+        self.first = 0
+        self._fields = fields
+        self._delimiter = delimiter
+        self._wanted = len(fields) - 1
+        self._id_column = fields.index("JobIDRaw")
+        self._seen = self._size = 0
+
+    @property
+    def whole(self) -> bool:
+        return self._seen == self._wanted
+
+    def starts(self, line: bytes) -> bool:
+        return line.count(self._delimiter) <= self._wanted and is_row_start(line, self._delimiter, self._id_column)
+
+    def takes(self, line: bytes) -> bool:
+        return self._seen + line.count(self._delimiter) <= self._wanted and self._size + len(line) <= _MAX_ROW_B
+
+    def add(self, line: bytes) -> None:
+        self.parts.append(line)
+        self._seen += line.count(self._delimiter)
+        self._size += len(line)
+
+    def row(self) -> SacctRow:
+        return row_of(self._take(), self._fields, self._delimiter, self.first)
+
+    def aside(self, line: bytes = b"") -> BadRow:
+        seen = self._seen + line.count(self._delimiter)
+        reason = f"{seen + 1} fields where {self._wanted + 1} were asked"
+        if seen == self._wanted:
+            reason = "JobIDRaw is no job id"
+        return BadRow(self.first, reason, (self._take() + line)[:_KEPT_B].decode("utf-8", "backslashreplace"))
+
+    def _take(self) -> bytes:
+        raw = b"".join(self.parts)
+        self.parts, self._seen, self._size = [], 0, 0
+        return raw

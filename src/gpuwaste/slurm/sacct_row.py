@@ -59,10 +59,10 @@ class SacctRow:
         return int(self.text(name)) if _WHOLE.fullmatch(self.text(name)) else None
 
 
-def is_row_start(line: bytes, delimiter: bytes) -> bool:
-    """Tell whether a line begins with a raw job or step id and a delimiter."""
-    head, found, _ = line.partition(delimiter)
-    return bool(found) and _ID.fullmatch(head) is not None
+def is_row_start(line: bytes, delimiter: bytes, id_column: int) -> bool:
+    """Tell whether a line has a raw job or step id, and a delimiter after it, in the column of JobIDRaw."""
+    parts = line.split(delimiter, id_column + 1)
+    return len(parts) == id_column + 2 and _ID.fullmatch(parts[id_column]) is not None
 
 
 def row_of(raw: bytes, fields: Sequence[str], delimiter: bytes, line: int) -> SacctRow:

@@ -18,10 +18,12 @@ from gpuwaste.slurm.hostlist import expand
 from gpuwaste.slurm.times import parse_time_s
 
 _HEADER = re.compile(r"^JobId=(\d{1,10})((?: \w+=\S+)*?) JobName=", re.MULTILINE | re.ASCII)
-_HET_SET = re.compile(r"\s+HetJobIdSet=[\d,\-]+\Z", re.ASCII)
-_USER_TEXT: Final = r"\s+UserId=([^\n=]{1,256}?)(?:\((\d{1,10})\))? GroupId="
+_BREAK: Final = r"(?:\n   | )"  # how Slurm begins a line of a record; a blank with -o
+_HET_SET_TEXT: Final = rf"{_BREAK}HetJobIdSet=[\d,\-]+"
+_USER_TEXT: Final = rf"{_BREAK}UserId=([^\n=]{{1,256}}?)(?:\((\d{{1,10}})\))? GroupId="
 _USER = re.compile(_USER_TEXT, re.ASCII)
-_USER_OF_NAMED = re.compile(rf"(?:\s+HetJobIdSet=[\d,\-]+)?{_USER_TEXT}", re.ASCII)
+_USER_OF_NAMED = re.compile(rf"(?:{_HET_SET_TEXT})?{_USER_TEXT}", re.ASCII)
+_HET_SET = re.compile(rf"{_HET_SET_TEXT}\Z", re.ASCII)
 _HEAD_END = re.compile(r"\s(?:MinCPUsNode|Features)=")
 _FIELD = re.compile(r"(?:^|(?<=\s))([A-Za-z][\w/:]*)=(\S*)")
 _NODES = re.compile(r"(?:^|(?<=\s))Nodes=(\S+) CPU_IDs=\S* Mem=\S* GRES=(\S*)")

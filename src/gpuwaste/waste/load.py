@@ -49,13 +49,12 @@ def load_jobs(
 ) -> list[JobLedger]:
     """Return the selected runs in order of start; what lies before `from_hour` (a whole UTC hour) is left out."""
     parameters = selection.parameters()
-    return _judge(
-        db.rows("ledger_runs", parameters),
-        db.rows("ledger_devices", {**parameters, **_thresholds(settings, from_hour)}),
-        settings,
-        now,
-        from_hour - from_hour % HOUR_S,
-    )
+    runs = db.rows("ledger_runs", parameters)
+    # Rows stand in the order of time: an hour before which there can be none lets the store skip most of them.
+    first = max(from_hour, min((row["run_start"] for row in runs), default=0))
+    first -= first % HOUR_S
+    devices = db.rows("ledger_devices", {**parameters, **_thresholds(settings, first)}) if runs else []
+    return _judge(runs, devices, settings, now, from_hour - from_hour % HOUR_S)
 
 
 def load_job(db: Database, printed_id: str, settings: LedgerSettings, now: int) -> list[JobLedger]:

@@ -7,7 +7,7 @@ from urllib.parse import quote, urlencode
 
 from gpuwaste.core.errors import AuthError, ConfigError, NoDataError, ParseError, RetryableWireError, WireError
 from gpuwaste.wire.batch import Ack, Batch, Envelope, encode_batch, parse_ack
-from gpuwaste.wire.http import Answer, Exchange, parse_endpoint, tls_context
+from gpuwaste.wire.http import Answer, Exchange, Request, parse_endpoint, tls_context
 from gpuwaste.wire.identity import CredentialIssuer, RetryableAuthError
 from gpuwaste.wire.signing import ACK_HEADER, sign_request, verify_ack
 
@@ -80,7 +80,9 @@ class HubClient:
             headers["Content-Type"] = "application/x-ndjson"
         if self._issuer is not None:
             headers |= sign_request(self._issuer, method, target, body)
-        return Exchange(self._endpoint, self._tls, self._timeout_s, max_bytes).send(method, target, body, headers)
+        return Exchange(self._endpoint, self._tls, self._timeout_s, max_bytes).send(
+            Request(method, target, body, headers)
+        )
 
     def _object(self, answer: Answer) -> dict[str, Any]:
         """Return a good answer's JSON object; raise what any other answer means."""

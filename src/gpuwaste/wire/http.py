@@ -12,7 +12,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Self
 from urllib.parse import urlsplit
 
 import urllib3
@@ -39,6 +39,16 @@ class Endpoint:
     def clear(self) -> bool:
         """Whether others on the network could read what is sent."""
         return self.scheme == "http" and not _is_loopback(self.host)
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request; the target is the path with its query, percent-encoded."""
+
+    method: str
+    target: str
+    body: bytes
+    headers: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +106,33 @@ class UnixConnection(HTTPConnection):
         return sock
 
 
+class _Watchdog:
+    """Breaks a connection off when the whole exchange takes longer: a drip of bytes renews each read's time."""
+
+    def __init__(self, connection: HTTPConnection, seconds: float) -> None:
+        self._connection = connection
+        self._timer = threading.Timer(seconds, self._break_off)
+        self._timer.daemon = True
+        self.late = False
+        self.sock: socket.socket | None = (
+            None  # once connected: http.client forgets it where the answer ends by a close
+        )
+
+    def __enter__(self) -> Self:
+        self._timer.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._timer.cancel()
+
+    def _break_off(self) -> None:
+        self.late = True
+        sock = self.sock or self._connection.sock
+        if sock is not None:
+            with suppress(OSError):
+                socket.socket.shutdown(sock, socket.SHUT_RDWR)  # not SSLSocket's, which would drop its TLS state
+
+
 class Exchange:
     """Sends one request to an endpoint and reads its whole answer."""
 
@@ -105,35 +142,44 @@ class Exchange:
         self._timeout_s = timeout_s
         self._max_bytes = max_bytes
 
-    def send(self, method: str, target: str, body: bytes, headers: Mapping[str, str]) -> Answer:
+    def send(self, request: Request) -> Answer:
         """Return the answer, whatever its status.
 
         Raises RetryableWireError where the hub is not reached, breaks off or is not done in time; AuthError where its
         certificate is not trusted; WireError where the answer is too large or no HTTP.
         """
         connection = self._connection()
-        late = threading.Event()
+        watchdog = _Watchdog(connection, self._timeout_s)
         try:
-            with _deadline(connection, self._timeout_s, late), self._translated():
-                answer = self._exchange(connection, method, target, body, headers)
+            with watchdog, self._translated():
+                answer = self._exchange(connection, watchdog, request)
         except WireError:
-            if late.is_set():
+            if watchdog.late:
                 raise self._too_late() from None
             raise
         finally:
             connection.close()
-        if late.is_set():
+        if watchdog.late:
             raise self._too_late()
         return answer
 
-    def _exchange(
-        self, connection: HTTPConnection, method: str, target: str, body: bytes, headers: Mapping[str, str]
-    ) -> Answer:
+    def _exchange(self, connection: HTTPConnection, watchdog: _Watchdog, request: Request) -> Answer:
         # A hub that refuses early closes its reading side; its answer can be there all the same.
         with suppress(BrokenPipeError):
-            connection.request(method, target, body or None, headers, preload_content=False, decode_content=False)
+            connection.request(
+                request.method,
+                request.target,
+                request.body or None,
+                request.headers,
+                preload_content=False,
+                decode_content=False,
+            )
+        watchdog.sock = connection.sock
         response = connection.getresponse()
-        return Answer(response.status, response.headers, self._read(response))
+        try:
+            return Answer(response.status, response.headers, self._read(response))
+        finally:
+            response.close()
 
     def _read(self, response: BaseHTTPResponse) -> bytes:
         parts: list[bytes] = []
@@ -168,26 +214,6 @@ class Exchange:
 
     def _too_late(self) -> RetryableWireError:
         return RetryableWireError(f"{self._endpoint.url}: no whole answer within {self._timeout_s:g} s")
-
-
-@contextmanager
-def _deadline(connection: HTTPConnection, seconds: float, late: threading.Event) -> Iterator[None]:
-    """Break the connection off when the whole exchange takes longer: a drip of bytes renews each read's time."""
-
-    def break_off() -> None:
-        late.set()
-        sock = connection.sock
-        if sock is not None:
-            with suppress(OSError):
-                socket.socket.shutdown(sock, socket.SHUT_RDWR)  # not SSLSocket's, which would drop its TLS state
-
-    timer = threading.Timer(seconds, break_off)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
 
 
 def _words(error: Exception) -> str:

@@ -164,7 +164,7 @@ class Outbox:
                 self.path.touch(mode=0o600)
             except OSError as error:
                 raise StoreError(f"{self.path}: cannot be written: {error.strerror}") from error
-            connection = sqlite3.connect(self.path, timeout=1.0, isolation_level=None, check_same_thread=False)
+            connection = sqlite3.connect(self.path, timeout=0.5, isolation_level=None, check_same_thread=False)
             try:
                 self._prepare(connection)
             except BaseException:
@@ -175,7 +175,10 @@ class Outbox:
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
         # Exclusive before the first read: no other process gets in, and WAL needs no shared memory file.
-        for pragma in ("locking_mode=EXCLUSIVE", "auto_vacuum=INCREMENTAL", "journal_mode=WAL", "synchronous=FULL"):
+        connection.execute("PRAGMA locking_mode=EXCLUSIVE")
+        if self.path.stat().st_size == 0:
+            connection.execute("PRAGMA auto_vacuum=INCREMENTAL")  # possible before the first page only
+        for pragma in ("journal_mode=WAL", "synchronous=FULL"):
             connection.execute(f"PRAGMA {pragma}").fetchall()
         found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
         if found != "ok":
@@ -224,7 +227,7 @@ class Outbox:
             try:
                 connection = self._opened()
                 if connection.execute("PRAGMA freelist_count").fetchone()[0] > _VACUUM_PAGES:
-                    connection.execute("PRAGMA incremental_vacuum").fetchall()
+                    connection.executescript("PRAGMA incremental_vacuum")  # execute would free one page
             except sqlite3.Error as error:
                 _log.warning("outbox %s cannot be made smaller: %s", self.path, error)
 

@@ -1,0 +1,34 @@
+"""Run the agent in the foreground, or speak to the one that runs on this node."""
+
+import argparse
+import sys
+
+from gpuwaste.cli.options import add_config, config_of
+
+HELP = "the node's agent: run, release, status"
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the actions."""
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    add_config(actions.add_parser("run", help="run in the foreground until SIGTERM"))
+    release = actions.add_parser("release", help="close NVML for a while, so that a GPU can be reset")
+    release.add_argument("--for", dest="duration", default="120s", metavar="TIME", help="120s, 5m or 1h (default 120s)")
+    add_config(release)
+    add_config(actions.add_parser("status", help="what the running agent says of itself"))
+
+
+def run(options: argparse.Namespace) -> int:
+    """Hand over to the daemon, or ask it."""
+    from gpuwaste.cli.programs import load_program
+    from gpuwaste.cli.times import parse_seconds
+
+    config = config_of(options)
+    if options.action == "run":
+        code: int = load_program("gpuwaste.agent.daemon").run_agent(config)
+        return code
+    request = {"command": options.action}
+    if options.action == "release":
+        request["seconds"] = parse_seconds(options.duration)
+    sys.stdout.write(load_program("gpuwaste.agent.control").ask_agent(config, request))
+    return 0

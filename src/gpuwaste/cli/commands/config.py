@@ -1,0 +1,30 @@
+"""Check the configuration file, or print every key with its value."""
+
+import argparse
+import sys
+
+from gpuwaste.cli.options import add_config, config_of
+
+HELP = "the configuration: check or show"
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the actions."""
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    add_config(actions.add_parser("check", help="say whether the file can be used"))
+    add_config(actions.add_parser("show", help="print every key with its value, * where the file sets another"))
+
+
+def run(options: argparse.Namespace) -> int:
+    """Read the file; a wrong one is an error that names file, section and key."""
+    from gpuwaste.core.config import DEFAULT_PATH, describe_config
+
+    config = config_of(options)
+    path = options.config or DEFAULT_PATH
+    if options.action == "check":
+        sys.stdout.write(f"{path}: {'ok' if path.exists() else 'absent: the defaults are used'}\n")
+        return 0
+    for section, key, _, default, text in describe_config():
+        value = getattr(getattr(config, section), key)
+        sys.stdout.write(f"{' ' if value == default else '*'} {section}.{key} = {value!r}    # {text}\n")
+    return 0

@@ -1,0 +1,31 @@
+"""Report who is wasting GPUs now: running jobs over the last hour or two."""
+
+import argparse
+import time
+
+from gpuwaste.cli.options import add_config, add_formats, config_of, emit, wasted_share
+
+HELP = "who is wasting GPUs now"
+_HOUR_S = 3600
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options."""
+    parser.add_argument("--hours", type=int, default=1, metavar="N", help="look back N hours (default 1)")
+    add_formats(parser)
+    add_config(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Ask the hub and print its answer."""
+    from gpuwaste.cli.hub_access import ask_hub
+    from gpuwaste.core.errors import NoDataError, UsageError
+    from gpuwaste.report.text import top_text
+
+    if not 0 < options.hours <= 24 * 365:
+        raise UsageError(f"--hours {options.hours}: expected 1 to {24 * 365}")
+    since = int(time.time()) - options.hours * _HOUR_S
+    document = ask_hub(config_of(options), "/v1/top", {"since": since})
+    if not document["jobs"] and not options.form:
+        raise NoDataError("no running GPU jobs")
+    return emit(document, options, top_text, empty=not document["jobs"], wasted=wasted_share(document["totals"]))

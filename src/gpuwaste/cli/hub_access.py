@@ -1,0 +1,29 @@
+"""The hub as the commands reach it: with the caller's munge credential, a token, or over a Unix socket."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from gpuwaste.core.config import Config
+
+
+def ask_hub(config: Config, path: str, parameters: Mapping[str, str | int] | None = None) -> dict[str, Any]:
+    """Return the document at `path`. Raises NoDataError, AuthError, WireError."""
+    from gpuwaste.wire.client import HubClient
+
+    common = config.common
+    return HubClient(common.hub_url, _issuer(config), ca=common.hub_ca).get(path, parameters)
+
+
+def _issuer(config: Config) -> Any:
+    """Return what makes the credentials; nothing where the socket itself says who calls."""
+    common = config.common
+    if common.hub_url.startswith("unix:"):
+        return None
+    if common.token_file:
+        from gpuwaste.wire.tokens import TokenIssuer
+
+        return TokenIssuer(Path(common.token_file))
+    from gpuwaste.wire.munge import Munge, MungeIssuer
+
+    return MungeIssuer(Munge(common.munge_socket))

@@ -1,0 +1,83 @@
+"""The gpuwaste command: finds its commands by file, imports only the one that runs, and turns errors into one line."""
+
+import argparse
+import importlib
+import os
+import pkgutil
+import sys
+from collections.abc import Sequence
+from types import ModuleType
+from typing import Final, NoReturn, TextIO
+
+from gpuwaste.cli import commands
+from gpuwaste.core.errors import GpuwasteError
+
+EXIT_USAGE: Final = 2
+EXIT_INTERRUPTED: Final = 130
+EXIT_PIPE: Final = 141
+DEBUG: Final = "GPUWASTE_DEBUG"
+
+
+class _Parser(argparse.ArgumentParser):
+    """Reports wrong usage as one line."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print the line and exit with 2."""
+        self.exit(EXIT_USAGE, f"gpuwaste: {' '.join(message.split())}: see {self.prog} --help\n")
+
+
+def command_names() -> list[str]:
+    """Return the commands: the files of gpuwaste.cli.commands."""
+    return sorted(module.name for module in pkgutil.iter_modules(commands.__path__) if module.name[0] != "_")
+
+
+def load_command(name: str) -> ModuleType:
+    """Import one command: a module with HELP, arguments(parser) and run(options) -> exit code."""
+    return importlib.import_module(f"{commands.__name__}.{name}")
+
+
+def build_parser(only: str | None = None) -> argparse.ArgumentParser:
+    """Return the parser of every command, or of one alone, which spares the imports of the others."""
+    parser = _Parser(prog="gpuwaste", description="Tells which job wasted which GPU, how much and why.")
+    subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=_Parser)
+    for name in command_names() if only is None else [only]:
+        command = load_command(name)
+        sub = subparsers.add_parser(name, help=command.HELP, description=command.__doc__)
+        command.arguments(sub)
+        sub.set_defaults(run=command.run)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code: 0 ok, 1 error, 2 usage, 3 no data, 4 over the threshold."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    for stream in (sys.stdout, sys.stderr):
+        _forgive(stream)
+    try:
+        known = words[0] if words and words[0] in command_names() else None
+        options = build_parser(known).parse_args(words)
+        code: int = options.run(options)
+        sys.stdout.flush()
+    except GpuwasteError as error:
+        return _say(str(error), error.exit_code)
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_PIPE
+    except Exception as error:
+        if os.environ.get(DEBUG):
+            raise
+        return _say(f"{type(error).__name__}: {error}: a defect of gpuwaste; {DEBUG}=1 shows where", 1)
+    return code
+
+
+def _say(message: str, code: int) -> int:
+    sys.stderr.write(f"gpuwaste: {' '.join(message.split())}\n")
+    return code
+
+
+def _forgive(stream: TextIO) -> None:
+    """Let a stream print what its encoding lacks as an escape."""
+    if hasattr(stream, "reconfigure"):
+        stream.reconfigure(errors="backslashreplace")

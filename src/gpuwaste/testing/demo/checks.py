@@ -1,0 +1,109 @@
+"""Holds what the product says against what the load programs did and what accounting knows."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gpuwaste.testing.demo.story import Story
+from gpuwaste.testing.simnvml import OracleEvent, oracle_seconds
+from gpuwaste.testing.site import Site
+
+Document = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One statement of the product beside the truth."""
+
+    what: str
+    truth: str
+    said: str
+    ok: bool
+
+
+def check_story(site: Site, story: Story) -> list[Check]:
+    """Return every check of the demo."""
+    events = site.oracle()
+    documents = {name: site.json("job", str(job), user="root") for name, job in story.jobs.items()}
+    tolerance_s = 2 * site.options.interval_s
+    checks = [*_findings(story, documents), _headline(documents["train-ddp"]), _untouched(documents["preprocess"])]
+    checks.append(_no_waste(documents["solver"]))
+    checks += _seconds(documents, events, tolerance_s)
+    checks += _edges(documents, tolerance_s)
+    checks += _gap(story, documents, tolerance_s)
+    return checks
+
+
+def _findings(story: Story, documents: Mapping[str, Document]) -> Iterator[Check]:
+    for name, document in documents.items():
+        wanted = story.plan[name].finding
+        kinds = sorted({finding["kind"] for finding in document["findings"]})
+        # An array's finding stands over several jobs: the job's own page may show it once for all of them.
+        ok = kinds == ([wanted] if wanted else [])
+        yield Check(f"finding of {name}", wanted or "none", ", ".join(kinds) or "none", ok)
+
+
+def _headline(document: Document) -> Check:
+    run = document["runs"][-1]
+    share = run["totals"]["wasted_s"] / run["totals"]["gpu_s"]
+    fix = [line for finding in document["findings"] for line in finding["fix"]]
+    named = any("#SBATCH" in line and ":1" in line for line in fix)
+    return Check(
+        "train-ddp used 1 of 4 GPUs", "75 % wasted, --gres for 1", f"{share:.1%}, {fix[0] if fix else '-'}",
+        abs(share - 0.75) < 0.03 and named,  # noqa: PLR2004 two intervals of 70 s
+    )  # fmt: skip
+
+
+def _untouched(document: Document) -> Check:
+    devices = document["runs"][-1]["devices"]
+    said = ", ".join("untouched" if device["untouched"] else device["level"] for device in devices)
+    return Check("preprocess never touched its GPU", "untouched", said, all(d["untouched"] for d in devices))
+
+
+def _no_waste(document: Document) -> Check:
+    wasted = document["runs"][-1]["totals"]["wasted_s"]
+    return Check("solver is busy", "0.0 s wasted", f"{wasted:.1f} s wasted", wasted == 0)
+
+
+def _seconds(documents: Mapping[str, Document], events: list[OracleEvent], tolerance_s: float) -> Iterator[Check]:
+    """Compare each device's active seconds with the oracle's, its unknown time given the benefit of the doubt."""
+    for name, document in documents.items():
+        for run in document["runs"]:
+            mine = [event for event in events if event.job_id == run["raw_id"]]
+            for device in run["devices"]:
+                yield _active(name, run, device, mine, tolerance_s)
+
+
+def _active(name: str, run: Document, device: Document, events: list[OracleEvent], tolerance_s: float) -> Check:
+    truth = oracle_seconds(events, device["gpu_uuid"], run["start"], run["end"])
+    active = sum(seconds for pct, seconds in truth.items() if pct > 0)
+    said = device["low_s"] + device["moderate_s"] + device["high_s"]
+    unknown = device["unknown_s"]
+    ok = active - unknown - tolerance_s <= said <= active + tolerance_s
+    what = f"{name} {run['jobid']} {device['node']} …{device['gpu_uuid'][-4:]}"
+    return Check(what, f"active {active:.1f} s", f"{said:.1f} s (+{unknown:.1f} s unknown)", ok)
+
+
+def _edges(documents: Mapping[str, Document], tolerance_s: float) -> Iterator[Check]:
+    """Compare the agents' own t0 and t1 with accounting's start and end."""
+    for name, document in documents.items():
+        for run in document["runs"]:
+            t0 = min(device["t0"] for device in run["devices"])
+            t1 = max(device["t1"] for device in run["devices"])
+            early, late = t0 - run["start"], t1 - run["end"]
+            ok = abs(early) <= tolerance_s and abs(late) <= tolerance_s
+            yield Check(f"t0, t1 of {name} {run['jobid']}", "sacct", f"{early:+.1f} s, {late:+.1f} s", ok)
+
+
+def _gap(story: Story, documents: Mapping[str, Document], tolerance_s: float) -> Iterator[Check]:
+    outage = story.outage
+    if outage is None:
+        return
+    for name, document in documents.items():
+        run = document["runs"][-1]
+        overlap = min(outage.ended, run["end"]) - max(outage.began, run["start"])
+        for device in run["devices"]:
+            if device["node"] == outage.node and overlap > tolerance_s:
+                said = device["unknown_s"]
+                ok = abs(said - overlap) <= tolerance_s
+                yield Check(f"{name} while its agent was dead", f"unknown {overlap:.1f} s", f"{said:.1f} s", ok)

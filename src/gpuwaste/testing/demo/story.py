@@ -1,0 +1,112 @@
+"""The demo's run: submit, kill an agent for a while, wait until the hub has every end."""
+
+import shlex
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from gpuwaste.testing.cluster_process import SLURM_POLL_S, wait_until
+from gpuwaste.testing.demo.jobs import FIRST, NEAR, SECOND, DemoJob
+from gpuwaste.testing.site import Site
+
+OUTAGE_S = 14.0
+_SETTLE_S = 12.0  # both waves sample for a while before the agent dies
+
+
+@dataclass(slots=True)
+class Outage:
+    """The time for which a node had no agent, UTC seconds."""
+
+    node: str
+    began: float
+    ended: float
+
+
+@dataclass(slots=True)
+class Story:
+    """What was run: job ids by name, and the outage."""
+
+    started: float
+    jobs: dict[str, int] = field(default_factory=dict)
+    plan: dict[str, DemoJob] = field(default_factory=dict)
+    outage: Outage | None = None
+    top: str = ""
+
+
+def play(site: Site, say: Callable[[str], None]) -> Story:
+    """Run the demo's jobs on `site`, saying what happens; return when accounting and hub know all of it."""
+    story = Story(time.time())
+    shells: list[threading.Thread] = []
+    say("three users submit their first jobs; their GPUs are drawn at random")
+    _submit(site, story, FIRST, shells)
+    _wait_running(site, story, FIRST)
+    _pause(_SETTLE_S)
+    story.outage = _kill_agent(site, say)
+    _pause(8)
+    story.top = site.gpuwaste("top", user="root", check=False).stdout
+    say("the next jobs wait for GPUs that are held")
+    _submit(site, story, SECOND, shells)
+    _submit(site, story, NEAR, shells)
+    for name, job_id in story.jobs.items():
+        rows = site.cluster.wait_accounted(job_id, 170)
+        say(f"ended: {name} (job {job_id}, {rows[0]['State']})")
+    for shell in shells:
+        shell.join(20)
+    say("waiting until the hub has the last hours and accounting's ends")
+    for name, job_id in story.jobs.items():
+        site.wait_reported(job_id, story.plan[name].devices)
+    return story
+
+
+def _pause(seconds: float) -> None:
+    """Let the cluster run: the demo's jobs need time to do what is then reported."""
+    time.sleep(seconds)
+
+
+def _submit(site: Site, story: Story, jobs: Sequence[DemoJob], shells: list[threading.Thread]) -> None:
+    for job in jobs:
+        gres = f"gpu:a100:{job.gpus}"
+        if job.interactive:
+            story.jobs[job.name] = _open_shell(site, job, gres, shells)
+        else:
+            options: dict[str, str | int | bool] = {"gres": gres, "job_name": job.name, **job.options}
+            story.jobs[job.name] = site.submit(job.user, job.load, **options)
+        story.plan[job.name] = job
+
+
+def _open_shell(site: Site, job: DemoJob, gres: str, shells: list[threading.Thread]) -> int:
+    """Start an interactive job (srun without a batch script) and return its id as soon as Slurm has one."""
+    command = ["srun", f"--gres={gres}", f"--job-name={job.name}", *shlex.split(site.load(job.load))]
+
+    def run() -> subprocess.CompletedProcess[str]:
+        return site.cluster.run(command, job.user, timeout_s=200)
+
+    thread = threading.Thread(target=run, name=job.name, daemon=True)
+    thread.start()
+    shells.append(thread)
+    found: list[str] = []
+
+    def queued() -> bool:
+        found[:] = site.cluster.run(["squeue", "-h", "-n", job.name, "-o", "%A"]).stdout.split()
+        return bool(found)
+
+    wait_until(queued, 20, f"{job.name} in the queue", poll_s=SLURM_POLL_S)
+    return int(found[0])
+
+
+def _wait_running(site: Site, story: Story, jobs: Sequence[DemoJob]) -> None:
+    for job in jobs:
+        site.cluster.wait_job(story.jobs[job.name], "RUNNING", 40)
+
+
+def _kill_agent(site: Site, say: Callable[[str], None]) -> Outage:
+    """Kill -9 the agent of a node that runs one of the first jobs, and start it again later."""
+    node = "gpu2"
+    say(f"kill -9 of the agent on {node}; it comes back after {OUTAGE_S:.0f} s")
+    began = time.time()
+    site.agents[node].kill()
+    _pause(OUTAGE_S)
+    site.start_agent(node)
+    return Outage(node, began, time.time())

@@ -1,0 +1,241 @@
+"""A whole site on loopback: a real Slurm cluster with simulated GPUs, its agents and its hub as subprocesses.
+
+with LoopbackCluster(directory, Variant(seed=7)) as cluster, Site(cluster) as site:
+    job = site.submit("alice", "--phase 30:90", gres="gpu:2")
+    print(site.gpuwaste("report", user="alice").stdout)
+"""
+
+import json
+import pwd
+import shutil
+import socket
+import subprocess
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+
+from gpuwaste.testing.cluster import LoopbackCluster, ManagedProcess
+from gpuwaste.testing.cluster_process import wait_until
+from gpuwaste.testing.runtime import Runtime, shared_runtime
+from gpuwaste.testing.simnvml import OracleEvent, SimNode, library_env, make_gpus, read_oracle
+
+AGENT_CAPS: Final = ("sys_ptrace", "dac_read_search")
+_USER: Final = "gpuwaste"
+
+
+@dataclass(slots=True)
+class SiteOptions:
+    """How a site's daemons are configured; times in seconds."""
+
+    interval_s: float = 2.0
+    ship_every_s: float = 6.0
+    sacct_every_s: float = 3.0
+    hub: Mapping[str, Any] = field(default_factory=dict)
+    agent: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Site:
+    """Agents and hub of one running cluster; everything lives in the cluster's directory and ends with it."""
+
+    def __init__(self, cluster: LoopbackCluster, native: Path, options: SiteOptions | None = None) -> None:
+        """`native` is the folder with the simulated NVML and the load program (make native)."""
+        self.cluster = cluster
+        self.options = options or SiteOptions()
+        self.directory = cluster.directory / "site"
+        self.hub_port = _free_port()
+        self.hub_front_port = self.hub_port  # where agents and users connect; a test may put a proxy there
+        self.agents: dict[str, ManagedProcess] = {}
+        self.hub: ManagedProcess | None = None
+        self.nodes: dict[str, SimNode] = {}
+        self.exporters = {name: _free_port() for name in cluster.nodes}
+        self._native_source = native
+        self.native = self.directory / "native"
+        self.runtime: Runtime
+
+    def __enter__(self) -> Self:
+        self.prepare()
+        self.start_hub()
+        for node in self.cluster.nodes:
+            self.start_agent(node)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def prepare(self) -> None:
+        """Lay out the simulated nodes, the load program, the runtime and the configuration files."""
+        self.directory.mkdir(mode=0o755, exist_ok=True)
+        self.runtime = shared_runtime(self.directory / "runtime")
+        shutil.copytree(self._native_source, self.native, dirs_exist_ok=True)
+        oracle = self.oracle_directory
+        oracle.mkdir(exist_ok=True)
+        oracle.chmod(0o1777)
+        for node in self.cluster.nodes.values():
+            self._prepare_node(node.name)
+        self._owned(self.directory / "hub")
+        self._write_config("hub", {})
+
+    def _prepare_node(self, name: str) -> None:
+        node = self.cluster.nodes[name]
+        if node.minors:
+            gpus = make_gpus(sorted(node.minors))
+            self.nodes[name] = SimNode.create(self.directory / f"sim-{name}", gpus)
+            self.cluster.set_node_env(name, **self.nodes[name].env, GPUWASTE_SIM_LOG=str(self.oracle_directory))
+        self._owned(node.state_dir)
+        self._write_config(name, {"node_name": name, "state_dir": str(node.state_dir)})
+
+    def _owned(self, path: Path) -> None:
+        """Make a directory of the daemons' own user."""
+        path.mkdir(parents=True, exist_ok=True)
+        entry = pwd.getpwnam(_USER)
+        shutil.chown(path, entry.pw_uid, entry.pw_gid)
+
+    @property
+    def oracle_directory(self) -> Path:
+        """Where the load programs keep their own logs."""
+        return self.directory / "oracle"
+
+    def oracle(self) -> list[OracleEvent]:
+        """Return what the load programs say that they did."""
+        return read_oracle(self.oracle_directory)
+
+    def config_path(self, name: str) -> Path:
+        """Return gpuwaste.toml of a node or of "hub"; users read the hub's."""
+        return self.directory / f"{name}.toml"
+
+    def _write_config(self, name: str, own: dict[str, Any]) -> None:
+        cluster, options = self.cluster, self.options
+        at_hub = name == "hub"
+        node = None if at_hub else cluster.nodes[name]
+        common = {
+            "hub_url": f"http://127.0.0.1:{self.hub_front_port}",
+            "munge_socket": str(node.munge_socket if node else cluster.layout.munge_socket),
+            "slurm_conf": str(cluster.layout.slurm_conf),
+            "run_dir": str(node.run_dir if node else self.directory / "hub"),
+        }
+        agent: dict[str, Any] = {}
+        if node:
+            agent = {
+                **own,
+                "interval_s": options.interval_s,
+                "ship_every_s": options.ship_every_s,
+                "collectors": ["nvml", "host"],
+                "spool_dir": str(node.spool_dir),
+                "listen": f"127.0.0.1:{self.exporters[name]}",
+                "ask_jitter_s": 1.0,
+                **options.agent,
+            }
+            if name in self.nodes:
+                agent["mig_minors"] = str(self.nodes[name].mig_minors)
+        hub = {
+            "listen": f"127.0.0.1:{self.hub_port}",
+            "state_dir": str(self.directory / "hub"),
+            "sacct_every_s": options.sacct_every_s,
+            "sacct_overlap_s": 600.0,
+            "map_min_interval_s": 0.2,
+            **options.hub,
+        }
+        self.config_path(name).write_text(_toml({"common": common, "agent": agent, "hub": hub}))
+
+    def refresh_config(self) -> None:
+        """Write all configuration files again after a change of ports or options."""
+        self._write_config("hub", {})
+        for name, node in self.cluster.nodes.items():
+            self._write_config(name, {"node_name": name, "state_dir": str(node.state_dir)})
+
+    def start_hub(self) -> ManagedProcess:
+        """Start the hub and wait until it answers."""
+        argv = self.runtime.command("hub", "run", "--config", str(self.config_path("hub")))
+        self.hub = self.cluster.spawn(argv, user=_USER, env=self.runtime.env, name="hub")
+        self.hub.wait_for(lambda: _answers(f"http://127.0.0.1:{self.hub_port}/v1/health"), 30, "the hub to answer")
+        return self.hub
+
+    def start_agent(self, node: str) -> ManagedProcess:
+        """Start a node's agent with the capabilities that it is documented to need; wait for its first sample."""
+        argv = self.runtime.command("agent", "run", "--config", str(self.config_path(node)))
+        library = library_env(self.native) if node in self.nodes else {}
+        agent = self.cluster.spawn(
+            argv, user=_USER, caps=AGENT_CAPS, node=node, env={**self.runtime.env, **library}, name=f"agent-{node}"
+        )
+        self.agents[node] = agent
+        url = f"http://127.0.0.1:{self.exporters[node]}/metrics"
+        agent.wait_for(lambda: _answers(url), 30, f"the agent of {node} to answer")
+        return agent
+
+    def stop(self) -> None:
+        """End agents, then the hub."""
+        for process in [*self.agents.values(), *([self.hub] if self.hub else [])]:
+            process.stop()
+
+    def load(self, *arguments: str) -> str:
+        """Return the load program's command line for a job script."""
+        return " ".join([str(self.native / "gpuwaste-load"), *arguments])
+
+    def submit(self, user: str, load: str, **options: str | int | bool) -> int:
+        """Submit a batch job that runs the load program with these arguments; return the job id."""
+        options.setdefault("output", "/dev/null")
+        return self.cluster.sbatch(self.load(load), user, **options)
+
+    def gpuwaste(self, *arguments: str, user: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+        """Run the command as a user of the site."""
+        argv = self.runtime.command(*arguments, "--config", str(self.config_path("hub")))
+        return self.cluster.run(argv, user, env=self.runtime.env, check=check)
+
+    def json(self, *arguments: str, user: str) -> dict[str, Any]:
+        """Run the command with --json and return its document."""
+        document: dict[str, Any] = json.loads(self.gpuwaste(*arguments, "--json", user=user).stdout)
+        return document
+
+    def wait_reported(self, job_id: int, devices: int, timeout_s: float = 60) -> dict[str, Any]:
+        """Wait until the hub knows the job's end and final rows of all its devices; return its document."""
+        seen: dict[str, Any] = {}
+
+        def complete() -> bool:
+            done = self.gpuwaste("job", str(job_id), "--json", user="root", check=False)
+            if done.returncode:
+                return False
+            seen.update(json.loads(done.stdout))
+            return _is_complete(seen, devices)
+
+        wait_until(complete, timeout_s, f"job {job_id} to be reported", lambda: json.dumps(seen)[:2000], poll_s=0.5)
+        return seen
+
+
+def _is_complete(document: Mapping[str, Any], devices: int) -> bool:
+    runs = document.get("runs", [])
+    if not runs or runs[-1]["end"] is None:
+        return False
+    found = [device for device in runs[-1]["devices"] if device.get("gpu_uuid")]
+    return len(found) >= devices and all(device.get("final") for device in found)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _answers(url: str) -> bool:
+    try:
+        with urllib.request.urlopen(url, timeout=5):  # noqa: S310 a loopback address of our own
+            return True
+    except urllib.error.HTTPError:
+        return True
+    except (urllib.error.URLError, OSError):
+        return False
+
+
+def _toml(sections: Mapping[str, Mapping[str, Any]]) -> str:
+    lines: list[str] = []
+    for section, keys in sections.items():
+        lines.append(f"[{section}]")
+        # JSON's strings, numbers, booleans and lists are TOML as well.
+        lines += [f"{key} = {json.dumps(value)}" for key, value in keys.items()]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,46 @@
+"""GPUs that show 100 % for long while next to nothing is computed: most often a collective that waits for a lost peer.
+
+Thresholds. Half an hour at 95 % and more in hours in which the SMs were busy below a tenth of the time or, where the
+card cannot tell, the power stayed below a quarter of the card's limit (waste.load has both limits: a waiting kernel
+occupies few SMs and draws little more than idle power, which is 10 to 20 % of the limit on data-centre cards).
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from gpuwaste.core.finding import Finding
+from gpuwaste.core.units import format_duration
+from gpuwaste.waste.findings._support import judgeable, plural
+from gpuwaste.waste.ledger import JobLedger
+from gpuwaste.waste.settings import LedgerSettings
+
+MIN_HANG_S: Final = 1800.0
+
+
+def find(jobs: Sequence[JobLedger], settings: LedgerSettings) -> Iterator[Finding]:
+    """Yield a finding for each run with GPUs that look busy and compute nothing."""
+    for ledger in judgeable(jobs, settings, MIN_HANG_S):
+        hung = [d for d in ledger.devices if d.use.hang_ms >= MIN_HANG_S * 1000]
+        if not hung:
+            continue
+        longest_s = max(d.use.hang_ms for d in hung) / 1000
+        yield Finding(
+            kind="busy_hang",
+            title=f"{plural(len(hung))} at 100 % without work for {format_duration(longest_s)}: a hang, most likely; "
+            "its time is not counted as waste",
+            runs=(ledger.job.run_key,),
+            evidence={
+                "gpus": len(hung),
+                "hang_s": longest_s,
+                "power_w": hung[0].use.power_w_at_full,
+                "power_limit_w": hung[0].use.power_limit_w,
+                "sm_ratio": hung[0].use.sm_ratio_at_full,
+            },
+            fix=(
+                f"py-spy dump --pid $(pgrep -u $USER -n python)    # on {hung[0].use.node}",
+                "export TORCH_NCCL_ASYNC_ERROR_HANDLING=1",
+                *((f"scancel {ledger.job.printed_id}",) if ledger.running else ()),
+            ),
+            wasted_gpu_s=sum(d.use.hang_ms for d in hung) / 1000,
+            provisional=ledger.running,
+        )

@@ -1,0 +1,52 @@
+"""The GPU waits for the CPU: its use is low while the job's CPUs are saturated.
+
+Thresholds. CPU time over CPUs and time of 90 %: below that the program waits for something else, such as files. The
+mean of the GPUs that the job uses below the low limit (33 %). Ten minutes, so that a start-up phase of
+reading data does not decide.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from gpuwaste.core.finding import Finding
+from gpuwaste.waste.findings._support import judgeable, plural
+from gpuwaste.waste.ledger import JobLedger
+from gpuwaste.waste.rows import cpu_efficiency, node_cpu_ratio
+from gpuwaste.waste.settings import LedgerSettings
+
+MIN_RAN_S: Final = 600.0
+SATURATED: Final = 0.9
+
+
+def find(jobs: Sequence[JobLedger], settings: LedgerSettings) -> Iterator[Finding]:
+    """Yield a finding for each run whose CPUs hold its GPUs up."""
+    for ledger in judgeable(jobs, settings, MIN_RAN_S):
+        used = [d for d in ledger.devices if d.use.pct_ms]
+        mean = sum(d.mean_pct or 0.0 for d in used) / len(used) if used else None
+        ratio = node_cpu_ratio(ledger)
+        if ratio is None:
+            ratio = cpu_efficiency([ledger])
+        if mean is None or mean >= settings.low_below_pct or ratio is None or ratio < SATURATED:
+            continue
+        cpus = ledger.job.cpus or 1
+        yield Finding(
+            kind="cpu_starved",
+            title=f"GPUs at {mean:.0f} % while {plural(cpus, 'CPU')} are {min(1.0, ratio):.0%} busy: "
+            + ("load data with all CPUs" if ledger.whole_node else "ask for more CPUs"),
+            runs=(ledger.job.run_key,),
+            evidence={"mean_pct": mean, "cpu_ratio": ratio, "cpus": cpus, "gpus": len(ledger.devices)},
+            fix=_fix(ledger, cpus),
+            wasted_gpu_s=ledger.wasted_ms / 1000,
+            provisional=ledger.running,
+        )
+
+
+def _fix(ledger: JobLedger, cpus: int) -> tuple[str, ...]:
+    """Return the lines: twice the CPUs where the job may ask for them, and loaders on each of them."""
+    per_node = max(1, cpus // max(1, ledger.job.n_nodes or 1))
+    if ledger.whole_node:
+        return (f"DataLoader(..., num_workers={per_node}, pin_memory=True)",)
+    return (
+        f"#SBATCH --cpus-per-task={2 * per_node}",
+        f"DataLoader(..., num_workers={2 * per_node}, pin_memory=True)",
+    )

@@ -1,0 +1,55 @@
+"""GPUs that no process of the job ever touched: the batch script asks for more than the program uses.
+
+Thresholds. A minute of run time, since a program may load data before it opens its GPU. A run whose work is all on one
+GPU of several is one_gpu_of_many's and not repeated here.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from gpuwaste.core.finding import Finding
+from gpuwaste.waste.findings._support import ask_for, covered, plural, spread_over
+from gpuwaste.waste.findings.one_gpu_of_many import applies
+from gpuwaste.waste.ledger import DeviceLedger, JobLedger
+from gpuwaste.waste.settings import LedgerSettings
+
+MIN_RAN_S: Final = 60.0
+
+
+def find(jobs: Sequence[JobLedger], settings: LedgerSettings) -> Iterator[Finding]:
+    """Yield a finding for each run with GPUs that were never touched."""
+    for ledger in jobs:
+        never = [d for d in ledger.devices if d.untouched and covered(ledger, [d], settings)]
+        if not never or ledger.ran_ms < MIN_RAN_S * 1000 or applies(ledger, settings):
+            continue
+        used = [d for d in ledger.devices if d not in never]
+        wasted_s = sum(d.wasted_ms for d in never) / 1000
+        yield Finding(
+            kind="gpus_untouched",
+            title=_title(len(never), len(ledger.devices), whole_node=ledger.whole_node),
+            runs=(ledger.job.run_key,),
+            evidence={
+                "gpus": len(ledger.devices),
+                "untouched_gpus": len(never),
+                "uuids": [d.use.gpu_uuid for d in never],
+                "wasted_share": wasted_s * 1000 / ledger.alloc_ms,
+            },
+            fix=_fix(ledger, used),
+            wasted_gpu_s=wasted_s,
+            provisional=ledger.running,
+        )
+
+
+def _title(never: int, gpus: int, *, whole_node: bool) -> str:
+    if never == gpus:
+        what = f"no process ever used its {plural(gpus)}"
+        return f"{what}: run on them, or use a partition without GPUs" if whole_node else f"{what}: drop the request"
+    what = f"{never} of {plural(gpus)} never used by any process"
+    return f"{what}: run on all of them" if whole_node else f"{what}: ask for {gpus - never}"
+
+
+def _fix(ledger: JobLedger, used: Sequence[DeviceLedger]) -> tuple[str, ...]:
+    """Return the lines: fewer GPUs, none, or (where the node comes whole) one process for each GPU."""
+    if ledger.whole_node:
+        return (spread_over(ledger),)
+    return ask_for(ledger, used)

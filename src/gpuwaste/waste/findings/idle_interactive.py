@@ -1,0 +1,35 @@
+"""An interactive job that keeps GPUs while nobody works on them.
+
+Thresholds. The site's grace (interactive_grace_s, half an hour) is allowed on each GPU: people read and think. Beyond
+it the idle runs count.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from gpuwaste.core.finding import Finding
+from gpuwaste.core.units import format_duration
+from gpuwaste.waste.findings._support import judgeable, memory_resident, plural
+from gpuwaste.waste.ledger import JobLedger
+from gpuwaste.waste.settings import LedgerSettings
+
+
+def find(jobs: Sequence[JobLedger], settings: LedgerSettings) -> Iterator[Finding]:
+    """Yield a finding for each interactive run that idled beyond the grace."""
+    grace_ms = settings.interactive_grace_s * 1000
+    for ledger in judgeable(jobs, settings, settings.interactive_grace_s):
+        if not ledger.job.interactive:
+            continue
+        idle = [d for d in ledger.devices if d.wasted_ms > grace_ms and not memory_resident(d, settings)]
+        if not idle:
+            continue
+        longest_s = max(d.wasted_ms for d in idle) / 1000
+        yield Finding(
+            kind="idle_interactive",
+            title=f"interactive, {plural(len(idle))} idle for {format_duration(longest_s)}: "
+            + ("leave it" if ledger.running else "leave the shell when the work is done"),
+            runs=(ledger.job.run_key,),
+            evidence={"gpus": len(idle), "idle_s": longest_s, "grace_s": settings.interactive_grace_s},
+            fix=(f"scancel {ledger.job.printed_id}",) if ledger.running else ("exit", "salloc --time=01:00:00 ..."),
+            wasted_gpu_s=sum(d.wasted_ms - grace_ms for d in idle) / 1000,
+            provisional=ledger.running,
+        )

@@ -1,0 +1,53 @@
+"""All work on one GPU of several: the framework, or the script, does not spread it.
+
+Thresholds. One GPU must have 99 % of the job's activity, since a stray context on another GPU makes a blip and no
+work; the job must have run for a minute, since many frameworks start on one GPU and spread later.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from gpuwaste.core.finding import Finding
+from gpuwaste.waste.findings._support import ask_for, judgeable, memory_resident, plural, spread_over
+from gpuwaste.waste.ledger import JobLedger
+from gpuwaste.waste.settings import LedgerSettings
+
+MIN_RAN_S: Final = 60.0
+ACTIVITY_ON_ONE: Final = 0.99
+
+
+def find(jobs: Sequence[JobLedger], settings: LedgerSettings) -> Iterator[Finding]:
+    """Yield a finding for each run of two and more GPUs whose work is on one of them."""
+    for ledger in jobs:
+        if not applies(ledger, settings):
+            continue
+        devices = sorted(ledger.devices, key=lambda d: -d.use.pct_ms)
+        idle = devices[1:]
+        wasted_s = sum(d.wasted_ms for d in idle) / 1000
+        fewer = () if ledger.whole_node else ask_for(ledger, devices[:1])
+        yield Finding(
+            kind="one_gpu_of_many",
+            title=f"all work on one GPU, {len(idle)} of {plural(len(devices))} idle: "
+            + ("run on all of them" if ledger.whole_node else "ask for one, or run on all of them"),
+            runs=(ledger.job.run_key,),
+            evidence={
+                "gpus": len(devices),
+                "idle_gpus": len(idle),
+                "without_process": sum(not d.use.proc_seen for d in idle),
+                "busy_gpu": devices[0].use.gpu_uuid,
+                "busy_mean_pct": devices[0].mean_pct,
+                "wasted_share": wasted_s * 1000 / ledger.alloc_ms,
+            },
+            fix=(*fewer, spread_over(ledger)),
+            wasted_gpu_s=wasted_s,
+            provisional=ledger.running,
+        )
+
+
+def applies(ledger: JobLedger, settings: LedgerSettings) -> bool:
+    """Tell whether a run of several GPUs is known well enough and has all its activity on one of them."""
+    devices = sorted(ledger.devices, key=lambda d: -d.use.pct_ms)
+    activity = [d.use.pct_ms for d in devices]
+    if len(activity) < 2 or not 0 < activity[0] >= ACTIVITY_ON_ONE * sum(activity):  # noqa: PLR2004 several
+        return False
+    return any(judgeable([ledger], settings, MIN_RAN_S)) and not any(memory_resident(d, settings) for d in devices[1:])

@@ -1,0 +1,101 @@
+"""How a job asked for its GPUs, and the same line with another number: what a user copies into the script."""
+
+import re
+import shlex
+from dataclasses import dataclass
+from typing import Final
+
+from gpuwaste.core.job import JobRecord
+
+_TYPE: Final = re.compile(r"[A-Za-z0-9_.\-]{1,32}")
+_COUNT: Final = re.compile(r"(?:gpu:)?(?:([A-Za-z0-9_.\-]+)[:=])?(\d{1,5})")
+_OPTIONS: Final = ("--gres", "--gpus-per-node", "--gpus-per-task", "--gpus-per-socket", "--gpus", "-G")
+# Options of sbatch, salloc and srun without a value: the word after them starts the script.
+_FLAGS: Final = frozenset(
+    {
+        "--contiguous",
+        "--exclusive",
+        "--hold",
+        "--no-kill",
+        "--no-requeue",
+        "--overcommit",
+        "--overlap",
+        "--oversubscribe",
+        "--parsable",
+        "--pty",
+        "--quiet",
+        "--reboot",
+        "--requeue",
+        "--spread-job",
+        "--test-only",
+        "--use-min-nodes",
+        "--verbose",
+        "--wait",
+        "-H",
+        "-O",
+        "-Q",
+        "-W",
+        "-k",
+        "-s",
+        "-v",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class GpuRequest:
+    """The option that asked for GPUs, its type ("" for any), and whether its number is for the whole job."""
+
+    option: str
+    gpu_type: str
+
+    def line(self, whole: int, on_a_node: int) -> str:
+        """Return the #SBATCH line that asks for `whole` GPUs, `on_a_node` of them on each node."""
+        kind = f"{self.gpu_type}:" if self.gpu_type else ""
+        if self.option == "--gres":
+            return f"#SBATCH --gres=gpu:{kind}{on_a_node}"
+        if self.option == "-G":
+            return f"#SBATCH -G {kind}{whole}"
+        if self.option == "--gpus":
+            return f"#SBATCH --gpus={kind}{whole}"
+        if self.option == "--gpus-per-task":
+            return f"#SBATCH --ntasks={whole} --gpus-per-task={kind}1"
+        return f"#SBATCH {self.option}={kind}{on_a_node}"
+
+    def none(self) -> str:
+        """Return the #SBATCH line that asks for no GPU."""
+        return "#SBATCH --gpus=0" if self.option in {"-G", "--gpus"} else "#SBATCH --gres=none"
+
+
+def gpu_request(job: JobRecord) -> GpuRequest:
+    """Return how the job asked: from its submit line, else as --gres with the type that it was given."""
+    for option, value in _options(job.submit_line):
+        for part in value.split(","):
+            if option == "--gres" and not part.startswith("gpu"):
+                continue
+            found = _COUNT.fullmatch(part)
+            if found or part == "gpu":
+                named = found[1] if found and found[1] not in {None, "gpu"} else ""
+                return GpuRequest(option, named or "")
+    return GpuRequest("--gres", job.gpu_type if _TYPE.fullmatch(job.gpu_type) else "")
+
+
+def _options(submit_line: str) -> list[tuple[str, str]]:
+    """Return the GPU options in front of the script; a line that no shell could read has none."""
+    try:
+        words = shlex.split(submit_line)[1:]
+    except ValueError:
+        return []
+    found: list[tuple[str, str]] = []
+    while words:
+        word = words.pop(0)
+        if not word.startswith("-"):
+            break
+        name, equals, value = word.partition("=")
+        if word.startswith("-G") and word != "-G":
+            name, value = "-G", word[2:].lstrip("=")
+        elif not equals and name not in _FLAGS and (name.startswith("--") or len(name) == 2):  # noqa: PLR2004 -X
+            value = words.pop(0) if words and not words[0].startswith("-") else ""
+        if name in _OPTIONS:
+            found.append((name, value))
+    return found

@@ -1,0 +1,175 @@
+"""What any SlurmClient answers: the fake of the tests and the commands of a real cluster alike."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+import pytest
+
+from gpuwaste.core.job import JobRecord
+from gpuwaste.slurm.commands import CommandClient
+from gpuwaste.slurm.gres import GresEntry, GresOnNode
+from gpuwaste.slurm.scontrol import RunningJob
+from gpuwaste.slurm.site import NodeInfo, Partition
+from gpuwaste.slurm.slurmd_g import DevicePosition
+from gpuwaste.slurm.stepd import BATCH_STEP, scan_steps
+from gpuwaste.testing.cluster import LoopbackCluster
+from gpuwaste.testing.fake_slurm import FakeSlurm
+
+_T = TypeVar("_T")
+EVIL = (
+    "x\nJobId={other} JobName=train\n   UserId=root(0) GroupId=root(0) MCS_label=N/A\n   JobState=RUNNING\n"
+    "   NodeList=gpu1\n     Nodes=gpu1 CPU_IDs=0 Mem=1 GRES=gpu:a100:4(IDX:0-3)\n   MinCPUsNode=1\n"
+)
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A client of a cluster on which `job_id` runs for alice with two GPUs of gpu1."""
+
+    client: CommandClient | FakeSlurm
+    job_id: int
+    minors: tuple[int, ...]
+
+
+def _fake() -> Subject:
+    start = int(time.time()) - 5
+    job = RunningJob(
+        job_id=7,
+        printed_id="7",
+        name="train",
+        user="alice",
+        uid=1001,
+        account="proj1",
+        partition="gpu",
+        qos="normal",
+        state="RUNNING",
+        submit=start,
+        start=start,
+        end=start + 600,
+        restarts=0,
+        node_list="gpu1",
+        n_nodes=1,
+        nodes={"gpu1": GresOnNode((0, 1), 2, ("a100",))},
+        time_limit_s=600,
+        tres="cpu=1,gres/gpu=2",
+    )
+    record = JobRecord(
+        "gw", 7, start, user="alice", start=start, gpus=2, gpu_type="a100", state="RUNNING", nodes="gpu1"
+    )
+    fake = FakeSlurm(
+        running=[job],
+        partition_list=[Partition("gpu", ("gpu1", "gpu2")), Partition("whole", ("gpu1", "gpu2"), whole_node=True)],
+        node_list=[NodeInfo("gpu1", gres=(GresEntry("gpu", "a100", 4),))],
+        records=[record],
+        levels={"alice": "None", "gpuwaste": "Operator"},
+        account_coordinators={"proj1": frozenset({"carol"})},
+        user_accounts={"alice": frozenset({"proj1"})},
+        devices={"gpu1": [DevicePosition(i, (f"/dev/nvidia{i}",), "a100", minor=i) for i in range(4)]},
+        pids={(7, "gpu1"): {"batch": frozenset({4242})}},
+    )
+    return Subject(fake, 7, (0, 1, 2, 3))
+
+
+def _real(cluster: LoopbackCluster) -> Subject:
+    cluster.reset()
+    client = CommandClient(slurm_conf=cluster.env()["SLURM_CONF"])
+    job_id = cluster.sbatch("sleep 120", user="alice", gres="gpu:2", nodelist="gpu1", job_name="train")
+    cluster.wait_job(job_id, "RUNNING")
+    return Subject(client, job_id, cluster.nodes["gpu1"].minors)
+
+
+@pytest.fixture(params=["fake", pytest.param("real", marks=pytest.mark.cluster)])
+def subject(request: pytest.FixtureRequest) -> Subject:
+    return _fake() if request.param == "fake" else _real(request.getfixturevalue("cluster"))
+
+
+def test_a_client_keeps_its_contract(subject: Subject) -> None:
+    """One running job, seen from every side that a client has."""
+    for check in (_jobs, _site, _node, _accounting, _people):
+        check(subject)
+
+
+def _jobs(subject: Subject) -> None:
+    (job,) = subject.client.job(subject.job_id)
+    assert (job.user, job.name, job.state, job.partition) == ("alice", "train", "RUNNING", "gpu")
+    assert job.nodes["gpu1"] == GresOnNode((0, 1), 2, ("a100",))
+    assert job.start is not None
+    assert abs(job.start - time.time()) < 600
+    assert job in subject.client.jobs()
+    assert subject.client.job(99_999_999) == []
+
+
+def _site(subject: Subject) -> None:
+    assert subject.client.cluster_name() == subject.client.config().cluster_name
+    whole = {partition.name: partition.whole_node for partition in subject.client.partitions()}
+    assert (whole["gpu"], whole["whole"]) == (False, True)
+    assert {node.name: node.gpus for node in subject.client.nodes()}["gpu1"] == 4
+
+
+def _node(subject: Subject) -> None:
+    before = subject.client.rpcs.total()
+    devices = subject.client.device_list("gpu1")
+    assert [device.position for device in devices] == [0, 1, 2, 3]
+    assert tuple(device.minor for device in devices) == subject.minors
+    assert any(_until(lambda: subject.client.listpids(subject.job_id, "gpu1")).values())
+    assert subject.client.listpids(99_999_999, "gpu1") == {}
+    assert subject.client.rpcs.total() == before, "a node's own facts cost no RPC"
+
+
+def _accounting(subject: Subject) -> None:
+    (job,) = subject.client.job(subject.job_id)
+    (run,) = _until(lambda: _accounted(subject))
+    assert (run.start, run.gpus, run.gpu_type, run.user) == (job.start, 2, "a100", "alice")
+    assert run.end is None
+    assert not run.interactive
+
+
+def _accounted(subject: Subject) -> list[JobRecord]:
+    """Return the run once accounting has its start; slurmdbd is told a little later than slurmctld knows."""
+    now = int(time.time())
+    rows = subject.client.accounting(now - 3600, now + 60)
+    runs = [row for row in rows if isinstance(row, JobRecord) and row.job_id == subject.job_id]
+    return runs if runs and runs[0].start else []
+
+
+def _people(subject: Subject) -> None:
+    assert subject.client.admin_levels()["gpuwaste"] == "Operator"
+    assert subject.client.coordinators()["proj1"] == {"carol"}
+    assert subject.client.associations()["alice"] == {"proj1"}
+
+
+def _until(ask: Callable[[], _T]) -> _T:
+    """Ask until the answer is not empty, 10 s at most: a job is RUNNING before its step and its accounting are."""
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        answer = ask()
+        if answer:
+            return answer
+        time.sleep(0.05)
+    raise AssertionError("no answer after 10 s")
+
+
+@pytest.mark.cluster
+def test_a_name_that_imitates_a_job_changes_nobody_s_devices(cluster: LoopbackCluster) -> None:
+    """On a real cluster: bob's job carries a record of alice's in its name, and both are told right."""
+    subject = _real(cluster)
+    name = EVIL.format(other=subject.job_id)
+    other = cluster.sbatch("sleep 120", user="bob", gres="gpu:1", nodelist="gpu2", job_name=name)
+    cluster.wait_job(other, "RUNNING")
+    found = {job.job_id: job for job in subject.client.jobs()}
+    assert (found[subject.job_id].user, sorted(found[subject.job_id].nodes)) == ("alice", ["gpu1"])
+    assert (found[other].user, sorted(found[other].nodes)) == ("bob", ["gpu2"])
+    assert found[other].name == name
+    assert found[other].nodes["gpu2"].positions == (0,)
+
+
+@pytest.mark.cluster
+def test_the_sockets_of_a_running_job_are_found(cluster: LoopbackCluster) -> None:
+    """Several slurmd share this host; each node's steps are its own."""
+    subject = _real(cluster)
+    _until(lambda: subject.client.listpids(subject.job_id, "gpu1"))
+    steps = {name: scan_steps(node.spool_dir, name) for name, node in cluster.nodes.items()}
+    assert {(step.job_id, step.step_id) for step in steps["gpu1"]} == {(subject.job_id, BATCH_STEP)}
+    assert not steps["gpu2"]

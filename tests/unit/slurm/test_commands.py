@@ -1,0 +1,133 @@
+"""CommandClient against small stand-ins for Slurm's commands."""
+
+import json
+import logging
+from pathlib import Path
+
+import pytest
+
+from gpuwaste.core.errors import ParseError, SlurmError
+from gpuwaste.core.job import JobRecord
+from gpuwaste.slurm.command import CommandError
+from gpuwaste.slurm.commands import CommandClient
+from gpuwaste.slurm.sacct import FIELDS
+
+ODD = Path(__file__).parents[2] / "fixtures" / "slurm"
+
+
+class Site:
+    """A directory of commands that answer with fixed text."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.client = CommandClient(path=str(directory), timeout_s=20)
+
+    def command(self, name: str, body: str) -> None:
+        """Write a command of that name."""
+        path = self.directory / name
+        path.write_text(f"#!/bin/sh\n{body}\n")
+        path.chmod(0o755)
+
+    def file(self, name: str, text: str) -> Path:
+        """Write a file for a command to print."""
+        path = self.directory / name
+        path.write_text(text, encoding="utf-8")
+        return path
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Site:
+    return Site(tmp_path)
+
+
+def test_runs_in_a_clean_environment(site: Site) -> None:
+    """UTC, epoch times, C.UTF-8 and the configuration that was given."""
+    site.command("scontrol", 'echo "ClusterName = $TZ,$SLURM_TIME_FORMAT,$LC_ALL,$SLURM_CONF,$SACCT_FORMAT"')
+    site.client.slurm_conf = "/x/slurm.conf"
+    assert site.client.cluster_name() == "UTC,%s,C.UTF-8,/x/slurm.conf,"
+    assert site.client.cluster_name()
+    assert site.client.rpcs == {"scontrol": 1}
+
+
+def test_an_unknown_job_is_no_error(site: Site) -> None:
+    """Slurm's words for it give an empty list; other failures are told with command, code and last line."""
+    site.command("scontrol", "echo 'slurm_load_jobs error: Invalid job id specified' >&2; exit 1")
+    assert site.client.job(7) == []
+    site.command("scontrol", "echo noise >&2; echo 'Unable to contact slurm controller' >&2; exit 1")
+    with pytest.raises(SlurmError, match=r"scontrol .* job 7: exit code 1: Unable to contact slurm controller"):
+        site.client.job(7)
+    site.command("scontrol", "echo Auftrag 7")
+    with pytest.raises(ParseError, match="no record"):
+        site.client.job(7)
+
+
+def test_a_name_that_imitates_a_job_is_settled_by_asking_again(site: Site) -> None:
+    """Each job ends up with its own user and devices."""
+    text = (ODD / "scontrol_name_forges_another_job.txt").read_text(encoding="utf-8")
+    name = text[text.index("JobName=") + 8 : text.index("\n   UserId=alice")]
+    true = text.index("JobId=3 JobName=true")
+    listing = site.file("all", text)
+    site.file("2", text[:true])
+    site.file("3", text[true : text.index("JobId=4")])
+    site.command("scontrol", f'case "$5" in "") cat {listing};; *) cat "{site.directory}/$5";; esac')
+    jobs = [{"job_id": 2, "name": name}, {"job_id": 3, "name": "true"}, {"job_id": 4, "name": "good"}]
+    site.command("squeue", f"cat {site.file('squeue.json', json.dumps({'jobs': jobs}))}")
+    found = {job.job_id: (job.user, sorted(job.nodes)) for job in site.client.jobs()}
+    assert found == {2: ("alice", ["gpu1"]), 3: ("bob", ["gpu2"]), 4: ("alice", ["gpu1"])}
+    assert site.client.rpcs == {"scontrol": 3, "squeue": 1}
+
+
+def test_what_cannot_be_settled_is_logged_and_the_rest_is_kept(site: Site, caplog: pytest.LogCaptureFixture) -> None:
+    """No record is dropped in silence."""
+    site.command("scontrol", f"cat {ODD / 'scontrol_cut_off_in_a_gres_list.txt'}")
+    site.command("squeue", "exit 1")
+    with caplog.at_level(logging.WARNING):
+        assert [job.job_id for job in site.client.jobs()] == [2]
+    assert "job 3: the record is cut off" in caplog.text
+
+
+def test_accounting_draws_a_delimiter_for_each_call(site: Site) -> None:
+    """A saved delimiter cannot be used against us, and rows are read with the drawn one."""
+    site.command("scontrol", "echo ClusterName = gw")
+    values = {"JobIDRaw": "7", "JobID": "7", "Submit": "1700000000", "JobName": "a\x1fb", "ExitCode": "0:0"}
+    columns = "|".join(values.get(name, "") for name in FIELDS)
+    row = site.file("row", f"{columns}\n")
+    site.command(
+        "sacct",
+        f"[ $1 = --helpformat ] && exit\nfor a; do case $a in --delimiter=*) d=${{a#*=}};; esac; done\n"
+        f'echo "$d" >> {site.directory}/seen\nsed "s/|/$d/g" {row}',
+    )
+    for _ in range(2):
+        (record,) = site.client.accounting(1, 2)
+        assert isinstance(record, JobRecord)
+        assert (record.name, record.cluster) == ("a\x1fb", "gw")
+    first, second = (site.directory / "seen").read_text().split("\n")[:2]
+    assert first != second
+    assert site.client.rpcs["sacct"] == 2
+
+
+def test_no_accounting_is_an_error_with_its_reason(site: Site) -> None:
+    """A cluster without slurmdbd says so; there is no empty answer."""
+    site.command("scontrol", "echo ClusterName = gw")
+    site.command("sacct", "[ $1 = --helpformat ] && exit; echo 'Slurm accounting storage is disabled' >&2; exit 1")
+    with pytest.raises(SlurmError, match="accounting storage is disabled"):
+        list(site.client.accounting(1, 2))
+
+
+def test_devices_are_read_from_both_outputs(site: Site) -> None:
+    """Slurmd -G prints to stderr; an unknown node is an error."""
+    site.command("slurmd", "echo 'slurmd: Gres Name=gpu Count=2 Index=7 File=/x/nvidia[3,1] (null)' >&2")
+    assert [device.minor for device in site.client.device_list("gpu1")] == [3, 1]
+    site.command("slurmd", "exit 1")
+    with pytest.raises(CommandError):
+        site.client.device_list("nope")
+    assert not site.client.rpcs
+
+
+def test_a_job_without_steps_here_has_no_pids(site: Site) -> None:
+    """Slurm exits with 1 then; another failure is an error."""
+    site.command("scontrol", "echo PID JOBID STEPID; echo 'There are no steps for job 1 on node gpu1.' >&2; exit 1")
+    assert site.client.listpids(1, "gpu1") == {}
+    site.command("scontrol", "echo 'error: no' >&2; exit 1")
+    with pytest.raises(CommandError):
+        site.client.listpids(1, "gpu1")

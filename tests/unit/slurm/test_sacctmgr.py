@@ -1,0 +1,29 @@
+"""sacctmgr's tables become mappings."""
+
+import pytest
+
+from gpuwaste.core.errors import ParseError
+from gpuwaste.slurm.sacctmgr import parse_admin_levels, parse_associations, parse_coordinators
+
+
+def test_reads_levels() -> None:
+    """Each user with the level as printed."""
+    assert parse_admin_levels("alice|None\nroot|Administrator\n") == {"alice": "None", "root": "Administrator"}
+
+
+def test_reads_coordinators() -> None:
+    """Each account with all its coordinators, none for most."""
+    assert parse_coordinators("proj1|carol,bob\nroot|\n") == {"proj1": frozenset({"bob", "carol"}), "root": frozenset()}
+
+
+def test_reads_the_associations_of_one_cluster() -> None:
+    """Rows of an account alone and of other clusters are left out."""
+    text = "gw|proj1|\ngw|proj1|alice\ngw|proj2|alice\nother|proj9|alice\n"
+    assert parse_associations(text, "gw") == {"alice": frozenset({"proj1", "proj2"})}
+
+
+@pytest.mark.parametrize("text", ["alice", "alice|None|x"])
+def test_refuses_other_widths(text: str) -> None:
+    """A row with other fields than were asked is a ParseError."""
+    with pytest.raises(ParseError, match="line 1"):
+        parse_admin_levels(text)

@@ -1,0 +1,80 @@
+"""Configuration, partitions and nodes."""
+
+import pytest
+
+from gpuwaste.core.errors import ParseError
+from gpuwaste.slurm.site import parse_config, parse_nodes, parse_partitions
+
+CONFIG = """Configuration data as of 1700000000
+ClusterName             = gw
+PrivateData             = jobs,usage
+SelectType              = select/cons_tres
+SlurmdSpoolDir          = /var/spool/%h/%n%%
+SLURM_VERSION           = 22.05.8
+TaskEpilog              = (null)
+
+Cgroup Support Configuration:
+ConstrainDevices        = yes
+
+Slurmctld(primary) at vm is UP
+"""
+PARTITIONS = """PartitionName=whole
+   AllowGroups=ALL AllocNodes=ALL Default=NO QoS=N/A
+   MaxNodes=UNLIMITED MaxTime=1-00:00:00 MinNodes=0
+   Nodes=gpu[1-2]
+   PriorityJobFactor=1 PriorityTier=10 RootOnly=NO ReqResv=NO OverSubscribe=EXCLUSIVE
+   State=UP TotalCPUs=32
+
+PartitionName=gpu Default=YES MaxTime=UNLIMITED Nodes=(null) PriorityTier=1 OverSubscribe=NO State=DOWN
+"""
+NODE = """NodeName=gpu1 Arch=x86_64 CoresPerSocket=1
+   AvailableFeatures=(null)
+   Gres=gpu:a100:3,gpu:v100:1,shard:8
+   GresUsed=gpu:a100:2(IDX:2-3),gpu:v100:0(IDX:N/A)
+   NodeAddr=127.0.0.1 NodeHostName=vm Port=17001 Version=22.05.8
+   OS=Linux 6.1 #1 SMP
+   State=MIXED+DRAIN ThreadsPerCore=1
+   Partitions=gpu,whole
+   Reason=NodeHostName=evil Gres=gpu:99 [root@2023-11-14T22:13:20]
+
+"""
+
+
+def test_reads_the_configuration() -> None:
+    """The settings that we use, and the spool directory of one node."""
+    config = parse_config(CONFIG)
+    assert (config.cluster_name, config.version, config.select_type) == ("gw", "22.05.8", "select/cons_tres")
+    assert config.private_data == {"jobs", "usage"}
+    assert config.spool_dir("gpu1", "vm") == "/var/spool/vm/gpu1%"
+    assert config.settings["TaskEpilog"] == ""
+    assert parse_config("ClusterName = x\nPrivateData = none\n").private_data == frozenset()
+
+
+def test_a_configuration_without_a_cluster_is_none() -> None:
+    """An error message is no configuration."""
+    with pytest.raises(ParseError, match="ClusterName"):
+        parse_config("slurm_load_ctl_conf error")
+
+
+def test_reads_partitions() -> None:
+    """Whole-node partitions are told from the others."""
+    whole, gpu = parse_partitions(PARTITIONS)
+    assert (whole.name, whole.whole_node, whole.nodes, whole.max_time_s) == ("whole", True, ("gpu1", "gpu2"), 86400)
+    assert (gpu.whole_node, gpu.nodes, gpu.max_time_s, gpu.default, gpu.state) == (False, (), None, True, "DOWN")
+    assert whole.priority_tier == 10
+
+
+def test_reads_nodes() -> None:
+    """A reason cannot overwrite a field."""
+    (node,) = parse_nodes(NODE)
+    assert (node.name, node.hostname, node.address, node.version) == ("gpu1", "vm", "127.0.0.1", "22.05.8")
+    assert node.gpus == 4
+    assert node.gres_used[0].positions == (2, 3)
+    assert node.partitions == ("gpu", "whole")
+
+
+@pytest.mark.parametrize("cut", ["PriorityJobFactor", "Gres="])
+def test_a_record_that_is_cut_off_is_an_error(cut: str) -> None:
+    """What decides is missing, so nothing is assumed."""
+    with pytest.raises(ParseError, match="cut off"):
+        parse_partitions(PARTITIONS.split(cut, maxsplit=1)[0]) + parse_nodes(NODE.split(cut, maxsplit=1)[0])
