@@ -79,6 +79,9 @@ class JobMap:
 
     holdings: tuple[Holding, ...] = ()
     ended: tuple[tuple[int, int], ...] = ()  # (job id, UTC microseconds of its end on this node)
+    late_keys: tuple[
+        tuple[int, int, RunKey], ...
+    ] = ()  # (job id, since_us, key) of runs that ended before it was known
     unmapped: dict[str, str] = field(default_factory=dict)  # gpu uuid -> reason of a conflict
 
 

@@ -34,6 +34,7 @@ class GresEntry:
 class GresOnNode:
     """What one job holds on one node.
 
+    `positions` are those of the GPUs, else of the GPUs whose shards or MPS the job holds, where Slurm prints them.
     `gpus` is the printed count: larger than `positions` where Slurm names no device.
     """
 
@@ -56,7 +57,8 @@ def job_gres_on_node(text: str) -> GresOnNode:
     """Sum up the `GRES=` of one `Nodes=` line: positions of several types are one set. Raises ParseError."""
     entries = parse_gres(text)
     gpus = [entry for entry in entries if entry.name == "gpu"]
-    positions = sorted({position for entry in gpus for position in entry.positions or ()})
+    shared = [entry for entry in entries if entry.name in {"shard", "mps"}]
+    positions = sorted({position for entry in gpus or shared for position in entry.positions or ()})
     others: dict[str, int] = {}
     for entry in entries:
         if entry.name != "gpu":

@@ -7,7 +7,7 @@ import os
 import re
 import stat
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gpuwaste.core.errors import ParseError
 from gpuwaste.slurm.hostlist import expand
@@ -17,6 +17,7 @@ _FIELD = re.compile(r"(\w+)=(\S*)")
 _CAPABILITY = re.compile(r"nvidia-cap(\d{1,9})")
 _DEVICE = re.compile(r"\D*(\d{1,9})")
 _MAX_COUNT = 1024
+_SHARED = frozenset({"shard", "mps"})
 
 MinorOf = Callable[[str], int | None]
 
@@ -36,6 +37,7 @@ class DevicePosition:
     minor: int | None = None
     cap_minors: tuple[int, ...] = ()
     unique_id: str = ""
+    shards: int = 0  # into how many parts jobs may share it; 0 where they may not
 
     @property
     def file(self) -> str | None:
@@ -58,11 +60,17 @@ def device_minor(path: str) -> int | None:
 def parse_slurmd_g(text: str, minor_of: MinorOf = device_minor) -> list[DevicePosition]:
     """Return the GPUs in position order; other lines (log noise) and other gres are left out. Raises ParseError."""
     devices: list[DevicePosition] = []
+    shards: dict[tuple[str, ...], int] = {}
     for line in text.splitlines():
         match = _ROW.search(line)
         if match and match[1] == "gpu":
             devices.extend(_row(match[2], len(devices), line, minor_of))
-    return devices
+        elif match and match[1] in _SHARED:
+            values = dict(_FIELD.findall(match[2]))
+            files, count = expand(values.get("File", "").replace("(null)", "")), values.get("Count", "")
+            if files and count.isascii() and count.isdigit() and len(count) < 6:  # noqa: PLR2004 digits
+                shards[tuple(files)] = int(count)
+    return [replace(device, shards=shards.get(device.files, 0)) for device in devices]
 
 
 def _row(rest: str, first: int, line: str, minor_of: MinorOf) -> list[DevicePosition]:

@@ -1,0 +1,63 @@
+"""What the hub and slurmctld answered about a run: start, state, positions on this node."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from gpuwaste.agent.facts.base import LocalRun, PositionFacts
+from gpuwaste.core.sample import MapSource
+
+RUNNING: Final = frozenset({"RUNNING", "SUSPENDED", "STOPPED"})
+GONE: Final = "GONE"  # the one who was asked does not know the job (any more)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One answer, to the question about a run (job_id, since_us); `start` and `end` are UTC seconds."""
+
+    job_id: int
+    since_us: int
+    source: MapSource
+    state: str
+    start: int | None = None
+    end: int | None = None
+    restarts: int | None = None
+    positions: frozenset[int] = frozenset()
+    shards: int = 0
+    gpus: int | None = None  # how many whole GPUs here, also where no positions are told
+    suspended: bool = False
+    at_us: int = 0
+
+    @property
+    def running(self) -> bool:
+        """Whether the job held its GPUs when this was asked."""
+        return self.state in RUNNING
+
+
+class RemoteSource:
+    """The answers of one of the two: the hub, or slurmctld."""
+
+    def __init__(self, name: MapSource) -> None:
+        self.name = name
+        self.health = ""
+        self._answers: dict[tuple[int, int], Answer] = {}
+
+    def put(self, answer: Answer) -> None:
+        """Keep an answer, the positions of an earlier one where this one has none (a job that is ending)."""
+        ident = (answer.job_id, answer.since_us)
+        if answer.running or ident not in self._answers:
+            self._answers[ident] = answer
+
+    def forget(self, run: LocalRun) -> None:
+        """Drop what is known of a run that ended."""
+        self._answers.pop(run.ident, None)
+
+    def answer(self, run: LocalRun) -> Answer | None:
+        """Return the whole answer."""
+        return self._answers.get(run.ident)
+
+    def facts(self, run: LocalRun) -> PositionFacts | None:
+        """Return the positions; an empty set is "no GPU here"."""
+        answer = self._answers.get(run.ident)
+        if answer is None or not answer.running or (not answer.positions and (answer.gpus or answer.shards)):
+            return None
+        return PositionFacts(answer.positions, answer.shards)

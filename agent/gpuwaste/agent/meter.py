@@ -1,0 +1,210 @@
+"""One tick's measurements, put into the accumulators of the holdings that they belong to.
+
+A sample covers (previous sample of its GPU, t]. Where the reading has the driver's own samples, the mean is taken over
+those inside the holding, so that t0 and t1 cut exactly; where it has none, the cut part of an interval is known only if
+the whole interval was at 0 or 100 percent.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from gpuwaste.agent.accumulator import FULL_PCT, SUSPENDED, Accumulator, State, whole_percent
+from gpuwaste.agent.model import GpuReading, HostUse
+from gpuwaste.core.hour import HOUR_MS
+from gpuwaste.core.sample import Sample
+
+MISSING_PREFIX: Final = "missing:"  # of the uuid of a GPU that Slurm has and NVML lacks
+STEP_US: Final = 2_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """One instant: its clocks and what was read at it, by GPU uuid and by job id."""
+
+    now_us: int
+    mono_us: int
+    samples: Mapping[str, Sample]
+    readings: Mapping[str, GpuReading] = field(default_factory=dict)
+    host: Mapping[int, HostUse] = field(default_factory=dict)
+
+
+class Meter:
+    """Remembers the previous sample of each GPU and covers accumulators with what happened since."""
+
+    def __init__(self, gap_us: int) -> None:
+        self._gap_us = gap_us
+        self._last_us: dict[str, int] = {}
+        self._energy: dict[str, tuple[int, int]] = {}  # (time in us, counter in mJ)
+        self._clock: tuple[int, int] | None = None
+        self._stepped = False
+
+    def begin(self, tick: Tick) -> None:
+        """Take up a tick, and tell whether the clock stepped since the previous one."""
+        if self._clock is not None:
+            wall_us, steady_us = tick.now_us - self._clock[0], tick.mono_us - self._clock[1]
+            self._stepped = abs(wall_us - steady_us) > STEP_US
+        self._clock = (tick.now_us, tick.mono_us)
+
+    def end(self, tick: Tick) -> None:
+        """Remember the tick's samples as the previous ones."""
+        for uuid, sample in tick.samples.items():
+            self._last_us[uuid] = tick.now_us
+            if sample.energy_mj is not None:
+                self._energy[uuid] = (tick.now_us, sample.energy_mj)
+
+    def forget(self) -> None:
+        """Make what comes before the next tick a gap. Energy counters stay: they count on without us."""
+        self._last_us.clear()
+        self._clock, self._stepped = None, False
+
+    def last_us(self, uuid: str) -> int | None:
+        """Return the time of the GPU's previous sample."""
+        return self._last_us.get(uuid)
+
+    def is_fresh(self, uuid: str, since_us: int) -> bool:
+        """Tell whether a holding began about when we last looked, so that its job's counters are all ours."""
+        last = self._last_us.get(uuid)
+        return last is not None and since_us >= last - self._gap_us
+
+    def cover(self, item: Accumulator, end_us: int, tick: Tick) -> None:
+        """Cover a holding up to `end_us` (the tick, or the holding's end before it)."""
+        begin_ms, end_ms = item.covered_ms, end_us // 1000
+        sample = tick.samples.get(item.gpu_uuid)
+        if item.gpu_uuid.startswith(MISSING_PREFIX):
+            item.advance(end_ms, "not_in_nvml")
+            return
+        if sample is None:
+            return
+        last_us = self._last_us.get(item.gpu_uuid)
+        if end_ms <= begin_ms:
+            return
+        if self._stepped:
+            item.advance(end_ms, "clock_step")
+        elif last_us is None or tick.now_us - last_us > self._gap_us:
+            item.advance(end_ms, "gap")
+        else:
+            item.advance(min(last_us // 1000, end_ms), "gap")
+            self._measured(item, end_ms, last_us // 1000, sample, tick)
+        self._energy_used(item, max(begin_ms, (last_us or 0) // 1000), end_ms, sample, tick)
+
+    def _measured(self, item: Accumulator, end_ms: int, last_ms: int, sample: Sample, tick: Tick) -> None:
+        state = state_of(item, sample)
+        if not isinstance(state, int) or sample.util_pct is None:
+            item.advance(end_ms, state)
+            return
+        reading = tick.readings.get(item.gpu_uuid)
+        span = Span(item.covered_ms, end_ms, last_ms, tick.now_us // 1000)
+        for stretch in utilization(sample.util_pct, reading.duty if reading else (), span):
+            length_ms = stretch.end_ms - item.covered_ms
+            item.advance(stretch.end_ms, stretch.state)
+            if stretch.active_ms is not None:
+                item.active_at(stretch.active_ms)
+            if isinstance(stretch.state, int) and stretch.state >= FULL_PCT:
+                item.at_full(length_ms, watts(sample.power_mw), sample.sm_ratio)
+
+    def _energy_used(self, item: Accumulator, begin_ms: int, end_ms: int, sample: Sample, tick: Tick) -> None:
+        before = self._energy.get(item.gpu_uuid)
+        if before is None or sample.energy_mj is None:
+            return
+        begin_ms = max(begin_ms, before[0] // 1000)
+        used_mj, over_ms = sample.energy_mj - before[1], tick.now_us // 1000 - before[0] // 1000
+        if used_mj >= 0 and begin_ms < end_ms:  # a counter that went back was reset with the driver
+            item.spread("energy_j", used_mj / 1000 * (end_ms - begin_ms) / over_ms * item.share, begin_ms, end_ms)
+
+    @staticmethod
+    def note(item: Accumulator, tick: Tick) -> None:
+        """Take what is true at this instant: memory, processes, the host's side."""
+        hour = item.current
+        if hour is None:
+            return
+        row, sample = hour.row, tick.samples.get(item.gpu_uuid)
+        if sample is not None and not item.conflict:
+            row.mem_max_b = _larger(row.mem_max_b, sample.mem_used_b)
+            row.mem_total_b = row.mem_total_b if sample.mem_total_b is None else sample.mem_total_b
+            row.power_limit_w = watts(sample.power_limit_mw) or row.power_limit_w
+            row.proc_seen = row.proc_seen or bool(sample.procs)
+        use = tick.host.get(item.job_id)
+        if use is None:
+            return
+        reading = tick.readings.get(item.gpu_uuid)
+        if reading is not None and reading.pids and reading.pids & use.pids:
+            row.proc_seen = True
+        row.host_mem_max_b = _larger(row.host_mem_max_b, use.mem_b)
+        if use.cpu_s is not None:
+            before, item.cpu_s = item.cpu_s, use.cpu_s
+            if before is not None:
+                row.cpu_s = (row.cpu_s or 0.0) + max(0.0, use.cpu_s - before)
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Measured time up to `end_ms` with one state; `active_ms` is its last instant above 0 percent."""
+
+    end_ms: int
+    state: State
+    active_ms: int | None = None
+
+
+def state_of(item: Accumulator, sample: Sample) -> State:
+    """Return what the sample's interval counts as for this holding, as far as the sample tells."""
+    if item.suspended:
+        return SUSPENDED
+    if item.conflict:
+        return item.conflict
+    if sample.util_pct is None:
+        return sample.reason or "not_supported"
+    return whole_percent(sample.util_pct)
+
+
+class Span(NamedTuple):
+    """The covered part (begin, end] of a reading's own time (last, now], UTC milliseconds."""
+
+    begin_ms: int
+    end_ms: int
+    last_ms: int
+    now_ms: int
+
+
+def utilization(util_pct: float, duty: Sequence[tuple[int, float]], span: Span) -> list[Stretch]:
+    """Return what the covered part of a reading was, cut at full hours.
+
+    A driver's sample stands for the time since the one before it: one that begins before the holding is left out.
+    """
+    begin_ms = span.begin_ms
+    cut = begin_ms > span.last_ms
+    whole = not cut and span.end_ms >= span.now_ms
+    stretches = []
+    for stop_ms in _cuts(begin_ms, span.end_ms):
+        inside = [
+            (us, pct)
+            for (before_us, _), (us, pct) in zip(((0, 0.0), *duty), duty, strict=False)
+            if begin_ms * 1000 < us <= stop_ms * 1000 and not (cut and before_us < begin_ms * 1000)
+        ]
+        if inside:
+            pct = whole_percent(sum(value for _, value in inside) / len(inside))
+            active = max((us // 1000 for us, value in inside if value > 0), default=None)
+            stretches.append(Stretch(stop_ms, pct, active))
+        elif whole or util_pct in {0, 100}:
+            pct = whole_percent(util_pct)
+            stretches.append(Stretch(stop_ms, pct, stop_ms if pct else None))
+        else:
+            stretches.append(Stretch(stop_ms, "gap"))
+        begin_ms, cut = stop_ms, False
+    return stretches
+
+
+def _cuts(begin_ms: int, end_ms: int) -> Iterator[int]:
+    """Yield the ends of the pieces of (begin_ms, end_ms] by hour."""
+    while begin_ms < end_ms:
+        begin_ms = min(end_ms, begin_ms // HOUR_MS * HOUR_MS + HOUR_MS)
+        yield begin_ms
+
+
+def watts(power_mw: int | None) -> float | None:
+    """Milliwatts as watts, None as None."""
+    return None if power_mw is None else power_mw / 1000
+
+
+def _larger(one: int | None, other: int | None) -> int | None:
+    return other if one is None else one if other is None else max(one, other)
