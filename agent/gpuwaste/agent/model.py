@@ -46,6 +46,7 @@ class GpuScan:
     gpus: tuple[GpuIdentity, ...]
     readings: dict[str, GpuReading]  # by uuid
     generation: int = 0  # grows when identities may have changed: start, driver reset, MIG change
+    xids: dict[tuple[str, int], int] = field(default_factory=dict)  # (uuid, Xid) -> critical errors since the start
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,4 +97,18 @@ class GpuCollector(Protocol):
 
     def close(self) -> None:
         """Let go of the driver, so that a GPU can be reset; the next scan opens it again."""
+        ...
+
+
+class HostCollector(Protocol):
+    """Reads what each job of this node uses of the host. A failure is raised as CollectorError."""
+
+    name: str
+
+    def use(self) -> dict[int, HostUse]:
+        """Return the use of every job that has a process here, by job id. Called from the sampling thread only."""
+        ...
+
+    def close(self) -> None:
+        """Forget what was cached."""
         ...

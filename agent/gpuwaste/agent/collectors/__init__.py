@@ -1,1 +1,53 @@
-"""One collector per file, each failing alone. Imports core and slurm."""
+"""One collector per file, each failing alone. Imports core and slurm.
+
+A module of this package whose name has no underscore in front is a collector. It declares `KIND` ("gpu" or "host") and
+`create(settings)`, and is found by its file: there is no list of members.
+"""
+
+import importlib
+import pkgutil
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from gpuwaste.agent.model import GpuCollector, HostCollector
+from gpuwaste.core.clock import Clock
+from gpuwaste.core.errors import ConfigError
+
+
+@dataclass(frozen=True, slots=True)
+class CollectorSettings:
+    """What a collector may need to know; values, not files."""
+
+    clock: Clock
+    node: str
+    mig_minors: Path
+    pcp_url: str
+    cgroup_root: Path
+    proc_root: Path = Path("/proc")
+
+
+@dataclass(slots=True)
+class Collectors:
+    """The collectors of this agent, GPU collectors in order of preference."""
+
+    gpu: list[GpuCollector] = field(default_factory=list)
+    host: list[HostCollector] = field(default_factory=list)
+
+
+def known_collectors() -> list[str]:
+    """Return the names of the collectors that are installed."""
+    return sorted(module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_"))
+
+
+def create_collectors(names: Sequence[str], settings: CollectorSettings) -> Collectors:
+    """Create the named collectors, in that order. Raises ConfigError for a name that is no collector."""
+    known = known_collectors()
+    made = Collectors()
+    for name in names:
+        if name not in known:
+            raise ConfigError(f"[agent] collectors: {name!r} is none of {', '.join(known)}")
+        module = importlib.import_module(f"{__name__}.{name}")
+        collector = module.create(settings)
+        (made.gpu if module.KIND == "gpu" else made.host).append(collector)
+    return made

@@ -1,0 +1,137 @@
+"""Processes of jobs where there are no cgroups: the descendants of each slurmstepd, and whose job a process is."""
+
+import os
+from pathlib import Path
+from typing import Final
+
+import psutil
+
+from gpuwaste.agent.model import HostUse
+
+_STEPD: Final = b"slurmstepd"
+_MAX_ENVIRON_B: Final = 2 * 1024 * 1024
+_STOPPED: Final = frozenset({psutil.STATUS_STOPPED, psutil.STATUS_TRACING_STOP, psutil.STATUS_ZOMBIE})
+
+
+class JobProcesses:
+    """Finds jobs by process; answers are cached by pid and the start of the process."""
+
+    def __init__(self, proc: Path, node: str) -> None:
+        self._proc = proc
+        self._node = node
+        self._seen: set[int] = set()  # pids of the last look at /proc
+        self._stepds: set[int] = set()
+        self._jobs: dict[tuple[int, str], int | None] = {}
+        self._cpu_s: dict[int, float] = {}
+
+    def job_of(self, pid: int) -> int | None:
+        """Return the job of a process of this node by the environment that it was started with."""
+        start = self._start(pid)
+        if start is None:
+            return None
+        key = (pid, start)
+        if key not in self._jobs:
+            self._jobs[key] = self._read_job(pid)
+        return self._jobs[key]
+
+    def all_stopped(self, pids: frozenset[int]) -> bool:
+        """Whether there are processes and none of them can run."""
+        states = (self._state(pid) for pid in sorted(pids))
+        known = False
+        for state in states:
+            if state is None:
+                continue
+            if state not in _STOPPED:
+                return False
+            known = known or state != psutil.STATUS_ZOMBIE
+        return known
+
+    def use(self) -> dict[int, HostUse]:
+        """Return the use of every job that has a slurmstepd here."""
+        self._find_stepds()
+        pids: dict[int, set[int]] = {}
+        for stepd in self._stepds:
+            children = self._children(stepd)
+            job = next((j for j in map(self.job_of, children) if j is not None), None)
+            if job is not None:
+                pids.setdefault(job, set()).update(self._descendants(children))
+        self._cpu_s = {job: seconds for job, seconds in self._cpu_s.items() if job in pids}
+        return {job: self._use(job, frozenset(members)) for job, members in pids.items()}
+
+    def forget(self) -> None:
+        """Drop what is cached."""
+        self._seen, self._stepds, self._jobs = set(), set(), {}
+
+    def _find_stepds(self) -> None:
+        """Look at the processes that are new since the last look; slurmstepd keeps its name for life."""
+        now = {int(name) for name in os.listdir(self._proc) if name.isdigit()}  # noqa: PTH208 names only, each tick
+        self._stepds &= now
+        for pid in now - self._seen:
+            if self._read(pid, "comm").startswith(_STEPD):
+                self._stepds.add(pid)
+        self._seen = now
+        self._jobs = {key: job for key, job in self._jobs.items() if key[0] in now}
+
+    def _use(self, job: int, pids: frozenset[int]) -> HostUse:
+        cpu_s, mem_b = 0.0, 0
+        for pid in pids:
+            try:
+                process = psutil.Process(pid)
+                with process.oneshot():
+                    times = process.cpu_times()
+                    mem_b += process.memory_info().rss
+            except psutil.Error:
+                continue
+            cpu_s += times.user + times.system + times.children_user + times.children_system
+        # A process that nobody waited for takes its time with it: the counter never goes back.
+        self._cpu_s[job] = max(cpu_s, self._cpu_s.get(job, 0.0))
+        return HostUse(self._cpu_s[job], mem_b, pids, suspended=self.all_stopped(pids))
+
+    def _descendants(self, pids: list[int]) -> set[int]:
+        found: set[int] = set()
+        waiting = list(pids)
+        while waiting:
+            pid = waiting.pop()
+            if pid not in found:
+                found.add(pid)
+                waiting.extend(self._children(pid))
+        return found
+
+    def _children(self, pid: int) -> list[int]:
+        """Return the children of all threads of a process."""
+        try:
+            tasks = os.listdir(self._proc / str(pid) / "task")  # noqa: PTH208 names only, each tick
+        except OSError:
+            return []
+        words = (self._read(pid, f"task/{task}/children").split() for task in tasks)
+        return [int(word) for line in words for word in line]
+
+    def _read_job(self, pid: int) -> int | None:
+        wanted = {b"SLURM_JOB_ID": b"", b"SLURMD_NODENAME": b""}
+        for entry in self._read(pid, "environ").split(b"\0"):
+            name, _, value = entry.partition(b"=")
+            if name in wanted:
+                wanted[name] = value
+        here = wanted[b"SLURMD_NODENAME"].decode(errors="replace") in {"", self._node}
+        job = wanted[b"SLURM_JOB_ID"]
+        return int(job) if here and job.isdigit() else None
+
+    def _stat(self, pid: int) -> list[str]:
+        """Return the fields of stat after the name: state first, start at 19."""
+        return self._read(pid, "stat").decode(errors="replace").rpartition(")")[2].split()
+
+    def _start(self, pid: int) -> str | None:
+        fields = self._stat(pid)
+        return fields[19] if len(fields) > 19 else None  # noqa: PLR2004 proc(5): starttime
+
+    def _state(self, pid: int) -> str | None:
+        fields = self._stat(pid)
+        letters = {"T": psutil.STATUS_STOPPED, "t": psutil.STATUS_TRACING_STOP, "Z": psutil.STATUS_ZOMBIE}
+        return letters.get(fields[0], psutil.STATUS_RUNNING) if fields else None
+
+    def _read(self, pid: int, name: str) -> bytes:
+        try:
+            with (self._proc / str(pid) / name).open("rb") as file:
+                return file.read(_MAX_ENVIRON_B)
+        except OSError:
+            return b""

@@ -1,0 +1,45 @@
+"""The host: CPU seconds, memory, processes and suspension of each job, from its cgroup or from its processes.
+
+The cgroup is preferred; a job that has none (proctrack/linuxproc) is the descendants of its slurmstepd.
+"""
+
+from pathlib import Path
+from typing import Final
+
+from gpuwaste.agent.collectors import CollectorSettings
+from gpuwaste.agent.collectors._cgroup import find_jobs, read_group
+from gpuwaste.agent.collectors._processes import JobProcesses
+from gpuwaste.agent.errors import CollectorError
+from gpuwaste.agent.model import HostUse
+
+KIND: Final = "host"
+
+
+def create(settings: CollectorSettings) -> "HostUseCollector":
+    """Make the collector."""
+    return HostUseCollector(settings.cgroup_root, settings.proc_root, settings.node)
+
+
+class HostUseCollector:
+    """Reads the use of all jobs on one node."""
+
+    name = "host"
+
+    def __init__(self, cgroup_root: Path, proc_root: Path, node: str) -> None:
+        self._cgroup_root = cgroup_root
+        self._node = node
+        self._processes = JobProcesses(proc_root, node)
+
+    def use(self) -> dict[int, HostUse]:
+        """Return the use by job id. Raises CollectorError where /proc cannot be read."""
+        try:
+            found = self._processes.use()
+        except OSError as error:
+            raise CollectorError(f"host: /proc cannot be read: {error.strerror}", "driver") from error
+        for job, group in find_jobs(self._cgroup_root, self._node, self._processes.job_of).items():
+            found[job] = read_group(group, self._processes.all_stopped)
+        return found
+
+    def close(self) -> None:
+        """Forget cached processes."""
+        self._processes.forget()

@@ -1,0 +1,217 @@
+"""NVML: identities, the driver's own duty samples, memory, power, energy, compute processes, Xid errors.
+
+Each field fails alone and is then None. A lost GPU fails alone. A missing or reset driver fails the whole scan, and the
+next scan opens the library again.
+"""
+
+import contextlib
+from collections import Counter
+from pathlib import Path
+from typing import Any, Final
+
+import pynvml
+
+from gpuwaste.agent.collectors import CollectorSettings
+from gpuwaste.agent.collectors._nvml_call import FieldError, GpuLostError, call, optional
+from gpuwaste.agent.collectors._nvml_devices import Device, layout, list_devices
+from gpuwaste.agent.collectors._nvml_gpm import GpmMeter, busy_pct, sm_ratio
+from gpuwaste.agent.errors import CollectorError
+from gpuwaste.agent.model import GpuIdentity, GpuReading, GpuScan
+from gpuwaste.core.clock import Clock
+
+KIND: Final = "gpu"
+_VALUE_FIELDS: Final = ("dVal", "uiVal", "ulVal", "ullVal", "sllVal", "siVal")  # by nvmlValueType_t
+_FULL_PCT: Final = 100.0
+_STEP_US: Final = 1_000_000  # a "last seen" further in the future than this means that the clock was set back
+_MAX_EVENTS: Final = 1000  # read in one scan at most
+
+
+def create(settings: CollectorSettings) -> "NvmlCollector":
+    """Make the collector; the library is opened by the first scan."""
+    return NvmlCollector(settings.clock, settings.mig_minors)
+
+
+class NvmlCollector:
+    """Reads every GPU and MIG instance through nvidia-ml-py."""
+
+    name = "nvml"
+
+    def __init__(self, clock: Clock, mig_minors: Path) -> None:
+        self._clock = clock
+        self._mig_minors = mig_minors
+        self._is_open = False
+        self._generation = 0
+        self._devices: list[Device] = []
+        self._layout: tuple[object, ...] = ()
+        self._known: dict[str, GpuIdentity] = {}
+        self._gpm: dict[str, GpmMeter] = {}
+        self._events: Any = None
+        self._xids: Counter[tuple[str, int]] = Counter()
+        self._seen_us: dict[str, int] = {}  # time of the last duty sample, by uuid
+
+    def scan(self) -> GpuScan:
+        """Read every GPU once. Raises CollectorError("driver") where there is no driver, or no longer."""
+        try:
+            if not self._is_open:
+                self._open()
+            elif layout(self._devices) != self._layout:
+                self._list()
+            readings = {device.identity.uuid: self._read(device) for device in self._devices}
+            self._read_events()
+            if readings and all(reading.reason == "driver" for reading in readings.values()):
+                raise CollectorError("NVML: no GPU answers: was the driver unloaded?", "driver")  # noqa: TRY301 closes, as any failure does
+        except CollectorError:
+            self.close()
+            raise
+        except (FieldError, GpuLostError) as error:
+            self.close()
+            raise CollectorError(f"NVML: cannot list GPUs: {error}", "driver") from error
+        identities = tuple(device.identity for device in self._devices)
+        return GpuScan(self.name, identities, readings, self._generation, dict(self._xids))
+
+    def close(self) -> None:
+        """Shut NVML down, so that a GPU can be reset."""
+        with contextlib.suppress(CollectorError, GpuLostError):
+            self._drop()
+        if self._is_open:
+            with contextlib.suppress(pynvml.NVMLError):
+                pynvml.nvmlShutdown()
+        self._is_open = False
+        self._devices, self._layout, self._gpm, self._events = [], (), {}, None
+
+    def _open(self) -> None:
+        call(pynvml.nvmlInit)
+        self._is_open = True
+        self._seen_us = {}
+        self._list()
+
+    def _list(self) -> None:
+        """Take stock of the GPUs; of a new one, duty samples from before this moment belong to nobody."""
+        self._drop()
+        self._devices = list_devices(self._mig_minors, self._known)
+        self._layout = layout(self._devices)
+        self._generation += 1
+        now_us = self._clock.utc_us()
+        for device in self._devices:
+            self._seen_us.setdefault(device.identity.uuid, now_us)
+            if device.handle is not None and (device.gi is not None or not device.mig):
+                with contextlib.suppress(GpuLostError):
+                    self._gpm[device.identity.uuid] = GpmMeter(device.gpu_handle, device.gi)
+        self._register_events()
+
+    def _drop(self) -> None:
+        for meter in self._gpm.values():
+            meter.close()
+        self._gpm = {}
+        if self._events is not None:
+            optional(pynvml.nvmlEventSetFree, self._events)
+            self._events = None
+
+    def _register_events(self) -> None:
+        self._events = optional(pynvml.nvmlEventSetCreate)
+        if self._events is None:
+            return
+        for device in self._devices:
+            if device.handle is not None and device.gi is None:
+                with contextlib.suppress(GpuLostError):
+                    optional(
+                        pynvml.nvmlDeviceRegisterEvents,
+                        device.handle,
+                        pynvml.nvmlEventTypeXidCriticalError,
+                        self._events,
+                    )
+
+    def _read_events(self) -> None:
+        """Take the Xid errors that wait, without waiting for any."""
+        for _ in range(_MAX_EVENTS if self._events is not None else 0):
+            try:
+                event = call(pynvml.nvmlEventSetWait_v2, self._events, 0)
+                uuid = optional(pynvml.nvmlDeviceGetUUID, event.device)
+            except FieldError:  # the timeout: nothing waits
+                return
+            except GpuLostError:
+                continue
+            if event.eventType == pynvml.nvmlEventTypeXidCriticalError:
+                self._xids[uuid or "", int(event.eventData)] += 1
+
+    def _read(self, device: Device) -> GpuReading:
+        uuid = device.identity.uuid
+        if device.handle is None:
+            return GpuReading(uuid, reason="gpu_lost")
+        try:
+            gpm = self._gpm_values(uuid)
+            duty, util_pct, reason = self._utilization(device, gpm)
+            used, total = _memory(device.handle)
+            whole = device.gi is None
+            return GpuReading(
+                uuid=uuid,
+                duty=duty,
+                util_pct=util_pct,
+                mem_used_b=used,
+                mem_total_b=total,
+                power_mw=optional(pynvml.nvmlDeviceGetPowerUsage, device.handle) if whole else None,
+                energy_mj=optional(pynvml.nvmlDeviceGetTotalEnergyConsumption, device.handle) if whole else None,
+                sm_ratio=sm_ratio(gpm),
+                pids=_pids(device.handle),
+                reason=reason,
+            )
+        except GpuLostError:
+            return GpuReading(uuid, reason="gpu_lost")
+
+    def _gpm_values(self, uuid: str) -> dict[int, float]:
+        try:
+            return self._gpm[uuid].read() if uuid in self._gpm else {}
+        except FieldError:
+            return {}
+
+    def _utilization(
+        self, device: Device, gpm: dict[int, float]
+    ) -> tuple[tuple[tuple[int, float], ...], float | None, str]:
+        """Return the driver's samples, their mean and why there is none."""
+        if device.mig:
+            percent = busy_pct(gpm) if device.gi is not None else None
+            return (), percent, "" if percent is not None else "mig"
+        try:
+            duty = self._duty(device)
+        except FieldError:
+            duty = ()
+        if duty:
+            return duty, sum(percent for _, percent in duty) / len(duty), ""
+        try:
+            return (), float(call(pynvml.nvmlDeviceGetUtilizationRates, device.handle).gpu), ""
+        except FieldError as error:
+            return (), None, error.reason
+
+    def _duty(self, device: Device) -> tuple[tuple[int, float], ...]:
+        """Return what the driver sampled since the last call, oldest first."""
+        uuid, now_us = device.identity.uuid, self._clock.utc_us()
+        seen_us = self._seen_us.get(uuid, now_us)
+        if seen_us > now_us + _STEP_US:
+            seen_us = now_us
+        self._seen_us[uuid] = seen_us
+        kind, samples = call(pynvml.nvmlDeviceGetSamples, device.handle, pynvml.NVML_GPU_UTILIZATION_SAMPLES, seen_us)
+        if not 0 <= kind < len(_VALUE_FIELDS):
+            return ()
+        field = _VALUE_FIELDS[kind]
+        pairs = ((int(s.timeStamp), float(getattr(s.sampleValue, field))) for s in samples)
+        duty = tuple(sorted((t, percent) for t, percent in pairs if t > seen_us and 0.0 <= percent <= _FULL_PCT))
+        if duty:
+            self._seen_us[uuid] = duty[-1][0]
+        return duty
+
+
+def _memory(handle: Any) -> tuple[int | None, int | None]:
+    """Return bytes used and bytes in all; version 2 leaves out what the driver reserves."""
+    info = optional(pynvml.nvmlDeviceGetMemoryInfo, handle, pynvml.nvmlMemory_v2)
+    if info is None:
+        info = optional(pynvml.nvmlDeviceGetMemoryInfo, handle)
+    return (None, None) if info is None else (int(info.used), int(info.total))
+
+
+def _pids(handle: Any) -> frozenset[int] | None:
+    """Return the compute processes, those of MPS clients included."""
+    processes = optional(pynvml.nvmlDeviceGetComputeRunningProcesses_v3, handle)
+    if processes is None:
+        return None
+    clients = optional(pynvml.nvmlDeviceGetMPSComputeRunningProcesses_v3, handle) or []
+    return frozenset(int(process.pid) for process in [*processes, *clients])

@@ -1,0 +1,152 @@
+"""The agent's control socket: one JSON line in, one JSON line out, for root and the agent's own user."""
+
+import contextlib
+import json
+import os
+import socket
+import struct
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+from gpuwaste.core.errors import GpuwasteError, NoDataError, UsageError
+
+SOCKET_NAME: Final = "agent.sock"
+_MAX_BYTES: Final = 4096
+_MAX_ANSWER_BYTES: Final = 64 * 1024
+_REQUEST_S: Final = 2.0  # for the whole request to arrive
+_AT_A_TIME: Final = 8
+_CREDENTIALS: Final = struct.Struct("3i")  # pid, uid, gid of SO_PEERCRED
+Command = Callable[[dict[str, Any]], dict[str, Any]]
+
+
+class ControlServer:
+    """Answers commands by name. A client that is slow, noisy or one of many costs a thread for two seconds at most."""
+
+    def __init__(self, run_dir: Path, commands: dict[str, Command]) -> None:
+        self._path = run_dir / SOCKET_NAME
+        self._commands = commands
+        self._slots = threading.BoundedSemaphore(_AT_A_TIME)
+        self._stopping = False
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            run_dir.mkdir(parents=True, exist_ok=True)
+            self._path.unlink(missing_ok=True)
+            before = os.umask(0o117)
+            try:
+                self._socket.bind(str(self._path))
+            finally:
+                os.umask(before)
+            self._socket.listen(128)
+        except OSError as error:
+            self._socket.close()
+            raise GpuwasteError(f"{self._path}: cannot be made: {error.strerror or error}") from error
+        self._thread = threading.Thread(target=self._serve, name="control", daemon=True)
+
+    def start(self) -> None:
+        """Start to answer."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop to answer and remove the socket."""
+        self._stopping = True
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+        self._socket.close()
+        self._path.unlink(missing_ok=True)
+
+    def _serve(self) -> None:
+        while not self._stopping:
+            try:
+                client, _ = self._socket.accept()
+            except OSError:
+                if not self._stopping:
+                    time.sleep(0.1)  # out of descriptors: wait for some to be freed
+                continue
+            self._slots.acquire()
+            threading.Thread(target=self._answer, args=(client,), daemon=True).start()
+
+    def _answer(self, client: socket.socket) -> None:
+        try:
+            with client:
+                client.settimeout(_REQUEST_S)
+                reply = self._reply(client)
+                client.sendall(json.dumps(reply).encode() + b"\n")
+        except OSError:
+            pass  # the client is gone
+        finally:
+            self._slots.release()
+
+    def _reply(self, client: socket.socket) -> dict[str, Any]:
+        if not _allowed(client):
+            return {"error": "only root and the agent's own user may do this"}
+        line = _read_line(client, _MAX_BYTES, time.monotonic() + _REQUEST_S)
+        try:
+            request = json.loads(line)
+        except ValueError:
+            request = None
+        if not isinstance(request, dict):
+            return {"error": "expected one line with a JSON object of at most 4096 bytes"}
+        command = self._commands.get(str(request.get("command")))
+        if command is None:
+            return {"error": f"unknown command; known are {', '.join(sorted(self._commands))}"}
+        try:
+            return command(request)
+        except GpuwasteError as error:
+            return {"error": str(error)}
+
+
+def ask_agent(run_dir: Path, request: dict[str, Any], timeout_s: float = 30.0) -> dict[str, Any]:
+    """Send a command to the agent of this node and return its answer.
+
+    Raises NoDataError where no agent listens, UsageError with the agent's words where it refuses.
+    """
+    path = run_dir / SOCKET_NAME
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as server:
+            server.settimeout(timeout_s)
+            server.connect(str(path))
+            server.sendall(json.dumps(request).encode() + b"\n")
+            line = _read_line(server, _MAX_ANSWER_BYTES, time.monotonic() + timeout_s)
+    except OSError as error:
+        raise NoDataError(f"{path}: no agent answers: {error.strerror or error}") from error
+    try:
+        answer = json.loads(line)
+    except ValueError as error:
+        raise NoDataError(f"{path}: the agent's answer is cut off") from error
+    if not isinstance(answer, dict) or "error" in answer:
+        raise UsageError(str(answer.get("error")) if isinstance(answer, dict) else "the agent's answer is no object")
+    return answer
+
+
+def release_seconds(request: dict[str, Any]) -> float:
+    """Return the seconds of a release request. Raises UsageError."""
+    seconds = request.get("seconds")
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds <= 86400:  # noqa: PLR2004 a day
+        raise UsageError("release: seconds must be a number from 0 to 86400")
+    return float(seconds)
+
+
+def _allowed(client: socket.socket) -> bool:
+    packed = client.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    return _CREDENTIALS.unpack(packed)[1] in {0, os.geteuid()}
+
+
+def _read_line(peer: socket.socket, most: int, until_s: float) -> bytes:
+    """Read up to a newline; what is too long or too slow comes back cut."""
+    data = b""
+    while b"\n" not in data and len(data) < most:
+        left_s = until_s - time.monotonic()
+        if left_s <= 0:
+            break
+        peer.settimeout(left_s)
+        try:
+            part = peer.recv(most - len(data))
+        except TimeoutError:
+            break
+        if not part:
+            break
+        data += part
+    return data.partition(b"\n")[0]

@@ -1,0 +1,158 @@
+"""One UTC day of raw samples in one DuckDB file."""
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from gpuwaste.core.errors import StoreError
+from gpuwaste.core.run import RunKey
+from gpuwaste.core.sample import Confidence, MapSource, Sample
+from gpuwaste.store.database import Database
+
+# 64 KiB is the smallest block in which DuckDB packs 8-byte columns by bits; a day of 8 GPUs fills about twenty.
+_OPTIONS: Final = {"default_block_size": "65536", "memory_limit": "32MB", "wal_autocheckpoint": "1GB"}
+_CHECKPOINT_ROWS: Final = 720  # 15 minutes of 8 GPUs at 10 s: a WAL of about 80 kB
+_READ_ROWS: Final = 2048
+# Fields that are stored as they are; the energy counter, as its step, comes after them.
+_PLAIN: Final = ("mem_used_b", "power_mw", "procs")
+_COLUMNS: Final = "t_us, gpu, label, run, util_pct, sm_ratio, mem_used_b, power_mw, procs, energy_step_mj"
+
+
+class DayFile:
+    """An open day, for one thread. Every method may raise StoreError."""
+
+    def __init__(self, path: Path) -> None:
+        self._database = Database.open(path, "node", _OPTIONS)
+        self._known: dict[str, dict[tuple[Any, ...], int]] = {}
+        try:
+            for table in ("gpu", "label", "run"):
+                rows = self._database.execute(f"SELECT * FROM {table}").fetchall()  # noqa: S608 names from above
+                self._known[table] = {tuple(row[1:]): row[0] for row in rows}
+            energy = self._database.rows("last_energy")
+            self._energy_mj = {row["uuid"]: int(row["energy_mj"]) for row in energy}
+        except BaseException:
+            self._database.close()
+            raise
+        self._since_checkpoint = 0
+
+    def append(self, samples: Sequence[Sample]) -> None:
+        """Write samples of one tick; they are on the disk when this returns."""
+        with self._database.transaction():
+            values = [self._values(sample) for sample in samples]
+            for t_us, mono_us in sorted({(s.t_utc_us, s.mono_us) for s in samples}):
+                self._database.execute(f"INSERT INTO tick VALUES ({t_us:d}, {mono_us:d})")  # noqa: S608 whole numbers
+            # Numbers are written into the statement: DuckDB takes seven times as long to bind them one by one.
+            self._database.execute(f"INSERT INTO sample ({_COLUMNS}) VALUES {','.join(values)}")  # noqa: S608
+        self._since_checkpoint += len(samples)
+        if self._since_checkpoint >= _CHECKPOINT_ROWS:
+            self.checkpoint()
+
+    def checkpoint(self) -> None:
+        """Move the WAL into the file."""
+        self._database.execute("CHECKPOINT")
+        self._since_checkpoint = 0
+
+    def since(self, t_us: int) -> Iterator[Sample]:
+        """Yield the samples after an instant, oldest first."""
+        cursor = self._database.run("samples_since", {"since_us": t_us})
+        names = [column[0] for column in cursor.description or ()]
+        while rows := cursor.fetchmany(_READ_ROWS):
+            for row in rows:
+                yield _sample(dict(zip(names, row, strict=True)))
+
+    @property
+    def compacted(self) -> bool:
+        """Whether the file was written anew after its day."""
+        return self._database.execute("SELECT bool_or(compacted) FROM day").fetchone() == (True,)
+
+    def compact_into(self, path: Path) -> None:
+        """Write the day anew, ordered by GPU and time, so that like values stand together."""
+        Database.open(path, "node", _OPTIONS).close()
+        self._database.execute(f"ATTACH '{_quoted(path)}' AS packed")
+        try:
+            with self._database.transaction():
+                for table, order in (("gpu", "id"), ("label", "id"), ("run", "id"), ("tick", "t_us")):
+                    self._database.execute(
+                        f"INSERT INTO packed.{table} SELECT * FROM {table} ORDER BY {order}"  # noqa: S608
+                    )
+                self._database.execute("INSERT INTO packed.sample SELECT * FROM sample ORDER BY gpu, t_us")
+                self._database.execute("UPDATE packed.day SET compacted = true")
+            self._database.execute("CHECKPOINT packed")
+        finally:
+            self._database.execute("DETACH packed")
+
+    def close(self) -> None:
+        """Close the file, its WAL moved into it where that is possible."""
+        with contextlib.suppress(StoreError):
+            self._database.execute("CHECKPOINT")
+        self._database.close()
+
+    def _values(self, sample: Sample) -> str:
+        gpu = self._id("gpu", (sample.gpu_uuid, sample.instance, sample.mem_total_b, sample.power_limit_mw))
+        label = self._id("label", (sample.source, str(sample.map_source), str(sample.confidence), sample.reason))
+        run: int | None = None
+        if sample.job_id is not None:
+            key = sample.run_key
+            run = self._id("run", (sample.job_id, key.cluster if key else None, key.start if key else None))
+        row = (sample.t_utc_us, gpu, label, run, _rounded(sample.util_pct, 2), _rounded(sample.sm_ratio, 4))
+        plain = (getattr(sample, name) for name in _PLAIN)
+        return f"({','.join(map(_literal, (*row, *plain, self._energy_step(sample))))})"
+
+    def _energy_step(self, sample: Sample) -> int | None:
+        if sample.energy_mj is None:
+            return None
+        before = self._energy_mj.get(sample.gpu_uuid, 0)
+        self._energy_mj[sample.gpu_uuid] = sample.energy_mj
+        return sample.energy_mj - before
+
+    def _id(self, table: str, key: tuple[Any, ...]) -> int:
+        known = self._known[table]
+        if key not in known:
+            marks = ", ".join("?" * len(key))
+            self._database.execute(
+                f"INSERT INTO {table} VALUES ({len(known):d}, {marks})",  # noqa: S608 a name from this module
+                list(key),
+            )
+            known[key] = len(known)
+        return known[key]
+
+
+def _literal(value: float | None) -> str:
+    return "NULL" if value is None else str(value)
+
+
+def _rounded(value: float | None, places: int) -> float | None:
+    """Round as stored; what is above 0 stays above 0, since only a true 0 is idle."""
+    if value is None:
+        return None
+    least: float = 10.0**-places
+    return round(max(value, least), places) if value > 0 else 0.0
+
+
+def _quoted(path: Path) -> str:
+    return str(path).replace("'", "''")
+
+
+def _sample(row: dict[str, Any]) -> Sample:
+    start = row["start_s"]
+    return Sample(
+        t_utc_us=row["t_us"],
+        mono_us=row["mono_us"],
+        gpu_uuid=row["uuid"],
+        instance=row["instance"],
+        source=row["source"],
+        util_pct=row["util_pct"],
+        mem_used_b=row["mem_used_b"],
+        mem_total_b=row["mem_total_b"],
+        power_mw=row["power_mw"],
+        power_limit_mw=row["power_limit_mw"],
+        energy_mj=row["energy_mj"],
+        sm_ratio=row["sm_ratio"],
+        procs=row["procs"],
+        job_id=row["job_id"],
+        run_key=None if start is None else RunKey(row["cluster"], row["job_id"], start),
+        map_source=MapSource(row["map_source"]),
+        confidence=Confidence(row["confidence"]),
+        reason=row["reason"],
+    )

@@ -1,0 +1,243 @@
+"""The metrics of /metrics: a table that declares each, and the functions that fill them from the last snapshot.
+
+Base units; a value that was never read is absent, not 0. One info series joins a job to a GPU, so that job ids do not
+multiply the other series. No label is a user's name, and none is called `job` or `instance`: those are Prometheus' own.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from gpuwaste.agent.sampler import CollectorHealth
+from gpuwaste.agent.snapshot import View
+from gpuwaste.core.sample import Sample
+
+Row = tuple[tuple[str, ...], float]
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """What the exporter asks the other parts of the agent for, at each scrape."""
+
+    node: str
+    version: str
+    boot_us: int
+    interval_s: float
+    view: Callable[[], View]
+    collectors: Callable[[], list[CollectorHealth]]
+    outbox_rows: Callable[[], int | None]
+    released_s: Callable[[], float]
+    missed_ticks: Callable[[], int]
+    now_us: Callable[[], int]
+
+
+@dataclass(frozen=True, slots=True)
+class MetricSpec:
+    """One metric: its name, what it means, its labels and where its values come from."""
+
+    name: str
+    kind: Literal["gauge", "counter"]
+    text: str
+    labels: tuple[str, ...]
+    rows: Callable[[Health, View], Iterator[Row]]
+
+
+def _gpu_values(value: Callable[[Sample], float | None]) -> Callable[[Health, View], Iterator[Row]]:
+    """Return a function that yields one value for each GPU of the snapshot that has it."""
+
+    def rows(health: Health, view: View) -> Iterator[Row]:
+        told: set[str] = set()
+        for sample in view.seen.samples if view.seen else ():
+            found = value(sample)
+            if found is not None and sample.gpu_uuid not in told:
+                told.add(sample.gpu_uuid)
+                yield (sample.gpu_uuid, health.node), found
+
+    return rows
+
+
+def _scaled(value: float | None, factor: float) -> float | None:
+    return None if value is None else value * factor
+
+
+def _gpu_info(health: Health, view: View) -> Iterator[Row]:
+    for gpu in view.seen.gpus if view.seen else ():
+        minor = "" if gpu.minor is None else str(gpu.minor)
+        yield (gpu.uuid, health.node, str(gpu.index), minor, gpu.name, gpu.instance, gpu.parent_uuid), 1.0
+
+
+def _job_info(health: Health, view: View) -> Iterator[Row]:
+    for holding in view.seen.jobs.holdings if view.seen else ():
+        yield (
+            (holding.gpu_uuid, health.node, str(holding.job_id), str(holding.map_source), str(holding.confidence)),
+            1.0,
+        )
+
+
+def _xids(health: Health, view: View) -> Iterator[Row]:
+    for (uuid, xid), count in sorted(view.seen.xids.items()) if view.seen else ():
+        yield (uuid, health.node, str(xid)), float(count)
+
+
+def _lag(health: Health, view: View) -> Iterator[Row]:
+    if view.seen:
+        yield (), max(0.0, (health.now_us() - view.seen.t_utc_us) / 1e6)
+
+
+def _outbox(health: Health, _: View) -> Iterator[Row]:
+    depth = health.outbox_rows()
+    if depth is not None:
+        yield (), float(depth)
+
+
+_GPU: Final = ("uuid", "node")
+METRICS: Final = (
+    MetricSpec(
+        "gpuwaste_gpu_utilization_ratio",
+        "gauge",
+        "Share of the time since the previous sample in which the GPU ran anything, 0 to 1.",
+        _GPU,
+        _gpu_values(lambda s: _scaled(s.util_pct, 0.01)),
+    ),
+    MetricSpec(
+        "gpuwaste_gpu_sm_ratio",
+        "gauge",
+        "Share of the GPU's multiprocessors that were busy, 0 to 1 (Hopper and later).",
+        _GPU,
+        _gpu_values(lambda s: s.sm_ratio),
+    ),
+    MetricSpec(
+        "gpuwaste_gpu_memory_used_bytes", "gauge", "GPU memory in use.", _GPU, _gpu_values(lambda s: s.mem_used_b)
+    ),
+    MetricSpec("gpuwaste_gpu_memory_total_bytes", "gauge", "GPU memory.", _GPU, _gpu_values(lambda s: s.mem_total_b)),
+    MetricSpec(
+        "gpuwaste_gpu_power_watts",
+        "gauge",
+        "Power that the GPU draws.",
+        _GPU,
+        _gpu_values(lambda s: _scaled(s.power_mw, 0.001)),
+    ),
+    MetricSpec(
+        "gpuwaste_gpu_power_limit_watts",
+        "gauge",
+        "Power limit in force.",
+        _GPU,
+        _gpu_values(lambda s: _scaled(s.power_limit_mw, 0.001)),
+    ),
+    MetricSpec(
+        "gpuwaste_gpu_energy_joules_total",
+        "counter",
+        "Energy since the driver was loaded.",
+        _GPU,
+        _gpu_values(lambda s: _scaled(s.energy_mj, 0.001)),
+    ),
+    MetricSpec(
+        "gpuwaste_gpu_processes",
+        "gauge",
+        "Compute processes of the job that holds the GPU.",
+        _GPU,
+        _gpu_values(lambda s: s.procs),
+    ),
+    MetricSpec("gpuwaste_gpu_xid_errors_total", "counter", "Critical Xid errors.", (*_GPU, "xid"), _xids),
+    MetricSpec(
+        "gpuwaste_gpu_info",
+        "gauge",
+        "What a GPU or MIG instance is; always 1.",
+        (*_GPU, "index", "minor", "name", "mig_instance", "parent_uuid"),
+        _gpu_info,
+    ),
+    MetricSpec(
+        "gpuwaste_gpu_job_info",
+        "gauge",
+        "The job that holds the GPU; always 1. Join on uuid.",
+        (*_GPU, "jobid", "map_source", "confidence"),
+        _job_info,
+    ),
+    MetricSpec(
+        "gpuwaste_agent_collector_success",
+        "gauge",
+        "Whether the collector's last reading succeeded.",
+        ("collector",),
+        lambda health, _: (((c.name,), float(c.ok)) for c in health.collectors()),
+    ),
+    MetricSpec(
+        "gpuwaste_agent_collector_duration_seconds",
+        "gauge",
+        "How long the collector's last reading took.",
+        ("collector",),
+        lambda health, _: (((c.name,), c.duration_s) for c in health.collectors()),
+    ),
+    MetricSpec("gpuwaste_agent_sample_lag_seconds", "gauge", "Age of the newest sample.", (), _lag),
+    MetricSpec(
+        "gpuwaste_agent_interval_seconds",
+        "gauge",
+        "Configured time between two samples.",
+        (),
+        lambda health, _: iter([((), health.interval_s)]),
+    ),
+    MetricSpec("gpuwaste_agent_outbox_rows", "gauge", "Rows that the hub has not acknowledged.", (), _outbox),
+    MetricSpec(
+        "gpuwaste_agent_samples_total",
+        "counter",
+        "Samples taken since the agent's start.",
+        (),
+        lambda _, view: iter([((), float(view.samples_total))]),
+    ),
+    MetricSpec(
+        "gpuwaste_agent_unattributed_samples_total",
+        "counter",
+        "Samples whose job is unknown because sources disagree.",
+        ("reason",),
+        lambda _, view: (((reason,), float(count)) for reason, count in sorted(view.unattributed.items())),
+    ),
+    MetricSpec(
+        "gpuwaste_agent_missed_ticks_total",
+        "counter",
+        "Ticks that were skipped because the one before took too long.",
+        (),
+        lambda health, _: iter([((), float(health.missed_ticks()))]),
+    ),
+    MetricSpec(
+        "gpuwaste_agent_released_seconds",
+        "gauge",
+        "Time until the GPUs are read again after a release; 0 while they are read.",
+        (),
+        lambda health, _: iter([((), health.released_s())]),
+    ),
+    MetricSpec(
+        "gpuwaste_agent_start_time_seconds",
+        "gauge",
+        "When the agent started, in seconds since the epoch.",
+        (),
+        lambda health, _: iter([((), health.boot_us / 1e6)]),
+    ),
+    MetricSpec(
+        "gpuwaste_build_info",
+        "gauge",
+        "The version of gpuwaste that runs; always 1.",
+        ("version",),
+        lambda health, _: iter([((health.version,), 1.0)]),
+    ),
+)
+
+
+class SnapshotCollector(Collector):
+    """Renders the table above; a scrape touches neither driver nor store."""
+
+    def __init__(self, health: Health) -> None:
+        self._health = health
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield every metric that has a value."""
+        view = self._health.view()
+        for spec in METRICS:
+            family = (GaugeMetricFamily if spec.kind == "gauge" else CounterMetricFamily)(
+                spec.name, spec.text, labels=spec.labels
+            )
+            for labels, value in spec.rows(self._health, view):
+                family.add_metric(labels, value)
+            if family.samples:
+                yield family

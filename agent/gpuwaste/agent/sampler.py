@@ -1,0 +1,241 @@
+"""The sampling thread: on a fixed grid of the steady clock, read, attribute, hand on.
+
+It alone calls the GPU collectors (concurrent NVML calls have crashed kernels), and it never waits for a network answer
+other than pmproxy's on this host. A tick that was missed is skipped, and its time is covered by the next sample or, if
+that comes too late, unknown.
+"""
+
+import logging
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from gpuwaste.agent.collectors import Collectors
+from gpuwaste.agent.events import Events
+from gpuwaste.agent.guard import Guard
+from gpuwaste.agent.model import GpuIdentity, GpuReading, GpuScan, HostUse, JobMap
+from gpuwaste.agent.observation import DeviceMapper, Observation, Sink, make_samples
+from gpuwaste.core.clock import Clock
+
+STEP_US: Final = 2_000_000
+RELEASED: Final = "released"
+CLOCK_STEP: Final = "clock_step"
+_CROSS_CHECK: Final = 0.25  # of a GPU's memory: two collectors that differ by more do not read the same GPU
+
+
+@dataclass(frozen=True, slots=True)
+class CollectorHealth:
+    """How a collector's last reading went."""
+
+    name: str
+    ok: bool
+    duration_s: float
+
+
+class Sampler:
+    """Reads at each tick and hands an Observation to each sink."""
+
+    def __init__(
+        self,
+        *,
+        clock: Clock,
+        interval_s: float,
+        collectors: Collectors,
+        device_map: DeviceMapper,
+        sinks: Sequence[Sink],
+        events: Events,
+    ) -> None:
+        self._clock = clock
+        self._interval_us = int(interval_s * 1e6)
+        self._collectors = collectors
+        self._gpu = [Guard[GpuScan](c.name, c.scan, clock, events, interval_s) for c in collectors.gpu]
+        self._host = [Guard[dict[int, HostUse]](c.name, c.use, clock, events, interval_s) for c in collectors.host]
+        self._device_map = device_map
+        self._sinks = sinks
+        self._events = events
+        self._wake = threading.Event()
+        self._stop = threading.Event()
+        self._lock = threading.Lock()
+        self._asked_release_s: float | None = None
+        self._released = threading.Event()
+        self._released_until_us: int | None = None
+        self._before: tuple[int, int] | None = None
+        self._known: dict[str, tuple[GpuIdentity, str]] = {}  # identity and source by uuid, of the last good scan
+        self._xids: Mapping[tuple[str, int], int] = {}
+        self._unread_for = ""  # the reason for which the tick before had no reading at all
+        self.missed = 0
+
+    def run(self) -> None:
+        """Tick until stop(); the grid starts now and does not drift."""
+        origin_us = self._clock.mono_us()
+        due = 0
+        while not self._stop.is_set():
+            self.tick()
+            passed = (self._clock.mono_us() - origin_us) // self._interval_us
+            self.missed += max(0, passed - due)
+            due = max(due, passed) + 1
+            self._wait_until(origin_us + due * self._interval_us)
+        self.close()
+
+    def stop(self) -> None:
+        """End run() after the tick in flight."""
+        self._stop.set()
+        self._wake.set()
+
+    def close(self) -> None:
+        """Let go of all collectors."""
+        for gpu in self._collectors.gpu:
+            gpu.close()
+        for host in self._collectors.host:
+            host.close()
+
+    def release(self, seconds: float, timeout_s: float) -> bool:
+        """Let go of the GPUs for a while, so that one can be reset; 0 ends that early. Called from any thread.
+
+        Return whether the driver was closed within `timeout_s`; a tick in flight is not cut short.
+        """
+        with self._lock:
+            self._released.clear()
+            self._asked_release_s = seconds
+        self._wake.set()
+        return self._released.wait(timeout_s)
+
+    @property
+    def released_for_s(self) -> float:
+        """Seconds until the GPUs are read again; 0 while they are read."""
+        until_us = self._released_until_us
+        return 0.0 if until_us is None else max(0.0, (until_us - self._clock.mono_us()) / 1e6)
+
+    @property
+    def health(self) -> list[CollectorHealth]:
+        """The health of every collector."""
+        gpu = [CollectorHealth(guard.name, guard.ok, guard.duration_s) for guard in self._gpu]
+        return gpu + [CollectorHealth(guard.name, guard.ok, guard.duration_s) for guard in self._host]
+
+    def tick(self) -> None:
+        """Read, attribute and hand on once."""
+        self._serve_release()
+        now = (self._clock.utc_us(), self._clock.mono_us())
+        seen = self._observe(*now)
+        if self._stepped(now):
+            self._events.trouble("clock", "the wall clock was set: this interval is unknown")
+            seen = replace(seen, readings={u: without_utilization(r, CLOCK_STEP) for u, r in seen.readings.items()})
+        self._before = now
+        jobs = self._map(seen)
+        seen = replace(seen, jobs=jobs)
+        seen = replace(seen, samples=tuple(make_samples(seen)))
+        for sink in self._sinks:
+            self._hand(sink, seen)
+
+    def _observe(self, utc_us: int, mono_us: int) -> Observation:
+        host: dict[int, HostUse] = {}
+        for guard in self._host:
+            host.update(guard.read() or {})
+        if self._released_until_us is not None:
+            return self._unread(utc_us, mono_us, host, RELEASED)
+        scans = [scan for guard in self._gpu if (scan := guard.read()) is not None]
+        if not scans:
+            return self._unread(utc_us, mono_us, host, next((g.reason for g in self._gpu if g.reason), "driver"))
+        gpus, readings, sources = self._merge(scans)
+        if self._unread_for:  # nobody measured the time since the tick before
+            readings = {uuid: without_utilization(reading, self._unread_for) for uuid, reading in readings.items()}
+            self._unread_for = ""
+        self._known = {gpu.uuid: (gpu, sources[gpu.uuid]) for gpu in gpus}
+        self._xids = {key: count for scan in scans for key, count in scan.xids.items()} or self._xids
+        return Observation(utc_us, mono_us, gpus, readings, sources, host=host, xids=self._xids)
+
+    def _unread(self, utc_us: int, mono_us: int, host: Mapping[int, HostUse], reason: str) -> Observation:
+        """Return an observation of the GPUs that were known, without any value."""
+        self._unread_for = reason
+        return Observation(
+            utc_us,
+            mono_us,
+            tuple(gpu for gpu, _ in self._known.values()),
+            {uuid: GpuReading(uuid, reason=reason) for uuid in self._known},
+            {uuid: source for uuid, (_, source) in self._known.items()},
+            host=host,
+            xids=self._xids,
+        )
+
+    def _merge(self, scans: Sequence[GpuScan]) -> tuple[tuple[GpuIdentity, ...], dict[str, GpuReading], dict[str, str]]:
+        """Take each GPU from the first collector that has its utilization, else from the first that has the GPU.
+
+        A GPU's identity comes from the first collector too; what is missing there (the minor, where only PCP answers)
+        comes from an earlier scan.
+        """
+        gpus: dict[str, GpuIdentity] = {}
+        readings: dict[str, GpuReading] = {}
+        sources: dict[str, str] = {}
+        for scan in scans:
+            for gpu in scan.gpus:
+                reading = scan.readings.get(gpu.uuid) or GpuReading(gpu.uuid, reason="not_supported")
+                if gpu.uuid not in gpus:
+                    known = self._known.get(gpu.uuid)
+                    gpus[gpu.uuid] = known[0] if known and gpu.minor is None else gpu
+                    readings[gpu.uuid], sources[gpu.uuid] = reading, scan.source
+                    continue
+                self._cross_check(scan.source, readings[gpu.uuid], reading)
+                if readings[gpu.uuid].util_pct is None and reading.util_pct is not None:
+                    pids = readings[gpu.uuid].pids if reading.pids is None else reading.pids
+                    readings[gpu.uuid], sources[gpu.uuid] = replace(reading, pids=pids), scan.source
+        return tuple(gpus.values()), readings, sources
+
+    def _cross_check(self, source: str, first: GpuReading, second: GpuReading) -> None:
+        if first.mem_used_b is None or second.mem_used_b is None or not first.mem_total_b:
+            return
+        if abs(first.mem_used_b - second.mem_used_b) > _CROSS_CHECK * first.mem_total_b:
+            self._events.trouble(f"cross-check {first.uuid}", f"{source} reads another use of memory", logging.INFO)
+
+    def _map(self, seen: Observation) -> JobMap:
+        pids = {uuid: reading.pids for uuid, reading in seen.readings.items() if reading.pids is not None}
+        try:
+            jobs = self._device_map.update(seen.t_utc_us, seen.gpus, pids)
+        except Exception as error:  # noqa: BLE001 without a map the time is unknown; the samples are kept
+            self._events.trouble("device map", f"{type(error).__name__}: {error}", logging.ERROR)
+            return JobMap(unmapped={gpu.uuid: "conflict" for gpu in seen.gpus})
+        self._events.over("device map")
+        return jobs
+
+    def _hand(self, sink: Sink, seen: Observation) -> None:
+        try:
+            sink.accept(seen)
+        except Exception as error:  # noqa: BLE001 a full disk in one sink must not stop the others
+            self._events.trouble(sink.name, str(error) or type(error).__name__, logging.ERROR)
+        else:
+            self._events.over(sink.name)
+
+    def _stepped(self, now: tuple[int, int]) -> bool:
+        if self._before is None:
+            return False
+        return abs((now[0] - self._before[0]) - (now[1] - self._before[1])) > STEP_US
+
+    def _serve_release(self) -> None:
+        """Close or re-open the GPUs, as was asked; runs in the sampling thread, as all calls of collectors do."""
+        with self._lock:
+            asked, self._asked_release_s = self._asked_release_s, None
+        now_us = self._clock.mono_us()
+        if asked is not None:
+            for collector in self._collectors.gpu:
+                collector.close()
+            self._released_until_us = now_us + int(asked * 1e6)
+            self._events.note(f"GPUs released for {asked:g} s")
+            self._released.set()
+        if self._released_until_us is not None and now_us >= self._released_until_us:
+            self._released_until_us = None
+            for guard in self._gpu:
+                guard.retry_now()
+            self._events.note("GPUs are read again")
+
+    def _wait_until(self, mono_us: int) -> None:
+        while not self._stop.is_set():
+            left_s = (mono_us - self._clock.mono_us()) / 1e6
+            if left_s <= 0 or not self._clock.wait(self._wake, left_s):
+                return
+            self._wake.clear()
+            self._serve_release()
+
+
+def without_utilization(reading: GpuReading, reason: str) -> GpuReading:
+    """Return the reading with its utilization unknown for a reason."""
+    return replace(reading, duty=(), util_pct=None, reason=reason)
