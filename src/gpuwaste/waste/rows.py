@@ -27,8 +27,9 @@ def job_rows(jobs: Iterable[JobLedger]) -> list[dict[str, Any]]:
         else:
             rows.append(_row([ledger], job.printed_id, requeued=requeued))
     for (_, array_id), tasks in arrays.items():
-        only = tasks[0].job.printed_id if len(tasks) == 1 else f"{array_id}_[{len(tasks)}]"
-        rows.append(_row(tasks, only, requeued=False))
+        ids = [t.job.array_task_id or 0 for t in tasks]
+        printed = tasks[0].job.printed_id if len(tasks) == 1 else f"{array_id}_[{min(ids)}-{max(ids)}]"
+        rows.append(_row(tasks, printed, requeued=False))
     rows.sort(key=lambda r: (-r["wasted_s"], -r["gpu_s"], r["cluster"], r["jobid"]))
     return rows
 
