@@ -212,7 +212,7 @@ def _is_complete(document: Mapping[str, Any], devices: int) -> bool:
     if not runs or runs[-1]["end"] is None:
         return False
     found = [device for device in runs[-1]["devices"] if device.get("gpu_uuid")]
-    return len(found) >= devices and all(device.get("final") for device in found)
+    return len(found) >= devices and all(device.get("final", True) for device in found)
 
 
 def _free_port() -> int:

@@ -33,7 +33,7 @@ FIRST: Final = (
 SECOND: Final = (
     DemoJob("loader", "alice", "--phase 45:22 --cpu 1.6", "cpu_starved", options={"c": 1}),
     DemoJob("notebook-model", "alice", "--phase 62:0:30000", "memory_resident"),
-    DemoJob("allreduce", "bob", "--phase 45:100:20000:62:0.0", "busy_hang"),
+    DemoJob("allreduce", "bob", "--phase 62:100:20000:62:0.0", "busy_hang"),
     DemoJob("sweep", "carol", "--phase 64:3:2000", "many_small_jobs", devices=3, options={"array": "0-2"}),
     DemoJob("shell", "carol", "--phase 5:40 --phase 60:0", "idle_interactive", interactive=True),
     # Near misses: a tail, a hang and a starved loader that are too short, too cool or too busy to be named.
