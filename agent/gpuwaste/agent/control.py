@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
+from gpuwaste.core.config import Config
 from gpuwaste.core.errors import GpuwasteError, NoDataError, UsageError
 
 SOCKET_NAME: Final = "agent.sock"
@@ -98,12 +99,12 @@ class ControlServer:
             return {"error": str(error)}
 
 
-def ask_agent(run_dir: Path, request: dict[str, Any], timeout_s: float = 30.0) -> dict[str, Any]:
-    """Send a command to the agent of this node and return its answer.
+def ask_agent(config: Config, request: dict[str, Any], timeout_s: float = 60.0) -> str:
+    """Send a command to the agent of this node and return its answer as lines of `key: value`.
 
     Raises NoDataError where no agent listens, UsageError with the agent's words where it refuses.
     """
-    path = run_dir / SOCKET_NAME
+    path = Path(config.common.run_dir) / SOCKET_NAME
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as server:
             server.settimeout(timeout_s)
@@ -118,7 +119,7 @@ def ask_agent(run_dir: Path, request: dict[str, Any], timeout_s: float = 30.0) -
         raise NoDataError(f"{path}: the agent's answer is cut off") from error
     if not isinstance(answer, dict) or "error" in answer:
         raise UsageError(str(answer.get("error")) if isinstance(answer, dict) else "the agent's answer is no object")
-    return answer
+    return "".join(f"{key}: {value}\n" for key, value in answer.items())
 
 
 def release_seconds(request: dict[str, Any]) -> float:

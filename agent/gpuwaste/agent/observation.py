@@ -4,10 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
+from gpuwaste.agent.accumulator import SUSPENDED
 from gpuwaste.agent.model import GpuIdentity, GpuReading, Holding, HostUse, JobMap
 from gpuwaste.core.sample import Confidence, MapSource, Sample
 
-SUSPENDED: Final = "suspended"
 NOT_IN_NVML: Final = "not_in_nvml"
 
 
@@ -39,8 +39,19 @@ class Sink(Protocol):
 class DeviceMapper(Protocol):
     """What the sampler asks of the device map."""
 
-    def update(self, now_us: int, gpus: Sequence[GpuIdentity], pids: Mapping[str, frozenset[int]]) -> JobMap:
-        """Return who holds which GPU now, from local facts alone. `pids` are NVML's, by GPU uuid."""
+    def update(
+        self,
+        now_us: int,
+        gpus: Sequence[GpuIdentity],
+        pids: Mapping[str, frozenset[int] | None],
+        host_pids: Mapping[int, frozenset[int]],
+        suspended: frozenset[int],
+    ) -> JobMap:
+        """Return who holds which GPU now, from local facts alone.
+
+        `pids` are the compute processes by GPU uuid; `host_pids` and `suspended` are what the host collector sees of
+        each job.
+        """
         ...
 
 

@@ -188,9 +188,11 @@ class Sampler:
             self._events.trouble(f"cross-check {first.uuid}", f"{source} reads another use of memory", logging.INFO)
 
     def _map(self, seen: Observation) -> JobMap:
-        pids = {uuid: reading.pids for uuid, reading in seen.readings.items() if reading.pids is not None}
+        pids = {uuid: reading.pids for uuid, reading in seen.readings.items()}
+        host_pids = {job: use.pids for job, use in seen.host.items()}
+        suspended = frozenset(job for job, use in seen.host.items() if use.suspended)
         try:
-            jobs = self._device_map.update(seen.t_utc_us, seen.gpus, pids)
+            jobs = self._device_map.update(seen.t_utc_us, seen.gpus, pids, host_pids, suspended)
         except Exception as error:  # noqa: BLE001 without a map the time is unknown; the samples are kept
             self._events.trouble("device map", f"{type(error).__name__}: {error}", logging.ERROR)
             return JobMap(unmapped={gpu.uuid: "conflict" for gpu in seen.gpus})

@@ -1,26 +1,22 @@
 """The sinks that keep: raw samples into the node store, hours into the outbox."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Protocol
 
+from gpuwaste.agent.hour_book import HourBook
+from gpuwaste.agent.meter import Tick
 from gpuwaste.agent.node_store import NodeStore
 from gpuwaste.agent.observation import Observation
 from gpuwaste.core.hour import AllocationHour
-
-
-class HourKeeper(Protocol):
-    """What the sink asks of the HourBook."""
-
-    def take(self, seen: Observation) -> list[AllocationHour]:
-        """Take in one observation and return the rows that have to leave now."""
-        ...
 
 
 class RowStore(Protocol):
     """What the sink asks of the outbox."""
 
     def put(self, rows: Sequence[AllocationHour]) -> int:
-        """Store rows durably, all or none."""
+        """Store rows durably, all or none. Raises StoreError."""
         ...
 
 
@@ -35,3 +31,43 @@ class RawSink:
     def accept(self, seen: Observation) -> None:
         """Write the samples. Raises StoreError."""
         self._store.append(seen.samples)
+
+
+class HourSink:
+    """Turns observations into hours and puts what is due into the outbox; rows that it refuses are put again."""
+
+    name = "hours"
+
+    def __init__(self, book: HourBook, outbox: RowStore, ended: Callable[[], None]) -> None:
+        self._book = book
+        self._outbox = outbox
+        self._ended = ended
+        self._waiting: dict[tuple[str, int, int, str, str, int], AllocationHour] = {}
+
+    def accept(self, seen: Observation) -> None:
+        """Take in one observation. Raises StoreError where the outbox fails: nothing is lost by that."""
+        self._book.observe(tick_of(seen), seen.jobs)
+        self._put(self._book.due(seen.t_utc_us))
+
+    def flush(self, now_us: int) -> None:
+        """Put every changed row, at an orderly stop. Raises StoreError."""
+        self._put(self._book.flush(now_us))
+
+    def _put(self, rows: Sequence[AllocationHour]) -> None:
+        self._waiting.update((row.key, row) for row in rows)
+        if not self._waiting:
+            return
+        self._outbox.put(list(self._waiting.values()))
+        final = any(row.final for row in self._waiting.values())
+        self._waiting.clear()
+        if final:
+            self._ended()
+
+
+def tick_of(seen: Observation) -> Tick:
+    """Return the observation as the HourBook takes it: one sample for each GPU."""
+    samples = {sample.gpu_uuid: sample for sample in seen.samples}
+    if len(samples) < len(seen.samples):  # of a shared GPU one holder's sample stands for all, without its processes
+        holders = Counter(sample.gpu_uuid for sample in seen.samples)
+        samples = {u: replace(s, procs=None) if holders[u] > 1 else s for u, s in samples.items()}
+    return Tick(seen.t_utc_us, seen.mono_us, samples, seen.readings, seen.host)

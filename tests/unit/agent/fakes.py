@@ -82,10 +82,19 @@ class FakeMap:
 
     def __init__(self, jobs: JobMap | None = None) -> None:
         self.jobs = jobs or JobMap()
-        self.asked: list[tuple[int, tuple[GpuIdentity, ...], dict[str, frozenset[int]]]] = []
+        self.asked: list[tuple[int, tuple[GpuIdentity, ...], dict[str, frozenset[int] | None]]] = []
+        self.told: list[tuple[dict[int, frozenset[int]], frozenset[int]]] = []
 
-    def update(self, now_us: int, gpus: Sequence[GpuIdentity], pids: Mapping[str, frozenset[int]]) -> JobMap:
+    def update(
+        self,
+        now_us: int,
+        gpus: Sequence[GpuIdentity],
+        pids: Mapping[str, frozenset[int] | None],
+        host_pids: Mapping[int, frozenset[int]],
+        suspended: frozenset[int],
+    ) -> JobMap:
         self.asked.append((now_us, tuple(gpus), dict(pids)))
+        self.told.append((dict(host_pids), suspended))
         return self.jobs
 
 

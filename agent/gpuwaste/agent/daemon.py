@@ -1,0 +1,242 @@
+"""The agent: puts its parts together, runs them until SIGTERM, and leaves everything that was measured on the disk."""
+
+import contextlib
+import logging
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Final
+
+from gpuwaste.agent.collectors import CollectorSettings, create_collectors
+from gpuwaste.agent.control import ControlServer, release_seconds
+from gpuwaste.agent.device_map import DeviceMap, node_device_map
+from gpuwaste.agent.events import Events
+from gpuwaste.agent.exporter import Exporter
+from gpuwaste.agent.facts.positions import PositionTable
+from gpuwaste.agent.hour_book import HourBook, replay_from_us
+from gpuwaste.agent.metrics import Health
+from gpuwaste.agent.node_store import NodeStore
+from gpuwaste.agent.questions import Questions
+from gpuwaste.agent.sampler import Sampler
+from gpuwaste.agent.shipper import Shipper
+from gpuwaste.agent.sinks import HourSink, RawSink
+from gpuwaste.agent.site import Site, Stopped, find_site, make_hub_client
+from gpuwaste.agent.snapshot import Snapshot
+from gpuwaste.agent.state_lock import StateLock
+from gpuwaste.core.clock import Clock, SystemClock
+from gpuwaste.core.config import Config
+from gpuwaste.core.errors import StoreError
+from gpuwaste.slurm.client import SlurmClient
+from gpuwaste.slurm.commands import CommandClient
+from gpuwaste.wire.batch import Envelope
+from gpuwaste.wire.client import HubClient
+from gpuwaste.wire.outbox import Outbox
+
+_DISKLESS_S: Final = 60.0
+_JOIN_S: Final = 15.0  # a tick in flight; a driver that hangs longer is left behind
+_RELEASE_WAIT_S: Final = 20.0
+_LOOK_S: Final = 1.0
+
+
+def run_agent(config: Config) -> int:
+    """Run the agent in the foreground and return its exit code. Raises GpuwasteError where it cannot start."""
+    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(message)s", force=True)
+    logging.getLogger("urllib3").setLevel(logging.ERROR)
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    clock = SystemClock()
+    events = Events(clock)
+    lock = StateLock(Path(config.agent.state_dir))
+    try:
+        slurm = CommandClient(config.common.slurm_conf, config.common.slurm_timeout_s)
+        site = find_site(config, slurm, clock, stop, events)
+        agent = Agent(config, site, clock=clock, events=events, slurm=slurm, hub=make_hub_client(config))
+        try:
+            return agent.run(stop)
+        finally:
+            agent.close()
+    except Stopped:
+        return 0
+    finally:
+        lock.close()
+
+
+@dataclass(frozen=True, slots=True)
+class _Hours:
+    """The parts through which hours leave."""
+
+    book: HourBook
+    outbox: Outbox
+    shipper: Shipper
+    sink: HourSink
+
+
+class Agent:
+    """All parts of one agent, made in the constructor and started by run()."""
+
+    def __init__(
+        self, config: Config, site: Site, *, clock: Clock, events: Events, slurm: SlurmClient, hub: HubClient
+    ) -> None:
+        self._config = config
+        self._site = site
+        self._clock = clock
+        self._events = events
+        self._began_us = clock.utc_us()
+        self._snapshot = Snapshot()
+        agent = config.agent
+        state_dir = Path(agent.state_dir)
+        self._store = NodeStore(state_dir, agent.retention_days, agent.retention_bytes)
+        self._hours = self._make_hours(state_dir, hub)
+        self._questions, self._map = self._make_map(slurm, hub)
+        settings = CollectorSettings(clock, site.node, Path(agent.mig_minors), agent.pcp_url, Path(agent.cgroup_root))
+        self._sampler = Sampler(
+            clock=clock,
+            interval_s=agent.interval_s,
+            collectors=create_collectors(agent.collectors, settings),
+            device_map=self._map,
+            sinks=(self._snapshot, self._hours.sink, RawSink(self._store)),
+            events=events,
+        )
+        self._control = ControlServer(Path(config.common.run_dir), {"status": self._status, "release": self._release})
+        self._exporter = self._make_exporter() if agent.listen else None
+        self._thread = threading.Thread(target=self._sampler.run, name="sampler", daemon=True)
+
+    def run(self, stop: threading.Event) -> int:
+        """Sample until `stop` is set; return 0, or 1 where the sampling thread ended by itself."""
+        site = self._site
+        self._events.note(f"agent {version('gpuwaste')}: node {site.node} of cluster {site.cluster}")
+        self._restore()
+        for part in (self._questions, self._hours.shipper, self._control, self._exporter):
+            if part is not None:
+                part.start()
+        self._thread.start()
+        while not self._clock.wait(stop, _LOOK_S):
+            if not self._thread.is_alive():
+                self._events.trouble("sampler", "the sampling thread ended: this is a defect", logging.CRITICAL)
+                return 1
+        self._events.note("stopping")
+        return 0
+
+    def close(self) -> None:
+        """Stop all parts; the hours measured so far are in the outbox when this returns."""
+        self._sampler.stop()
+        if self._thread.is_alive():
+            self._thread.join(_JOIN_S)
+        for part in (self._control, self._exporter, self._questions):
+            if part is not None:
+                part.stop()
+        if self._thread.is_alive():
+            self._events.trouble("sampler", "the driver does not answer: stopped without a last row", logging.ERROR)
+        else:
+            with self._said("hours"):
+                self._hours.sink.flush(self._clock.utc_us())
+            self._store.close()
+        self._hours.shipper.stop()
+        self._hours.outbox.close()
+
+    def _make_hours(self, state_dir: Path, hub: HubClient) -> _Hours:
+        agent, site = self._config.agent, self._site
+        every_s = min(agent.ship_every_s, _DISKLESS_S) if agent.diskless else agent.ship_every_s
+        book = HourBook(site.cluster, site.node, agent.interval_s, every_s)
+        outbox = Outbox(state_dir / "outbox.sqlite")
+        envelope = Envelope(site.cluster, site.node, _boot_id(), version("gpuwaste"))
+        shipper = Shipper(outbox, hub, envelope, self._clock, every_s=every_s)
+        return _Hours(book, outbox, shipper, HourSink(book, outbox, shipper.wake))
+
+    def _make_map(self, slurm: SlurmClient, hub: HubClient) -> tuple[Questions, DeviceMap]:
+        agent, site = self._config.agent, self._site
+        positions = PositionTable(lambda: slurm.device_list(site.node), site.slurm_files, site.slurmd_pid)
+        positions.check()
+        questions = Questions(
+            site.node,
+            hub,
+            slurm if agent.ask_slurmctld else None,
+            self._clock,
+            jitter_s=agent.ask_jitter_s,
+            chores=(positions.check,),
+        )
+        device_map = node_device_map(
+            site.node,
+            site.cluster,
+            positions,
+            questions,
+            spool_dir=site.spool_dir,
+            run_dir=Path(self._config.common.run_dir),
+            cgroup_root=Path(agent.cgroup_root),
+        )
+        return questions, device_map
+
+    def _make_exporter(self) -> Exporter:
+        agent = self._config.agent
+        health = Health(
+            node=self._site.node,
+            version=version("gpuwaste"),
+            boot_us=self._began_us,
+            interval_s=agent.interval_s,
+            view=lambda: self._snapshot.view,
+            collectors=lambda: self._sampler.health,
+            outbox_rows=self._depth,
+            released_s=lambda: self._sampler.released_for_s,
+            missed_ticks=lambda: self._sampler.missed,
+            now_us=self._clock.utc_us,
+        )
+        return Exporter(
+            agent.listen, health, tls_cert=agent.tls_cert, tls_key=agent.tls_key, token_file=agent.metrics_token_file
+        )
+
+    def _restore(self) -> None:
+        """Go on from the rows and samples that an earlier agent left; a failure costs those alone."""
+        with self._said("restore"):
+            rows = self._hours.outbox.open_rows()
+            since_us = replay_from_us(rows, self._clock.utc_us())
+            self._hours.book.restore(rows, self._store.samples_since(since_us))
+
+    def _depth(self) -> int | None:
+        try:
+            return self._hours.outbox.depth()
+        except StoreError:
+            return None
+
+    def _status(self, _: dict[str, Any]) -> dict[str, Any]:
+        view, shipper = self._snapshot.view, self._hours.shipper.status
+        seen = view.seen
+        return {
+            "node": self._site.node,
+            "cluster": self._site.cluster,
+            "version": version("gpuwaste"),
+            "samples": view.samples_total,
+            "last_sample_us": seen.t_utc_us if seen else None,
+            "gpus": len(seen.gpus) if seen else 0,
+            "jobs": sorted({holding.job_id for holding in seen.jobs.holdings}) if seen else [],
+            "collectors": {c.name: c.ok for c in self._sampler.health},
+            "facts": {name: health or "ok" for name, health in self._map.sources.items()},
+            "released_s": self._sampler.released_for_s,
+            "outbox_rows": self._depth(),
+            "sent_rows": shipper.sent_rows,
+            "hub": shipper.last_error or "ok",
+        }
+
+    def _release(self, request: dict[str, Any]) -> dict[str, Any]:
+        seconds = release_seconds(request)
+        closed = self._sampler.release(seconds, _RELEASE_WAIT_S)
+        return {"released": "yes" if closed else "as soon as the driver answers", "for_s": seconds}
+
+    @contextlib.contextmanager
+    def _said(self, key: str) -> Iterator[None]:
+        """Say an error of the store and go on."""
+        try:
+            yield
+        except StoreError as error:
+            self._events.trouble(key, str(error), logging.ERROR)
+
+
+def _boot_id() -> str:
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    except OSError:
+        return "unknown"

@@ -1,0 +1,103 @@
+"""What the agent has to know of its site before it can start: cluster, node, slurmd's directories, the hub."""
+
+import logging
+import os
+import pwd
+import socket
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, TypeVar
+
+from gpuwaste.agent.events import Events
+from gpuwaste.core.clock import Clock
+from gpuwaste.core.config import Config
+from gpuwaste.core.errors import ConfigError, SlurmError
+from gpuwaste.slurm.client import SlurmClient
+from gpuwaste.wire.client import HubClient
+from gpuwaste.wire.munge import Munge, MungeIssuer
+from gpuwaste.wire.tokens import TokenIssuer
+
+_RETRY_S: Final = (5.0, 60.0)
+_SLURM_CONF: Final = "/etc/slurm/slurm.conf"
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """This node's place in its cluster."""
+
+    cluster: str
+    node: str
+    spool_dir: Path
+    slurmd_pid: Path | None
+    slurm_files: tuple[Path, ...]  # whose change may change the positions of GPUs
+
+
+class Stopped(Exception):  # noqa: N818 no error: the agent was told to stop while it waited
+    """The agent was told to stop before it had started."""
+
+
+def find_site(config: Config, slurm: SlurmClient, clock: Clock, stop: threading.Event, events: Events) -> Site:
+    """Ask Slurm what the configuration leaves open; wait for slurmctld where it does not answer yet.
+
+    Raises ConfigError where this host is no node of the cluster, Stopped.
+    """
+
+    def ask(question: Callable[[], _T]) -> _T:
+        wait_s = _RETRY_S[0]
+        while True:
+            try:
+                answer = question()
+            except SlurmError as error:
+                events.trouble("start", f"waiting for Slurm: {error}", logging.ERROR)
+            else:
+                events.over("start")
+                return answer
+            if clock.wait(stop, wait_s):
+                raise Stopped
+            wait_s = min(_RETRY_S[1], wait_s * 2)
+
+    hostname = socket.gethostname().partition(".")[0]
+    node = config.agent.node_name or ask(lambda: match_node(slurm, hostname))
+    cluster = config.common.cluster or ask(slurm.cluster_name)
+    spool_dir = config.agent.spool_dir or ask(slurm.config).spool_dir(node, hostname)
+    conf = Path(config.common.slurm_conf or os.environ.get("SLURM_CONF") or _SLURM_CONF)
+    return Site(cluster, node, Path(spool_dir), _slurmd_pid(slurm, node, hostname), (conf, conf.with_name("gres.conf")))
+
+
+def match_node(slurm: SlurmClient, hostname: str) -> str:
+    """Return the one NodeName whose NodeHostName is this host's. Raises ConfigError, SlurmError."""
+    names = sorted(node.name for node in slurm.nodes() if hostname in {node.hostname, node.hostname.partition(".")[0]})
+    if len(names) == 1:
+        return names[0]
+    found = f"several nodes ({', '.join(names)}) have" if names else "no node of the cluster has"
+    raise ConfigError(f"{found} NodeHostName={hostname}: set [agent] node_name to Slurm's NodeName of this host")
+
+
+def make_hub_client(config: Config) -> HubClient:
+    """Return the client for the hub with this site's credentials. Raises ConfigError, AuthError."""
+    common = config.common
+    if common.token_file:
+        return HubClient(common.hub_url, TokenIssuer(Path(common.token_file)), ca=common.hub_ca)
+    issuer = MungeIssuer(Munge(common.munge_socket), _uid(config.agent.hub_user))
+    return HubClient(common.hub_url, issuer, ca=common.hub_ca)
+
+
+def _uid(user: str) -> int:
+    try:
+        return pwd.getpwnam(user).pw_uid
+    except KeyError as error:
+        raise ConfigError(
+            f"[agent] hub_user: {user!r} is no user of this host: name the one the hub runs as"
+        ) from error
+
+
+def _slurmd_pid(slurm: SlurmClient, node: str, hostname: str) -> Path | None:
+    """Return slurmd's pid file, which tells when slurmd was started again; None where Slurm does not say."""
+    try:
+        path = slurm.config().settings.get("SlurmdPidFile", "")
+    except SlurmError:
+        return None
+    return Path(path.replace("%n", node).replace("%h", hostname)) if path else None
