@@ -134,7 +134,12 @@ class Accumulator:
 
     def extend_back(self, since_ms: int, reason: str) -> None:
         """Put unknown time in front, from `since_ms` to t0; nothing happens where the first row has left for good."""
-        if since_ms >= self.t0_ms or self.t0_ms // HOUR_MS * HOUR_S not in self.hours:
+        if since_ms >= self.t0_ms:
+            return
+        if not self.hours:
+            self.t0_ms = self.covered_ms = since_ms
+            return
+        if self.t0_ms // HOUR_MS * HOUR_S not in self.hours:
             return
         for hour, length_ms in self._pieces(since_ms, self.t0_ms):
             start_ms = max(hour * 1000, since_ms)

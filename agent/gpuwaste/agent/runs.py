@@ -112,7 +112,7 @@ class RunTracker:
             lines = self._unix.read_text(encoding="utf-8", errors="replace").splitlines()
         except OSError:
             return sockets
-        names = {line.rpartition("/")[2] for line in lines}
+        names = {line.split(" ")[-1].rpartition("/")[2] for line in lines}
         return frozenset(item for item in sockets if f"{self._node}_{item.job_id}.{item.step_id}" in names)
 
     def _has_ended(self, run: LocalRun, steps: dict[int, int], now_us: int) -> bool:
