@@ -35,6 +35,30 @@ USERS = {1001: "alice", 1002: "bob", 1003: "carol", 1004: "oper", AGENT_UID: "gp
 HOUR = 1_700_000_000 // 3600 * 3600
 
 
+class FakeClock:
+    """A clock that a test moves."""
+
+    def __init__(self, now_s: int = 1_700_000_000) -> None:
+        self._us = now_s * 1_000_000
+
+    def advance(self, seconds: float) -> None:
+        """Let time pass."""
+        self._us += int(seconds * 1e6)
+
+    def utc_us(self) -> int:
+        """Return the time."""
+        return self._us
+
+    def mono_us(self) -> int:
+        """Return the time."""
+        return self._us
+
+    def wait(self, stop: threading.Event, seconds: float) -> bool:
+        """Pass the time at once."""
+        self.advance(seconds)
+        return stop.is_set()
+
+
 class FakeChecker:
     """Credentials of the form UID:ORIGIN:NONCE:DIGEST, each good once, as munge's are."""
 
@@ -42,6 +66,7 @@ class FakeChecker:
         self._used: set[str] = set()
 
     def check(self, credential: str, digest: str) -> Caller:
+        """Return the sender."""
         if credential == "expired":
             raise RetryableAuthError("munge: Expired credential (15)")
         parts = credential.split(":")
@@ -55,6 +80,7 @@ class FakeChecker:
         return Caller(int(parts[0]), parts[1], "munge")
 
     def issue_ack(self, caller: Caller, digest: str) -> str:
+        """Sign."""
         return f"ack:{caller.uid}:{digest}"
 
 
@@ -68,6 +94,7 @@ class Answer:
 
     @property
     def json(self) -> Any:
+        """The body's JSON."""
         return json.loads(self.body)
 
 
@@ -79,17 +106,18 @@ class Rig:
     slurm: FakeSlurm
     metrics: HubMetrics
     cluster_map: ClusterMap
+    clock: SystemClock
     port: int
     socket: Path
     _nonce: int = field(default=0)
 
-    def credential(
-        self, uid: int, method: str, target: str, body: bytes = b"", origin: str = "10.0.0.1", digest: str = ""
-    ) -> str:
+    def credential(self, uid: int, method: str, target: str, body: bytes = b"", *, origin: str = "10.0.0.1") -> str:
+        """Return a fresh value for Authorization."""
         self._nonce += 1
-        return f"Munge {uid}:{origin}:{self._nonce}:{digest or request_digest(method, target, body)}"
+        return f"Munge {uid}:{origin}:{self._nonce}:{request_digest(method, target, body)}"
 
     def send(self, method: str, target: str, body: bytes = b"", headers: dict[str, str] | None = None) -> Answer:
+        """Send a request on a connection of its own."""
         connection = HTTPConnection("127.0.0.1", self.port, timeout=20)
         try:
             connection.request(method, target, body or None, headers or {})
@@ -99,13 +127,16 @@ class Rig:
             connection.close()
 
     def get(self, uid: int, target: str) -> Answer:
+        """Read as a user."""
         return self.send("GET", target, headers={"Authorization": self.credential(uid, "GET", target)})
 
     def post(self, body: bytes, uid: int = AGENT_UID, origin: str = "10.0.0.1") -> Answer:
-        authorization = self.credential(uid, "POST", "/v1/hours", body, origin)
+        """Send a batch."""
+        authorization = self.credential(uid, "POST", "/v1/hours", body, origin=origin)
         return self.send("POST", "/v1/hours", body, {"Authorization": authorization})
 
     def hours(self) -> list[dict[str, Any]]:
+        """Return what the store holds."""
         with self.store.reader() as db:
             cursor = db.execute("SELECT * FROM hours ORDER BY job_id, gpu_uuid, hour_utc")
             columns = [c[0] for c in cursor.description or ()]
@@ -170,7 +201,7 @@ def running_hub(directory: Path, slurm: FakeSlurm | None = None, limits: Limits 
     cluster_map.start()
     thread.start()
     try:
-        yield Rig(store, slurm, metrics, cluster_map, port, path)
+        yield Rig(store, slurm, metrics, cluster_map, clock, port, path)
     finally:
         server.stop()
         thread.join(30)
