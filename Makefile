@@ -36,4 +36,7 @@ demo: venv ## a real Slurm cluster on loopback, three users, the reports; a reco
 test: venv packages native ## all tests, the real cluster included
 	@$(VENV)/bin/pytest
 
-.PHONY: demo help venv packages native lint types layers test
+bench-report: $(STAMP) ## time of gpuwaste report with a million jobs in the hub
+	@$(PY) -m bench.report
+
+.PHONY: demo help venv packages native lint types layers test bench-report

@@ -6,7 +6,7 @@ WITH runs AS (
     WHERE "start" IS NOT NULL
         AND ($printed_id = printed_id OR job_id = $number OR array_job_id = $number OR het_job_id = $number)
 ),
-picked AS (
+picked AS MATERIALIZED ( -- packed before the lambdas: on a scattered selection they cost three times as much
     SELECT h.*
     FROM hours h
     SEMI JOIN runs USING (cluster, job_id, run_start)
