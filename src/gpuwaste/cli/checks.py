@@ -47,6 +47,7 @@ class Surroundings:
     """What the checks look at: the configuration, Slurm, the hub, and as whom."""
 
     config: Config
+    config_path: Path
     slurm: SlurmClient
     ask_hub: AskHub
     user: str  # who runs the checks
@@ -74,6 +75,14 @@ def check_versions(around: Surroundings) -> Iterator[Check]:
         yield Check(
             "cluster", Status.FAIL, f"[common] cluster is {named!r}", f"set it to {slurm.cluster_name!r}, or ''"
         )
+
+
+def check_config(around: Surroundings) -> Iterator[Check]:
+    """Say which file counts; that it can be read is proven by having come here."""
+    if around.config_path.exists():
+        yield Check("config", Status.OK, str(around.config_path))
+    else:
+        yield Check("config", Status.WARN, f"{around.config_path} is absent: the defaults are used")
 
 
 def check_munge(around: Surroundings) -> Iterator[Check]:
@@ -151,6 +160,7 @@ def check_hub(around: Surroundings) -> Iterator[Check]:
 
 CHECKS: dict[str, Callable[[Surroundings], Iterator[Check]]] = {
     "version": check_versions,
+    "config": check_config,
     "munge": check_munge,
     "rights": check_rights,
     "nvml": check_nvml,

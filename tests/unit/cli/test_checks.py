@@ -20,7 +20,7 @@ def checks(slurm: FakeSlurm, hub: Exception | None = None, **common: Any) -> dic
             raise hub
         return {}
 
-    around = Surroundings(Config(common=CommonConfig(**common)), slurm, ask_hub, ME)
+    around = Surroundings(Config(common=CommonConfig(**common)), Path(__file__), slurm, ask_hub, ME)
     return {check.name: check for check in run_checks(around)}
 
 

@@ -1,8 +1,8 @@
 """The GPU waits for the CPU: its use is low while the job's CPUs are saturated.
 
 Thresholds. CPU time over CPUs and time of 90 %: below that the program waits for something else, such as files. The
-mean of the GPUs that the job uses below the low limit (33 %). Ten minutes, so that a start-up phase of
-reading data does not decide.
+mean of the GPUs that the job uses below the low limit (33 %). A run of finding_min_s (ten
+minutes), so that a start-up phase of reading data does not decide.
 """
 
 from collections.abc import Iterator, Sequence
