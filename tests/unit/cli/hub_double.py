@@ -23,6 +23,9 @@ class HubDouble(socketserver.ThreadingUnixStreamServer):
         self.go_on = threading.Event()  # cleared: answers wait
         self.go_on.set()
 
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Keep quiet: a command that was interrupted has hung up."""
+
 
 class _Handler(BaseHTTPRequestHandler):
     server: HubDouble

@@ -1,8 +1,9 @@
 """GPUs that show 100 % for long while next to nothing is computed: most often a collective that waits for a lost peer.
 
-Thresholds. hang_min_s (half an hour) at 95 % and more in hours in which the SMs were busy below a tenth of the time or, where the
-card cannot tell, the power stayed below a quarter of the card's limit (waste.load has both limits: a waiting kernel
-occupies few SMs and draws little more than idle power, which is 10 to 20 % of the limit on data-centre cards).
+Thresholds. hang_min_s (half an hour) at 95 % and more, in hours in which the SMs were busy below a tenth of the time
+or, where the card cannot tell, the power stayed below a quarter of the card's limit (waste.load has both limits: a
+waiting kernel occupies few SMs and draws little more than idle power, which is 10 to 20 % of the limit on data-centre
+cards).
 """
 
 from collections.abc import Iterator, Sequence

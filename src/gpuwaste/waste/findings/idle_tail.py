@@ -1,7 +1,8 @@
 """GPUs that worked and then stood idle until the job's end: nothing ends the job when the work is done.
 
-Thresholds. The tail is finding_min_s (ten minutes) and a tenth of the run at least: shorter ones are checkpoints and copying of
-results. All GPUs must have stopped: one that still works is needed. Interactive jobs are idle_interactive's.
+Thresholds. The tail is finding_min_s (ten minutes) and a tenth of the run at least: shorter ones are checkpoints and
+copying of results. All GPUs must have stopped: one that still works is needed. Interactive jobs are
+idle_interactive's.
 """
 
 from collections.abc import Iterator, Sequence
