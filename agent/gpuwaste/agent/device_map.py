@@ -27,6 +27,7 @@ from gpuwaste.slurm.slurmd_g import DevicePosition
 _TRUST: Final = tuple(MapSource)
 _LATE_US: Final = 3_600_000_000  # for so long the start of a run that is over is of use
 _AHEAD_US: Final = 5_000_000  # a run starts before its prolog, as far as two clocks agree
+_VOUCHED_US: Final = 300_000_000  # another's word for a run without a socket holds so long
 _NO_DRIVER_US: Final = 300_000_000  # from then on a node without any GPU is one whose GPUs are missing
 
 
@@ -124,7 +125,7 @@ class DeviceMap:
         current = [self._map(run) for run in (*self._tracker.runs.values(), *missed)]
         unmapped = self._check(current, pids, host_pids)
         holdings = [holding for item in current for holding in self._holdings(item, unmapped, suspended)]
-        self._ask(current, unmapped)
+        self._ask(now_us, current, unmapped)
         ends = [(run.job_id, self._end_us(run, current)) for run in ended]
         for run in ended:
             self._retire(run)
@@ -225,14 +226,16 @@ class DeviceMap:
         answers = (remote.answer(run) for remote in self._remotes.values())
         return any(answer is not None and answer.suspended for answer in answers)
 
-    def _ask(self, current: Sequence[_Mapped], unmapped: Mapping[str, str]) -> None:
+    def _ask(self, now_us: int, current: Sequence[_Mapped], unmapped: Mapping[str, str]) -> None:
         """Put to the questions thread what is missing. It drops what it is answering already."""
         if not self._identities.known and self._positions.loaded and not self._positions.size:
             return  # a node without GPUs
         for item in current:
             run = item.run
             lacking = item.start_s is None or not item.sets or item.share is None
-            doubtful = not run.steps and (not run.certain or run.prolog_us is None or bool(item.gpus & unmapped.keys()))
+            # Slurm runs no epilog for a job that ends while slurmd is down: without a socket ask from time to time.
+            stale = now_us - max(run.vouched_us, run.since_us) > _VOUCHED_US
+            doubtful = not run.steps and (not run.certain or stale or bool(item.gpus & unmapped.keys()))
             if lacking or doubtful:
                 self._questions.ask(run.job_id, run.since_us)
         for ident in self._late:

@@ -3,10 +3,11 @@
 A run begins with its prolog's file, or with its first socket where no prolog leaves one. It ends with its epilog's
 file; or, where that is missing, at the tick at which the last socket of a run is gone that had one for all its life. A
 run that only had numbered steps (salloc without an extern step) may still stand without a socket: it stands while its
-prolog's file says so, else it is uncertain, and the questions thread asks.
+prolog's file says so, else it is uncertain: its time is unknown until a step begins again, or somebody tells its end.
 """
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -20,7 +21,6 @@ _LISTEN_US: Final = 60_000_000  # between two looks at which sockets still have 
 _BEFORE_US: Final = 2_000_000  # clocks of file times are coarse
 _GIVE_UP_US: Final = 600_000_000  # an uncertain run that nobody vouches for ends where it was last seen
 _TOLD_MAX: Final = 20_000  # ends that are remembered
-_VOUCHED_US: Final = 180_000_000  # another's word for a run holds so long
 
 Steps = dict[int, dict[int, int]]
 """Job id -> step -> time of its socket."""
@@ -78,7 +78,8 @@ class RunTracker:
         if run.steps or self.runs.get(run.job_id) is not run:
             return None
         if running:
-            run.certain, run.seen_us, run.vouched_us = True, now_us, now_us
+            run.seen_us = run.vouched_us = now_us
+            run.certain = run.prolog_us is not None  # without its file nothing would tell that it ended since
             return None
         return self._end(run, min(now_us, max(run.since_us, end_us if end_us is not None else run.seen_us)))
 
@@ -112,7 +113,8 @@ class RunTracker:
             lines = self._unix.read_text(encoding="utf-8", errors="replace").splitlines()
         except OSError:
             return sockets
-        names = {line.split(" ")[-1].rpartition("/")[2] for line in lines}
+        here = self._spool.resolve()
+        names = {name for line in lines if (name := _socket_name(line.split(" ")[-1], here))}
         return frozenset(item for item in sockets if f"{self._node}_{item.job_id}.{item.step_id}" in names)
 
     def _has_ended(self, run: LocalRun, steps: dict[int, int], now_us: int) -> bool:
@@ -158,7 +160,7 @@ class RunTracker:
     def _refresh(self, run: LocalRun, steps: dict[int, int], now_us: int) -> None:
         if steps:
             run.certain = True
-        elif run.prolog_us is None and now_us - run.vouched_us > _VOUCHED_US:
+        elif run.prolog_us is None:
             run.certain = False
         if run.certain:
             run.seen_us = now_us
@@ -170,6 +172,17 @@ def _read_start(run: LocalRun, start: JobFile | None) -> None:
     if start is not None:
         run.prolog_us = start.time_us
         run.start_s, run.restarts = start.number("start"), start.number("restarts")
+
+
+@lru_cache(maxsize=256)
+def _is_directory(path: str, directory: Path) -> bool:
+    return Path(path).resolve() == directory
+
+
+def _socket_name(path: str, directory: Path) -> str:
+    """Return the file name of a bound socket, "" where it lies in another directory (another slurmd's on this host)."""
+    parent, slash, name = path.rpartition("/")
+    return name if "_" in name and slash and _is_directory(parent, directory) else ""
 
 
 def _begins_again(run: LocalRun, steps: dict[int, int], start: JobFile | None) -> bool:

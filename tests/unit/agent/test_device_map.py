@@ -89,12 +89,7 @@ class NodeDir:
         """Let a slurmstepd listen."""
         name = f"gpu1_{job}.{step}"
         self._listening[name] = socket.socket(socket.AF_UNIX)
-        before = Path.cwd()
-        os.chdir(self.spool)  # a socket's path may have 107 bytes only
-        try:
-            self._listening[name].bind(name)
-        finally:
-            os.chdir(before)
+        self._listening[name].bind(str(self.spool / name))
         self._listening[name].listen()
         os.utime(self.spool / name, (T0 + at, T0 + at))
 
@@ -270,7 +265,7 @@ def test_a_run_without_any_step_stands_by_its_prolog(node: NodeDir) -> None:
 
 
 def test_salloc_without_prolog_is_not_believed_between_steps(node: NodeDir) -> None:
-    """Between two steps nothing local tells that it stands: no holding until somebody says so, then it stands again."""
+    """Between two steps nothing local tells that it stands: no holding; a new step, or its end told, settles it."""
     node.new_map(Fixed(MapSource.ENVIRON, job7=PositionFacts(frozenset({0}))))
     node.step(7, 0, 1)
     node.update(5)
@@ -278,8 +273,11 @@ def test_salloc_without_prolog_is_not_believed_between_steps(node: NodeDir) -> N
     assert node.update(15).holdings == ()
     node.questions.ready = [answer(7, 1, start=T0 + 1)]
     found = node.update(25)
-    assert only(found).run_key == RunKey("gw", 7, T0 + 1)
-    assert not found.ended
+    assert (found.holdings, found.ended) == ((), ())
+    node.step(7, 1, 26)
+    assert only(node.update(27)).run_key == RunKey("gw", 7, T0 + 1)
+    node.end_step(7, 1)
+    assert node.update(30).holdings == ()
     node.questions.ready = [answer(7, 1, "COMPLETED", positions=frozenset(), end=T0 + 28)]
     found = node.update(35)
     assert (found.holdings, found.ended) == ((), ((7, us(28)),))
