@@ -213,7 +213,7 @@ def _is_complete(document: Mapping[str, Any], devices: int) -> bool:
     if not runs or any(run["end"] is None for run in runs):
         return False
     found = [device for run in runs for device in run["devices"] if device["gpu_uuid"]]
-    return len(found) >= devices and all(device.get("final", True) for device in found)
+    return len(found) >= devices and all(device["final"] for device in found)
 
 
 def _free_port() -> int:

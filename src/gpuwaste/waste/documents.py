@@ -257,6 +257,7 @@ def _device_json(device: DeviceLedger, ledger: JobLedger) -> dict[str, Any]:
         "level": str(device.level),
         "untouched": device.untouched,
         "provisional": ledger.running,
+        "final": use.final if seen else None,
         "under_used": device.under_used,
         "proc_seen": use.proc_seen if seen else None,
         "mem_max_b": use.mem_max_b,

@@ -94,6 +94,15 @@ def test_a_job_document_has_both_ends_beside_each_other() -> None:
     assert [(d["t0"], d["t1"]) for d in run["devices"]] == [(T0, T0 + 3600)] * 4
 
 
+def test_a_device_is_final_when_its_last_hour_is() -> None:
+    """A finished earlier hour of a device whose last row is still open does not make it final."""
+    record = job(7, 7200)
+    db = store([record], [hour(record, 0, 0, {90: 3600}), hour(record, 0, 1, {90: 60}, final=False)])
+    document = job_document(db, "7", SETTINGS, LATER)
+    assert document is not None
+    assert [d["final"] for d in document.runs[0]["devices"]] == [False]
+
+
 def test_top_is_of_running_jobs_and_whole_hours() -> None:
     """Only running jobs count, from the UTC hour of `since` on."""
     document = top()

@@ -131,6 +131,12 @@ def test_small_jobs_of_two_users_are_not_added() -> None:
     assert not found("many_small_jobs", small(1), small(2), other)
 
 
+def test_an_interactive_job_is_not_one_of_many_small_ones() -> None:
+    """A shell cannot run beside others in one batch script, so two small jobs and a shell are no finding."""
+    shell = judged(job(3, interactive=True), use(3, util={3: 3600}))
+    assert not found("many_small_jobs", small(1), small(2), shell)
+
+
 def tailed(tail: int, *, gpus: int = 1, interactive: bool = False) -> JobLedger:
     """Return an hour's run whose GPU 0 stood idle for the last `tail` seconds; other GPUs work on."""
     worked = use(0, util={90: 3600 - tail, 0: tail}, last_active_ms=(T0 + 3600 - tail) * 1000)

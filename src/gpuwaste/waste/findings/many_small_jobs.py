@@ -22,7 +22,7 @@ def find(jobs: Sequence[JobLedger], settings: LedgerSettings) -> Iterator[Findin
     """Yield a finding for each stretch of time in which one user's small jobs overlap."""
     of_user: dict[tuple[str, str], list[JobLedger]] = {}
     for ledger in judgeable(jobs, settings, settings.run_min_s):
-        if _small(ledger, settings):
+        if not ledger.job.interactive and _small(ledger, settings):
             of_user.setdefault((ledger.job.cluster, ledger.job.user), []).append(ledger)
     for _, theirs in sorted(of_user.items()):
         for group in _overlapping(theirs):

@@ -32,7 +32,7 @@ SELECT
     min(share) AS share,
     min(t0_ms) AS t0_ms,
     max(t1_ms) AS t1_ms,
-    bool_or(final) AS final,
+    arg_max(final, hour_utc) AS final, -- of the last hour: earlier ones are final while the run goes on
     sum(known_ms)::BIGINT AS known_ms,
     sum(idle_ms)::BIGINT AS idle_ms,
     sum(low_ms)::BIGINT AS low_ms,
