@@ -9,10 +9,7 @@ help: ## print this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 $(STAMP): pyproject.toml requirements.lock
-	@python3 -m venv $(VENV)
-	@$(PY) -m pip install --quiet --require-hashes -r requirements.lock
-	@$(PY) -m pip install --quiet --no-deps --no-build-isolation -e .
-	@touch $@
+	@tools/make-venv
 
 venv: $(STAMP) ## create .venv with the locked dependencies
 
@@ -32,7 +29,14 @@ types: $(STAMP) ## mypy --strict
 layers: $(STAMP) ## import-linter
 	@$(VENV)/bin/lint-imports
 
+demo: venv ## a real Slurm cluster on loopback, three users, the reports; a recording where that cannot be
+	@tools/install-debian-packages || true
+	@$(PY) -m gpuwaste.testing.demo
+
 test: venv packages native ## all tests, the real cluster included
 	@$(VENV)/bin/pytest
 
-.PHONY: help venv packages native lint types layers test
+bench-report: $(STAMP) ## time of gpuwaste report with a million jobs in the hub
+	@$(PY) -m bench.report
+
+.PHONY: demo help venv packages native lint types layers test bench-report

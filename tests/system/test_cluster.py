@@ -134,12 +134,22 @@ def test_our_programs_run_with_the_capabilities_they_are_given(cluster: Loopback
 
 
 def test_private_data_hides_jobs_and_a_second_cluster_leaves_nothing(
-    cluster: LoopbackCluster, make_cluster: ClusterFactory
+    cluster: LoopbackCluster, make_cluster: ClusterFactory, tmp_path: Path
 ) -> None:
-    """Beside the shared cluster, one with PrivateData shows a job to its owner and the operator; then it is gone."""
-    private = make_cluster(Variant(private_data=True, seed=1))
-    job = private.sbatch("true", user="alice")
+    """Beside the shared cluster, one with PrivateData shows a job to its owner and the operator; then it is gone.
+
+    Its prolog and epilog are scripts of the caller's choice, which see the run directory of their node.
+    """
+    for name in ("prolog", "epilog"):
+        script = tmp_path / name
+        script.write_text(f'#!/bin/sh\necho "$SLURM_JOB_GPUS" >"$GPUWASTE_RUN_DIR/$SLURM_JOB_ID.{name}"\n')
+        script.chmod(0o755)
+    scripts = {name: (str(tmp_path / name),) for name in ("prolog", "epilog")}
+    private = make_cluster(Variant(private_data=True, seed=1, prolog=scripts["prolog"], epilog=scripts["epilog"]))
+    job = private.sbatch("true", user="alice", gres="gpu:2", w="gpu2")
     private.wait_accounted(job)
+    private.wait_nodes_idle()
+    assert [(private.run_dir("gpu2") / f"{job}.{name}").read_text() for name in scripts] == ["0,1\n", "0,1\n"]
     rows = {user: len(private.sacct("-j", str(job), user=user)) for user in ("alice", "bob", "carol", "gpuwaste")}
     assert rows == {"alice": 1, "bob": 0, "carol": 1, "gpuwaste": 1}  # carol coordinates alice's account
     assert not {node.address for node in private.nodes.values()} & {node.address for node in cluster.nodes.values()}
@@ -230,3 +240,12 @@ def test_a_directory_that_cannot_be_used_is_refused(make_cluster: ClusterFactory
     for path, words in ((directory, "not empty"), (directory / ("x" * 60), "at most 60"), (Path("here"), "absolute")):
         with pytest.raises(ClusterError, match=words):
             LoopbackCluster(path).start()
+
+
+def test_an_ordinary_user_is_told_in_one_line(cluster: LoopbackCluster) -> None:
+    """Without root `gpuwaste-cluster up` says what it needs and exits with 1."""
+    argv = [sys.executable, "-m", "gpuwaste.testing.cluster_cli", "up", "--dir", str(cluster.directory / "bob")]
+    path = ":".join(path for path in sys.path if path)
+    process = cluster.spawn(argv, user="bob", env={"PYTHONPATH": path}, name="up-by-bob")
+    assert process.wait() == 1
+    assert process.logs[0].read_text() == f"gpuwaste-cluster: {cluster_host.missing(uid=1)}\n"

@@ -44,11 +44,13 @@ class AskHub(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What the checks look at: the configuration, Slurm, and the hub."""
+    """What the checks look at: the configuration, Slurm, the hub, and as whom."""
 
     config: Config
+    config_path: Path
     slurm: SlurmClient
     ask_hub: AskHub
+    user: str  # who runs the checks
 
 
 def run_checks(around: Surroundings) -> Iterator[Check]:
@@ -75,6 +77,14 @@ def check_versions(around: Surroundings) -> Iterator[Check]:
         )
 
 
+def check_config(around: Surroundings) -> Iterator[Check]:
+    """Say which file counts; that it can be read is proven by having come here."""
+    if around.config_path.exists():
+        yield Check("config", Status.OK, str(around.config_path))
+    else:
+        yield Check("config", Status.WARN, f"{around.config_path} is absent: the defaults are used")
+
+
 def check_munge(around: Surroundings) -> Iterator[Check]:
     """Make a credential and read it back."""
     from gpuwaste.wire.munge import Munge
@@ -93,7 +103,7 @@ def check_munge(around: Surroundings) -> Iterator[Check]:
 
 def check_rights(around: Surroundings) -> Iterator[Check]:
     """Prove on another user's job that Slurm shows us all jobs."""
-    me = _user_name()
+    me = around.user
     private = around.slurm.config().private_data & {"jobs", "all"}
     others = sorted({job.user for job in around.slurm.jobs()} - {me})
     mend = f"sacctmgr modify user {me} set adminlevel=Operator"
@@ -150,6 +160,7 @@ def check_hub(around: Surroundings) -> Iterator[Check]:
 
 CHECKS: dict[str, Callable[[Surroundings], Iterator[Check]]] = {
     "version": check_versions,
+    "config": check_config,
     "munge": check_munge,
     "rights": check_rights,
     "nvml": check_nvml,
@@ -163,7 +174,7 @@ def _directory(name: str, path: Path, mode: int, bad: Status, mend: str) -> Chec
     if not path.is_dir():
         return Check(name, bad, f"{path} is no directory", mend)
     if not os.access(path, mode):
-        return Check(name, bad, f"{path} cannot be read by {_user_name()}", f"run as the agent's user, or chmod {path}")
+        return Check(name, bad, f"{path} cannot be read", f"run as the agent's user, or chmod {path}")
     return Check(name, Status.OK, str(path))
 
 
@@ -171,7 +182,8 @@ def _version(text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in text.split(".")[:2] if part.isdigit())
 
 
-def _user_name() -> str:
+def user_name() -> str:
+    """Return the caller's name. Raises SlurmError where his uid has none."""
     try:
         return pwd.getpwuid(os.geteuid()).pw_name
     except KeyError:

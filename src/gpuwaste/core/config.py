@@ -86,6 +86,9 @@ class HubConfig:
     underused_below_pct: float = _key(5.0, "A device whose mean stays below this is under-used.")
     underused_min_s: float = _key(30.0, "Shortest run to which the under-used rule applies.")
     min_coverage: float = _key(0.8, "Share of the allocation that must be known before a job is called under-used.")
+    finding_min_s: float = _key(
+        600.0, "Seconds for which a waste must last before a finding names it; a hang three times, a job's run a tenth."
+    )
     interactive_grace_s: float = _key(1800.0, "Idle time of an interactive job that is exempt.")
     memory_resident_ratio: float = _key(0.5, "Share of GPU memory from which an idle GPU counts as memory-resident.")
 

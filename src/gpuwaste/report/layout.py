@@ -11,7 +11,7 @@ from tabulate import DataRow, TableFormat, tabulate
 from gpuwaste.report.cells import bar, fit, short
 
 COLUMNS: Final = 80
-_BAR: Final = 44
+_BAR: Final = 40
 _PLAIN: Final = TableFormat(
     lineabove=None,
     linebelowheader=None,

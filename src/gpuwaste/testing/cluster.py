@@ -51,7 +51,10 @@ class LoopbackCluster(Daemons):
     """One Slurm cluster; see the module for what it offers."""
 
     def __init__(self, directory: str | Path, variant: Variant = _DEFAULT, *, remove: bool = False) -> None:
-        """Prepare a cluster in `directory`; with `remove`, a reaper that has to stop it removes that too."""
+        """Prepare a cluster in `directory`; `remove` says that nobody wants its data after the stop.
+
+        Then `stop` kills instead of asking, and a reaper that has to stop it removes the directory too.
+        """
         self.directory = Path(directory)
         self.variant = variant
         self.node_env_extra = {}
@@ -160,9 +163,12 @@ class LoopbackCluster(Daemons):
             return
         try:
             self._stop_spawned()
-            self.stop_daemons()
+            if not self._remove:
+                self.stop_daemons()
         finally:
             sweep(self.layout.cluster_id)
+            for process in self.processes.values():
+                process.alive()  # takes the exit status, so that no zombie stays
             if self.variant.constrain_devices:
                 cluster_host.remove_cgroups(list(self.nodes))
             self.processes.clear()

@@ -87,6 +87,8 @@ class SlurmCommands:
                 group=entry.pw_gid,
                 extra_groups=os.getgrouplist(user, entry.pw_gid),
             )
+        except OSError as error:
+            raise ClusterError(f"cannot run {argv[0]} as {user}: {error.strerror}") from error
         except subprocess.TimeoutExpired:
             raise ClusterError(f"no answer within {timeout_s:g} s: {shlex.join(argv)} (as {user})") from None
         if check and done.returncode:

@@ -28,11 +28,11 @@ def search_path() -> str:
     return ":".join([*parts, *(p for p in ("/usr/sbin", "/usr/bin", "/sbin", "/bin") if p not in parts)])
 
 
-def missing() -> str | None:
-    """Say in one line why no cluster can run on this host; None when it can."""
-    if os.geteuid() != 0:
+def missing(path: str | None = None, uid: int | None = None) -> str | None:
+    """Say in one line why no cluster can run on this host (`path` and `uid` for ours); None when it can."""
+    if (os.geteuid() if uid is None else uid) != 0:
         return "a Slurm cluster on loopback needs root (daemons of several users, device nodes)"
-    absent = [command for command in COMMANDS if shutil.which(command, path=search_path()) is None]
+    absent = [command for command in COMMANDS if shutil.which(command, path=path or search_path()) is None]
     if absent:
         return f"not installed: {', '.join(absent)}; run tools/install-debian-packages (Debian 12)"
     return None

@@ -208,11 +208,12 @@ class Site:
 
 
 def _is_complete(document: Mapping[str, Any], devices: int) -> bool:
+    """Whether all runs of the printed id have ended, and `devices` of them in all were reported to their end."""
     runs = document.get("runs", [])
-    if not runs or runs[-1]["end"] is None:
+    if not runs or any(run["end"] is None for run in runs):
         return False
-    found = [device for device in runs[-1]["devices"] if device.get("gpu_uuid")]
-    return len(found) >= devices and all(device.get("final") for device in found)
+    found = [device for run in runs for device in run["devices"] if device["gpu_uuid"]]
+    return len(found) >= devices and all(device["final"] for device in found)
 
 
 def _free_port() -> int:

@@ -15,7 +15,7 @@ from gpuwaste.store.database import Database
 from gpuwaste.waste.findings import all_findings
 from gpuwaste.waste.ledger import DeviceLedger, JobLedger
 from gpuwaste.waste.load import Selection, load_job, load_jobs
-from gpuwaste.waste.rows import cpu_efficiency, job_rows, memory_efficiency
+from gpuwaste.waste.rows import cpu_efficiency, job_lines, job_row, memory_efficiency
 from gpuwaste.waste.settings import LedgerSettings
 from gpuwaste.waste.tally import Tally, levels_json, seconds, under_used_json
 
@@ -108,7 +108,7 @@ def report_document(  # noqa: PLR0917 the order in which a question is asked; th
         "cluster": Selection(start, end, cluster=name or None, accounts=accounts),
     }
     jobs = load_jobs(db, where[scope], settings, now)
-    rows = job_rows(jobs)
+    lines = job_lines(jobs)
     findings = all_findings(jobs, settings)
     return ReportDocument(
         recorded=_recorded(db),
@@ -123,9 +123,9 @@ def report_document(  # noqa: PLR0917 the order in which a question is asked; th
         under_used=under_used_json(jobs),
         job_count=len(jobs),
         users=user_rows(jobs),
-        jobs=rows[:limit],
-        jobs_left_out=max(0, len(rows) - len(rows[:limit])),
-        findings=[_finding_json(f, _printed_ids(jobs)) for f in findings[:limit]],
+        jobs=[job_row(line) for line in lines[:limit]],
+        jobs_left_out=len(lines) - len(lines[:limit]),
+        findings=_findings_json(findings[:limit], jobs),
         finding_counts=_finding_counts(findings),
         notes=_notes(jobs),
         thresholds=_thresholds(settings),
@@ -150,7 +150,7 @@ def job_document(
         generated=now,
         job_id=printed_id,
         runs=[_run_json(j) for j in jobs],
-        findings=[_finding_json(f, _printed_ids(jobs)) for f in all_findings(started, settings)],
+        findings=_findings_json(all_findings(started, settings), jobs),
         notes=_notes(started),
         thresholds=_thresholds(settings),
     )
@@ -176,7 +176,7 @@ def top_document(
         since=since,
         totals=Tally.of(d for j in jobs for d in j.devices).to_json(),
         users=user_rows(jobs)[:limit],
-        jobs=job_rows(jobs)[:limit],
+        jobs=[job_row(line) for line in job_lines(jobs)[:limit]],
         notes=_notes(jobs),
     )
 
@@ -257,6 +257,7 @@ def _device_json(device: DeviceLedger, ledger: JobLedger) -> dict[str, Any]:
         "level": str(device.level),
         "untouched": device.untouched,
         "provisional": ledger.running,
+        "final": use.final if seen else None,
         "under_used": device.under_used,
         "proc_seen": use.proc_seen if seen else None,
         "mem_max_b": use.mem_max_b,
@@ -271,16 +272,14 @@ def _device_json(device: DeviceLedger, ledger: JobLedger) -> dict[str, Any]:
     }
 
 
-def _printed_ids(jobs: Iterable[JobLedger]) -> dict[tuple[str, int, int], str]:
-    return {(j.job.cluster, j.job.job_id, j.job.run_key.start): j.job.printed_id for j in jobs}
-
-
-def _finding_json(finding: Finding, printed: dict[tuple[str, int, int], str]) -> dict[str, Any]:
-    """Return the finding with the ids that Slurm prints beside the raw ones."""
-    found = finding.to_json()
-    for run in found["runs"]:
-        run["printed_id"] = printed.get((run["cluster"], run["jobid"], run["start"]), str(run["jobid"]))
-    return found
+def _findings_json(findings: Iterable[Finding], jobs: Iterable[JobLedger]) -> list[dict[str, Any]]:
+    """Return findings with the ids that Slurm prints beside the raw ones."""
+    documents = [finding.to_json() for finding in findings]
+    printed = {(j.job.cluster, j.job.job_id): j.job.printed_id for j in jobs} if documents else {}
+    for document in documents:
+        for run in document["runs"]:
+            run["printed_id"] = printed.get((run["cluster"], run["jobid"]), str(run["jobid"]))
+    return documents
 
 
 def _finding_counts(findings: Sequence[Finding]) -> dict[str, dict[str, Any]]:

@@ -259,7 +259,9 @@ def level_of(mean_pct: float | None, settings: LedgerSettings) -> Level:
 
 def _cut(parts: dict[str, int], unknown: dict[str, int], excess_ms: int) -> int:
     """Take `excess_ms` out of the classes, idle first and unknown next; return what was taken."""
-    left = excess_ms = max(0, excess_ms)
+    if excess_ms <= 0:
+        return 0
+    left = excess_ms
     for bag, name in [(parts, "idle"), *((unknown, r) for r in list(unknown)), *((parts, n) for n in _CUT_ORDER[1:])]:
         taken = min(left, bag[name])
         bag[name] -= taken

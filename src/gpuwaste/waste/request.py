@@ -3,6 +3,7 @@
 import re
 import shlex
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from gpuwaste.core.job import JobRecord
@@ -80,6 +81,7 @@ def gpu_request(job: JobRecord) -> GpuRequest:
     return GpuRequest("--gres", job.gpu_type if _TYPE.fullmatch(job.gpu_type) else "")
 
 
+@lru_cache(maxsize=4096)  # the same line is submitted over and over
 def _options(submit_line: str) -> list[tuple[str, str]]:
     """Return the GPU options in front of the script; a line that no shell could read has none."""
     try:

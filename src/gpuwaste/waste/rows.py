@@ -2,22 +2,30 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from gpuwaste.waste.ledger import JobLedger
 from gpuwaste.waste.tally import Tally, seconds
 
 
-def job_rows(jobs: Iterable[JobLedger]) -> list[dict[str, Any]]:
-    """Return one row per run, array tasks rolled up; the largest waste first.
+@dataclass(frozen=True, slots=True)
+class Line:
+    """What one row of the job table stands for: a run, or the tasks of an array."""
 
-    A run that was requeued stays a row of its own: it is another run of the same job.
+    tasks: list[JobLedger]
+    printed_id: str
+    requeued: bool
+
+
+def job_lines(jobs: Iterable[JobLedger]) -> list[Line]:
+    """Return a line for each run, array tasks rolled up, the largest waste first.
+
+    A run that was requeued stays a line of its own: it is another run of the same job.
     """
-    newest: dict[tuple[str, int], JobLedger] = {}
     ordered = sorted(jobs, key=lambda j: j.begin_ms)
-    for ledger in ordered:
-        newest[ledger.job.cluster, ledger.job.job_id] = ledger
-    rows = []
+    newest = {(ledger.job.cluster, ledger.job.job_id): ledger for ledger in ordered}
+    lines = []
     arrays: dict[tuple[str, int], list[JobLedger]] = {}
     for ledger in ordered:
         job = ledger.job
@@ -25,22 +33,32 @@ def job_rows(jobs: Iterable[JobLedger]) -> list[dict[str, Any]]:
         if job.array_job_id is not None and not requeued:
             arrays.setdefault((job.cluster, job.array_job_id), []).append(ledger)
         else:
-            rows.append(_row([ledger], job.printed_id, requeued=requeued))
+            lines.append(Line([ledger], job.printed_id, requeued))
     for (_, array_id), tasks in arrays.items():
-        only = tasks[0].job.printed_id if len(tasks) == 1 else f"{array_id}_[{len(tasks)}]"
-        rows.append(_row(tasks, only, requeued=False))
-    rows.sort(key=lambda r: (-r["wasted_s"], -r["gpu_s"], r["cluster"], r["jobid"]))
-    return rows
+        ids = [t.job.array_task_id or 0 for t in tasks]
+        printed = tasks[0].job.printed_id if len(tasks) == 1 else f"{array_id}_[{min(ids)}-{max(ids)}]"
+        lines.append(Line(tasks, printed, requeued=False))
+    lines.sort(
+        key=lambda line: (
+            -sum(t.wasted_ms for t in line.tasks),
+            -sum(t.alloc_ms for t in line.tasks),
+            line.tasks[0].job.cluster,
+            line.printed_id,
+        )
+    )
+    return lines
 
 
-def _row(tasks: list[JobLedger], printed_id: str, *, requeued: bool) -> dict[str, Any]:
+def job_row(line: Line) -> dict[str, Any]:
+    """Return one row of the job table."""
+    tasks = line.tasks
     first = tasks[0].job
     states = Counter(t.job.state for t in tasks)
     ends = [t.job.end for t in tasks]
     tally = Tally.of(d for t in tasks for d in t.devices)
     return {
         "cluster": first.cluster,
-        "jobid": printed_id,
+        "jobid": line.printed_id,
         "name": first.name,
         "user": first.user,
         "account": first.account,
@@ -48,7 +66,7 @@ def _row(tasks: list[JobLedger], printed_id: str, *, requeued: bool) -> dict[str
         "state": first.state if len(states) == 1 else "MIXED",
         "states": dict(sorted(states.items())),
         "tasks": len(tasks),
-        "requeued": requeued,
+        "requeued": line.requeued,
         "running": any(t.running for t in tasks),
         "start": min(t.job.start or 0 for t in tasks),
         "end": None if None in ends else max(e for e in ends if e is not None),

@@ -15,9 +15,20 @@ class LedgerSettings:
     underused_below_pct: float = 5.0
     underused_min_s: float = 30.0
     min_coverage: float = 0.8
+    finding_min_s: float = 600.0
     interactive_grace_s: float = 1800.0
     memory_resident_ratio: float = 0.5
     pending_s: float = 1080.0  # 900 s between two shipments, and a fifth of it for the way
+
+    @property
+    def run_min_s(self) -> float:
+        """Seconds that a run must last before its use as a whole is judged."""
+        return self.finding_min_s / 10
+
+    @property
+    def hang_min_s(self) -> float:
+        """Seconds for which a busy-looking GPU must compute nothing; long collectives are legitimate."""
+        return self.finding_min_s * 3
 
     @classmethod
     def from_config(cls, hub: HubConfig, ship_every_s: float = 900.0) -> Self:
@@ -28,6 +39,7 @@ class LedgerSettings:
             underused_below_pct=hub.underused_below_pct,
             underused_min_s=hub.underused_min_s,
             min_coverage=hub.min_coverage,
+            finding_min_s=hub.finding_min_s,
             interactive_grace_s=hub.interactive_grace_s,
             memory_resident_ratio=hub.memory_resident_ratio,
             pending_s=ship_every_s * 1.2,

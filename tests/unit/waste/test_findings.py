@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from tests.unit.waste.builders import GIB, LATER, SETTINGS, T0, job, judged, untouched, use
+from tests.unit.waste.builders import GIB, SETTINGS, T0, job, judged, untouched, use
 
 from gpuwaste.core.finding import Finding
 from gpuwaste.waste.findings import all_findings, finders
@@ -70,7 +70,7 @@ def test_a_second_gpu_with_some_work_is_spread_work() -> None:
 def test_an_untouched_gpu_is_named_and_a_touched_one_is_not() -> None:
     """A GPU that stayed at 0 % is untouched only where no process was ever seen on it."""
     (finding,) = found("gpus_untouched", judged(job(), untouched()))
-    assert finding.fix == ("#SBATCH --gres=none",) or finding.fix[0].startswith("#SBATCH")
+    assert finding.fix == ("#SBATCH --gres=none",)
     assert not found("gpus_untouched", judged(job(), untouched(proc_seen=True)))
 
 
@@ -129,6 +129,12 @@ def test_small_jobs_of_two_users_are_not_added() -> None:
     """Three small jobs of two users are no finding: users do not share a job."""
     other = judged(job(3, user="bob"), use(3, util={3: 3600}))
     assert not found("many_small_jobs", small(1), small(2), other)
+
+
+def test_an_interactive_job_is_not_one_of_many_small_ones() -> None:
+    """A shell cannot run beside others in one batch script, so two small jobs and a shell are no finding."""
+    shell = judged(job(3, interactive=True), use(3, util={3: 3600}))
+    assert not found("many_small_jobs", small(1), small(2), shell)
 
 
 def tailed(tail: int, *, gpus: int = 1, interactive: bool = False) -> JobLedger:
@@ -216,4 +222,3 @@ def test_all_findings_hold_plain_json() -> None:
     """Every finding's evidence is JSON as it stands."""
     ledger = judged(job(gpus=4), use(0), *(untouched(g) for g in (1, 2, 3)))
     assert all(f.to_json()["runs"][0]["jobid"] == 7 for f in all_findings([ledger], SETTINGS))
-    assert LATER > T0

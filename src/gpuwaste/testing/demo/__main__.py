@@ -21,7 +21,7 @@ from gpuwaste.testing.simnvml import build_native
 from gpuwaste.testing.site import Site, SiteOptions
 
 OPTIONS = SiteOptions(
-    interval_s=2.0, ship_every_s=6.0, sacct_every_s=3.0, hub={"finding_min_s": 30.0, "interactive_grace_s": 10.0}
+    interval_s=2.0, ship_every_s=6.0, sacct_every_s=3.0, hub={"finding_min_s": 15.0, "interactive_grace_s": 10.0}
 )
 
 

@@ -25,17 +25,17 @@ class DemoJob:
 
 FIRST: Final = (
     DemoJob("train-ddp", "alice", "--per-gpu '0=70:92:20000' --for 70", "one_gpu_of_many", devices=4, gpus=4),
-    DemoJob("preprocess", "bob", "--gpus none --for 70", "gpus_untouched"),
+    DemoJob("preprocess", "bob", "--gpus none --for 74", "gpus_untouched"),
     DemoJob("solver", "carol", "--phase 70:96:30000", devices=2, gpus=2),
-    DemoJob("finetune", "bob", "--phase 25:90 --phase 45:0", "idle_tail"),
+    DemoJob("finetune", "bob", "--phase 12:90 --phase 64:0", "idle_tail"),
 )
 
 SECOND: Final = (
     DemoJob("loader", "alice", "--phase 45:22 --cpu 1.6", "cpu_starved", options={"c": 1}),
     DemoJob("notebook-model", "alice", "--phase 62:0:30000", "memory_resident"),
-    DemoJob("allreduce", "bob", "--phase 45:100:20000:62:0.0", "busy_hang"),
+    DemoJob("allreduce", "bob", "--phase 62:100:20000:62:0.0", "busy_hang"),
     DemoJob("sweep", "carol", "--phase 64:3:2000", "many_small_jobs", devices=3, options={"array": "0-2"}),
-    DemoJob("shell", "carol", "--phase 5:40 --phase 60:0", "idle_interactive", interactive=True),
+    DemoJob("shell", "carol", "--phase 5:40 --phase 66:0", "idle_interactive", interactive=True),
     # Near misses: a tail, a hang and a starved loader that are too short, too cool or too busy to be named.
     DemoJob("near-tail", "bob", "--phase 40:85 --phase 12:0"),
 )

@@ -11,7 +11,7 @@ from gpuwaste.testing.cluster_process import SLURM_POLL_S, wait_until
 from gpuwaste.testing.demo.jobs import FIRST, NEAR, SECOND, DemoJob
 from gpuwaste.testing.site import Site
 
-OUTAGE_S = 14.0
+OUTAGE_S = 8.0
 _SETTLE_S = 12.0  # both waves sample for a while before the agent dies
 
 

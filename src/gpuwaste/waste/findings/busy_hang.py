@@ -1,12 +1,12 @@
 """GPUs that show 100 % for long while next to nothing is computed: most often a collective that waits for a lost peer.
 
-Thresholds. Half an hour at 95 % and more in hours in which the SMs were busy below a tenth of the time or, where the
-card cannot tell, the power stayed below a quarter of the card's limit (waste.load has both limits: a waiting kernel
-occupies few SMs and draws little more than idle power, which is 10 to 20 % of the limit on data-centre cards).
+Thresholds. hang_min_s (half an hour) at 95 % and more, in hours in which the SMs were busy below a tenth of the time
+or, where the card cannot tell, the power stayed below a quarter of the card's limit (waste.load has both limits: a
+waiting kernel occupies few SMs and draws little more than idle power, which is 10 to 20 % of the limit on data-centre
+cards).
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Final
 
 from gpuwaste.core.finding import Finding
 from gpuwaste.core.units import format_duration
@@ -14,13 +14,11 @@ from gpuwaste.waste.findings._support import judgeable, plural
 from gpuwaste.waste.ledger import JobLedger
 from gpuwaste.waste.settings import LedgerSettings
 
-MIN_HANG_S: Final = 1800.0
-
 
 def find(jobs: Sequence[JobLedger], settings: LedgerSettings) -> Iterator[Finding]:
     """Yield a finding for each run with GPUs that look busy and compute nothing."""
-    for ledger in judgeable(jobs, settings, MIN_HANG_S):
-        hung = [d for d in ledger.devices if d.use.hang_ms >= MIN_HANG_S * 1000]
+    for ledger in judgeable(jobs, settings, settings.hang_min_s):
+        hung = [d for d in ledger.devices if d.use.hang_ms >= settings.hang_min_s * 1000]
         if not hung:
             continue
         longest_s = max(d.use.hang_ms for d in hung) / 1000

@@ -1,8 +1,8 @@
 """The GPU waits for the CPU: its use is low while the job's CPUs are saturated.
 
 Thresholds. CPU time over CPUs and time of 90 %: below that the program waits for something else, such as files. The
-mean of the GPUs that the job uses below the low limit (33 %). Ten minutes, so that a start-up phase of
-reading data does not decide.
+mean of the GPUs that the job uses below the low limit (33 %). A run of finding_min_s (ten
+minutes), so that a start-up phase of reading data does not decide.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,13 +14,12 @@ from gpuwaste.waste.ledger import JobLedger
 from gpuwaste.waste.rows import cpu_efficiency, node_cpu_ratio
 from gpuwaste.waste.settings import LedgerSettings
 
-MIN_RAN_S: Final = 600.0
 SATURATED: Final = 0.9
 
 
 def find(jobs: Sequence[JobLedger], settings: LedgerSettings) -> Iterator[Finding]:
     """Yield a finding for each run whose CPUs hold its GPUs up."""
-    for ledger in judgeable(jobs, settings, MIN_RAN_S):
+    for ledger in judgeable(jobs, settings, settings.finding_min_s):
         used = [d for d in ledger.devices if d.use.pct_ms]
         mean = sum(d.mean_pct or 0.0 for d in used) / len(used) if used else None
         ratio = node_cpu_ratio(ledger)

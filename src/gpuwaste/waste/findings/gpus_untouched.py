@@ -1,11 +1,10 @@
 """GPUs that no process of the job ever touched: the batch script asks for more than the program uses.
 
-Thresholds. A minute of run time, since a program may load data before it opens its GPU. A run whose work is all on one
-GPU of several is one_gpu_of_many's and not repeated here.
+Thresholds. A run of run_min_s (one minute), since a program may load data before it opens its GPU. A run whose work
+is all on one GPU of several is one_gpu_of_many's and not repeated here.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Final
 
 from gpuwaste.core.finding import Finding
 from gpuwaste.waste.findings._support import ask_for, covered, plural, spread_over
@@ -13,14 +12,12 @@ from gpuwaste.waste.findings.one_gpu_of_many import applies
 from gpuwaste.waste.ledger import DeviceLedger, JobLedger
 from gpuwaste.waste.settings import LedgerSettings
 
-MIN_RAN_S: Final = 60.0
-
 
 def find(jobs: Sequence[JobLedger], settings: LedgerSettings) -> Iterator[Finding]:
     """Yield a finding for each run with GPUs that were never touched."""
     for ledger in jobs:
         never = [d for d in ledger.devices if d.untouched and covered(ledger, [d], settings)]
-        if not never or ledger.ran_ms < MIN_RAN_S * 1000 or applies(ledger, settings):
+        if not never or ledger.ran_ms < settings.run_min_s * 1000 or applies(ledger, settings):
             continue
         used = [d for d in ledger.devices if d not in never]
         wasted_s = sum(d.wasted_ms for d in never) / 1000

@@ -1,7 +1,8 @@
 """GPUs that worked and then stood idle until the job's end: nothing ends the job when the work is done.
 
-Thresholds. The tail is ten minutes and a tenth of the run at least: shorter ones are checkpoints and copying of
-results. All GPUs must have stopped: one that still works is needed. Interactive jobs are idle_interactive's.
+Thresholds. The tail is finding_min_s (ten minutes) and a tenth of the run at least: shorter ones are checkpoints and
+copying of results. All GPUs must have stopped: one that still works is needed. Interactive jobs are
+idle_interactive's.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,17 +14,16 @@ from gpuwaste.waste.findings._support import judgeable, memory_resident, plural
 from gpuwaste.waste.ledger import JobLedger
 from gpuwaste.waste.settings import LedgerSettings
 
-MIN_TAIL_S: Final = 600.0
 MIN_SHARE: Final = 0.1
 
 
 def find(jobs: Sequence[JobLedger], settings: LedgerSettings) -> Iterator[Finding]:
     """Yield a finding for each batch run whose GPUs all stopped long before its end."""
-    for ledger in judgeable(jobs, settings, MIN_TAIL_S):
+    for ledger in judgeable(jobs, settings, settings.finding_min_s):
         if ledger.job.interactive or any(memory_resident(d, settings) for d in ledger.devices):
             continue
         tail_ms = tail_of(ledger)
-        if tail_ms < max(MIN_TAIL_S * 1000, MIN_SHARE * ledger.ran_ms):
+        if tail_ms < max(settings.finding_min_s * 1000, MIN_SHARE * ledger.ran_ms):
             continue
         worked = [d for d in ledger.devices if d.use.last_active_ms is not None]
         tail = format_duration(tail_ms / 1000)

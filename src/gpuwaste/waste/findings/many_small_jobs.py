@@ -13,7 +13,6 @@ from gpuwaste.waste.findings._support import judgeable, memory_resident
 from gpuwaste.waste.ledger import JobLedger
 from gpuwaste.waste.settings import LedgerSettings
 
-MIN_RAN_S: Final = 60.0
 MIN_JOBS: Final = 3
 MAX_SUM_PCT: Final = 80.0
 MAX_MEMORY: Final = 0.9
@@ -22,8 +21,8 @@ MAX_MEMORY: Final = 0.9
 def find(jobs: Sequence[JobLedger], settings: LedgerSettings) -> Iterator[Finding]:
     """Yield a finding for each stretch of time in which one user's small jobs overlap."""
     of_user: dict[tuple[str, str], list[JobLedger]] = {}
-    for ledger in judgeable(jobs, settings, MIN_RAN_S):
-        if _small(ledger, settings):
+    for ledger in judgeable(jobs, settings, settings.run_min_s):
+        if not ledger.job.interactive and _small(ledger, settings):
             of_user.setdefault((ledger.job.cluster, ledger.job.user), []).append(ledger)
     for _, theirs in sorted(of_user.items()):
         for group in _overlapping(theirs):

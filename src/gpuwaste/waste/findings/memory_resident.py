@@ -1,24 +1,23 @@
 """A GPU that is idle but holds so much of its memory for a process that the job needs it: information, no blame.
 
-Thresholds. The site's share of the GPU's memory (memory_resident_ratio, one half). Ten minutes of waste, so that
-short pauses of a large model are not worth a line.
+Thresholds. The site's share of the GPU's memory (memory_resident_ratio, one half). finding_min_s (ten minutes)
+of waste, so that short pauses of a large model are not worth a line.
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Final
 
 from gpuwaste.core.finding import Finding
 from gpuwaste.waste.findings._support import judgeable, memory_resident, plural
 from gpuwaste.waste.ledger import JobLedger
 from gpuwaste.waste.settings import LedgerSettings
 
-MIN_IDLE_S: Final = 600.0
-
 
 def find(jobs: Sequence[JobLedger], settings: LedgerSettings) -> Iterator[Finding]:
     """Yield a finding for each run with idle GPUs whose memory is in use."""
-    for ledger in judgeable(jobs, settings, MIN_IDLE_S):
-        held = [d for d in ledger.devices if d.wasted_ms >= MIN_IDLE_S * 1000 and memory_resident(d, settings)]
+    for ledger in judgeable(jobs, settings, settings.finding_min_s):
+        held = [
+            d for d in ledger.devices if d.wasted_ms >= settings.finding_min_s * 1000 and memory_resident(d, settings)
+        ]
         if not held:
             continue
         share = max(d.use.memory_ratio or 0.0 for d in held)

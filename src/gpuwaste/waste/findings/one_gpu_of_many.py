@@ -1,7 +1,7 @@
 """All work on one GPU of several: the framework, or the script, does not spread it.
 
 Thresholds. One GPU must have 99 % of the job's activity, since a stray context on another GPU makes a blip and no
-work; the job must have run for a minute, since many frameworks start on one GPU and spread later.
+work; the job must have run for run_min_s (one minute), since many frameworks start on one GPU and spread later.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,7 +12,6 @@ from gpuwaste.waste.findings._support import ask_for, judgeable, memory_resident
 from gpuwaste.waste.ledger import JobLedger
 from gpuwaste.waste.settings import LedgerSettings
 
-MIN_RAN_S: Final = 60.0
 ACTIVITY_ON_ONE: Final = 0.99
 
 
@@ -50,4 +49,6 @@ def applies(ledger: JobLedger, settings: LedgerSettings) -> bool:
     activity = [d.use.pct_ms for d in devices]
     if len(activity) < 2 or not 0 < activity[0] >= ACTIVITY_ON_ONE * sum(activity):  # noqa: PLR2004 several
         return False
-    return any(judgeable([ledger], settings, MIN_RAN_S)) and not any(memory_resident(d, settings) for d in devices[1:])
+    return any(judgeable([ledger], settings, settings.run_min_s)) and not any(
+        memory_resident(d, settings) for d in devices[1:]
+    )

@@ -1,4 +1,6 @@
 -- The hub's store. Times are UTC seconds, *_ms are milliseconds; run_start is the last part of the run key.
+-- jobs and hours are keyed by what their upsert queries join on, and have no PRIMARY KEY: its index is four times the
+-- data, no read uses it, and the lake that a larger site moves to has none. One writer keeps each key single.
 CREATE TABLE jobs (
     cluster VARCHAR NOT NULL,
     job_id BIGINT NOT NULL,
@@ -35,8 +37,7 @@ CREATE TABLE jobs (
     exit_code INTEGER,
     exit_signal INTEGER,
     total_cpu_s DOUBLE,
-    max_rss_b BIGINT,
-    PRIMARY KEY (cluster, job_id, run_start)
+    max_rss_b BIGINT
 );
 
 -- The rows that won: one per allocated GPU and UTC hour. pct[i] % was seen for util_ms[i] milliseconds.
@@ -69,14 +70,13 @@ CREATE TABLE hours (
     cpu_s DOUBLE,
     host_mem_max_b BIGINT,
     map_source VARCHAR NOT NULL,
-    confidence VARCHAR NOT NULL,
-    PRIMARY KEY (cluster, job_id, run_start, node, gpu_uuid, hour_utc)
+    confidence VARCHAR NOT NULL
 );
 
 -- The history stream: what happened to a run, in the order in which the hub learned it.
 CREATE SEQUENCE event_seq;
 CREATE TABLE events (
-    seq BIGINT PRIMARY KEY DEFAULT nextval('event_seq'),
+    seq BIGINT NOT NULL DEFAULT nextval('event_seq'),
     kind VARCHAR NOT NULL, -- started, ended, ledger
     cluster VARCHAR NOT NULL,
     job_id BIGINT NOT NULL,

@@ -1,0 +1,239 @@
+"""The API: routes that read a request, hand it to a thread, and put its answer on the wire."""
+
+import asyncio
+import json
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any, Final
+
+from fastapi import FastAPI, Query, Request, Response
+from fastapi.exceptions import RequestValidationError
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from gpuwaste.core.errors import GpuwasteError
+from gpuwaste.hub.body import read_body
+from gpuwaste.hub.identity import Identity
+from gpuwaste.hub.ingest import Ingest
+from gpuwaste.hub.map import ClusterMap
+from gpuwaste.hub.metrics import HubMetrics
+from gpuwaste.hub.models import AckAnswer, Document, ErrorAnswer, HealthAnswer, HistoryAnswer, MapAnswer
+from gpuwaste.hub.reads import MAX_HISTORY, Reads, ReportQuestion
+from gpuwaste.hub.refusal import BAD, LATER, Refusal, not_found
+from gpuwaste.hub.roles import Scope as ReadScope
+
+_log = logging.getLogger(__name__)
+_MAX_NUMBER: Final = 2**40
+_ERRORS: Final[dict[int | str, dict[str, Any]]] = {"4XX": {"model": ErrorAnswer}, "5XX": {"model": ErrorAnswer}}
+Number = Annotated[int, Query(ge=0, le=_MAX_NUMBER)]
+Name = Annotated[str, Query(min_length=1, max_length=256)]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a client may take: bytes of a body, seconds for sending it, seconds of waiting for the map."""
+
+    max_body_bytes: int = 1024 * 1024
+    body_deadline_s: float = 30.0
+    map_wait_s: float = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """What the routes call."""
+
+    identity: Identity
+    ingest: Ingest
+    reads: Reads
+    cluster_map: ClusterMap
+    metrics: HubMetrics
+    health: Callable[[], dict[str, Any]]
+
+
+def build_app(services: Services, version: str, limits: Limits) -> FastAPI:
+    """Return the application."""
+    app = FastAPI(title="gpuwaste hub", version=version, docs_url=None, redoc_url=None, responses=_ERRORS)
+    app.add_middleware(Timing, metrics=services.metrics)
+    _add_errors(app)
+    _add_ingest(app, services, limits)
+    _add_documents(app, services)
+    _add_streams(app, services, limits)
+    _add_health(app, services)
+    return app
+
+
+def _add_errors(app: FastAPI) -> None:
+    @app.exception_handler(Refusal)
+    async def refused(_: Request, refusal: Refusal) -> Response:
+        return _json(refusal.body(), refusal.status)
+
+    @app.exception_handler(HTTPException)
+    async def http_error(_: Request, error: HTTPException) -> Response:
+        return _json({"error": str(error.detail)}, error.status_code)
+
+    @app.exception_handler(RequestValidationError)
+    async def bad_parameter(_: Request, error: RequestValidationError) -> Response:
+        first = error.errors()[0]
+        return _json({"error": f"{'.'.join(map(str, first['loc'][1:]))}: {first['msg']}"}, BAD)
+
+    @app.exception_handler(GpuwasteError)
+    async def unserved(_: Request, error: GpuwasteError) -> Response:
+        _log.error("a request is not served: %s", error)
+        return _json({"error": "the hub cannot answer now: see its log"}, LATER)
+
+    @app.exception_handler(Exception)
+    async def defect(_: Request, error: Exception) -> Response:
+        _log.error("defect in a request: %s: %s", type(error).__name__, error)
+        return _json({"error": "a defect of the hub: see its log"}, 500)
+
+
+def _add_ingest(app: FastAPI, services: Services, limits: Limits) -> None:
+    @app.post("/v1/hours", responses={200: {"model": AckAnswer}})
+    async def hours(request: Request) -> Response:
+        """Take a batch of hours: NDJSON, the envelope first."""
+        headers = request.headers
+        try:
+            body = await read_body(
+                request.stream(),
+                length=headers.get("content-length"),
+                encoding=headers.get("content-encoding", ""),
+                max_bytes=limits.max_body_bytes,
+                deadline_s=limits.body_deadline_s,
+            )
+        except ClientDisconnect as error:
+            raise Refusal(BAD, "the body ended early") from error
+        except Refusal as refusal:
+            # What is left of the body is not read: the connection ends with the answer.
+            return _json(refusal.body(), refusal.status, {"Connection": "close"})
+        taken = await run_in_threadpool(services.ingest.take, _authorization(request), _target(request), body)
+        return Response(taken.body, media_type="application/json", headers=taken.headers)
+
+
+def _add_documents(app: FastAPI, services: Services) -> None:
+    reads = services.reads
+
+    @app.get("/v1/report", responses={200: {"model": Document}})
+    async def report(
+        request: Request,
+        *,
+        user: Name | None = None,
+        account: Name | None = None,
+        cluster: Name | None = None,
+        start: Number | None = None,
+        end: Number | None = None,
+        limit: Number | None = None,
+    ) -> Response:
+        """Report on a user, an account or a cluster; times are UTC seconds, the last seven days by default."""
+        question = ReportQuestion(user, account, cluster, start, end, limit)
+        return await _document(services, request, lambda scope: reads.report(scope, question))
+
+    @app.get("/v1/jobs/{job_id}", responses={200: {"model": Document}})
+    async def job(request: Request, job_id: str) -> Response:
+        """Report on every run of one job: 7, 3_1 or 4+1."""
+        return await _document(services, request, lambda scope: reads.job(scope, job_id))
+
+    @app.get("/v1/top", responses={200: {"model": Document}})
+    async def top(request: Request, since: Number | None = None, limit: Number | None = None) -> Response:
+        """Tell who wastes now; `since` is UTC seconds, an hour ago by default."""
+        return await _document(services, request, lambda scope: reads.top(scope, since, limit))
+
+
+def _add_streams(app: FastAPI, services: Services, limits: Limits) -> None:
+    @app.get("/v1/history", responses={200: {"model": HistoryAnswer}})
+    async def history(
+        request: Request, after: Number = 0, limit: Annotated[int, Query(ge=1, le=MAX_HISTORY)] = 1000
+    ) -> Response:
+        """Tell what happened to runs after event `after`."""
+        return await _document(services, request, lambda scope: services.reads.history(scope, after, limit))
+
+    @app.get("/v1/map", responses={200: {"model": MapAnswer}})
+    async def cluster_map(
+        request: Request, node: Name, job: Annotated[int, Query(ge=1, lt=2**32)] | None = None
+    ) -> Response:
+        """Tell which run of a job, or which runs, hold what on a node; for agents only."""
+        if not (await _scope(services, request)).agent:
+            raise not_found()
+        asked = services.cluster_map
+        future = asked.ask_node(node) if job is None else asked.ask(node, job)
+        try:
+            async with asyncio.timeout(limits.map_wait_s):
+                found = await asyncio.shield(asyncio.wrap_future(future))
+        except TimeoutError as error:
+            raise Refusal(LATER, "slurmctld has not answered yet: ask again") from error
+        return _json({"jobs": found})
+
+
+def _add_health(app: FastAPI, services: Services) -> None:
+    @app.get("/v1/health", responses={200: {"model": HealthAnswer}})
+    async def health() -> Response:
+        """Tell how the hub stands; needs no credential and names no user."""
+        return _json(await run_in_threadpool(services.health))
+
+    @app.get("/metrics", include_in_schema=False)
+    async def metrics() -> Response:
+        return Response(
+            await run_in_threadpool(services.metrics.text), media_type="text/plain; version=0.0.4; charset=utf-8"
+        )
+
+
+async def _document(services: Services, request: Request, build: Callable[[ReadScope], dict[str, Any]]) -> Response:
+    scope = await _scope(services, request)
+
+    def answer() -> bytes:
+        return json.dumps(build(scope), separators=(",", ":")).encode()
+
+    return Response(await run_in_threadpool(answer), media_type="application/json")
+
+
+async def _scope(services: Services, request: Request) -> ReadScope:
+    peer_uid: int | None = getattr(request.state, "peer_uid", None)
+    return await run_in_threadpool(services.identity.reader, _authorization(request), _target(request), peer_uid)
+
+
+def _authorization(request: Request) -> str:
+    return request.headers.get("authorization", "")
+
+
+def _target(request: Request) -> str:
+    """Return the request line's target exactly as it was sent: the credential is bound to it."""
+    path: bytes = request.scope["raw_path"]
+    query: bytes = request.scope["query_string"]
+    return (path + (b"?" + query if query else b"")).decode("latin-1")
+
+
+def _json(content: dict[str, Any], status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    body = json.dumps(content, separators=(",", ":")).encode()
+    return Response(body, status_code=status, media_type="application/json", headers=headers)
+
+
+class Timing:
+    """Notes how long each request took, by route and status."""
+
+    def __init__(self, app: ASGIApp, metrics: HubMetrics) -> None:
+        self._app = app
+        self._metrics = metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        began = time.monotonic()
+        status = 500
+
+        async def watch(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        try:
+            await self._app(scope, receive, watch)
+        finally:
+            route = getattr(scope.get("route"), "path", "other")
+            method = scope["method"] if route != "other" else "other"
+            self._metrics.request(method, route, status, time.monotonic() - began)

@@ -1,0 +1,163 @@
+"""`gpuwaste hub`: puts the parts together, runs them, and ends them in order."""
+
+import logging
+import pwd
+import signal
+import socket
+import sys
+import threading
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, Final
+
+from gpuwaste.core.clock import Clock, SystemClock
+from gpuwaste.core.config import Config
+from gpuwaste.core.errors import ConfigError
+from gpuwaste.hub.app import Limits, Services, build_app
+from gpuwaste.hub.identity import Checkers, Identity
+from gpuwaste.hub.importer import Importer, ImportSettings
+from gpuwaste.hub.ingest import Ingest
+from gpuwaste.hub.map import ClusterMap
+from gpuwaste.hub.metrics import Gauges, HubMetrics
+from gpuwaste.hub.reads import Reads
+from gpuwaste.hub.roles import Roles
+from gpuwaste.hub.server import WebServer, listening, open_tcp, open_unix
+from gpuwaste.hub.site import Site
+from gpuwaste.slurm.client import SlurmClient
+from gpuwaste.slurm.commands import CommandClient
+from gpuwaste.store.hub.hub_store import HubStore
+from gpuwaste.waste.settings import LedgerSettings
+from gpuwaste.wire.batch import PROTOCOL_MAX, PROTOCOL_MIN
+from gpuwaste.wire.identity import CredentialChecker, Via
+from gpuwaste.wire.munge import Munge, MungeChecker
+from gpuwaste.wire.tokens import TokenChecker
+
+STORE_NAME: Final = "hub.duckdb"
+_REPORTING_S: Final = 3600.0
+_log = logging.getLogger(__name__)
+
+
+class Hub:
+    """The hub's parts, wired; `run` serves until a signal."""
+
+    def __init__(self, config: Config, slurm: SlurmClient, clock: Clock, checkers: Checkers) -> None:
+        hub = config.hub
+        self._config = config
+        self.clock = clock
+        self.store = HubStore.open(Path(hub.state_dir) / STORE_NAME, clock)
+        self.site = Site(slurm, clock, config.common.cluster)
+        self.metrics = HubMetrics(clock, self._gauges)
+        self.identity = Identity(
+            checkers, Roles(slurm, clock, hub.staff_groups), self.site, _agent_uid(hub.agent_user, checkers)
+        )
+        self.cluster_map = ClusterMap(slurm, self.store, self.site, clock, hub.map_min_interval_s)
+        self.importer = Importer(
+            self.store,
+            slurm,
+            self.site,
+            metrics=self.metrics,
+            clock=clock,
+            settings=ImportSettings(hub.sacct_every_s, hub.sacct_overlap_s, hub.sacct_first_days),
+            learn=self.cluster_map.learn,
+        )
+        services = Services(
+            self.identity,
+            Ingest(self.store, self.identity, self.site, self.metrics, check_origin=hub.check_origin),
+            Reads(self.store, LedgerSettings.from_config(hub, config.agent.ship_every_s), clock),
+            self.cluster_map,
+            self.metrics,
+            self.health,
+        )
+        self.app = build_app(services, own_version(), Limits(max_body_bytes=hub.max_body_bytes))
+
+    def run(self, tcp: socket.socket | None, unix: socket.socket | None) -> None:
+        """Serve until SIGTERM or SIGINT; the store is closed at the end."""
+        stop = threading.Event()
+        importing = threading.Thread(target=self.importer.run, args=(stop,), name="importer", daemon=True)
+        hub = self._config.hub
+        tls = (hub.tls_cert, hub.tls_key) if hub.tls_cert else None
+        server = WebServer(self.app, tcp, unix, tls)
+        try:
+            self.cluster_map.start()
+            importing.start()
+            server.run()
+        finally:
+            stop.set()
+            self.cluster_map.stop()
+            importing.join(self._config.common.slurm_timeout_s + 5.0 if importing.ident else 0)
+            self.store.close()
+
+    def health(self) -> dict[str, Any]:
+        """Return the answer of GET /v1/health."""
+        status = self.importer.status
+        ok = not status.failures and status.read_until is not None
+        ages = self.metrics.batch_ages_s()
+        return {
+            "status": "ok" if ok else "degraded",
+            "version": own_version(),
+            "cluster": self.site.known_cluster,
+            "protocol": [PROTOCOL_MIN, PROTOCOL_MAX],
+            "accounting": {
+                "ok": ok,
+                "lag_s": self.importer.lag_s(),
+                "failures": status.failures,
+                "error": status.error,
+            },
+            "nodes_reporting": sum(age_s < _REPORTING_S for age_s in ages.values()),
+        }
+
+    def _gauges(self) -> Gauges:
+        counts = self.store.counts()
+        counts.pop("last_event")
+        return Gauges(
+            counts,
+            self.store.size_b(),
+            self.importer.lag_s(),
+            not self.importer.status.failures,
+            dict(self.cluster_map.questions),
+        )
+
+
+def run_hub(config: Config) -> int:
+    """Run the hub until a signal; returns the exit code. Raises ConfigError, StoreError."""
+    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
+    logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
+    slurm = CommandClient(config.common.slurm_conf, config.common.slurm_timeout_s)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # until the server takes signals over
+    hub = Hub(config, slurm, SystemClock(), make_checkers(config))
+    tcp = open_tcp(config.hub.listen) if config.hub.listen else None
+    unix = open_unix(Path(config.hub.socket)) if config.hub.socket else None
+    if tcp is None and unix is None:
+        raise ConfigError("[hub] listen and socket are both empty: nobody could reach the hub")
+    places = " and ".join(listening(sock) for sock in (tcp, unix) if sock is not None)
+    _log.info("gpuwaste hub %s serves on %s, store %s", own_version(), places, config.hub.state_dir)
+    hub.run(tcp, unix)
+    _log.info("the hub has stopped")
+    return 0
+
+
+def make_checkers(config: Config) -> dict[Via, CredentialChecker]:
+    """Return how callers prove themselves: munge, unless the site has token files only; tokens where configured."""
+    checkers: dict[Via, CredentialChecker] = {}
+    if config.hub.node_tokens_file:
+        checkers["token"] = TokenChecker(Path(config.hub.node_tokens_file))
+    if not config.common.token_file:
+        checkers["munge"] = MungeChecker(Munge(config.common.munge_socket))
+    return checkers
+
+
+def _agent_uid(name: str, checkers: Checkers) -> int | None:
+    try:
+        return pwd.getpwnam(name).pw_uid
+    except KeyError as error:
+        if "munge" in checkers:
+            raise ConfigError(f"[hub] agent_user: this host has no user {name!r}") from error
+        return None
+
+
+def own_version() -> str:
+    """Return the version of this distribution."""
+    try:
+        return version("gpuwaste")
+    except PackageNotFoundError:
+        return "0"

@@ -1,0 +1,78 @@
+"""From a request to its sender: a credential, or the peer of the Unix socket, and what he may read."""
+
+import pwd
+from collections.abc import Callable, Mapping
+
+from gpuwaste.core.errors import AuthError, RetryableWireError
+from gpuwaste.hub.refusal import FORBIDDEN, LATER, UNAUTHORIZED, Refusal
+from gpuwaste.hub.roles import Roles, Scope
+from gpuwaste.hub.site import Site, UnknownSiteError
+from gpuwaste.wire.identity import Caller, CredentialChecker, Via
+from gpuwaste.wire.signing import verify_request
+
+Checkers = Mapping[Via, CredentialChecker]
+
+
+class Identity:
+    """Proves senders and finds their scope. Everything here may block: call it off the event loop."""
+
+    def __init__(
+        self,
+        checkers: Checkers,
+        roles: Roles,
+        site: Site,
+        agent_uid: int | None,
+        name_of: Callable[[int], str] | None = None,
+    ) -> None:
+        self.checkers = checkers
+        self._roles = roles
+        self._site = site
+        self._agent_uid = agent_uid
+        self._name_of = name_of or user_name
+
+    def caller(self, authorization: str, method: str, target: str, body: bytes = b"") -> Caller:
+        """Return who made the credential for exactly this request. Raises Refusal 401."""
+        try:
+            return verify_request(self.checkers, authorization, method, target, body)
+        except AuthError as error:
+            retry = isinstance(error, RetryableWireError)
+            raise Refusal(UNAUTHORIZED, str(error), retry=retry) from error
+
+    def reader(self, authorization: str, target: str, peer_uid: int | None) -> Scope:
+        """Return what the sender of a GET may read: by his credential, or by the Unix socket's word. Raises Refusal."""
+        caller = Caller(peer_uid, "", "peer") if peer_uid is not None else self.caller(authorization, "GET", target)
+        return self.scope(caller)
+
+    def scope(self, caller: Caller) -> Scope:
+        """Return what a proven caller may read. Raises Refusal."""
+        if caller.via == "token":
+            if self._is_node(caller.name):
+                return Scope("", agent=True)
+            return self._roles.scope(caller.name)
+        assert caller.uid is not None  # noqa: S101 narrows the type: only a token has none
+        agent = caller.uid == self._agent_uid
+        name = self._name_of(caller.uid)
+        if not name and not agent:
+            raise Refusal(FORBIDDEN, f"uid {caller.uid} has no user name on the hub's host")
+        found = self._roles.scope(name) if name else Scope("")
+        return Scope(found.user, found.everything, found.accounts, agent)
+
+    def is_agent(self, caller: Caller, node: str) -> bool:
+        """Tell whether the caller is the agents' user, or holds the node's own token."""
+        if caller.via == "token":
+            return caller.name == node
+        return self._agent_uid is not None and caller.uid == self._agent_uid
+
+    def _is_node(self, name: str) -> bool:
+        try:
+            return self._site.is_node(name)
+        except UnknownSiteError as error:
+            raise Refusal(LATER, str(error)) from error
+
+
+def user_name(uid: int) -> str:
+    """Return the name of a uid on this host, empty where it has none."""
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return ""

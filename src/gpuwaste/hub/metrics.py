@@ -1,0 +1,110 @@
+"""The hub's own figures for Prometheus: base units, nodes by name, never a user's."""
+
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+
+from gpuwaste.core.clock import Clock
+
+
+@dataclass(frozen=True, slots=True)
+class Gauges:
+    """What is read at each scrape; None is "not known" and gives no series."""
+
+    table_rows: Mapping[str, int] = field(default_factory=dict)
+    store_b: int = 0
+    accounting_lag_s: float | None = None
+    accounting_ok: bool = False
+    map_questions: Mapping[str, int] = field(default_factory=dict)
+
+
+class HubMetrics:
+    """Counters that handlers feed, and gauges read at each scrape through `read`."""
+
+    def __init__(self, clock: Clock, read: Callable[[], Gauges] = Gauges) -> None:
+        self._clock = clock
+        self.read = read
+        self._lock = threading.Lock()
+        self._last_batch_us: dict[str, int] = {}
+        self.registry = CollectorRegistry()
+        self._rows = Counter(
+            "gpuwaste_hub_rows", "Hours rows received, by what became of them.", ["result"], registry=self.registry
+        )
+        self._bad_rows = Counter(
+            "gpuwaste_hub_quarantined_rows",
+            "Rows of a source that could not be read.",
+            ["source"],
+            registry=self.registry,
+        )
+        self._requests = Histogram(
+            "gpuwaste_hub_request_seconds",
+            "Time from a request's first line to its answer, by route and status.",
+            ["method", "route", "status"],
+            registry=self.registry,
+            buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0),
+        )
+        for result in ("accepted", "changed", "rejected"):
+            self._rows.labels(result)
+        self._bad_rows.labels("sacct")
+        self.registry.register(self)
+
+    def batch(self, node: str, accepted: int, changed: int, rejected: int) -> None:
+        """Note a batch that was acknowledged."""
+        self._rows.labels("accepted").inc(accepted)
+        self._rows.labels("changed").inc(changed)
+        self._rows.labels("rejected").inc(rejected)
+        with self._lock:
+            self._last_batch_us[node] = self._clock.mono_us()
+
+    def quarantined(self, source: str, rows: int) -> None:
+        """Note rows that were kept aside."""
+        self._bad_rows.labels(source).inc(rows)
+
+    def request(self, method: str, route: str, status: int, seconds: float) -> None:
+        """Note an answered request."""
+        self._requests.labels(method, route, str(status)).observe(seconds)
+
+    def batch_ages_s(self) -> dict[str, float]:
+        """Return the seconds since each node's last batch; nodes that sent none since the start are not in it."""
+        now = self._clock.mono_us()
+        with self._lock:
+            return {node: (now - at) / 1e6 for node, at in sorted(self._last_batch_us.items())}
+
+    def text(self) -> bytes:
+        """Return the exposition."""
+        return generate_latest(self.registry)
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield what is read at each scrape."""
+        gauges = self.read()
+        tables = GaugeMetricFamily("gpuwaste_hub_store_rows", "Rows in the store, by table.", labels=["table"])
+        for table, count in sorted(gauges.table_rows.items()):
+            tables.add_metric([table], count)
+        yield tables
+        yield GaugeMetricFamily("gpuwaste_hub_store_bytes", "Size of the store's files.", gauges.store_b)
+        ages = GaugeMetricFamily("gpuwaste_hub_batch_age_seconds", "Time since a node's last batch.", labels=["node"])
+        for node, age_s in self.batch_ages_s().items():
+            ages.add_metric([node], age_s)
+        yield ages
+        lag = GaugeMetricFamily("gpuwaste_hub_accounting_lag_seconds", "Age of the newest accounting that was read.")
+        if gauges.accounting_lag_s is not None:
+            lag.add_metric([], gauges.accounting_lag_s)
+        yield lag
+        yield GaugeMetricFamily(
+            "gpuwaste_hub_accounting_success",
+            "Whether the last import from accounting succeeded.",
+            gauges.accounting_ok,
+        )
+        asked = CounterMetricFamily(
+            "gpuwaste_hub_map_questions", "Questions to slurmctld for the cluster's map.", labels=["kind"]
+        )
+        for kind, count in sorted(gauges.map_questions.items()):
+            asked.add_metric([kind], count)
+        yield asked
+
+    def describe(self) -> Iterator[Metric]:
+        """Yield nothing: registering must not read the gauges."""
+        yield from ()

@@ -1,0 +1,105 @@
+"""The shapes of the hub's answers, as /openapi.json describes them."""
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class ErrorAnswer(BaseModel):
+    """Any answer that is not 200."""
+
+    model_config = ConfigDict(extra="allow")
+    error: str = Field(description="What is wrong and what to do, one line.")
+
+
+class RejectedRow(BaseModel):
+    """A row that will never be taken."""
+
+    line: int = Field(description="Line in the body; the envelope is 1.")
+    reason: str
+
+
+class AckAnswer(BaseModel):
+    """The acknowledgement of a batch, signed in the header Gpuwaste-Ack."""
+
+    protocol: int
+    batch_id: str
+    accepted: int
+    rejected: list[RejectedRow]
+
+
+class Held(BaseModel):
+    """What a run holds on one node."""
+
+    positions: list[int] = Field(description="Positions in the node's GPU list (IDX); empty for a run that has ended.")
+    shards: int
+
+
+class MapRun(BaseModel):
+    """One run in the cluster-wide map."""
+
+    job_id: int
+    start: int = Field(description="UTC seconds.")
+    restarts: int | None
+    state: str
+    suspended: bool
+    nodes: dict[str, Held]
+
+
+class MapAnswer(BaseModel):
+    """The runs asked for; none where Slurm knows no such run, or it has not started yet."""
+
+    jobs: list[MapRun]
+
+
+class HistoryRun(BaseModel):
+    """The run of an event, as accounting tells it now; the fields are JobRecord's."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+class HistoryEvent(BaseModel):
+    """One entry of the history stream."""
+
+    seq: int
+    kind: Literal["started", "ended", "ledger"]
+    cluster: str
+    jobid: int
+    start: int = Field(description="The last part of the run key, UTC seconds.")
+    at: int = Field(description="When it happened; for ledger when the hub learned it. UTC seconds.")
+    job: HistoryRun | None
+
+
+class HistoryAnswer(BaseModel):
+    """Events in order; ask again with `next` as `after`."""
+
+    events: list[HistoryEvent]
+    next: int
+
+
+class AccountingHealth(BaseModel):
+    """How the import from accounting stands."""
+
+    ok: bool
+    lag_s: float | None
+    failures: int
+    error: str
+
+
+class HealthAnswer(BaseModel):
+    """The hub's health."""
+
+    status: Literal["ok", "degraded"]
+    version: str
+    cluster: str
+    protocol: list[int]
+    accounting: AccountingHealth
+    nodes_reporting: int = Field(description="Nodes whose last batch is younger than an hour.")
+
+
+class Document(BaseModel):
+    """A report, a job or who is wasting now; see the reference of documents for its further fields."""
+
+    model_config = ConfigDict(extra="allow")
+    document: Literal["report", "job", "top"]
+    schema_: int = Field(alias="schema")

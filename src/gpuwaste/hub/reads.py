@@ -1,0 +1,130 @@
+"""What the GET routes answer: scope first, then the document. Blocks on the store: call it off the event loop."""
+
+import re
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+from gpuwaste.core.clock import Clock
+from gpuwaste.core.units import DAY_S, HOUR_S
+from gpuwaste.hub.refusal import BAD, FORBIDDEN, Refusal, not_found
+from gpuwaste.hub.roles import Scope
+from gpuwaste.store.hub.hub_store import Event, HubStore
+from gpuwaste.waste.documents import Scope as ReportScope
+from gpuwaste.waste.documents import job_document, report_document, top_document
+from gpuwaste.waste.settings import LedgerSettings
+
+MAX_HISTORY: Final = 10_000
+_PRINTED_ID = re.compile(r"[0-9]{1,10}(?:[_+][0-9]{1,10})?", re.ASCII)
+_REPORT_DAYS: Final = 7
+
+
+@dataclass(frozen=True, slots=True)
+class ReportQuestion:
+    """The parameters of GET /v1/report; exactly one of user, account and cluster, or none for the caller's own."""
+
+    user: str | None = None
+    account: str | None = None
+    cluster: str | None = None
+    start: int | None = None
+    end: int | None = None
+    limit: int | None = None
+
+
+class Reads:
+    """Builds documents within a caller's scope."""
+
+    def __init__(self, store: HubStore, settings: LedgerSettings, clock: Clock) -> None:
+        self._store = store
+        self._settings = settings
+        self._clock = clock
+
+    def report(self, scope: Scope, question: ReportQuestion) -> dict[str, Any]:
+        """Return a report. Raises Refusal: 404 alike for what is not there and what is not the caller's to see."""
+        kind, name = _subject(scope, question)
+        now = self._now()
+        end = now if question.end is None else question.end
+        start = end - _REPORT_DAYS * DAY_S if question.start is None else question.start
+        if start > end:
+            raise Refusal(BAD, f"start {start} lies after end {end}")
+        accounts = _accounts(scope, kind, name)
+        with self._store.reader() as db:
+            document = report_document(
+                db, kind, name, start, end, self._settings, now, accounts=accounts, limit=question.limit
+            )
+        if accounts is not None and not document.job_count:
+            raise not_found()
+        return document.to_json()
+
+    def job(self, scope: Scope, printed_id: str) -> dict[str, Any]:
+        """Return every run of a job that the caller may see."""
+        if not _PRINTED_ID.fullmatch(printed_id):
+            raise not_found()
+        with self._store.reader() as db:
+            document = job_document(db, printed_id, self._settings, self._now(), may_read=scope.may_read)
+        if document is None:
+            raise not_found()
+        return document.to_json()
+
+    def top(self, scope: Scope, since: int | None, limit: int | None) -> dict[str, Any]:
+        """Return who wastes now, among the runs that the caller may see."""
+        now = self._now()
+        user = accounts = None
+        if not scope.everything:
+            if scope.accounts:
+                accounts = scope.accounts
+            else:
+                user = scope.user
+        with self._store.reader() as db:
+            return top_document(
+                db, now - HOUR_S if since is None else since, self._settings, now,
+                accounts=accounts, user=user, limit=limit,
+            ).to_json()  # fmt: skip
+
+    def history(self, scope: Scope, after: int, limit: int) -> dict[str, Any]:
+        """Return events for the advisor and for training."""
+        if not (scope.everything or scope.agent):
+            raise Refusal(FORBIDDEN, "the history is for operators")
+        events = self._store.history(after, min(limit, MAX_HISTORY))
+        return {"events": [_event_json(e) for e in events], "next": events[-1].seq if events else after}
+
+    def _now(self) -> int:
+        return self._clock.utc_us() // 1_000_000
+
+
+def _subject(scope: Scope, question: ReportQuestion) -> tuple[ReportScope, str]:
+    """Return what is asked for, within what the caller may ask for."""
+    given = [n for n in (question.user, question.account, question.cluster) if n is not None]
+    if len(given) > 1:
+        raise Refusal(BAD, "give one of user, account and cluster")
+    if question.cluster is not None:
+        if not scope.everything:
+            raise not_found()
+        return "cluster", "" if question.cluster == "1" else question.cluster
+    if question.account is not None:
+        if not (scope.everything or question.account in scope.accounts):
+            raise not_found()
+        return "account", question.account
+    name = scope.user if question.user is None else question.user
+    if not name or not (scope.everything or name == scope.user or scope.accounts):
+        raise not_found()
+    return "user", name
+
+
+def _accounts(scope: Scope, kind: ReportScope, name: str) -> frozenset[str] | None:
+    """Return the accounts to which a coordinator's view of another user is kept; None for the whole view."""
+    if scope.everything or kind != "user" or name == scope.user:
+        return None
+    return scope.accounts
+
+
+def _event_json(event: Event) -> dict[str, Any]:
+    run = event.run_key
+    return {
+        "seq": event.seq,
+        "kind": event.kind,
+        "cluster": run.cluster,
+        "jobid": run.job_id,
+        "start": run.start,
+        "at": event.at_utc,
+        "job": None if event.job is None or event.kind == "ledger" else asdict(event.job),
+    }

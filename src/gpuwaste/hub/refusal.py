@@ -1,0 +1,34 @@
+"""Refusal: the one way in which a handler says no; the application turns it into a status and {"error": "..."}."""
+
+from typing import Any, Final
+
+from gpuwaste.core.errors import GpuwasteError
+
+
+class Refusal(GpuwasteError):  # noqa: N818 an answer, not a failure of ours
+    """A request that is not served: HTTP status, one line of words, and what else the answer's object carries."""
+
+    def __init__(self, status: int, words: str, **extra: Any) -> None:
+        super().__init__(words)
+        self.status = status
+        self.extra = extra
+
+    def body(self) -> dict[str, Any]:
+        """Return the answer's JSON object."""
+        return {"error": " ".join(str(self).split())[:400], **self.extra}
+
+
+BAD: Final = 400
+UNAUTHORIZED: Final = 401
+FORBIDDEN: Final = 403
+NOT_FOUND: Final = 404
+TOO_SLOW: Final = 408
+TOO_LARGE: Final = 413
+NO_SUCH_ENCODING: Final = 415
+UPGRADE: Final = 426
+LATER: Final = 503
+
+
+def not_found() -> Refusal:
+    """Return the answer for what does not exist and for what is not the caller's to see: the same bytes for both."""
+    return Refusal(NOT_FOUND, "no such job, user or account, or not yours to see")

@@ -1,0 +1,102 @@
+"""Who may read what: own jobs; a coordinator his accounts'; staff by Unix group, operators and administrators all."""
+
+import grp
+import logging
+import os
+import pwd
+import threading
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from gpuwaste.core.clock import Clock
+from gpuwaste.core.errors import ParseError, SlurmError
+from gpuwaste.core.job import JobRecord
+from gpuwaste.slurm.client import SlurmClient
+
+REFRESH_S: Final = 300.0
+RETRY_S: Final = 15.0
+_ALL: Final = frozenset({"operator", "administrator", "admin"})
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What one caller may read. `agent` is the agents' own user: he reads the map and the history, and no job."""
+
+    user: str
+    everything: bool = False
+    accounts: frozenset[str] = frozenset()
+    agent: bool = False
+
+    def may_read(self, job: JobRecord) -> bool:
+        """Tell whether the run is the caller's to see."""
+        return self.everything or job.account in self.accounts or (bool(self.user) and job.user == self.user)
+
+
+class Roles:
+    """sacctmgr's answers, kept for minutes, longer while Slurm is down; what was never told gives no right."""
+
+    def __init__(
+        self,
+        slurm: SlurmClient,
+        clock: Clock,
+        staff_groups: Collection[str] = (),
+        groups_of: Callable[[str], frozenset[str]] | None = None,
+    ) -> None:
+        self._slurm = slurm
+        self._clock = clock
+        self._staff = frozenset(staff_groups)
+        self._groups_of = groups_of or unix_groups
+        self._lock = threading.Lock()
+        self._levels: Mapping[str, str] = {}
+        self._coordinators: Mapping[str, frozenset[str]] = {}
+        self._next_us = 0
+        self._asked = False
+
+    def scope(self, user: str) -> Scope:
+        """Return what the user may read now; asks Slurm where the answers have become old."""
+        if not self._asked or self._clock.mono_us() >= self._next_us:
+            self.refresh()
+        everything = self._levels.get(user, "").lower() in _ALL
+        everything = everything or bool(self._staff and self._staff & self._groups_of(user))
+        accounts = frozenset(account for account, users in self._coordinators.items() if user in users)
+        return Scope(user, everything, accounts)
+
+    def refresh(self) -> None:
+        """Ask Slurm, one thread at a time; others go on with the old answers, but for the very first time."""
+        if not self._lock.acquire(blocking=not self._asked):
+            return
+        try:
+            if self._asked and self._clock.mono_us() < self._next_us:
+                return
+            wait_s = REFRESH_S if self._ask() else RETRY_S
+            self._next_us = self._clock.mono_us() + int(wait_s * 1e6)
+            self._asked = True
+        finally:
+            self._lock.release()
+
+    def _ask(self) -> bool:
+        try:
+            levels = self._slurm.admin_levels()
+            coordinators = self._slurm.coordinators()
+        except (SlurmError, ParseError) as error:
+            _log.warning("roles are not refreshed, the ones known stay: %s", error)
+            return False
+        self._levels, self._coordinators = levels, coordinators
+        return True
+
+
+def unix_groups(user: str) -> frozenset[str]:
+    """Return the names of a user's groups on this host, empty for an unknown user."""
+    try:
+        gids = os.getgrouplist(user, pwd.getpwnam(user).pw_gid)
+    except KeyError:
+        return frozenset()
+    names = set()
+    for gid in gids:
+        try:
+            names.add(grp.getgrgid(gid).gr_name)
+        except KeyError:
+            continue
+    return frozenset(names)

@@ -1,0 +1,184 @@
+"""The web server: uvicorn on TCP and on a Unix socket in one loop, with deadlines that uvicorn lacks."""
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+import socket
+import stat
+import struct
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any, Final
+
+import uvicorn
+from fastapi import FastAPI
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from gpuwaste.core.errors import ConfigError
+
+HEADER_DEADLINE_S: Final = 10.0
+_DRAIN_S: Final = 20  # for requests in flight at SIGTERM
+_MAX_CONNECTIONS: Final = 2048
+_BACKLOG: Final = 2048
+_UCRED: Final = struct.Struct("3i")
+_log = logging.getLogger(__name__)
+
+
+class HubProtocol(H11Protocol):
+    """HTTP/1.1 that knows the peer of a Unix socket, and closes on a client that does not get to its request."""
+
+    _impatient: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Note who is there, and start the clock."""
+        super().connection_made(transport)
+        self.app_state = {**self.app_state, "peer_uid": peer_uid(transport.get_extra_info("socket"))}
+        self._impatient = self.loop.call_later(HEADER_DEADLINE_S, self._give_up, self.server_state.total_requests)
+
+    def data_received(self, data: bytes) -> None:
+        """Feed the parser; a request whose head is complete has its own deadline from then on."""
+        super().data_received(data)
+        if self.cycle is not None and not self.cycle.response_complete and self._impatient is not None:
+            self._impatient.cancel()
+            self._impatient = None
+        elif self._impatient is None and (self.cycle is None or self.cycle.response_complete):
+            self._impatient = self.loop.call_later(HEADER_DEADLINE_S, self._give_up, 0)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stop the clock."""
+        if self._impatient is not None:
+            self._impatient.cancel()
+        super().connection_lost(exc)
+
+    def _give_up(self, _: int) -> None:
+        self._impatient = None
+        if not self.transport.is_closing() and (self.cycle is None or self.cycle.response_complete):
+            self.transport.close()
+
+
+class _Server(uvicorn.Server):
+    """A uvicorn server that leaves the signals to `serve`."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        """Capture none."""
+        yield
+
+
+def peer_uid(sock: Any) -> int | None:
+    """Return the uid at the other end of a Unix socket, None for any other."""
+    if sock is None or sock.family != socket.AF_UNIX:
+        return None
+    _, uid, _ = _UCRED.unpack(sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _UCRED.size))
+    return int(uid)
+
+
+def open_tcp(listen: str) -> socket.socket:
+    """Return a socket that listens on HOST:PORT or [IPv6]:PORT. Raises ConfigError."""
+    host, _, port = listen.rpartition(":")
+    try:
+        number = int(port)
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        sock = socket.socket(family, socket.SOCK_STREAM)
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.bind((host.strip("[]"), number))
+    except (ValueError, OverflowError) as error:
+        raise ConfigError(f"[hub] listen {listen!r}: expected ADDRESS:PORT") from error
+    except OSError as error:
+        sock.close()
+        raise ConfigError(f"[hub] listen {listen}: {error.strerror or error}") from error
+    sock.listen(_BACKLOG)
+    return sock
+
+
+def open_unix(path: Path) -> socket.socket:
+    """Return a socket on which every local user may connect. Raises ConfigError where something else is there."""
+    try:
+        if stat.S_ISSOCK(path.lstat().st_mode):
+            path.unlink()
+        else:
+            raise ConfigError(f"[hub] socket {path}: is no socket: remove it or set another path")
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        raise ConfigError(f"[hub] socket {path}: {error.strerror}") from error
+    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        sock.bind(str(path))
+        path.chmod(0o666)
+    except OSError as error:
+        sock.close()
+        raise ConfigError(f"[hub] socket {path}: {error.strerror or error}") from error
+    sock.listen(_BACKLOG)
+    return sock
+
+
+class WebServer:
+    """Serves one application on TCP (with TLS where configured) and on a Unix socket."""
+
+    def __init__(
+        self,
+        app: FastAPI,
+        tcp: socket.socket | None,
+        unix: socket.socket | None = None,
+        tls: tuple[str, str] | None = None,
+    ) -> None:
+        """Prepare; `tls` are the paths of certificate and key. Raises ConfigError where they cannot be used."""
+        self._servers: list[tuple[uvicorn.Server, socket.socket]] = []
+        if tcp is not None:
+            self._servers.append((_Server(_config(app, tls)), tcp))
+        if unix is not None:
+            self._servers.append((_Server(_config(app, None)), unix))
+
+    def run(self, *, signals: bool = True) -> None:
+        """Serve until `stop`, or until SIGTERM or SIGINT; what is in flight is finished first."""
+        asyncio.run(self._run(signals=signals))
+
+    def stop(self) -> None:
+        """End `run`; any thread may ask."""
+        for server, _ in self._servers:
+            server.should_exit = True
+
+    async def _run(self, *, signals: bool) -> None:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT) if signals else ():
+            loop.add_signal_handler(number, self._signalled, number)
+        await asyncio.gather(*(server.serve(sockets=[sock]) for server, sock in self._servers))
+
+    def _signalled(self, number: signal.Signals) -> None:
+        _log.info("%s: the hub finishes what is in flight and stops", number.name)
+        self.stop()
+
+
+def _config(app: FastAPI, tls: tuple[str, str] | None) -> uvicorn.Config:
+    certificate, key = tls or (None, None)
+    config = uvicorn.Config(
+        app,
+        http=HubProtocol,
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        date_header=False,
+        proxy_headers=False,
+        backlog=_BACKLOG,
+        limit_concurrency=_MAX_CONNECTIONS,
+        timeout_keep_alive=75,
+        timeout_graceful_shutdown=_DRAIN_S,
+        ssl_certfile=certificate,
+        ssl_keyfile=key,
+    )
+    try:
+        config.load()
+    except OSError as error:  # ssl.SSLError is one
+        raise ConfigError(f"[hub] tls_cert {certificate}, tls_key {key}: cannot be used: {error}") from error
+    return config
+
+
+def listening(sock: socket.socket) -> str:
+    """Return where a socket listens, for the log."""
+    name = sock.getsockname()
+    return os.fsdecode(name) if sock.family == socket.AF_UNIX else f"{name[0]}:{name[1]}"

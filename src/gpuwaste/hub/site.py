@@ -1,0 +1,89 @@
+"""Site: the cluster's name and its nodes' addresses, as Slurm knows them, remembered for when Slurm is down."""
+
+import ipaddress
+import logging
+import socket
+import threading
+from collections.abc import Callable
+from typing import Final
+
+from gpuwaste.core.clock import Clock
+from gpuwaste.core.errors import GpuwasteError, ParseError, SlurmError
+from gpuwaste.slurm.client import SlurmClient
+
+REFRESH_S: Final = 300.0
+ASK_AGAIN_S: Final = 15.0  # shortest time between two questions, whatever the callers bring
+_log = logging.getLogger(__name__)
+
+Resolver = Callable[[str], frozenset[str]]
+
+
+class UnknownSiteError(GpuwasteError):
+    """Slurm has not been reached yet, so what depends on it cannot be told."""
+
+
+class Site:
+    """Facts about the cluster; any thread may ask, one at a time asks Slurm."""
+
+    def __init__(self, slurm: SlurmClient, clock: Clock, cluster: str = "", resolve: Resolver | None = None) -> None:
+        self._slurm = slurm
+        self._clock = clock
+        self._cluster = cluster
+        self._resolve = resolve or resolve_ipv4
+        self._lock = threading.Lock()
+        self._nodes: dict[str, frozenset[str]] | None = None
+        self._asked_us: int | None = None
+
+    @property
+    def known_cluster(self) -> str:
+        """The cluster's name as far as it is known, without asking."""
+        return self._cluster
+
+    def cluster(self) -> str:
+        """Return the cluster's name. Raises UnknownSiteError."""
+        if not self._cluster:
+            try:
+                self._cluster = self._slurm.cluster_name()
+            except (SlurmError, ParseError) as error:
+                raise UnknownSiteError(f"the cluster's name is not known: {error}") from error
+        return self._cluster
+
+    def addresses(self, node: str) -> frozenset[str]:
+        """Return the IPv4 addresses of a node's NodeAddr, empty for no node. Raises UnknownSiteError."""
+        nodes = self._nodes
+        if nodes is None or node not in nodes or self._age_s() > REFRESH_S:
+            nodes = self._ask()
+        if nodes is None:
+            raise UnknownSiteError("the cluster's nodes are not known: slurmctld has not answered yet")
+        return nodes.get(node, frozenset())
+
+    def is_node(self, name: str) -> bool:
+        """Tell whether Slurm has a node of that name. Raises UnknownSiteError."""
+        return bool(self.addresses(name))
+
+    def _age_s(self) -> float:
+        return float("inf") if self._asked_us is None else (self._clock.mono_us() - self._asked_us) / 1e6
+
+    def _ask(self) -> dict[str, frozenset[str]] | None:
+        """Ask Slurm, unless somebody just did; keep the old answer where it does not answer."""
+        with self._lock:
+            if self._age_s() < ASK_AGAIN_S:
+                return self._nodes
+            try:
+                self._nodes = {n.name: self._resolve(n.address or n.name) | {n.address} for n in self._slurm.nodes()}
+            except (SlurmError, ParseError) as error:
+                _log.warning("node addresses are not refreshed: %s", error)
+            self._asked_us = self._clock.mono_us()
+            return self._nodes
+
+
+def resolve_ipv4(host: str) -> frozenset[str]:
+    """Return a host's IPv4 addresses, empty where it has none."""
+    try:
+        return frozenset({str(ipaddress.IPv4Address(host))})
+    except ValueError:
+        pass
+    try:
+        return frozenset(str(info[4][0]) for info in socket.getaddrinfo(host, None, family=socket.AF_INET))
+    except OSError:
+        return frozenset()

@@ -1,0 +1,210 @@
+"""HubStore: what the hub keeps, behind named queries only.
+
+One writer at a time, whatever the thread; readers take a cursor of their own. A method that writes has committed, and
+the commit is on disk, when it returns.
+"""
+
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from gpuwaste.core.clock import Clock
+from gpuwaste.core.errors import StoreError
+from gpuwaste.core.hour import AllocationHour
+from gpuwaste.core.job import JobRecord
+from gpuwaste.core.run import RunKey
+from gpuwaste.store.database import MEMORY, Database
+from gpuwaste.store.hub.rows import hour_row, job_record, job_row, to_json
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One entry of the history stream; `job` is the run as accounting knows it now, None where it does not."""
+
+    seq: int
+    kind: str  # started, ended, ledger
+    run_key: RunKey
+    at_utc: int
+    job: JobRecord | None
+
+
+@dataclass(frozen=True, slots=True)
+class Aside:
+    """A row that could not be read: where it stood, why, and the beginning of its text."""
+
+    line: int
+    reason: str
+    raw: str
+
+
+class HubStore:
+    """The hub's jobs, hours, events and marks."""
+
+    def __init__(self, database: Database, clock: Clock, path: Path | None = None) -> None:
+        self._root = database
+        self._writer = database.cursor()
+        self._clock = clock
+        self._path = path
+        self._write_lock = threading.Lock()
+        self._cursor_lock = threading.Lock()
+        self._writer.run("jobs_stage_create")
+
+    @classmethod
+    def open(cls, path: Path | Literal[":memory:"], clock: Clock) -> Self:
+        """Open or create the store. Raises StoreError as `Database.open` does."""
+        if path == MEMORY:
+            return cls(Database.open(MEMORY, "hub"), clock)
+        path = Path(path)
+        try:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreError(f"{path.parent}: cannot be made: {error.strerror}") from error
+        return cls(Database.open(path, "hub"), clock, path)
+
+    def close(self) -> None:
+        """Close the file, once no write is under way."""
+        with self._write_lock:
+            self._writer.close()
+            self._root.close()
+
+    @contextmanager
+    def reader(self) -> Iterator[Database]:
+        """Lend a cursor to the calling thread."""
+        with self._cursor_lock:
+            cursor = self._root.cursor()
+        try:
+            yield cursor
+        finally:
+            cursor.close()
+
+    def upsert_hours(self, hours: Sequence[AllocationHour]) -> int:
+        """Take rows: the highest seq of a key wins, whatever the order in which they come. Returns how many changed.
+
+        A run some of whose hours became final gets a `ledger` event.
+        """
+        if not hours:
+            return 0
+        parameters = {
+            "rows": to_json(map(hour_row, _one_per_key(hours))),
+            "lo": min(h.hour_utc for h in hours),
+            "hi": max(h.hour_utc for h in hours),
+        }
+        with self._writing() as db:
+            changed = db.run("hours_upsert", parameters).fetchall()
+            self._add_events(db, "ledger", sorted({RunKey(*row[:3]) for row in changed if row[3]}))
+        return len(changed)
+
+    def upsert_jobs(self, jobs: Sequence[JobRecord]) -> int:
+        """Take runs from accounting by their keys, with `started` and `ended` events; returns how many changed."""
+        if not jobs:
+            return 0
+        rows = {job.run_key: job_row(job) for job in jobs}
+        with self._writing() as db:
+            db.run("jobs_stage_clear")
+            db.run("jobs_stage", {"rows": to_json(rows.values())})
+            db.run("jobs_changed")
+            changed = int(db.rows("jobs_changed_count")[0]["changed"])
+            if changed:
+                db.run("jobs_events")
+                db.run("jobs_delete_old")
+                db.run("jobs_insert")
+        return changed
+
+    def open_runs(self, cluster: str) -> dict[RunKey, int]:
+        """Return the runs that accounting has not ended, with their submit times."""
+        with self.reader() as db:
+            rows = db.rows("jobs_open", {"cluster": cluster})
+        return {RunKey(cluster, row["job_id"], row["run_start"]): row["submit"] for row in rows}
+
+    def runs_of(self, cluster: str, job_id: int) -> list[JobRecord]:
+        """Return the runs of a job id, the newest first."""
+        with self.reader() as db:
+            return [job_record(row) for row in db.rows("jobs_of_id", {"cluster": cluster, "job_id": job_id})]
+
+    def history(self, after: int, limit: int) -> list[Event]:
+        """Return up to `limit` events whose seq is greater than `after`, in order."""
+        with self.reader() as db:
+            rows = db.rows("history", {"after": after, "limit": limit})
+        return [_event(row) for row in rows]
+
+    def quarantine(self, source: str, rows: Sequence[Aside]) -> int:
+        """Keep bad rows aside; returns how many were not there yet."""
+        if not rows:
+            return 0
+        now = self._clock.utc_us() // 1_000_000
+        entries = [
+            {"source": source, "line": row.line, "reason": row.reason, "raw": row.raw, "at_utc": now} for row in rows
+        ]
+        with self._writing() as db:
+            return len(db.run("quarantine_add", {"rows": to_json(entries)}).fetchall())
+
+    def set_partitions(self, cluster: str, whole_node: Mapping[str, bool]) -> None:
+        """Replace a cluster's partitions: name -> whether jobs there hold whole nodes."""
+        rows = [{"cluster": cluster, "name": name, "whole_node": whole} for name, whole in sorted(whole_node.items())]
+        with self._writing() as db:
+            db.run("partitions_clear", {"cluster": cluster})
+            if rows:
+                db.run("partitions_add", {"rows": to_json(rows)})
+
+    def mark(self, key: str) -> int | None:
+        """Return where an importer stands."""
+        with self.reader() as db:
+            rows = db.rows("mark", {"key": key})
+        return int(rows[0]["value"]) if rows else None
+
+    def set_mark(self, key: str, value: int) -> None:
+        """Note where an importer stands."""
+        with self._writing() as db:
+            db.run("mark_set", {"key": key, "value": value})
+
+    def counts(self) -> dict[str, int]:
+        """Return the rows of each table, and `last_event`."""
+        with self.reader() as db:
+            return {name: int(value) for name, value in db.rows("counts")[0].items()}
+
+    def size_b(self) -> int:
+        """Return the bytes of the store's files."""
+        if self._path is None:
+            return 0
+        files = (self._path, self._path.with_name(self._path.name + ".wal"))
+        return sum(file.stat().st_size for file in files if file.exists())
+
+    @contextmanager
+    def _writing(self) -> Iterator[Database]:
+        with self._write_lock, self._writer.transaction():
+            yield self._writer
+
+    def _add_events(self, db: Database, kind: str, runs: Sequence[RunKey]) -> None:
+        now = self._clock.utc_us() // 1_000_000
+        rows: list[dict[str, Any]] = [
+            {"kind": kind, "cluster": r.cluster, "job_id": r.job_id, "run_start": r.start, "at_utc": now} for r in runs
+        ]
+        if rows:
+            db.run("events_add", {"rows": to_json(rows)})
+
+
+def _one_per_key(hours: Sequence[AllocationHour]) -> Iterable[AllocationHour]:
+    """Return the winner of each key; it is final if any of the key's rows is."""
+    best: dict[tuple[str, int, int, str, str, int], AllocationHour] = {}
+    for hour in hours:
+        key = hour.key
+        other = best.get(key)
+        if other is None:
+            best[key] = hour
+        else:
+            winner = hour if hour.seq > other.seq else other
+            best[key] = replace(winner, final=hour.final or other.final)
+    return best.values()
+
+
+def _event(row: Mapping[str, Any]) -> Event:
+    return Event(
+        seq=row["seq"],
+        kind=row["kind"],
+        run_key=RunKey(row["event_cluster"], row["event_job_id"], row["event_run_start"]),
+        at_utc=row["at_utc"],
+        job=None if row["job_id"] is None else job_record(row),
+    )

@@ -1,0 +1,7 @@
+-- How many rows each table holds, and the newest event.
+SELECT
+    (SELECT count(*) FROM jobs) AS jobs,
+    (SELECT count(*) FROM hours) AS hours,
+    (SELECT count(*) FROM events) AS events,
+    (SELECT count(*) FROM quarantine) AS quarantine,
+    (SELECT coalesce(max(seq), 0) FROM events) AS last_event

@@ -1,0 +1,15 @@
+-- Appends what an import tells anew: runs that have started, runs that have ended, in the order of time.
+INSERT INTO events (kind, cluster, job_id, run_start, at_utc)
+SELECT kind, cluster, job_id, run_start, at_utc
+FROM (
+    SELECT 'started' AS kind, cluster, job_id, run_start, "start" AS at_utc
+    FROM changed_jobs c
+    ANTI JOIN (SELECT * FROM jobs WHERE "start" IS NOT NULL) j USING (cluster, job_id, run_start)
+    WHERE c."start" IS NOT NULL
+    UNION ALL
+    SELECT 'ended', cluster, job_id, run_start, "end"
+    FROM changed_jobs c
+    ANTI JOIN (SELECT * FROM jobs WHERE "end" IS NOT NULL) j USING (cluster, job_id, run_start)
+    WHERE c."end" IS NOT NULL
+)
+ORDER BY at_utc, kind DESC, job_id

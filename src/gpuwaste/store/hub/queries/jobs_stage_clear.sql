@@ -1,0 +1,2 @@
+-- Empties the scratch table before an import.
+TRUNCATE staged_jobs

@@ -1,0 +1,2 @@
+-- One mark's value.
+SELECT value FROM marks WHERE key = $key

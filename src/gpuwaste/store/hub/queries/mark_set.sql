@@ -1,0 +1,2 @@
+-- Sets one mark.
+INSERT OR REPLACE INTO marks VALUES ($key, $value)

@@ -1,0 +1,2 @@
+-- Removes a cluster's partitions before they are written anew.
+DELETE FROM partitions WHERE cluster = $cluster

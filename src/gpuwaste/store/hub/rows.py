@@ -1,0 +1,74 @@
+"""Rows as the hub's store takes them: JSON arrays, which DuckDB reads a hundred times faster than bound values."""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
+from typing import Any, Final
+
+from gpuwaste.core.hour import AllocationHour
+from gpuwaste.core.job import JobRecord
+
+_JOB_FIELDS: Final = tuple(f.name for f in fields(JobRecord))
+
+
+def to_json(rows: Iterable[Mapping[str, Any]]) -> str:
+    """Return the rows as one JSON array; a NaN is refused with ValueError."""
+    return json.dumps(list(rows), allow_nan=False, separators=(",", ":"))
+
+
+def hour_row(hour: AllocationHour) -> dict[str, Any]:
+    """Return the columns of table hours."""
+    run = hour.run_key
+    util = sorted(hour.util_ms.items())
+    unknown = sorted(hour.unknown_ms.items())
+    return {
+        "cluster": run.cluster,
+        "job_id": run.job_id,
+        "run_start": run.start,
+        "node": hour.node,
+        "gpu_uuid": hour.gpu_uuid,
+        "hour_utc": hour.hour_utc,
+        "seq": hour.seq,
+        "final": hour.final,
+        "share": hour.share,
+        "t0_ms": hour.t0_ms,
+        "t1_ms": hour.t1_ms,
+        "pct": [pct for pct, _ in util],
+        "util_ms": [ms for _, ms in util],
+        "idle_run_ms": hour.idle_run_ms,
+        "unknown_reason": [reason for reason, _ in unknown],
+        "unknown_ms": [ms for _, ms in unknown],
+        "suspended_ms": hour.suspended_ms,
+        "proc_seen": hour.proc_seen,
+        "mem_max_b": hour.mem_max_b,
+        "mem_total_b": hour.mem_total_b,
+        "energy_j": hour.energy_j,
+        "last_active_ms": hour.last_active_ms,
+        "power_w_at_full": hour.power_w_at_full,
+        "power_limit_w": hour.power_limit_w,
+        "sm_ratio_at_full": hour.sm_ratio_at_full,
+        "cpu_s": hour.cpu_s,
+        "host_mem_max_b": hour.host_mem_max_b,
+        "map_source": hour.map_source,
+        "confidence": hour.confidence,
+    }
+
+
+def job_row(job: JobRecord) -> dict[str, Any]:
+    """Return the columns of table jobs."""
+    row = {name: getattr(job, name) for name in _JOB_FIELDS}
+    row["run_start"] = job.run_key.start
+    row["printed_id"] = job.printed_id or str(job.job_id)
+    return {name: _clean(value) for name, value in row.items()}
+
+
+def job_record(row: Mapping[str, Any]) -> JobRecord:
+    """Return the JobRecord of a row of table jobs."""
+    return JobRecord(**{name: row[name] for name in _JOB_FIELDS})
+
+
+def _clean(value: Any) -> Any:
+    """Return text that DuckDB can hold: no NUL, no half of a surrogate pair."""
+    if not isinstance(value, str):
+        return value
+    return value.replace("\0", "\\x00").encode("utf-8", "backslashreplace").decode("utf-8")

@@ -1,0 +1,137 @@
+"""A hub of its own process with a munged of its own and no Slurm: for crash tests and for the figure of ingest."""
+
+import contextlib
+import getpass
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from gpuwaste.testing.cluster_process import tail, wait_until
+from gpuwaste.wire.client import HubClient
+from gpuwaste.wire.munge import Munge, MungeIssuer
+
+_RUN = "import sys; from gpuwaste.core.config import load_config; from gpuwaste.core.errors import GpuwasteError; from pathlib import Path\nfrom gpuwaste.hub.daemon import run_hub\ntry:\n    sys.exit(run_hub(load_config(Path(sys.argv[1]))))\nexcept GpuwasteError as error:\n    sys.exit(str(error))"
+
+
+def munged_path() -> str | None:
+    """Return where munged is installed, None where it is not."""
+    return shutil.which("munged", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
+
+
+@contextlib.contextmanager
+def private_munged(origin: str = "127.0.0.1") -> Iterator[str]:
+    """Run a munged with a key of its own; gives its socket. munged refuses directories that others may change."""
+    base = Path(tempfile.mkdtemp(prefix="gwmunge-", dir="/tmp"))  # noqa: S108 a private folder in it
+    base.chmod(0o711)
+    key = base / "key"
+    key.write_bytes(os.urandom(128))
+    key.chmod(0o400)
+    files = {"socket": "sock", "pid-file": "pid", "log-file": "log", "seed-file": "seed", "key-file": "key"}
+    command = [
+        str(munged_path()),
+        "--foreground",
+        f"--origin={origin}",
+        *(f"--{o}={base / f}" for o, f in files.items()),
+    ]
+    with (base / "out").open("wb") as out:
+        process = subprocess.Popen(command, stdout=out, stderr=out)
+    try:
+        wait_until(
+            lambda: (base / "sock").exists() or process.poll() is not None, 20, "munged", lambda: tail(base / "out")
+        )
+        yield str(base / "sock")
+    finally:
+        process.terminate()
+        process.wait(10)
+        shutil.rmtree(base, ignore_errors=True)
+
+
+@dataclass
+class LoneHub:
+    """One hub on one store; may be killed and started again."""
+
+    directory: Path
+    munge_socket: str
+    hub: Mapping[str, Any] = field(default_factory=dict)
+    port: int = 0
+    process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        """Where it listens."""
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def log(self) -> Path:
+        """What it says."""
+        return self.directory / "hub.log"
+
+    def client(self) -> HubClient:
+        """Return a client as this process' user, who is the agents' user here."""
+        return HubClient(self.url, MungeIssuer(Munge(self.munge_socket), hub_uid=os.geteuid()))
+
+    def start(self) -> None:
+        """Start it and wait until it answers."""
+        self.port = self.port or _free_port()
+        config = self.directory / "gpuwaste.toml"
+        own = {
+            "listen": f"127.0.0.1:{self.port}",
+            "state_dir": str(self.directory / "state"),
+            "agent_user": getpass.getuser(),
+            "check_origin": False,
+            **self.hub,
+        }
+        common = {"cluster": "gw", "munge_socket": self.munge_socket, "slurm_conf": "/nonexistent"}
+        config.write_text(_toml({"common": common, "hub": own}), encoding="utf-8")
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen([sys.executable, "-c", _RUN, str(config)], stdout=log, stderr=log)
+        wait_until(self._answers_or_ended, 30, "the hub", lambda: tail(self.log), poll_s=0.05)
+
+    def kill(self, number: signal.Signals = signal.SIGKILL) -> int:
+        """End it at once, or as the signal does; returns its exit code."""
+        assert self.process is not None  # noqa: S101 a caller's mistake
+        self.process.send_signal(number)
+        return self.process.wait(60)
+
+    def stop(self) -> None:
+        """End it in order, where it runs."""
+        if self.process is not None and self.process.poll() is None:
+            self.kill(signal.SIGTERM)
+
+    def peak_rss_b(self) -> int:
+        """Return the most memory that it has used, bytes."""
+        assert self.process is not None  # noqa: S101 a caller's mistake
+        status = Path(f"/proc/{self.process.pid}/status").read_text(encoding="ascii")
+        return int(status.partition("VmHWM:")[2].split()[0]) * 1024
+
+    def _answers_or_ended(self) -> bool:
+        assert self.process is not None  # noqa: S101 start sets it
+        if self.process.poll() is not None:
+            return True
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1):
+            return True
+        return False
+
+
+def _toml(sections: Mapping[str, Mapping[str, Any]]) -> str:
+    """Print the sections; JSON's strings, numbers and booleans are TOML's."""
+    lines = []
+    for name, keys in sections.items():
+        lines.append(f"[{name}]")
+        lines += [f"{key} = {json.dumps(value)}" for key, value in keys.items()]
+    return "\n".join(lines) + "\n"
+
+
+def _free_port() -> int:
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        return int(sock.getsockname()[1])

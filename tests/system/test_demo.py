@@ -1,0 +1,29 @@
+"""`make demo` as a newcomer runs it: every statement of the reports holds, and nothing stays behind."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gpuwaste.testing import cluster_host
+
+
+@pytest.mark.cluster
+@pytest.mark.timeout(400)
+def test_the_demo_tells_the_truth_and_leaves_nothing(tmp_path: Path) -> None:
+    """On a real cluster each report agrees with the load programs' logs and with sacct, and all is gone afterwards."""
+    if reason := cluster_host.missing():
+        pytest.skip(reason)
+    before = set(Path("/tmp").glob("gwdemo*"))  # noqa: S108 where the demo puts its private directory
+    result = tmp_path / "result.json"
+    command = [sys.executable, "-m", "gpuwaste.testing.demo", "--result", str(result)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=380)
+    assert result.exists(), done.stdout[-4000:] + done.stderr[-4000:]
+    document = json.loads(result.read_text())
+    wrong = [f"{what}: truth {truth}, said {said}" for what, truth, said, ok in document["checks"] if not ok]
+    assert not wrong, f"seed {document['seed']}:\n" + "\n".join(wrong)
+    assert len(document["checks"]) > 40, "every job is checked"
+    assert done.returncode == 0
+    assert set(Path("/tmp").glob("gwdemo*")) == before  # noqa: S108

@@ -1,0 +1,209 @@
+"""A hub in this process for tests: real HTTP and a real store, with Slurm and credentials played by fakes."""
+
+import contextlib
+import json
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any
+
+from gpuwaste.core.clock import SystemClock
+from gpuwaste.core.errors import AuthError
+from gpuwaste.core.hour import AllocationHour
+from gpuwaste.core.run import RunKey
+from gpuwaste.hub.app import Limits, Services, build_app
+from gpuwaste.hub.identity import Identity
+from gpuwaste.hub.ingest import Ingest
+from gpuwaste.hub.map import ClusterMap
+from gpuwaste.hub.metrics import HubMetrics
+from gpuwaste.hub.reads import Reads
+from gpuwaste.hub.roles import Roles
+from gpuwaste.hub.server import WebServer, open_tcp, open_unix
+from gpuwaste.hub.site import Site
+from gpuwaste.slurm.site import NodeInfo
+from gpuwaste.store.hub.hub_store import HubStore
+from gpuwaste.testing.fake_slurm import FakeSlurm
+from gpuwaste.waste.settings import LedgerSettings
+from gpuwaste.wire.batch import Batch, Envelope, encode_batch, encode_hour
+from gpuwaste.wire.identity import Caller, RetryableAuthError
+from gpuwaste.wire.signing import request_digest
+
+AGENT_UID = 900
+USERS = {1001: "alice", 1002: "bob", 1003: "carol", 1004: "oper", AGENT_UID: "gpuwaste"}
+HOUR = 1_700_000_000 // 3600 * 3600
+
+
+class FakeClock:
+    """A clock that a test moves."""
+
+    def __init__(self, now_s: int = 1_700_000_000) -> None:
+        self._us = now_s * 1_000_000
+
+    def advance(self, seconds: float) -> None:
+        """Let time pass."""
+        self._us += int(seconds * 1e6)
+
+    def utc_us(self) -> int:
+        """Return the time."""
+        return self._us
+
+    def mono_us(self) -> int:
+        """Return the time."""
+        return self._us
+
+    def wait(self, stop: threading.Event, seconds: float) -> bool:
+        """Pass the time at once."""
+        self.advance(seconds)
+        return stop.is_set()
+
+
+class FakeChecker:
+    """Credentials of the form UID:ORIGIN:NONCE:DIGEST, each good once, as munge's are."""
+
+    def __init__(self) -> None:
+        self._used: set[str] = set()
+
+    def check(self, credential: str, digest: str) -> Caller:
+        """Return the sender."""
+        if credential == "expired":
+            raise RetryableAuthError("munge: Expired credential (15)")
+        parts = credential.split(":")
+        if len(parts) != 4:
+            raise AuthError("munge: Invalid credential format (9)")
+        if credential in self._used:
+            raise AuthError("munge: Replayed credential (17)")
+        self._used.add(credential)
+        if parts[3] != digest:
+            raise AuthError("the credential was made for another request")
+        return Caller(int(parts[0]), parts[1], "munge")
+
+    def issue_ack(self, caller: Caller, digest: str) -> str:
+        """Sign."""
+        return f"ack:{caller.uid}:{digest}"
+
+
+@dataclass
+class Answer:
+    """What came back."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        """The body's JSON."""
+        return json.loads(self.body)
+
+
+@dataclass
+class Rig:
+    """One running hub; `slurm` may be changed under it."""
+
+    store: HubStore
+    slurm: FakeSlurm
+    metrics: HubMetrics
+    cluster_map: ClusterMap
+    clock: SystemClock
+    port: int
+    socket: Path
+    _nonce: int = field(default=0)
+
+    def credential(self, uid: int, method: str, target: str, body: bytes = b"", *, origin: str = "10.0.0.1") -> str:
+        """Return a fresh value for Authorization."""
+        self._nonce += 1
+        return f"Munge {uid}:{origin}:{self._nonce}:{request_digest(method, target, body)}"
+
+    def send(self, method: str, target: str, body: bytes = b"", headers: dict[str, str] | None = None) -> Answer:
+        """Send a request on a connection of its own."""
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=20)
+        try:
+            connection.request(method, target, body or None, headers or {})
+            response = connection.getresponse()
+            return Answer(response.status, {k.lower(): v for k, v in response.getheaders()}, response.read())
+        finally:
+            connection.close()
+
+    def get(self, uid: int, target: str) -> Answer:
+        """Read as a user."""
+        return self.send("GET", target, headers={"Authorization": self.credential(uid, "GET", target)})
+
+    def post(self, body: bytes, uid: int = AGENT_UID, origin: str = "10.0.0.1") -> Answer:
+        """Send a batch."""
+        authorization = self.credential(uid, "POST", "/v1/hours", body, origin=origin)
+        return self.send("POST", "/v1/hours", body, {"Authorization": authorization})
+
+    def hours(self) -> list[dict[str, Any]]:
+        """Return what the store holds."""
+        with self.store.reader() as db:
+            cursor = db.execute("SELECT * FROM hours ORDER BY job_id, gpu_uuid, hour_utc")
+            columns = [c[0] for c in cursor.description or ()]
+            return [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()]
+
+
+def hour(job: int = 7, *, seq: int = 1, final: bool = False, node: str = "gpu1", **more: Any) -> AllocationHour:
+    """Return a row of half an hour at 50 %."""
+    values: dict[str, Any] = {
+        "run_key": RunKey("gw", job, HOUR),
+        "node": node,
+        "gpu_uuid": "GPU-a",
+        "hour_utc": HOUR,
+        "seq": seq,
+        "t0_ms": HOUR * 1000,
+        "t1_ms": HOUR * 1000 + 1_800_000,
+        "final": final,
+        "util_ms": {50: 1_800_000},
+    }
+    return AllocationHour(**{**values, **more})
+
+
+def batch(*hours: AllocationHour, protocol: int = 1, node: str = "gpu1", cluster: str = "gw") -> bytes:
+    """Return the body of a batch."""
+    envelope = Envelope(cluster, node, "boot", "0.1.0", protocol)
+    return encode_batch(envelope, Batch(tuple(encode_hour(h) for h in hours), "b1"))
+
+
+@contextlib.contextmanager
+def running_hub(directory: Path, slurm: FakeSlurm | None = None, limits: Limits | None = None) -> Iterator[Rig]:
+    """Run a hub on a free port and on a Unix socket."""
+    clock = SystemClock()
+    slurm = slurm or FakeSlurm(
+        node_list=[NodeInfo("gpu1", address="10.0.0.1"), NodeInfo("gpu2", address="10.0.0.2")],
+        levels={"oper": "Operator", "alice": "None"},
+        account_coordinators={"proj1": frozenset({"carol"})},
+    )
+    store = HubStore.open(directory / "hub.duckdb", clock)
+    site = Site(slurm, clock)
+    metrics = HubMetrics(clock)
+    identity = Identity(
+        {"munge": FakeChecker()},
+        Roles(slurm, clock, groups_of=lambda _: frozenset()),
+        site,
+        AGENT_UID,
+        lambda uid: USERS.get(uid, ""),
+    )
+    cluster_map = ClusterMap(slurm, store, site, clock, 0.01)
+    services = Services(
+        identity,
+        Ingest(store, identity, site, metrics),
+        Reads(store, LedgerSettings(), clock),
+        cluster_map,
+        metrics,
+        lambda: {"status": "ok"},
+    )
+    app = build_app(services, "0", limits or Limits(body_deadline_s=20, map_wait_s=10))
+    tcp, path = open_tcp("127.0.0.1:0"), directory / "hub.sock"
+    server = WebServer(app, tcp, open_unix(path))
+    thread = threading.Thread(target=server.run, kwargs={"signals": False})
+    port = tcp.getsockname()[1]
+    cluster_map.start()
+    thread.start()
+    try:
+        yield Rig(store, slurm, metrics, cluster_map, clock, port, path)
+    finally:
+        server.stop()
+        thread.join(30)
+        cluster_map.stop()
+        store.close()

@@ -1,0 +1,163 @@
+"""GET routes over real HTTP: everybody gets what is his to see, and the same bytes for all else."""
+
+import pytest
+
+from gpuwaste.core.job import JobRecord
+from tests.unit.hub.rig import AGENT_UID, HOUR, Answer, Rig, batch, hour
+
+ALICE, BOB, CAROL, OPER = 1001, 1002, 1003, 1004
+
+
+def record(job: int, user: str, account: str = "proj1", **more: object) -> JobRecord:
+    """Return a run of half an hour on one GPU."""
+    values = {
+        "cluster": "gw", "job_id": job, "submit": HOUR - 60, "printed_id": str(job), "user": user, "account": account,
+        "partition": "gpu", "start": HOUR, "end": HOUR + 1800, "elapsed_s": 1800, "state": "COMPLETED", "gpus": 1,
+        "nodes": "gpu1", "n_nodes": 1, "cpus": 4, "alloc_tres": "cpu=4,gres/gpu=1", "exit_code": 0,
+    }  # fmt: skip
+    return JobRecord(**{**values, **more})  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def filled(hub: Rig) -> Rig:
+    """Job 7 is alice's in proj1, job 8 bob's in proj2."""
+    hub.store.upsert_jobs([record(7, "alice"), record(8, "bob", "proj2")])
+    assert hub.post(batch(hour(7), hour(8, gpu_uuid="GPU-b"))).status == 200
+    return hub
+
+
+def seen(answer: Answer) -> tuple[int, dict[str, str], bytes]:
+    """Return all that a client can see of an answer."""
+    return answer.status, answer.headers, answer.body
+
+
+def test_a_user_reads_his_own_job_and_report(filled: Rig) -> None:
+    """alice sees her job with its devices, and her report with its totals."""
+    job = filled.get(ALICE, "/v1/jobs/7").json
+    assert (job["document"], job["runs"][0]["user"], len(job["runs"][0]["devices"])) == ("job", "alice", 1)
+    report = filled.get(ALICE, f"/v1/report?user=alice&start={HOUR - 9}&end={HOUR + 7200}").json
+    assert (report["job_count"], report["totals"]["gpu_s"]) == (1, 1800)
+
+
+def test_a_foreign_job_looks_like_one_that_does_not_exist(filled: Rig) -> None:
+    """bob's question for alice's job, in any way, gets byte for byte the answer for what does not exist."""
+    nothing = seen(filled.get(BOB, "/v1/jobs/4711"))
+    assert nothing[0] == 404
+    for target in (
+        "/v1/jobs/7",
+        "/v1/jobs/7_1",
+        "/v1/jobs/x%27%20OR%201",
+        "/v1/jobs/7?user=alice",
+        "/v1/report?user=alice",
+        "/v1/report?user=nobody",
+        "/v1/report?account=proj1",
+        "/v1/report?account=none",
+        "/v1/report?cluster=1",
+        "/v1/report?cluster=gw",
+        "/v1/map?node=gpu1&job=7",
+        "/v1/map?node=gpu1&job=4711",
+    ):
+        assert seen(filled.get(BOB, target)) == nothing, target
+    assert filled.get(BOB, "/v1/jobs/8").status == 200
+
+
+def test_a_captured_credential_is_of_no_use(filled: Rig) -> None:
+    """alice's credential, used already or made for another question, reads nothing for bob."""
+    captured = filled.credential(ALICE, "GET", "/v1/jobs/7")
+    assert filled.send("GET", "/v1/jobs/7", headers={"Authorization": captured}).status == 200
+    replayed = filled.send("GET", "/v1/jobs/7", headers={"Authorization": captured})
+    replayed_missing = filled.send("GET", "/v1/jobs/4711", headers={"Authorization": captured})
+    assert seen(replayed) == seen(replayed_missing)
+    assert replayed.status == 401
+    moved = filled.credential(ALICE, "GET", "/v1/report?user=alice")
+    assert filled.send("GET", "/v1/jobs/7", headers={"Authorization": moved}).status == 401
+
+
+def test_without_a_credential_nothing_is_told(filled: Rig) -> None:
+    """Every route with data in it answers 401 to a caller without a credential."""
+    for target in ("/v1/report", "/v1/jobs/7", "/v1/top", "/v1/history", "/v1/map?node=gpu1"):
+        assert filled.send("GET", target).status == 401, target
+
+
+def test_a_coordinator_reads_his_accounts(filled: Rig) -> None:
+    """carol coordinates proj1: alice's job there is hers to see, bob's in proj2 is not, and nobody is told why."""
+    assert filled.get(CAROL, "/v1/jobs/7").status == 200
+    nothing = seen(filled.get(CAROL, "/v1/jobs/4711"))
+    around = f"start={HOUR - 9}&end={HOUR + 7200}"
+    for target in (
+        "/v1/jobs/8",
+        f"/v1/report?user=bob&{around}",
+        f"/v1/report?user=x&{around}",
+        "/v1/report?account=proj2",
+    ):
+        assert seen(filled.get(CAROL, target)) == nothing, target
+    assert filled.get(CAROL, f"/v1/report?user=alice&{around}").json["job_count"] == 1
+    assert filled.get(CAROL, f"/v1/report?account=proj1&{around}").json["job_count"] == 1
+
+
+def test_an_operator_reads_everything(filled: Rig) -> None:
+    """An operator of Slurm's database sees every job, the whole cluster, and empty reports as such."""
+    around = f"start={HOUR - 9}&end={HOUR + 7200}"
+    assert filled.get(OPER, "/v1/jobs/8").status == 200
+    assert filled.get(OPER, f"/v1/report?cluster=1&{around}").json["job_count"] == 2
+    assert filled.get(OPER, f"/v1/report?user=nobody&{around}").json["job_count"] == 0
+    assert filled.get(OPER, f"/v1/report?cluster=1&{around}&limit=1").json["jobs_left_out"] == 1
+
+
+def test_top_shows_only_what_the_caller_may_see(hub: Rig) -> None:
+    """Of two running jobs each user is shown his own, the operator both, the coordinator his account's."""
+    now = hub.clock.utc_us() // 1_000_000
+    run = {"start": now - 600, "end": None, "elapsed_s": None, "state": "RUNNING", "submit": now - 700}
+    hub.store.upsert_jobs([record(7, "alice", **run), record(8, "bob", "proj2", **run)])
+
+    def users(uid: int) -> list[str]:
+        return sorted(job["user"] for job in hub.get(uid, "/v1/top").json["jobs"])
+
+    assert (users(ALICE), users(BOB), users(CAROL), users(OPER)) == (["alice"], ["bob"], ["alice"], ["alice", "bob"])
+
+
+def test_history_is_for_operators_and_agents(filled: Rig) -> None:
+    """Events come in order with their runs, from any point on; an ordinary user gets none."""
+    events = filled.get(OPER, "/v1/history?after=0").json
+    assert [e["kind"] for e in events["events"]] == ["started", "started", "ended", "ended"]
+    assert events["events"][0]["job"]["user"] == "alice"
+    later = filled.get(AGENT_UID, f"/v1/history?after={events['next'] - 1}&limit=5").json
+    assert [(e["kind"], e["jobid"]) for e in later["events"]] == [("ended", 8)]
+    assert filled.get(OPER, f"/v1/history?after={events['next']}").json == {"events": [], "next": events["next"]}
+    assert filled.get(BOB, "/v1/history").status == 403
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "/v1/report?user=alice&account=proj1",
+        "/v1/report?start=yesterday",
+        "/v1/report?start=20&end=10",
+        "/v1/report?limit=-1",
+        "/v1/report?user=",
+        "/v1/map?node=gpu1&job=0",
+        "/v1/map?node=gpu1&job=99999999999",
+        "/v1/history?limit=0",
+    ],
+)
+def test_a_bad_parameter_is_named(filled: Rig, target: str) -> None:
+    """A parameter that cannot be gets 400 and one line of words."""
+    answer = filled.get(AGENT_UID if "map" in target else ALICE, target)
+    assert (answer.status, "\n" in answer.json["error"]) == (400, False)
+
+
+def test_unknown_paths_and_methods_are_json(filled: Rig) -> None:
+    """What is not served answers in the same form as all else."""
+    assert filled.send("GET", "/v2/jobs").json == {"error": "Not Found"}
+    assert filled.send("DELETE", "/v1/hours").status == 405
+
+
+def test_the_api_describes_itself(filled: Rig) -> None:
+    """/openapi.json names every route and the shapes of their answers."""
+    found = filled.send("GET", "/openapi.json").json
+    assert {"/v1/hours", "/v1/report", "/v1/jobs/{job_id}", "/v1/top", "/v1/history", "/v1/map", "/v1/health"} == set(
+        found["paths"]
+    )
+    assert {"AckAnswer", "MapAnswer", "HistoryAnswer", "HealthAnswer", "ErrorAnswer"} <= set(
+        found["components"]["schemas"]
+    )

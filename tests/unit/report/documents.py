@@ -1,0 +1,75 @@
+"""Documents for the renderers: a user's week with one job of each interesting kind."""
+
+from typing import Any
+
+from tests.unit.waste.builders import GIB, LATER, SETTINGS, T0, add_rows, hour, job, store
+
+from gpuwaste.store.database import Database
+from gpuwaste.waste.documents import job_document, report_document, top_document
+
+END = T0 + 7 * 86400
+HOSTILE_NAMES = (
+    "\x1b]0;owned\x07=cmd|' /C calc'!A0",
+    "=HYPERLINK(1)\n漢字" * 20,
+    "|" * 10_000,
+    "-2+3",
+    "@SUM\t\U0001f600",
+)
+
+
+def week() -> Database:
+    """Return a hub store with one job of each interesting kind."""
+    busy = job(5, total_cpu_s=20_000.0)
+    one = job(7, gpus=4, submit_line="sbatch --gres=gpu:a100:4 train.sh", name="resnet50")
+    tasks = [
+        job(
+            30 + i,
+            printed_id=f"30_{i}",
+            array_job_id=30,
+            array_task_id=i,
+            name="sweep",
+            start=T0 + 7200,
+            end=T0 + 10800,
+        )
+        for i in range(3)
+    ]
+    first = job(40, state="REQUEUED", end=T0 + 600, name="again")
+    second = job(40, start=T0 + 3600, end=T0 + 7200, submit=T0 + 600, restarts=1, name="again")
+    gap = job(50, name="night")
+    shard = job(60, gpus=0, name="notebook")
+    running = job(70, seconds=None, start=END - 7200, name="bert")
+    rows = [hour(busy, 0, 0, {90: 3600}), hour(one, 1, 0, {90: 3600})]
+    rows += [hour(one, gpu, 0, {0: 3600}) for gpu in (2, 3, 4)]
+    rows += [hour(task, 10, 2, {3: 1800, 50: 1800}) for task in tasks]
+    rows += [hour(first, 11, 0, {0: 600}), hour(second, 11, 1, {99: 3600})]
+    rows += [hour(gap, 12, 0, {80: 1800}, t1_ms=(T0 + 3600) * 1000, unknown_ms={"gap": 1_800_000})]
+    rows += [hour(shard, 13, 0, {10: 3600}, share=0.25)]
+    rows += [hour(running, 14, 7 * 24 - 2 + i, {0: 3600}, final=False) for i in range(2)]
+    return store([busy, one, *tasks, first, second, gap, shard, running], rows)
+
+
+def report(db: Database | None = None, scope: Any = "user", name: str = "alice") -> dict[str, Any]:
+    """Return the report document of the week."""
+    return report_document(week() if db is None else db, scope, name, T0, END, SETTINGS, END).to_json()
+
+
+def one_job(job_id: str = "7", db: Database | None = None) -> dict[str, Any]:
+    """Return a job document of the week."""
+    document = job_document(week() if db is None else db, job_id, SETTINGS, END)
+    assert document is not None
+    return document.to_json()
+
+
+def top() -> dict[str, Any]:
+    """Return who wastes now."""
+    return top_document(week(), END - 3600, SETTINGS, END).to_json()
+
+
+def hostile() -> Database:
+    """Return a store whose names try to act on a terminal, a line format and a spreadsheet."""
+    db = store([], [])
+    for i, name in enumerate(HOSTILE_NAMES):
+        record = job(100 + i, name=name, user=name[:200], account=name[:200], partition=name, nodes=name, gpu_type=name)
+        add_rows(db, [record], [hour(record, i, 0, {0: 3600}, mem_total_b=40 * GIB)])
+    assert LATER > END
+    return db

@@ -1,0 +1,104 @@
+"""The text reports: golden texts, 80 columns, and names that do no harm."""
+
+from datetime import UTC
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.unit.report.documents import hostile, one_job, report, top, week
+
+from gpuwaste.report.cells import width
+from gpuwaste.report.layout import Look
+from gpuwaste.report.text import job_text, report_text, top_text
+from gpuwaste.waste.settings import LedgerSettings
+
+GOLDEN = Path(__file__).parent / "golden"
+LOOK = Look(zone=UTC)
+
+
+@cache
+def texts() -> dict[str, str]:
+    """Return every golden text by its name."""
+    return {
+        "report-user": report_text(report(), LOOK),
+        "report-cluster": report_text(report(scope="cluster", name=""), LOOK),
+        "job": job_text(one_job(), LOOK),
+        "job-requeued": job_text(one_job("40"), LOOK),
+        "job-running": job_text(one_job("70"), LOOK),
+        "top": top_text(top(), LOOK),
+    }
+
+
+@pytest.mark.parametrize("name", sorted(texts()))
+def test_the_text_is_the_golden_one(name: str) -> None:
+    """Each report prints what tests/unit/report/golden holds, to the character."""
+    assert texts()[name] == (GOLDEN / f"{name}.txt").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", sorted(texts()))
+def test_a_report_has_80_columns(name: str) -> None:
+    """No line is wider than a terminal."""
+    assert max(width(line) for line in texts()[name].splitlines()) <= 80
+
+
+def test_hostile_names_stay_text_and_80_columns() -> None:
+    """Escapes, line breaks, wide and endless names change neither the layout nor the terminal."""
+    db = hostile()
+    rendered = [
+        report_text(report(db, "cluster", ""), LOOK),
+        *(job_text(one_job(str(job_id), db), LOOK) for job_id in range(100, 105)),
+    ]
+    for text in rendered:
+        assert max(width(line) for line in text.splitlines()) <= 80
+        assert not any(c < " " and c != "\n" for c in text)
+
+
+def test_a_recording_is_labelled_in_every_table() -> None:
+    """Each title and heading of a recording says so."""
+    db = week()
+    db.execute("INSERT INTO marks VALUES ('recorded', 1)")
+    for kind, document in (("report", report(db)), ("job", one_job(db=db))):
+        assert document["recorded"]
+        text = {"report": report_text, "job": job_text}[kind](document, Look(zone=UTC, recorded=True))
+        headings = [line for line in text.splitlines() if line and line[0] not in " =" and "[" not in line]
+        assert headings == []
+        assert text.count("[recorded]") >= 4
+
+
+def test_colour_only_where_asked() -> None:
+    """Without colour there is no escape sequence, with it there is."""
+    assert "\x1b" not in report_text(report(), LOOK)
+    assert "\x1b[" in report_text(report(), Look(zone=UTC, colour=True))
+
+
+def test_unknown_is_never_printed_as_nothing() -> None:
+    """A job that no agent saw has dashes for waste and mean, and 100 % unknown."""
+    db = week()
+    db.execute("DELETE FROM hours")
+    document = report(db)
+    line = next(line for line in report_text(document, LOOK).splitlines() if "resnet50" in line)
+    assert line.split() == ["7", "CD", "4", "4.0h", "-", "-", "-", "100%", "25%", "25%", "resnet50"]
+    assert "unknown" in report_text(document, LOOK)
+
+
+def test_no_header_leaves_the_rows() -> None:
+    """With -n titles, headings and column names go."""
+    text = report_text(report(), Look(zone=UTC, header=False))
+    assert "JOBID" not in text
+    assert "====" not in text
+    assert "resnet50" in text
+
+
+def test_the_note_ends_in_the_line_to_use() -> None:
+    """The job that used one of four GPUs is told the exact line."""
+    lines = job_text(one_job(), LOOK).splitlines()
+    assert "        #SBATCH --gres=gpu:a100:1" in lines
+
+
+def test_thresholds_of_the_text_are_those_of_the_document() -> None:
+    """The text explains the levels by the thresholds that judged them."""
+    document: dict[str, Any] = report()
+    document["thresholds"]["high_above_pct"] = 70.0
+    assert LedgerSettings().high_above_pct == 66.0
+    assert "mean above 70 %" in report_text(document, LOOK)

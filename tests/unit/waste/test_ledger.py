@@ -1,0 +1,132 @@
+"""The ledger's rules, one by one."""
+
+import pytest
+from tests.unit.waste.builders import GIB, LATER, SETTINGS, T0, hour, job, judged, load, store, untouched, use
+
+from gpuwaste.waste.ledger import Level, judge_job, level_of
+from gpuwaste.waste.load import Selection, load_jobs
+from gpuwaste.waste.settings import LedgerSettings
+
+
+@pytest.mark.parametrize(
+    ("mean", "level"),
+    [(None, "unknown"), (0, "none"), (0.1, "low"), (32.9, "low"), (33, "moderate"), (66, "moderate"), (66.1, "high")],
+)
+def test_levels_are_the_thesis(mean: float | None, level: str) -> None:
+    """0, below 33, 33 to 66, above 66 percent; no mean is unknown."""
+    assert level_of(mean, SETTINGS) is Level(level)
+
+
+def test_the_idle_time_of_an_untouched_gpu_counts_once() -> None:
+    """Untouched time is idle time and idle runs at once, and wasted once."""
+    (device,) = judged(job(), untouched()).devices
+    assert device.untouched
+    assert device.wasted_ms == device.idle_ms == 3_600_000
+
+
+def test_short_pauses_are_idle_and_no_waste() -> None:
+    """Idle seconds outside runs of a minute are idle, not wasted."""
+    (device,) = judged(job(), use(util={50: 3000, 0: 600}, idle_run_ms=120_000)).devices
+    assert (device.idle_ms, device.wasted_ms) == (600_000, 120_000)
+
+
+def test_a_gpu_with_a_process_is_not_untouched() -> None:
+    """A process that never computes is waste by its idle runs, and the GPU was touched."""
+    assert not judged(job(), untouched(proc_seen=True)).devices[0].untouched
+
+
+@pytest.mark.parametrize(
+    ("util", "state", "seconds", "want"),
+    [
+        ({4: 3600}, "COMPLETED", 3600, True),
+        ({5: 3600}, "COMPLETED", 3600, False),
+        ({4: 3600}, "FAILED", 3600, None),
+        ({4: 30}, "COMPLETED", 30, None),
+        ({4: 31}, "COMPLETED", 31, True),
+        ({4: 2879}, "COMPLETED", 3600, None),
+        ({4: 2880}, "COMPLETED", 3600, True),
+    ],
+)
+def test_the_under_used_rule(util: dict[int, int], state: str, seconds: int, want: bool | None) -> None:
+    """Mean below 5 %, ran over 30 s, completed, 80 % known; else it is not judged."""
+    (device,) = judged(job(seconds=seconds, state=state), use(util=util)).devices
+    assert device.under_used is want
+
+
+def test_exempt_is_beside_the_waste_and_not_taken_off() -> None:
+    """A memory-resident GPU and the grace of an interactive job are exempt parts of an unchanged waste."""
+    resident = judged(job(), use(util={0: 3600}, proc_seen=True, mem_max_b=30 * GIB)).devices[0]
+    assert (resident.wasted_ms, resident.exempt) == (3_600_000, {"memory_resident": 3_600_000})
+    interactive = judged(job(interactive=True), untouched()).devices[0]
+    assert (interactive.wasted_ms, interactive.exempt) == (3_600_000, {"interactive_grace": 1_800_000})
+
+
+def test_shared_gpus_stand_apart() -> None:
+    """A share of a GPU is in a ledger of its own and never waste of the job."""
+    ledger = judged(job(gpus=0), untouched(share=0.25))
+    assert ledger.devices == ()
+    assert len(ledger.shared) == 1
+    assert ledger.wasted_ms == 0
+
+
+def test_accountings_suspension_is_not_unknown() -> None:
+    """Suspended time that no agent reported is suspended by accounting's word."""
+    (device,) = judged(job(suspended_s=600), use(seconds=3000)).devices
+    assert (device.suspended_ms, device.unknown) == (600_000, {})
+
+
+def test_what_a_node_saw_beyond_accounting_is_cut_idle_first() -> None:
+    """An epilog's idle seconds do not become the job's: the sum is the allocation, and the excess is said."""
+    (device,) = judged(job(), use(util={90: 3590, 0: 20})).devices
+    assert device.alloc_ms == device.known_ms == 3_600_000
+    assert (device.idle_ms, device.high_ms, device.over_ms) == (10_000, 3_590_000, 10_000)
+
+
+def test_pending_is_apart_from_unknown() -> None:
+    """Of a running job the last eighteen minutes may be on their way; what is older and missing is unknown."""
+    running = job(seconds=None)
+    (device,) = judged(running, use(seconds=600, final=False), now=T0 + 3600).devices
+    assert (device.pending_ms, device.unknown) == (1_080_000, {"unreported": 1_920_000})
+    (device,) = judged(running, now=T0 + 600).devices
+    assert (device.pending_ms, device.unknown) == (600_000, {})
+    (device,) = judged(job(seconds=3600), use(seconds=3500), now=T0 + 3601).devices
+    assert (device.pending_ms, device.unknown) == (0, {"unreported": 100_000})
+
+
+def test_more_gpus_than_accounting_knows_add_no_unknown() -> None:
+    """Where agents report two GPUs and accounting has one, the lesser known one counts as far as it was seen."""
+    ledger = judged(job(gpus=1), use(0), use(1, 600))
+    assert [d.alloc_ms for d in ledger.devices] == [3_600_000, 600_000]
+
+
+def test_thresholds_apply_to_history() -> None:
+    """Another threshold moves the same stored seconds into another class, without a new report from a node."""
+    record = job()
+    db = store([record], [hour(record, 0, 0, {40: 3600})])
+    (device,) = load(db)[0].devices
+    assert device.moderate_ms == 3_600_000
+    (device,) = load_jobs(db, Selection(), LedgerSettings(low_below_pct=50.0), LATER)[0].devices
+    assert (device.low_ms, device.level) == (3_600_000, Level.LOW)
+
+
+def test_a_row_is_a_hang_by_its_sm_ratio_or_else_its_power() -> None:
+    """Full duty at a tenth of the SMs or less, or (unknown SMs) at a quarter of the power, is hang time."""
+    cases = [
+        ({"sm_ratio_at_full": 0.05, "power_w_at_full": 350.0}, 3_600_000),
+        ({"sm_ratio_at_full": 0.6, "power_w_at_full": 60.0}, 0),
+        ({"power_w_at_full": 90.0}, 3_600_000),
+        ({"power_w_at_full": 110.0}, 0),
+        ({}, 0),
+    ]
+    for changes, hang_ms in cases:
+        record = job()
+        row = hour(record, 0, 0, {100: 3600}, power_limit_w=400.0, **changes)
+        assert load(store([record], [row]))[0].devices[0].use.hang_ms == hang_ms
+
+
+def test_a_run_without_a_duration_is_judged() -> None:
+    """A run that ended in the second in which it began has no GPU-time, and no division fails."""
+    ledger = judge_job(job(seconds=0), (), SETTINGS, LATER)
+    assert ledger.coverage == 0
+    assert ledger.mean_pct is None
+    assert ledger.devices[0].coverage == 0
