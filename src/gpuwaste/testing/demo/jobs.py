@@ -31,7 +31,7 @@ FIRST: Final = (
 )
 
 SECOND: Final = (
-    DemoJob("loader", "alice", "--phase 45:22 --cpu 1.6", "cpu_starved", options={"c": 1}),
+    DemoJob("loader", "alice", "--phase 45:22 --cpu 1.9", "cpu_starved", options={"c": 1}),
     DemoJob("notebook-model", "alice", "--phase 62:0:30000", "memory_resident"),
     DemoJob("allreduce", "bob", "--phase 62:100:20000:62:0.0", "busy_hang"),
     DemoJob("sweep", "carol", "--phase 64:3:2000", "many_small_jobs", devices=3, options={"array": "0-2"}),
