@@ -3,10 +3,11 @@
 import os
 import pwd
 
+from tests.unit.hub.rig import FakeClock
+
 from gpuwaste.core.job import JobRecord
 from gpuwaste.hub.roles import REFRESH_S, RETRY_S, Roles, Scope, unix_groups
 from gpuwaste.testing.fake_slurm import FakeSlurm
-from tests.unit.hub.rig import FakeClock
 
 
 def job(user: str, account: str = "proj1") -> JobRecord:

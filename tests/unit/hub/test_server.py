@@ -6,13 +6,13 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from tests.unit.hub.rig import Rig, running_hub
+from tests.unit.hub.test_reads import record
 
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.hub.app import build_app
 from gpuwaste.hub.server import WebServer, open_tcp, open_unix
 from gpuwaste.wire.client import HubClient
-from tests.unit.hub.rig import Rig, running_hub
-from tests.unit.hub.test_reads import record
 
 
 def test_the_unix_socket_knows_its_peer(hub: Rig) -> None:
@@ -59,8 +59,10 @@ def test_tls(tmp_path: Path) -> None:
     certificate, key = tmp_path / "cert.pem", tmp_path / "key.pem"
     subject = ["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1,DNS:localhost"]
     subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"]
-        + ["-keyout", str(key), "-out", str(certificate), *subject],
+        [
+            *("openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"),
+            *("-days", "2", "-keyout", str(key), "-out", str(certificate), *subject),
+        ],
         check=True,
         capture_output=True,
     )

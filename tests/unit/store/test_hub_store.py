@@ -150,7 +150,8 @@ def test_a_second_hub_on_one_store_is_refused(tmp_path: Path) -> None:
     """While one process has the store, another one's start is refused in one line that names the holder's pid."""
     path = tmp_path / "hub.duckdb"
     store = HubStore.open(path, SystemClock())
-    code = f"from gpuwaste.core.clock import *; from gpuwaste.store.hub.hub_store import *; HubStore.open({str(path)!r}, SystemClock())"
+    code = "from gpuwaste.core.clock import *; from gpuwaste.store.hub.hub_store import *;"
+    code += f"HubStore.open({str(path)!r}, SystemClock())"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     last = done.stderr.strip().splitlines()[-1]
     assert "StoreError" in last
@@ -186,7 +187,7 @@ def test_what_was_said_to_be_stored_survives_kill_9(tmp_path: Path) -> None:
         with subprocess.Popen([sys.executable, "-c", WRITER, str(path)], stdout=subprocess.PIPE, text=True) as process:
             assert process.stdout is not None
             told = 0
-            for _ in range(random.randint(1, 25)):  # noqa: S311 any moment will do
+            for _ in range(random.randint(1, 25)):
                 told = int(process.stdout.readline())
             process.send_signal(signal.SIGKILL)
             process.wait(30)
