@@ -39,4 +39,7 @@ test: venv packages native ## all tests, the real cluster included
 bench-report: $(STAMP) ## time of gpuwaste report with a million jobs in the hub
 	@$(PY) -m bench.report
 
-.PHONY: demo help venv packages native lint types layers test bench-report
+bench-ingest: $(STAMP) ## hours rows per second that the hub takes
+	@$(PY) -m bench.ingest
+
+.PHONY: demo help venv packages native lint types layers test bench-report bench-ingest
