@@ -90,7 +90,7 @@ def _uid(user: str) -> int:
         return pwd.getpwnam(user).pw_uid
     except KeyError as error:
         raise ConfigError(
-            f"[agent] hub_user: {user!r} is no user of this host: name the one the hub runs as"
+            f"[agent] hub_user: {user!r} is no user here: name the one the hub runs as"
         ) from error
 
 
