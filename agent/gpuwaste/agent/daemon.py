@@ -93,7 +93,14 @@ class Agent:
         self._store = NodeStore(state_dir, agent.retention_days, agent.retention_bytes)
         self._hours = self._make_hours(state_dir, hub)
         self._questions, self._map = self._make_map(slurm, hub)
-        settings = CollectorSettings(clock, site.node, Path(agent.mig_minors), agent.pcp_url, Path(agent.cgroup_root))
+        settings = CollectorSettings(
+            clock=clock,
+            node=site.node,
+            mig_minors=Path(agent.mig_minors),
+            pcp_url=agent.pcp_url,
+            cgroup_root=Path(agent.cgroup_root),
+            spool_dir=site.spool_dir,
+        )
         self._sampler = Sampler(
             clock=clock,
             interval_s=agent.interval_s,
