@@ -311,6 +311,6 @@ def node_device_map(
 ) -> DeviceMap:
     """Return the device map of this host with all its local sources."""
     prolog = PrologSource(run_dir)
-    sources = (prolog, EnvironSource(node), CgroupSource(node, cgroup_root))
+    sources = (prolog, EnvironSource(node, cluster), CgroupSource(node, cgroup_root))
     tracker = RunTracker(node, spool_dir, prolog)
     return DeviceMap(node, cluster, tracker=tracker, positions=positions, sources=sources, questions=questions)

@@ -205,7 +205,7 @@ class Questions:
             start=job.start,
             end=job.end,
             restarts=job.restarts,
-            positions=frozenset(held.positions) if held else frozenset(),
+            positions=frozenset(held.positions) if held else None,
             shards=held.shards if held else 0,
             gpus=held.gpus if held else None,
             suspended=job.state == "SUSPENDED",
@@ -221,9 +221,9 @@ def parse_hub_job(job: object, node: str, ident: tuple[int, int]) -> Answer | No
     if not isinstance(held, dict) or start is None:
         return None
     positions = held.get("positions")
-    whole = [_whole(position) for position in positions] if isinstance(positions, list) else []
+    whole = None if positions is None else [_whole(at) for at in (positions if isinstance(positions, list) else [None])]
     state = job.get("state")
-    if None in whole or not isinstance(state, str):
+    if (whole is not None and None in whole) or not isinstance(state, str):
         return None
     return Answer(
         *ident,
@@ -232,7 +232,7 @@ def parse_hub_job(job: object, node: str, ident: tuple[int, int]) -> Answer | No
         start=start,
         end=_whole(job.get("end")),
         restarts=_whole(job.get("restarts")),
-        positions=frozenset(position for position in whole if position is not None),
+        positions=None if whole is None else frozenset(at for at in whole if at is not None),
         shards=_whole(held.get("shards")) or 0,
         gpus=_whole(held.get("gpus")),
         suspended=job.get("suspended") is True,

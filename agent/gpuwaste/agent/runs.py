@@ -20,6 +20,7 @@ _ANCHORS: Final = frozenset({BATCH_STEP, EXTERN_STEP, INTERACTIVE_STEP})
 _LISTEN_US: Final = 60_000_000  # between two looks at which sockets still have a listener
 _BEFORE_US: Final = 2_000_000  # clocks of file times are coarse
 _GIVE_UP_US: Final = 600_000_000  # an uncertain run that nobody vouches for ends where it was last seen
+_PATH_COLUMN: Final = 7  # of /proc/net/unix, in which a path may hold spaces
 _TOLD_MAX: Final = 20_000  # ends that are remembered
 
 Steps = dict[int, dict[int, int]]
@@ -114,7 +115,7 @@ class RunTracker:
         except OSError:
             return sockets
         here = self._spool.resolve()
-        names = {name for line in lines if (name := _socket_name(line.split(" ")[-1], here))}
+        names = {_socket_name(line.split(maxsplit=_PATH_COLUMN)[-1], here) for line in lines}
         return frozenset(item for item in sockets if f"{self._node}_{item.job_id}.{item.step_id}" in names)
 
     def _has_ended(self, run: LocalRun, steps: dict[int, int], now_us: int) -> bool:

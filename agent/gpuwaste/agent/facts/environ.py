@@ -24,8 +24,9 @@ class EnvironSource:
 
     name = MapSource.ENVIRON
 
-    def __init__(self, node: str, proc: Path = Path("/proc")) -> None:
+    def __init__(self, node: str, cluster: str, proc: Path = Path("/proc")) -> None:
         self._node = node
+        self._cluster = cluster
         self._proc = proc
         self._found: dict[tuple[int, int], PositionFacts | None] = {}
         self._tries: dict[tuple[int, int], int] = {}
@@ -41,7 +42,7 @@ class EnvironSource:
         self._tries[run.ident] = tries + 1
         for pid in sorted(run.pids):
             values = self._environ(pid)
-            if values is not None and _is_batch(values, run.job_id, self._node):
+            if values is not None and self._is_batch(values, run.job_id):
                 self._remember(run, _facts(values))
                 return self._found[run.ident]
         return None
@@ -51,6 +52,12 @@ class EnvironSource:
         while len(self._found) > 4096:  # noqa: PLR2004 runs, far above what a node holds at a time
             del self._found[next(iter(self._found))]
         self._tries = {ident: tries for ident, tries in self._tries.items() if ident not in self._found}
+
+    def _is_batch(self, values: dict[str, str], job_id: int) -> bool:
+        if values.get("SLURM_JOB_ID") != str(job_id) or values.get("SLURMD_NODENAME") != self._node:
+            return False
+        step = values.get("SLURM_STEP_ID", values.get("SLURM_STEPID", ""))
+        return values.get("SLURM_CLUSTER_NAME", self._cluster) == self._cluster and step in _BATCH
 
     def _environ(self, pid: int) -> dict[str, str] | None:
         """Return the environment of a child of slurmstepd."""
@@ -68,11 +75,6 @@ class EnvironSource:
         self.health = ""
         pairs = (item.partition("=") for item in raw.decode("utf-8", "replace").split("\0"))
         return {key: value for key, equals, value in pairs if equals}
-
-
-def _is_batch(values: dict[str, str], job_id: int, node: str) -> bool:
-    step = values.get("SLURM_STEP_ID", values.get("SLURM_STEPID", ""))
-    return values.get("SLURM_JOB_ID") == str(job_id) and values.get("SLURMD_NODENAME") == node and step in _BATCH
 
 
 def _facts(values: dict[str, str]) -> PositionFacts | None:

@@ -21,7 +21,7 @@ class Answer:
     start: int | None = None
     end: int | None = None
     restarts: int | None = None
-    positions: frozenset[int] = frozenset()
+    positions: frozenset[int] | None = None  # None where they are not told (Slurm leaves them out of a suspended job)
     shards: int = 0
     gpus: int | None = None  # how many whole GPUs here, also where no positions are told
     suspended: bool = False
@@ -44,7 +44,8 @@ class RemoteSource:
     def put(self, answer: Answer) -> None:
         """Keep an answer, the positions of an earlier one where this one has none (a job that is ending)."""
         ident = (answer.job_id, answer.since_us)
-        if answer.running or ident not in self._answers:
+        known = self._answers.get(ident)
+        if known is None or (answer.running and (answer.positions is not None or known.positions is None)):
             self._answers[ident] = answer
 
     def forget(self, run: LocalRun) -> None:
@@ -58,6 +59,8 @@ class RemoteSource:
     def facts(self, run: LocalRun) -> PositionFacts | None:
         """Return the positions; an empty set is "no GPU here"."""
         answer = self._answers.get(run.ident)
-        if answer is None or not answer.running or (not answer.positions and (answer.gpus or answer.shards)):
+        if answer is None or not answer.running or answer.positions is None:
+            return None
+        if not answer.positions and (answer.gpus or answer.shards):
             return None
         return PositionFacts(answer.positions, answer.shards)
