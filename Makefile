@@ -33,10 +33,13 @@ demo: venv ## a real Slurm cluster on loopback, three users, the reports; a reco
 	@tools/install-debian-packages || true
 	@$(PY) -m gpuwaste.testing.demo
 
+docs: $(STAMP) ## write docs/reference and etc/gpuwaste.toml from the code
+	@tools/generate-docs
+
 test: venv packages native ## all tests, the real cluster included
 	@$(VENV)/bin/pytest
 
 bench-report: $(STAMP) ## time of gpuwaste report with a million jobs in the hub
 	@$(PY) -m bench.report
 
-.PHONY: demo help venv packages native lint types layers test bench-report
+.PHONY: help venv packages native lint types layers demo docs test bench-report
