@@ -19,8 +19,9 @@ _UNITS: Final = {
 }
 _INTRO: Final = f"""
 One TOML file, `{DEFAULT_PATH}`, for every program on a host; `--config FILE` names another.
-A key that is left out has its default; an unknown section or key is refused with the nearest known one. `gpuwaste config check` reads the file,
-`gpuwaste config show` prints every key with the value in force. Daemons read it when they start.
+A key that is left out has its default; an unknown section or key is refused with the nearest known one.
+`gpuwaste config check` reads the file, `gpuwaste config show` prints every key with the value in force. Daemons read
+it when they start.
 [etc/gpuwaste.toml](../../etc/gpuwaste.toml) holds every key with its default, as comments.
 """
 
