@@ -33,6 +33,9 @@ demo: venv ## a real Slurm cluster on loopback, three users, the reports; a reco
 	@tools/install-debian-packages || true
 	@$(PY) -m gpuwaste.testing.demo
 
+docs: $(STAMP) ## write docs/reference and etc/gpuwaste.toml from the code
+	@tools/generate-docs
+
 test: venv packages native ## all tests, the real cluster included
 	@$(VENV)/bin/pytest
 
@@ -42,4 +45,5 @@ bench-report: $(STAMP) ## time of gpuwaste report with a million jobs in the hub
 bench-ingest: $(STAMP) ## hours rows per second that the hub takes
 	@$(PY) -m bench.ingest
 
-.PHONY: demo help venv packages native lint types layers test bench-report bench-ingest
+.PHONY: help venv packages native lint types layers demo docs test
+.PHONY: bench-report bench-ingest
