@@ -33,13 +33,20 @@ demo: venv ## a real Slurm cluster on loopback, three users, the reports; a reco
 	@tools/install-debian-packages || true
 	@$(PY) -m gpuwaste.testing.demo
 
+docs: $(STAMP) ## write docs/reference and etc/gpuwaste.toml from the code
+	@tools/generate-docs
+
 test: venv packages native ## all tests, the real cluster included
 	@$(VENV)/bin/pytest
 
 bench-report: $(STAMP) ## time of gpuwaste report with a million jobs in the hub
 	@$(PY) -m bench.report
 
+bench-ingest: $(STAMP) ## hours rows per second that the hub takes
+	@$(PY) -m bench.ingest
+
 bench-attribution: $(STAMP) ## samples on the right job, by layout, on real clusters (ROUNDS, SEED)
 	@$(PY) -m bench.attribution
 
-.PHONY: demo help venv packages native lint types layers test bench-report bench-attribution
+.PHONY: help venv packages native lint types layers demo docs test
+.PHONY: bench-report bench-ingest bench-attribution

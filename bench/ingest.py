@@ -1,7 +1,7 @@
-"""Figure: hours rows per second that the hub takes, over real HTTP with real munge, each batch on disk before its answer.
+"""Figure: hours rows per second that the hub takes over real HTTP with real munge, on disk before each answer.
 
-Prints a table of the rounds and one line of JSON. Batches are made before the clock starts; what the sender's side costs
-besides (signing, checking acknowledgements) runs beside the hub on the same cores and is part of the figure.
+Prints a table of the rounds and one line of JSON. Batches are made before the clock starts; what the sender costs
+besides (signing, checking acknowledgements) runs on the same cores and is part of the figure.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from pathlib import Path
 from gpuwaste.core.hour import AllocationHour
 from gpuwaste.core.run import RunKey
 from gpuwaste.testing.lone_hub import LoneHub, private_munged
-from gpuwaste.wire.batch import MAX_BATCH_BYTES, Batch, Envelope, encode_hour
+from gpuwaste.wire.batch import MAX_BATCH_BYTES, Batch, BatchRow, Envelope, encode_hour
 
 START = 1_700_000_000 // 3600 * 3600
 MS = 3_600_000
@@ -43,7 +43,9 @@ def make_hour(rng: random.Random, index: int, seq: int) -> AllocationHour:
 def make_batches(rows: int, seq: int, max_bytes: int) -> list[Batch]:
     """Return full batches of `rows` rows; the same seed gives the same keys with a higher seq."""
     rng = random.Random(7)  # noqa: S311 a figure is repeatable
-    batches, part, size = [], [], 0
+    batches: list[Batch] = []
+    part: list[BatchRow] = []
+    size = 0
     for index in range(rows):
         row = encode_hour(make_hour(rng, index, seq))
         if part and size + len(row.line) > max_bytes:
@@ -103,9 +105,8 @@ def main() -> None:
             batches = make_batches(1600, 100 + number, 8 * 800)
             seconds = send(hub, batches, options.senders)
             small.append(len(batches) / seconds)
-            print(
-                f"{number:>5} {'small batches (one node)':<28} {1600:>7} {len(batches):>8} {seconds:>8.2f} {1600 / seconds:>8.0f}"
-            )
+            what = "small batches of one node"
+            print(f"{number:>5} {what:<28} {1600:>7} {len(batches):>8} {seconds:>8.2f} {1600 / seconds:>8.0f}")
         result = {
             "bench": "ingest",
             "rows_per_s": round(statistics.median(rates)),

@@ -18,18 +18,22 @@ SOCKET_NAME: Final = "agent.sock"
 _MAX_BYTES: Final = 4096
 _MAX_ANSWER_BYTES: Final = 64 * 1024
 _REQUEST_S: Final = 2.0  # for the whole request to arrive
-_AT_A_TIME: Final = 8
+_AT_A_TIME: Final = 64
+_SILENT: Final = 16  # clients whose request may be awaited; one more costs the oldest its connection
+_REFUSED: Final = {"error": "only root and the agent's own user may do this"}
 _CREDENTIALS: Final = struct.Struct("3i")  # pid, uid, gid of SO_PEERCRED
 Command = Callable[[dict[str, Any]], dict[str, Any]]
 
 
 class ControlServer:
-    """Answers commands by name. A client that is slow, noisy or one of many costs a thread for two seconds at most."""
+    """Answers commands by name. A client that is slow or noisy costs a thread for two seconds at most."""
 
     def __init__(self, run_dir: Path, commands: dict[str, Command]) -> None:
         self._path = run_dir / SOCKET_NAME
         self._commands = commands
         self._slots = threading.BoundedSemaphore(_AT_A_TIME)
+        self._lock = threading.Lock()
+        self._silent: list[socket.socket] = []
         self._stopping = False
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
@@ -67,26 +71,30 @@ class ControlServer:
                     time.sleep(0.1)  # out of descriptors: wait for some to be freed
                 continue
             self._slots.acquire()
+            with self._lock:
+                self._silent.append(client)
+                if len(self._silent) > _SILENT:
+                    _hang_up(self._silent.pop(0))
             threading.Thread(target=self._answer, args=(client,), daemon=True).start()
 
     def _answer(self, client: socket.socket) -> None:
         try:
             with client:
+                line = _read_line(client, _MAX_BYTES, time.monotonic() + _REQUEST_S)
+                with self._lock:
+                    if client in self._silent:
+                        self._silent.remove(client)
                 client.settimeout(_REQUEST_S)
-                reply = self._reply(client)
-                client.sendall(json.dumps(reply).encode() + b"\n")
+                client.sendall(json.dumps(self._reply(line) if _allowed(client) else _REFUSED).encode() + b"\n")
         except OSError:
             pass  # the client is gone
         finally:
             self._slots.release()
 
-    def _reply(self, client: socket.socket) -> dict[str, Any]:
-        if not _allowed(client):
-            return {"error": "only root and the agent's own user may do this"}
-        line = _read_line(client, _MAX_BYTES, time.monotonic() + _REQUEST_S)
+    def _reply(self, line: bytes) -> dict[str, Any]:
         try:
             request = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             request = None
         if not isinstance(request, dict):
             return {"error": "expected one line with a JSON object of at most 4096 bytes"}
@@ -128,6 +136,11 @@ def release_seconds(request: dict[str, Any]) -> float:
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds <= 86400:  # noqa: PLR2004 a day
         raise UsageError("release: seconds must be a number from 0 to 86400")
     return float(seconds)
+
+
+def _hang_up(client: socket.socket) -> None:
+    with contextlib.suppress(OSError):
+        client.shutdown(socket.SHUT_RDWR)
 
 
 def _allowed(client: socket.socket) -> bool:

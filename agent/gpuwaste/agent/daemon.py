@@ -7,7 +7,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Final
 
@@ -93,7 +93,14 @@ class Agent:
         self._store = NodeStore(state_dir, agent.retention_days, agent.retention_bytes)
         self._hours = self._make_hours(state_dir, hub)
         self._questions, self._map = self._make_map(slurm, hub)
-        settings = CollectorSettings(clock, site.node, Path(agent.mig_minors), agent.pcp_url, Path(agent.cgroup_root))
+        settings = CollectorSettings(
+            clock=clock,
+            node=site.node,
+            mig_minors=Path(agent.mig_minors),
+            pcp_url=agent.pcp_url,
+            cgroup_root=Path(agent.cgroup_root),
+            spool_dir=site.spool_dir,
+        )
         self._sampler = Sampler(
             clock=clock,
             interval_s=agent.interval_s,
@@ -109,7 +116,7 @@ class Agent:
     def run(self, stop: threading.Event) -> int:
         """Sample until `stop` is set; return 0, or 1 where the sampling thread ended by itself."""
         site = self._site
-        self._events.note(f"agent {version('gpuwaste')}: node {site.node} of cluster {site.cluster}")
+        self._events.note(f"agent {_version()}: node {site.node} of cluster {site.cluster}")
         self._restore()
         for part in (self._questions, self._hours.shipper, self._control, self._exporter):
             if part is not None:
@@ -144,7 +151,7 @@ class Agent:
         every_s = min(agent.ship_every_s, _DISKLESS_S) if agent.diskless else agent.ship_every_s
         book = HourBook(site.cluster, site.node, agent.interval_s, every_s)
         outbox = Outbox(state_dir / "outbox.sqlite")
-        envelope = Envelope(site.cluster, site.node, _boot_id(), version("gpuwaste"))
+        envelope = Envelope(site.cluster, site.node, _boot_id(), _version())
         shipper = Shipper(outbox, hub, envelope, self._clock, every_s=every_s)
         return _Hours(book, outbox, shipper, HourSink(book, outbox, shipper.wake))
 
@@ -175,7 +182,7 @@ class Agent:
         agent = self._config.agent
         health = Health(
             node=self._site.node,
-            version=version("gpuwaste"),
+            version=_version(),
             boot_us=self._began_us,
             interval_s=agent.interval_s,
             view=lambda: self._snapshot.view,
@@ -208,7 +215,7 @@ class Agent:
         return {
             "node": self._site.node,
             "cluster": self._site.cluster,
-            "version": version("gpuwaste"),
+            "version": _version(),
             "samples": view.samples_total,
             "last_sample_us": seen.t_utc_us if seen else None,
             "gpus": len(seen.gpus) if seen else 0,
@@ -239,4 +246,11 @@ def _boot_id() -> str:
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     except OSError:
+        return "unknown"
+
+
+def _version() -> str:
+    try:
+        return version("gpuwaste")
+    except PackageNotFoundError:  # run from a copy that was not installed
         return "unknown"

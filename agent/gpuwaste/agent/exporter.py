@@ -34,9 +34,9 @@ class Exporter:
         host, port = _address(listen)
         try:
             self._server = _Server(host, port, _handler(registry, token), context)
-        except OSError as error:
-            raise ConfigError(f"[agent] listen: {listen}: {error.strerror or error}") from error
-        self._thread = threading.Thread(target=self._server.serve_forever, name="exporter", daemon=True)
+        except (OSError, OverflowError) as error:
+            raise ConfigError(f"[agent] listen: {listen}: {error}") from error
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.1,), name="exporter", daemon=True)
 
     @property
     def port(self) -> int:

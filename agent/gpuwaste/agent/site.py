@@ -89,9 +89,7 @@ def _uid(user: str) -> int:
     try:
         return pwd.getpwnam(user).pw_uid
     except KeyError as error:
-        raise ConfigError(
-            f"[agent] hub_user: {user!r} is no user of this host: name the one the hub runs as"
-        ) from error
+        raise ConfigError(f"[agent] hub_user: {user!r} is no user here: name the one the hub runs as") from error
 
 
 def _slurmd_pid(slurm: SlurmClient, node: str, hostname: str) -> Path | None:

@@ -34,6 +34,7 @@ from gpuwaste.wire.tokens import TokenChecker
 
 STORE_NAME: Final = "hub.duckdb"
 _REPORTING_S: Final = 3600.0
+_PATIENCE_S: Final = 2.0  # at the end, for a thread that waits for a Slurm command
 _log = logging.getLogger(__name__)
 
 
@@ -84,7 +85,9 @@ class Hub:
         finally:
             stop.set()
             self.cluster_map.stop()
-            importing.join(self._config.common.slurm_timeout_s + 5.0 if importing.ident else 0)
+            if importing.ident:
+                # A Slurm command may hang; a write after the close fails, and is done again at the next start.
+                importing.join(_PATIENCE_S)
             self.store.close()
 
     def health(self) -> dict[str, Any]:

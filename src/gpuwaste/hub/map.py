@@ -74,7 +74,7 @@ class ClusterMap:
         with self._wanted:
             self._wanted.notify_all()
         if self._thread.is_alive():
-            self._thread.join(5.0)
+            self._thread.join(2.0)
         with self._wanted:
             self._fail(GpuwasteError("the hub stops"))
 

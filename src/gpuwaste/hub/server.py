@@ -20,6 +20,7 @@ from gpuwaste.core.errors import ConfigError
 
 HEADER_DEADLINE_S: Final = 10.0
 _DRAIN_S: Final = 20  # for requests in flight at SIGTERM
+_KEEP_ALIVE_S: Final = 15
 _MAX_CONNECTIONS: Final = 2048
 _BACKLOG: Final = 2048
 _UCRED: Final = struct.Struct("3i")
@@ -29,13 +30,14 @@ _log = logging.getLogger(__name__)
 class HubProtocol(H11Protocol):
     """HTTP/1.1 that knows the peer of a Unix socket, and closes on a client that does not get to its request."""
 
+    header_deadline_s = HEADER_DEADLINE_S
     _impatient: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Note who is there, and start the clock."""
         super().connection_made(transport)
         self.app_state = {**self.app_state, "peer_uid": peer_uid(transport.get_extra_info("socket"))}
-        self._impatient = self.loop.call_later(HEADER_DEADLINE_S, self._give_up, self.server_state.total_requests)
+        self._impatient = self.loop.call_later(self.header_deadline_s, self._give_up)
 
     def data_received(self, data: bytes) -> None:
         """Feed the parser; a request whose head is complete has its own deadline from then on."""
@@ -44,7 +46,7 @@ class HubProtocol(H11Protocol):
             self._impatient.cancel()
             self._impatient = None
         elif self._impatient is None and (self.cycle is None or self.cycle.response_complete):
-            self._impatient = self.loop.call_later(HEADER_DEADLINE_S, self._give_up, 0)
+            self._impatient = self.loop.call_later(self.header_deadline_s, self._give_up)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop the clock."""
@@ -52,7 +54,7 @@ class HubProtocol(H11Protocol):
             self._impatient.cancel()
         super().connection_lost(exc)
 
-    def _give_up(self, _: int) -> None:
+    def _give_up(self) -> None:
         self._impatient = None
         if not self.transport.is_closing() and (self.cycle is None or self.cycle.response_complete):
             self.transport.close()
@@ -78,6 +80,8 @@ def peer_uid(sock: Any) -> int | None:
 def open_tcp(listen: str) -> socket.socket:
     """Return a socket that listens on HOST:PORT or [IPv6]:PORT. Raises ConfigError."""
     host, _, port = listen.rpartition(":")
+    if not host:
+        raise ConfigError(f"[hub] listen {listen!r}: expected ADDRESS:PORT; 0.0.0.0 stands for every address")
     try:
         number = int(port)
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -124,13 +128,15 @@ class WebServer:
         tcp: socket.socket | None,
         unix: socket.socket | None = None,
         tls: tuple[str, str] | None = None,
+        header_deadline_s: float = HEADER_DEADLINE_S,
     ) -> None:
         """Prepare; `tls` are the paths of certificate and key. Raises ConfigError where they cannot be used."""
+        protocol = type("HubProtocol", (HubProtocol,), {"header_deadline_s": header_deadline_s})
         self._servers: list[tuple[uvicorn.Server, socket.socket]] = []
         if tcp is not None:
-            self._servers.append((_Server(_config(app, tls)), tcp))
+            self._servers.append((_Server(_config(app, protocol, tls)), tcp))
         if unix is not None:
-            self._servers.append((_Server(_config(app, None)), unix))
+            self._servers.append((_Server(_config(app, protocol, None)), unix))
 
     def run(self, *, signals: bool = True) -> None:
         """Serve until `stop`, or until SIGTERM or SIGINT; what is in flight is finished first."""
@@ -152,11 +158,11 @@ class WebServer:
         self.stop()
 
 
-def _config(app: FastAPI, tls: tuple[str, str] | None) -> uvicorn.Config:
+def _config(app: FastAPI, protocol: type[HubProtocol], tls: tuple[str, str] | None) -> uvicorn.Config:
     certificate, key = tls or (None, None)
     config = uvicorn.Config(
         app,
-        http=HubProtocol,
+        http=protocol,
         ws="none",
         lifespan="off",
         log_config=None,
@@ -166,7 +172,7 @@ def _config(app: FastAPI, tls: tuple[str, str] | None) -> uvicorn.Config:
         proxy_headers=False,
         backlog=_BACKLOG,
         limit_concurrency=_MAX_CONNECTIONS,
-        timeout_keep_alive=75,
+        timeout_keep_alive=_KEEP_ALIVE_S,
         timeout_graceful_shutdown=_DRAIN_S,
         ssl_certfile=certificate,
         ssl_keyfile=key,

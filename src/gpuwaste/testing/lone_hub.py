@@ -19,8 +19,6 @@ from gpuwaste.testing.cluster_process import tail, wait_until
 from gpuwaste.wire.client import HubClient
 from gpuwaste.wire.munge import Munge, MungeIssuer
 
-_RUN = "import sys; from gpuwaste.core.config import load_config; from gpuwaste.core.errors import GpuwasteError; from pathlib import Path\nfrom gpuwaste.hub.daemon import run_hub\ntry:\n    sys.exit(run_hub(load_config(Path(sys.argv[1]))))\nexcept GpuwasteError as error:\n    sys.exit(str(error))"
-
 
 def munged_path() -> str | None:
     """Return where munged is installed, None where it is not."""
@@ -30,7 +28,7 @@ def munged_path() -> str | None:
 @contextlib.contextmanager
 def private_munged(origin: str = "127.0.0.1") -> Iterator[str]:
     """Run a munged with a key of its own; gives its socket. munged refuses directories that others may change."""
-    base = Path(tempfile.mkdtemp(prefix="gwmunge-", dir="/tmp"))  # noqa: S108 a private folder in it
+    base = Path(tempfile.mkdtemp(prefix="gwmunge-", dir="/tmp"))
     base.chmod(0o711)
     key = base / "key"
     key.write_bytes(os.urandom(128))
@@ -90,10 +88,16 @@ class LoneHub:
             "check_origin": False,
             **self.hub,
         }
-        common = {"cluster": "gw", "munge_socket": self.munge_socket, "slurm_conf": "/nonexistent"}
+        common = {"cluster": "gw", "munge_socket": self.munge_socket, "slurm_conf": str(self.directory / "slurm.conf")}
         config.write_text(_toml({"common": common, "hub": own}), encoding="utf-8")
+        # A file that Slurm's commands refuse at once; without one they look for a controller in the network.
+        (self.directory / "slurm.conf").write_text("this is no slurm.conf\n", encoding="ascii")
         with self.log.open("ab") as log:
-            self.process = subprocess.Popen([sys.executable, "-c", _RUN, str(config)], stdout=log, stderr=log)
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "gpuwaste.cli", "hub", "run", "--config", str(config)],
+                stdout=log,
+                stderr=log,
+            )
         wait_until(self._answers_or_ended, 30, "the hub", lambda: tail(self.log), poll_s=0.05)
 
     def kill(self, number: signal.Signals = signal.SIGKILL) -> int:

@@ -1,5 +1,4 @@
 """A clock that stands still, collectors and a device map that say what they are told."""
-# ruff: noqa: D102 - the Protocols document these methods
 
 import threading
 from collections.abc import Callable, Mapping, Sequence

@@ -60,7 +60,7 @@ def hub() -> ScriptedHub:
 
 @pytest.fixture
 def shipper(outbox: Outbox, hub: ScriptedHub) -> Shipper:
-    return Shipper(outbox, hub, ENVELOPE, SystemClock(), every_s=EVERY_S, rng=random.Random(1))  # noqa: S311 seeded
+    return Shipper(outbox, hub, ENVELOPE, SystemClock(), every_s=EVERY_S, rng=random.Random(1))
 
 
 def jobs(batch: Batch) -> set[int]:

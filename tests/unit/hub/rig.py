@@ -14,7 +14,7 @@ from gpuwaste.core.errors import AuthError
 from gpuwaste.core.hour import AllocationHour
 from gpuwaste.core.run import RunKey
 from gpuwaste.hub.app import Limits, Services, build_app
-from gpuwaste.hub.identity import Identity
+from gpuwaste.hub.identity import Identity, user_name
 from gpuwaste.hub.ingest import Ingest
 from gpuwaste.hub.map import ClusterMap
 from gpuwaste.hub.metrics import HubMetrics
@@ -107,6 +107,8 @@ class Rig:
     metrics: HubMetrics
     cluster_map: ClusterMap
     clock: SystemClock
+    services: Services
+    limits: Limits
     port: int
     socket: Path
     _nonce: int = field(default=0)
@@ -166,7 +168,14 @@ def batch(*hours: AllocationHour, protocol: int = 1, node: str = "gpu1", cluster
 
 
 @contextlib.contextmanager
-def running_hub(directory: Path, slurm: FakeSlurm | None = None, limits: Limits | None = None) -> Iterator[Rig]:
+def running_hub(
+    directory: Path,
+    slurm: FakeSlurm | None = None,
+    limits: Limits | None = None,
+    tls: tuple[str, str] | None = None,
+    *,
+    header_deadline_s: float = 20.0,
+) -> Iterator[Rig]:
     """Run a hub on a free port and on a Unix socket."""
     clock = SystemClock()
     slurm = slurm or FakeSlurm(
@@ -182,7 +191,7 @@ def running_hub(directory: Path, slurm: FakeSlurm | None = None, limits: Limits 
         Roles(slurm, clock, groups_of=lambda _: frozenset()),
         site,
         AGENT_UID,
-        lambda uid: USERS.get(uid, ""),
+        lambda uid: USERS.get(uid) or user_name(uid),
     )
     cluster_map = ClusterMap(slurm, store, site, clock, 0.01)
     services = Services(
@@ -193,15 +202,16 @@ def running_hub(directory: Path, slurm: FakeSlurm | None = None, limits: Limits 
         metrics,
         lambda: {"status": "ok"},
     )
-    app = build_app(services, "0", limits or Limits(body_deadline_s=20, map_wait_s=10))
+    limits = limits or Limits(body_deadline_s=20, map_wait_s=10)
+    app = build_app(services, "0", limits)
     tcp, path = open_tcp("127.0.0.1:0"), directory / "hub.sock"
-    server = WebServer(app, tcp, open_unix(path))
+    server = WebServer(app, tcp, open_unix(path), tls, header_deadline_s)
     thread = threading.Thread(target=server.run, kwargs={"signals": False})
     port = tcp.getsockname()[1]
     cluster_map.start()
     thread.start()
     try:
-        yield Rig(store, slurm, metrics, cluster_map, clock, port, path)
+        yield Rig(store, slurm, metrics, cluster_map, clock, services, limits, port, path)
     finally:
         server.stop()
         thread.join(30)

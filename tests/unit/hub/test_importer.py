@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from tests.unit.hub.rig import FakeClock
+
 from gpuwaste.core.errors import SlurmError
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.run import RunKey
@@ -13,7 +15,6 @@ from gpuwaste.slurm.sacct import BadRow
 from gpuwaste.slurm.site import Partition
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.fake_slurm import FakeSlurm
-from tests.unit.hub.rig import FakeClock
 
 NOW = 1_700_000_000
 DAY = 86400

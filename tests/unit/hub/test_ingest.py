@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.unit.hub.rig import AGENT_UID, HOUR, Rig, batch, hour, running_hub
 
 from gpuwaste.hub.app import Limits
 from gpuwaste.slurm.site import NodeInfo
 from gpuwaste.testing.fake_slurm import FakeSlurm
-from tests.unit.hub.rig import AGENT_UID, HOUR, Rig, batch, hour, running_hub
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "protocol1"
 
@@ -150,7 +150,7 @@ def test_a_body_too_large_is_refused_before_it_is_read(hub: Rig) -> None:
 
 
 def test_a_compressed_body_is_refused(hub: Rig) -> None:
-    """gzip is not undone: no small body becomes a large one here."""
+    """Gzip is not undone: no small body becomes a large one here."""
     body = gzip.compress(batch(hour(7)))
     headers = {"Authorization": hub.credential(AGENT_UID, "POST", "/v1/hours", body), "Content-Encoding": "gzip"}
     answer = hub.send("POST", "/v1/hours", body, headers)

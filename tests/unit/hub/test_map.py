@@ -1,9 +1,12 @@
 """The cluster-wide map: agents' questions become as few questions to slurmctld as can be."""
 
-from concurrent.futures import Future
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.unit.hub.rig import AGENT_UID, FakeClock, Rig
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.job import JobRecord
@@ -13,7 +16,6 @@ from gpuwaste.slurm.gres import GresOnNode
 from gpuwaste.slurm.scontrol import RunningJob
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.fake_slurm import FakeSlurm
-from tests.unit.hub.rig import AGENT_UID, FakeClock, Rig
 
 
 def running(job_id: int, start: int | None = 1000, restarts: int = 0, **nodes: GresOnNode) -> RunningJob:
@@ -101,7 +103,7 @@ def test_a_job_that_waits_is_not_remembered() -> None:
 
 
 def test_an_ended_job_is_answered_from_accounting() -> None:
-    """slurmctld has forgotten the job: its start and its nodes come from accounting, without positions."""
+    """Slurmctld has forgotten the job: its start and its nodes come from accounting, without positions."""
     bench = Bench()
     bench.store.upsert_jobs([JobRecord("gw", 7, 900, start=1000, end=2000, state="COMPLETED", nodes="gpu[1-2]")])
     found = bench.ask("gpu2", 7)[0]

@@ -1,21 +1,23 @@
 """GET routes over real HTTP: everybody gets what is his to see, and the same bytes for all else."""
 
+from typing import Any
+
 import pytest
+from tests.unit.hub.rig import AGENT_UID, HOUR, Answer, Rig, batch, hour
 
 from gpuwaste.core.job import JobRecord
-from tests.unit.hub.rig import AGENT_UID, HOUR, Answer, Rig, batch, hour
 
 ALICE, BOB, CAROL, OPER = 1001, 1002, 1003, 1004
 
 
-def record(job: int, user: str, account: str = "proj1", **more: object) -> JobRecord:
+def record(job: int, user: str, account: str = "proj1", **more: Any) -> JobRecord:
     """Return a run of half an hour on one GPU."""
-    values = {
+    values: dict[str, Any] = {
         "cluster": "gw", "job_id": job, "submit": HOUR - 60, "printed_id": str(job), "user": user, "account": account,
         "partition": "gpu", "start": HOUR, "end": HOUR + 1800, "elapsed_s": 1800, "state": "COMPLETED", "gpus": 1,
         "nodes": "gpu1", "n_nodes": 1, "cpus": 4, "alloc_tres": "cpu=4,gres/gpu=1", "exit_code": 0,
     }  # fmt: skip
-    return JobRecord(**{**values, **more})  # type: ignore[arg-type]
+    return JobRecord(**{**values, **more})
 
 
 @pytest.fixture
@@ -32,7 +34,7 @@ def seen(answer: Answer) -> tuple[int, dict[str, str], bytes]:
 
 
 def test_a_user_reads_his_own_job_and_report(filled: Rig) -> None:
-    """alice sees her job with its devices, and her report with its totals."""
+    """Alice sees her job with its devices, and her report with its totals."""
     job = filled.get(ALICE, "/v1/jobs/7").json
     assert (job["document"], job["runs"][0]["user"], len(job["runs"][0]["devices"])) == ("job", "alice", 1)
     report = filled.get(ALICE, f"/v1/report?user=alice&start={HOUR - 9}&end={HOUR + 7200}").json
@@ -40,7 +42,7 @@ def test_a_user_reads_his_own_job_and_report(filled: Rig) -> None:
 
 
 def test_a_foreign_job_looks_like_one_that_does_not_exist(filled: Rig) -> None:
-    """bob's question for alice's job, in any way, gets byte for byte the answer for what does not exist."""
+    """Bob's question for alice's job, in any way, gets byte for byte the answer for what does not exist."""
     nothing = seen(filled.get(BOB, "/v1/jobs/4711"))
     assert nothing[0] == 404
     for target in (
@@ -62,7 +64,7 @@ def test_a_foreign_job_looks_like_one_that_does_not_exist(filled: Rig) -> None:
 
 
 def test_a_captured_credential_is_of_no_use(filled: Rig) -> None:
-    """alice's credential, used already or made for another question, reads nothing for bob."""
+    """Alice's credential, used already or made for another question, reads nothing for bob."""
     captured = filled.credential(ALICE, "GET", "/v1/jobs/7")
     assert filled.send("GET", "/v1/jobs/7", headers={"Authorization": captured}).status == 200
     replayed = filled.send("GET", "/v1/jobs/7", headers={"Authorization": captured})
@@ -80,7 +82,7 @@ def test_without_a_credential_nothing_is_told(filled: Rig) -> None:
 
 
 def test_a_coordinator_reads_his_accounts(filled: Rig) -> None:
-    """carol coordinates proj1: alice's job there is hers to see, bob's in proj2 is not, and nobody is told why."""
+    """Carol coordinates proj1: alice's job there is hers to see, bob's in proj2 is not, and nobody is told why."""
     assert filled.get(CAROL, "/v1/jobs/7").status == 200
     nothing = seen(filled.get(CAROL, "/v1/jobs/4711"))
     around = f"start={HOUR - 9}&end={HOUR + 7200}"
@@ -107,7 +109,7 @@ def test_an_operator_reads_everything(filled: Rig) -> None:
 def test_top_shows_only_what_the_caller_may_see(hub: Rig) -> None:
     """Of two running jobs each user is shown his own, the operator both, the coordinator his account's."""
     now = hub.clock.utc_us() // 1_000_000
-    run = {"start": now - 600, "end": None, "elapsed_s": None, "state": "RUNNING", "submit": now - 700}
+    run: dict[str, Any] = {"start": now - 600, "end": None, "elapsed_s": None, "state": "RUNNING", "submit": now - 700}
     hub.store.upsert_jobs([record(7, "alice", **run), record(8, "bob", "proj2", **run)])
 
     def users(uid: int) -> list[str]:

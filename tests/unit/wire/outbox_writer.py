@@ -28,7 +28,7 @@ def say(word: str, rows: list[tuple[int, int]]) -> None:
 
 def main(path: Path, seed: int, first_job: int) -> None:
     """Work forever: jobs from `first_job` on, each put a few times with rising seq, the last one final."""
-    rng = random.Random(seed)  # noqa: S311 a seeded order of events
+    rng = random.Random(seed)
     outbox = Outbox(path)
     seqs: dict[int, int] = {}
     next_job = first_job

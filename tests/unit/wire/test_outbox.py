@@ -239,7 +239,7 @@ def test_two_threads_share_it(path: Path) -> None:
 
 def test_nothing_is_lost_through_kills(path: Path) -> None:
     """A writer is killed at ten seeded moments: what put had promised is with the hub or here, once by key."""
-    rng = random.Random(20)  # noqa: S311 seeded moments
+    rng = random.Random(20)
     promised: dict[int, int] = {}
     hub: dict[int, int] = {}
     for turn in range(10):

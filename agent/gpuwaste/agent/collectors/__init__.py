@@ -24,6 +24,7 @@ class CollectorSettings:
     mig_minors: Path
     pcp_url: str
     cgroup_root: Path
+    spool_dir: Path  # slurmd's
     proc_root: Path = Path("/proc")
 
 

@@ -1,6 +1,13 @@
-"""Processes of jobs where there are no cgroups: the descendants of each slurmstepd, and whose job a process is."""
+"""Processes of jobs where there are no cgroups: the descendants of each slurmstepd, and whose job a process is.
+
+slurmstepd is known by its socket in slurmd's spool directory, which names job and step: the kernel tells who listens
+there, so that neither a process title nor an environment has to be believed.
+"""
 
 import os
+import re
+import socket
+import struct
 from pathlib import Path
 from typing import Final
 
@@ -8,19 +15,20 @@ import psutil
 
 from gpuwaste.agent.model import HostUse
 
-_STEPD: Final = b"slurmstepd"
+_CREDENTIALS: Final = struct.Struct("3i")  # pid, uid, gid of SO_PEERCRED
 _MAX_ENVIRON_B: Final = 2 * 1024 * 1024
 _STOPPED: Final = frozenset({psutil.STATUS_STOPPED, psutil.STATUS_TRACING_STOP, psutil.STATUS_ZOMBIE})
 
 
 class JobProcesses:
-    """Finds jobs by process; answers are cached by pid and the start of the process."""
+    """Finds jobs by process; answers are cached by socket, and by pid and the start of the process."""
 
-    def __init__(self, proc: Path, node: str) -> None:
+    def __init__(self, proc: Path, spool_dir: Path, node: str) -> None:
         self._proc = proc
+        self._spool_dir = spool_dir
         self._node = node
-        self._seen: set[int] = set()  # pids of the last look at /proc
-        self._stepds: set[int] = set()
+        self._socket_name = re.compile(re.escape(node) + r"_(\d{1,10})\.\d{1,10}(?:\.\d{1,10})?")
+        self._stepds: dict[tuple[str, int], int] = {}  # (socket's name, inode) -> pid of the slurmstepd
         self._jobs: dict[tuple[int, str], int | None] = {}
         self._cpu_s: dict[int, float] = {}
 
@@ -47,30 +55,32 @@ class JobProcesses:
         return known
 
     def use(self) -> dict[int, HostUse]:
-        """Return the use of every job that has a slurmstepd here."""
-        self._find_stepds()
+        """Return the use of every job that has a slurmstepd here. Raises OSError where spool_dir cannot be read."""
         pids: dict[int, set[int]] = {}
-        for stepd in self._stepds:
-            children = self._children(stepd)
-            job = next((j for j in map(self.job_of, children) if j is not None), None)
-            if job is not None:
-                pids.setdefault(job, set()).update(self._descendants(children))
+        for job, stepd in self._find_stepds():
+            pids.setdefault(job, set()).update(self._descendants(self._children(stepd)))
         self._cpu_s = {job: seconds for job, seconds in self._cpu_s.items() if job in pids}
+        self._jobs = {key: job for key, job in self._jobs.items() if (self._proc / str(key[0])).exists()}
         return {job: self._use(job, frozenset(members)) for job, members in pids.items()}
 
     def forget(self) -> None:
         """Drop what is cached."""
-        self._seen, self._stepds, self._jobs = set(), set(), {}
+        self._stepds, self._jobs = {}, {}
 
-    def _find_stepds(self) -> None:
-        """Look at the processes that are new since the last look; slurmstepd keeps its name for life."""
-        now = {int(name) for name in os.listdir(self._proc) if name.isdigit()}  # noqa: PTH208 names only, each tick
-        self._stepds &= now
-        for pid in now - self._seen:
-            if self._read(pid, "comm").startswith(_STEPD):
-                self._stepds.add(pid)
-        self._seen = now
-        self._jobs = {key: job for key, job in self._jobs.items() if key[0] in now}
+    def _find_stepds(self) -> list[tuple[int, int]]:
+        """Return (job, pid) of every slurmstepd that listens."""
+        found: dict[tuple[str, int], int] = {}
+        jobs: list[tuple[int, int]] = []
+        with os.scandir(self._spool_dir) as entries:
+            for entry in entries:
+                match = self._socket_name.fullmatch(entry.name)
+                key = (entry.name, entry.inode())
+                pid = (self._stepds.get(key) or _listener(Path(entry.path))) if match else None
+                if match and pid:
+                    found[key] = pid
+                    jobs.append((int(match[1]), pid))
+        self._stepds = found
+        return jobs
 
     def _use(self, job: int, pids: frozenset[int]) -> HostUse:
         cpu_s, mem_b = 0.0, 0
@@ -135,3 +145,16 @@ class JobProcesses:
                 return file.read(_MAX_ENVIRON_B)
         except OSError:
             return b""
+
+
+def _listener(path: Path) -> int | None:
+    """Return the pid of the process that listens on a socket; None where nobody does, or not at this moment."""
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
+            client.setblocking(False)  # noqa: FBT003 the socket's own interface
+            client.connect(str(path))
+            packed = client.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    except OSError:
+        return None
+    pid: int = _CREDENTIALS.unpack(packed)[0]
+    return pid or None

@@ -17,7 +17,7 @@ KIND: Final = "host"
 
 def create(settings: CollectorSettings) -> "HostUseCollector":
     """Make the collector."""
-    return HostUseCollector(settings.cgroup_root, settings.proc_root, settings.node)
+    return HostUseCollector(settings.cgroup_root, settings.proc_root, settings.spool_dir, settings.node)
 
 
 class HostUseCollector:
@@ -25,21 +25,33 @@ class HostUseCollector:
 
     name = "host"
 
-    def __init__(self, cgroup_root: Path, proc_root: Path, node: str) -> None:
+    def __init__(self, cgroup_root: Path, proc_root: Path, spool_dir: Path, node: str) -> None:
         self._cgroup_root = cgroup_root
         self._node = node
-        self._processes = JobProcesses(proc_root, node)
+        self._processes = JobProcesses(proc_root, spool_dir, node)
 
     def use(self) -> dict[int, HostUse]:
-        """Return the use by job id. Raises CollectorError where /proc cannot be read."""
+        """Return the use by job id. Raises CollectorError where slurmd's spool directory cannot be read."""
         try:
             found = self._processes.use()
         except OSError as error:
-            raise CollectorError(f"host: /proc cannot be read: {error.strerror}", "driver") from error
+            raise CollectorError(f"host: {error.filename} cannot be read: {error.strerror}", "driver") from error
         for job, group in find_jobs(self._cgroup_root, self._node, self._processes.job_of).items():
-            found[job] = read_group(group, self._processes.all_stopped)
+            found[job] = _join(read_group(group, self._processes.all_stopped), found.get(job))
         return found
 
     def close(self) -> None:
         """Forget cached processes."""
         self._processes.forget()
+
+
+def _join(group: HostUse, processes: HostUse | None) -> HostUse:
+    """Take what the cgroup counts, and from the processes what it does not (a controller that is not in use)."""
+    if processes is None:
+        return group
+    return HostUse(
+        cpu_s=processes.cpu_s if group.cpu_s is None else group.cpu_s,
+        mem_b=processes.mem_b if group.mem_b is None else group.mem_b,
+        pids=group.pids | processes.pids,
+        suspended=group.suspended,
+    )

@@ -27,11 +27,11 @@ FIRST: Final = (
     DemoJob("train-ddp", "alice", "--per-gpu '0=70:92:20000' --for 70", "one_gpu_of_many", devices=4, gpus=4),
     DemoJob("preprocess", "bob", "--gpus none --for 74", "gpus_untouched"),
     DemoJob("solver", "carol", "--phase 70:96:30000", devices=2, gpus=2),
-    DemoJob("finetune", "bob", "--phase 12:90 --phase 64:0", "idle_tail"),
+    DemoJob("finetune", "bob", "--phase 12:90 --phase 70:0", "idle_tail"),
 )
 
 SECOND: Final = (
-    DemoJob("loader", "alice", "--phase 45:22 --cpu 1.6", "cpu_starved", options={"c": 1}),
+    DemoJob("loader", "alice", "--phase 45:22 --cpu 1.9", "cpu_starved", options={"c": 1}),
     DemoJob("notebook-model", "alice", "--phase 62:0:30000", "memory_resident"),
     DemoJob("allreduce", "bob", "--phase 62:100:20000:62:0.0", "busy_hang"),
     DemoJob("sweep", "carol", "--phase 64:3:2000", "many_small_jobs", devices=3, options={"array": "0-2"}),

@@ -12,7 +12,7 @@ from gpuwaste.testing.demo.jobs import FIRST, NEAR, SECOND, DemoJob
 from gpuwaste.testing.site import Site
 
 OUTAGE_S = 8.0
-_SETTLE_S = 12.0  # both waves sample for a while before the agent dies
+_SETTLE_S = 7.0  # both waves sample for a while before the agent dies
 
 
 @dataclass(slots=True)

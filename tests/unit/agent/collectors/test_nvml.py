@@ -17,7 +17,7 @@ from gpuwaste.core.clock import SystemClock
 from gpuwaste.testing.simnvml import *
 node = SimNode(Path(sys.argv[1])) if len(sys.argv) > 1 else None
 minors = node.mig_minors if node else Path("/none")
-settings = CollectorSettings(SystemClock(), "gpu1", minors, "", Path("/none"))
+settings = CollectorSettings(SystemClock(), "gpu1", minors, "", Path("/none"), Path("/none"))
 nvml = create_collectors(["nvml"], settings).gpu[0]
 def by_index(scan, field): return [getattr(scan.readings[gpu.uuid], field) for gpu in scan.gpus]
 def until(condition):

@@ -1,0 +1,85 @@
+"""The generated pages: none is stale, nothing that a person can set, call or scrape is without a word."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+from tools.reference import PAGES, commands, configuration, exit_codes, findings, metrics, wire
+
+from gpuwaste.core.config import Config, config_from_dict, describe_config, load_config
+from gpuwaste.core.hour import AllocationHour
+from gpuwaste.core.run import RunKey
+
+ROOT = Path(__file__).parents[2]
+EXAMPLE = ROOT / "etc" / "gpuwaste.toml"
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_a_page_is_what_the_code_says(path: str) -> None:
+    """A generated file in the tree equals what `make docs` writes now."""
+    assert (ROOT / path).read_text(encoding="utf-8") == PAGES[path](), f"{path} is stale: make docs"
+
+
+def test_no_page_is_left_over() -> None:
+    """The folder of the reference holds generated pages only."""
+    assert {f"docs/reference/{p.name}" for p in (ROOT / "docs/reference").iterdir()} == {
+        p for p in PAGES if "docs/" in p
+    }
+
+
+def test_every_key_is_documented() -> None:
+    """Each key of the configuration has a text, and stands on the page and in the example."""
+    page, example = configuration.page(), configuration.example()
+    for section, key, _, _, text in describe_config():
+        assert text.strip(), f"[{section}] {key} has no text"
+        assert f"| `{key}` |" in page
+        assert f"\n#{key} = " in example
+
+
+def test_every_command_and_option_is_documented() -> None:
+    """Each command and action says what it does, and each of its arguments has a help."""
+    page = commands.page()
+    for name, text, parser in commands.parsers():
+        assert text.strip(), f"gpuwaste {name} has no text"
+        assert f"# gpuwaste {name}\n" in page
+        for written, meaning in commands.options(parser):
+            assert meaning.strip(), f"gpuwaste {name} {written} has no help"
+            assert f"| `{written.replace('|', chr(92) + '|')}` |" in page
+
+
+def test_every_metric_is_documented() -> None:
+    """Each metric of agent and hub has a text and base units in its name, and is named once on the page."""
+    page, rows = metrics.page(), [*metrics.agent_rows(), *metrics.hub_rows()]
+    assert len({row.name for row in rows}) == len(rows)
+    for row in rows:
+        assert row.text.strip(), f"{row.name} has no text"
+        assert page.count(f"| `{row.name}` |") == 1
+        assert row.kind != "counter" or row.name.endswith("_total")
+        assert not {"job", "instance", "user"} & set(row.labels)
+
+
+def test_every_finding_says_its_thresholds() -> None:
+    """Each finding's file says what it finds and by which thresholds."""
+    for name, module in findings.modules().items():
+        assert "\nThresholds. " in str(module.__doc__), f"{name} does not say its thresholds"
+
+
+def test_every_exit_code_has_a_meaning() -> None:
+    """The code of each error of the core stands in the table."""
+    assert {kind.exit_code for kind in exit_codes.error_classes()} <= set(exit_codes.MEANINGS)
+
+
+def test_every_field_that_travels_is_documented() -> None:
+    """The page explains exactly the fields of a row of hours."""
+    sent = AllocationHour(RunKey("gw", 7, 1), "gpu1", "GPU-1", 0, 1, 0, 0).to_wire()
+    assert set(wire.HOUR_FIELDS) == set(sent)
+
+
+def test_the_example_is_the_defaults() -> None:
+    """The example loads as it lies there, and with every line uncommented, to the defaults."""
+    assert load_config(EXAMPLE) == Config()
+    whole = re.sub(r"^#(?=[a-z_]+ = )", "", EXAMPLE.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    data = tomllib.loads(whole)
+    assert [(section, key) for section in data for key in data[section]] == [row[:2] for row in describe_config()]
+    assert config_from_dict(data, "the example, uncommented") == Config()

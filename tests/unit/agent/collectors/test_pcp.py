@@ -1,0 +1,97 @@
+"""pmproxy's answers: what is read, what is unknown, and what is no answer at all."""
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from gpuwaste.agent.collectors.pcp import PcpCollector, parse_fetch
+from gpuwaste.agent.errors import CollectorError
+
+
+def an_answer(**fields: list[Any]) -> bytes:
+    """Return a fetch answer with one value for each card, by metric."""
+    values = [
+        {"name": f"nvidia.{name}", "instances": [{"instance": i, "value": v} for i, v in enumerate(column)]}
+        for name, column in fields.items()
+    ]
+    return json.dumps({"context": 1, "values": values}).encode()
+
+
+@pytest.fixture
+def pmproxy() -> Iterator[Callable[[int, bytes], PcpCollector]]:
+    """Return a function that makes a collector whose pmproxy gives this answer."""
+    servers: list[ThreadingHTTPServer] = []
+
+    def start(status: int, body: bytes) -> PcpCollector:
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                self.send_response(status)
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, format: str, *args: object) -> None:  # noqa: A002 the base class names it
+                pass
+
+        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+        servers.append(server)
+        return PcpCollector(f"http://127.0.0.1:{server.server_address[1]}/")
+
+    yield start
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+def test_cards_are_read_by_uuid(pmproxy: Callable[[int, bytes], PcpCollector]) -> None:
+    """Each card's values come under its UUID; what PCP answers with an error code is unknown, never 0."""
+    body = an_answer(
+        carduuid=["GPU-a", "GPU-b"],
+        cardname=["A100", "A100"],
+        gpuactive=[55, -12352],
+        memused=[5, 6],
+        memtotal=[50, 60],
+        power=[70_000, -1],
+        energy=[9, 9],
+    )
+    scan = pmproxy(200, body).scan()
+    one, other = scan.readings["GPU-a"], scan.readings["GPU-b"]
+    assert (one.util_pct, one.mem_used_b, one.power_mw, one.energy_mj, one.pids) == (55.0, 5, 70_000, 9, None)
+    assert (other.util_pct, other.reason, other.power_mw) == (None, "not_supported", None)
+    assert [(gpu.uuid, gpu.index, gpu.minor) for gpu in scan.gpus] == [("GPU-a", 0, None), ("GPU-b", 1, None)]
+
+
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (400, b'{"success":false}'),
+        (200, b""),
+        (200, b"<html>"),
+        (200, b"[]"),
+        (200, b'{"values":[{"name":"nvidia.gpuactive"}]}'),
+        (200, b'{"values":[]}'),
+        (200, b'{"values":[{"name":"nvidia.carduuid","instances":[{"instance":"x","value":7}]}]}'),
+    ],
+)
+def test_what_is_no_answer_is_a_failure_of_this_collector(
+    pmproxy: Callable[[int, bytes], PcpCollector], status: int, body: bytes
+) -> None:
+    """Errors, other services and a PCP without GPUs are CollectorError, whose text names the address."""
+    with pytest.raises(CollectorError, match=r"PCP: http://127"):
+        pmproxy(status, body).scan()
+
+
+def test_no_pmproxy_is_a_failure_of_this_collector() -> None:
+    """Where nothing listens the failure comes at once."""
+    with pytest.raises(CollectorError, match="no answer"):
+        PcpCollector("http://127.0.0.1:1").scan()
+
+
+def test_values_of_the_wrong_type_are_unknown() -> None:
+    """A string or a flag where a number belongs is None."""
+    card = parse_fetch(an_answer(carduuid=["GPU-a"], gpuactive=["many"]), "here")[0]
+    assert card["util_pct"] == "many"

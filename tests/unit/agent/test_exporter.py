@@ -1,0 +1,197 @@
+"""/metrics: what is said and what is not, who may read, and who cannot block it."""
+
+import re
+import socket
+import ssl
+import subprocess
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tests.unit.agent.fakes import START_US, a_gpu
+
+from gpuwaste.agent.exporter import Exporter
+from gpuwaste.agent.metrics import METRICS, Health
+from gpuwaste.agent.model import GpuReading, Holding, JobMap
+from gpuwaste.agent.observation import Observation, make_samples
+from gpuwaste.agent.sampler import CollectorHealth
+from gpuwaste.agent.snapshot import Snapshot
+from gpuwaste.core.errors import ConfigError
+from gpuwaste.core.sample import Confidence, MapSource
+
+SUBJECT = ["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"]
+SELF_SIGNED = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", *SUBJECT]
+GPUS = (a_gpu(0), a_gpu(1, instance="1/0", parent_uuid="GPU-9"), a_gpu(2))
+READINGS = {
+    "GPU-0": GpuReading("GPU-0", util_pct=25.0, mem_used_b=7, power_mw=1500, energy_mj=2500, sm_ratio=0.5),
+    "GPU-1": GpuReading("GPU-1", reason="mig"),
+    "GPU-2": GpuReading("GPU-2", util_pct=0.0),
+}
+HOLDINGS = (
+    Holding(7, "GPU-0", 0, map_source=MapSource.PROLOG, confidence=Confidence.CONFIRMED),
+    Holding(8, "GPU-2", 0, confidence=Confidence.CONFLICT, reason="conflict"),
+)
+
+
+def an_observation() -> Observation:
+    seen = Observation(START_US, 0, GPUS, READINGS, jobs=JobMap(HOLDINGS), xids={("GPU-0", 79): 2})
+    return replace(seen, samples=tuple(make_samples(seen)))
+
+
+def a_health(snapshot: Snapshot) -> Health:
+    return Health(
+        node="gpu1",
+        version="1.2",
+        boot_us=START_US,
+        interval_s=10.0,
+        view=lambda: snapshot.view,
+        collectors=lambda: [CollectorHealth("nvml", ok=True, duration_s=0.25)],
+        outbox_rows=lambda: 3,
+        released_s=lambda: 0.0,
+        missed_ticks=lambda: 1,
+        now_us=lambda: START_US + 4_000_000,
+    )
+
+
+@pytest.fixture
+def snapshot() -> Snapshot:
+    return Snapshot()
+
+
+@pytest.fixture
+def serve(snapshot: Snapshot) -> Iterator[Callable[..., Exporter]]:
+    """Return a function that starts an exporter on a free port."""
+    made: list[Exporter] = []
+
+    def start(**options: str) -> Exporter:
+        made.append(Exporter("127.0.0.1:0", a_health(snapshot), **options))
+        made[-1].start()
+        return made[-1]
+
+    yield start
+    for exporter in made:
+        exporter.stop()
+
+
+def scrape(exporter: Exporter, **headers: str) -> str:
+    request = urllib.request.Request(f"http://127.0.0.1:{exporter.port}/metrics", headers=headers)
+    with urllib.request.urlopen(request, timeout=10) as answer:  # noqa: S310 our own server
+        return str(answer.read().decode())
+
+
+def series(text: str) -> dict[str, float]:
+    lines = (line for line in text.splitlines() if not line.startswith("#"))
+    return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines)}
+
+
+def test_before_the_first_sample_there_are_no_values_of_gpus(serve: Callable[..., Exporter]) -> None:
+    """An agent that has just started tells of itself and leaves out what it has not read."""
+    found = series(scrape(serve()))
+    assert found["gpuwaste_agent_samples_total"] == 0
+    assert not [name for name in found if name.startswith("gpuwaste_gpu_") or "lag" in name]
+
+
+def test_values_are_in_base_units_and_unread_ones_absent(serve: Callable[..., Exporter], snapshot: Snapshot) -> None:
+    """Percent, milliwatts and millijoules become ratio, watts and joules; None is absent, 0 is 0."""
+    snapshot.accept(an_observation())
+    found = series(scrape(serve()))
+    gpu = '{node="gpu1",uuid="GPU-%d"}'
+    assert found["gpuwaste_gpu_utilization_ratio" + gpu % 0] == 0.25
+    assert found["gpuwaste_gpu_utilization_ratio" + gpu % 2] == 0.0
+    assert "gpuwaste_gpu_utilization_ratio" + gpu % 1 not in found
+    assert found["gpuwaste_gpu_power_watts" + gpu % 0] == 1.5
+    assert found["gpuwaste_gpu_energy_joules_total" + gpu % 0] == 2.5
+    assert found["gpuwaste_gpu_memory_used_bytes" + gpu % 0] == 7
+    assert found['gpuwaste_gpu_xid_errors_total{node="gpu1",uuid="GPU-0",xid="79"}'] == 2
+    assert found["gpuwaste_agent_sample_lag_seconds"] == 4
+    assert found["gpuwaste_agent_outbox_rows"] == 3
+    assert found['gpuwaste_agent_collector_duration_seconds{collector="nvml"}'] == 0.25
+    assert found['gpuwaste_agent_unattributed_samples_total{reason="conflict"}'] == 1
+
+
+def test_one_info_series_joins_a_job_to_its_gpu(serve: Callable[..., Exporter], snapshot: Snapshot) -> None:
+    """The job's id stands in one series per holding alone; no label is called job, instance or user."""
+    snapshot.accept(an_observation())
+    text = scrape(serve())
+    with_job = [line for line in text.splitlines() if 'jobid="7"' in line]
+    assert with_job == [
+        'gpuwaste_gpu_job_info{confidence="confirmed",jobid="7",map_source="prolog",node="gpu1",uuid="GPU-0"} 1.0'
+    ]
+    assert not {"job", "instance", "user"} & set(re.findall(r'[{,](\w+)="', text))
+
+
+def test_promtool_finds_nothing_to_say(serve: Callable[..., Exporter], snapshot: Snapshot) -> None:
+    """`promtool check metrics` accepts the page without a remark."""
+    snapshot.accept(an_observation())
+    done = subprocess.run(
+        ["promtool", "check", "metrics"], input=scrape(serve()), capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_the_table_is_complete(serve: Callable[..., Exporter], snapshot: Snapshot) -> None:
+    """Every declared metric is served once something was read, with its declared labels and help."""
+    snapshot.accept(an_observation())
+    text = scrape(serve())
+    for spec in METRICS:
+        if spec.name in {"gpuwaste_gpu_power_limit_watts", "gpuwaste_gpu_processes"}:
+            continue  # nothing of them in this observation
+        assert f"# HELP {spec.name} {spec.text}" in text
+
+
+def test_a_token_is_asked_for(serve: Callable[..., Exporter], tmp_path: Path) -> None:
+    """With a token file a scrape without the token, or with another, gets 401 and no metric."""
+    (tmp_path / "token").write_text("s3cret\n")
+    exporter = serve(token_file=str(tmp_path / "token"))
+    for headers in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": "Bearer s3cret2"}):
+        with pytest.raises(urllib.error.HTTPError, match="401") as refusal:
+            scrape(exporter, **headers)
+        assert b"gpuwaste_" not in refusal.value.read()
+    assert "gpuwaste_build_info" in scrape(exporter, Authorization="Bearer s3cret")
+
+
+def test_tls_is_spoken_where_a_certificate_is_given(serve: Callable[..., Exporter], tmp_path: Path) -> None:
+    """With a certificate the page is served over TLS, also while a client that speaks none hangs on."""
+    cert, key = tmp_path / "c.pem", tmp_path / "k.pem"
+    subprocess.run(
+        [*SELF_SIGNED, "-keyout", str(key), "-out", str(cert)],
+        check=True,
+        capture_output=True,
+    )
+    exporter = serve(tls_cert=str(cert), tls_key=str(key))
+    with socket.create_connection(("127.0.0.1", exporter.port)):
+        context = ssl.create_default_context(cafile=str(cert))
+        url = f"https://127.0.0.1:{exporter.port}/metrics"
+        with urllib.request.urlopen(url, context=context, timeout=10) as answer:
+            assert b"gpuwaste_build_info" in answer.read()
+
+
+def test_other_paths_and_garbage_do_no_harm(serve: Callable[..., Exporter]) -> None:
+    """An unknown path is 404; a client that sends garbage or hangs up leaves the next scrape unharmed."""
+    exporter = serve()
+    with pytest.raises(urllib.error.HTTPError, match="404"):
+        urllib.request.urlopen(f"http://127.0.0.1:{exporter.port}/", timeout=10)
+    for garbage in (b"", b"\x16\x03\x01\xff\xff", b"GET " + b"/" * 100_000):
+        with socket.create_connection(("127.0.0.1", exporter.port)) as client:
+            client.sendall(garbage)
+    assert "gpuwaste_build_info" in scrape(exporter)
+
+
+@pytest.mark.parametrize(
+    ("listen", "options"),
+    [
+        ("nonsense", {}),
+        ("127.0.0.1:99999", {}),
+        ("127.0.0.1:0", {"token_file": "/nonexistent"}),
+        ("127.0.0.1:0", {"tls_cert": "/nonexistent"}),
+    ],
+)
+def test_what_cannot_be_served_is_a_configuration_error(
+    snapshot: Snapshot, listen: str, options: dict[str, str]
+) -> None:
+    """An address, token or certificate that cannot be used is one clear error at the start."""
+    with pytest.raises(ConfigError, match=r"\[agent\]"):
+        Exporter(listen, a_health(snapshot), **options)

@@ -1,0 +1,201 @@
+"""The hub's store: each key once, the highest seq wins, whatever the order, and on disk when it says so."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gpuwaste.core.clock import SystemClock
+from gpuwaste.core.errors import StoreError
+from gpuwaste.core.hour import AllocationHour
+from gpuwaste.core.job import JobRecord
+from gpuwaste.core.run import RunKey
+from gpuwaste.store.hub.hub_store import Aside, HubStore
+
+HOUR = 1_700_000_000 // 3600 * 3600
+
+
+def hour(seq: int, job: int = 7, *, final: bool = False, at: int = 0) -> AllocationHour:
+    """Return a row whose content tells its seq."""
+    start = HOUR + at * 3600
+    ms = start * 1000
+    return AllocationHour(
+        RunKey("gw", job, HOUR), "gpu1", "GPU-a", start, seq, ms, ms + 3_600_000, final=final,
+        util_ms={0: seq % 1000, 100: 5}, unknown_ms={"gap": seq % 1000},
+    )  # fmt: skip
+
+
+def stored(store: HubStore) -> list[tuple[int, int, int, bool, list[int], list[int]]]:
+    with store.reader() as db:
+        return db.execute(
+            "SELECT job_id, hour_utc, seq, final, util_ms, unknown_ms FROM hours ORDER BY job_id, hour_utc"
+        ).fetchall()
+
+
+def new_store() -> HubStore:
+    return HubStore.open(":memory:", SystemClock())
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    rows=st.lists(st.tuples(st.integers(1, 3), st.integers(0, 2), st.integers(0, 9), st.booleans()), max_size=30),
+    seed=st.integers(0, 999),
+)
+def test_any_order_and_any_cut_into_batches_give_the_same_rows(
+    rows: list[tuple[int, int, int, bool]], seed: int
+) -> None:
+    """Rows in any order, repeated, cut into any batches, leave the highest seq of each key, final if any was."""
+    hours = [hour(seq, job, final=final, at=at) for job, at, seq, final in rows]
+    expected: dict[tuple[int, int], tuple[int, bool]] = {}
+    for row in hours:
+        seq, final = expected.get((row.run_key.job_id, row.hour_utc), (-1, False))
+        expected[row.run_key.job_id, row.hour_utc] = (max(seq, row.seq), final or row.final)
+    rng = random.Random(seed)
+    sent = [*hours, *hours]
+    rng.shuffle(sent)
+    store = new_store()
+    while sent:
+        size = rng.randint(1, 8)
+        store.upsert_hours(sent[:size])
+        sent = sent[size:]
+    assert [(j, h, s, f) for j, h, s, f, _, _ in stored(store)] == [(*k, *v) for k, v in sorted(expected.items())]
+    assert all((u[0], g[0]) == (s, s) for _, _, s, _, u, g in stored(store))
+    store.close()
+
+
+def test_the_limits_of_a_row_are_kept() -> None:
+    """The largest values that the wire allows come back as they went in."""
+    store = new_store()
+    top = replace(
+        hour(2**63 - 1, 2**32 - 1), mem_max_b=2**63 - 1, energy_j=1e-300, util_ms=dict.fromkeys(range(101), 9)
+    )
+    assert store.upsert_hours([top]) == 1
+    with store.reader() as db:
+        row = db.execute("SELECT seq, job_id, mem_max_b, energy_j, len(pct) FROM hours").fetchone()
+    assert row == (2**63 - 1, 2**32 - 1, 2**63 - 1, 1e-300, 101)
+
+
+def test_final_rows_are_told_in_the_history() -> None:
+    """A run gets one ledger event for each batch that made an hour final or corrected one, and none for a repeat."""
+    store = new_store()
+    for rows in ([hour(1)], [hour(2, final=True), hour(2, at=1, final=True)], [hour(2, final=True)], [hour(3)]):
+        store.upsert_hours(rows)
+    assert [(e.kind, e.run_key.job_id) for e in store.history(0, 9)] == [("ledger", 7), ("ledger", 7)]
+
+
+def test_names_of_any_kind_are_kept() -> None:
+    """Newlines, quotes, 4-byte UTF-8, NUL, half a surrogate pair and 10 kB do not break an import."""
+    store = new_store()
+    names = ["a\nb", "'; DROP TABLE jobs; --", '"\\', "\U0001f600", "nul\0", "half\ud800", "x" * 10_000, ""]
+    store.upsert_jobs([JobRecord("gw", i, 900, name=name) for i, name in enumerate(names, 1)])
+    found = [store.runs_of("gw", i)[0].name for i in range(1, len(names) + 1)]
+    assert found == [*names[:4], "nul\\x00", "half\\ud800", *names[6:]]
+    assert store.upsert_jobs([JobRecord("gw", i, 900, name=name) for i, name in enumerate(names, 1)]) == 0
+
+
+def test_an_import_that_brings_nothing_new_writes_nothing() -> None:
+    """The same runs again change no row and tell no event."""
+    store = new_store()
+    jobs = [JobRecord("gw", i, 900, start=1000, end=1000 + i, state="COMPLETED", total_cpu_s=0.1) for i in range(1, 50)]
+    assert (store.upsert_jobs(jobs), store.upsert_jobs(jobs), len(store.history(0, 999))) == (49, 0, 98)
+
+
+def test_marks_partitions_and_quarantine() -> None:
+    """Small tables: a mark is replaced, partitions are replaced as a whole, a bad row is kept once."""
+    store = new_store()
+    assert store.mark("k") is None
+    store.set_mark("k", 1)
+    store.set_mark("k", 2)
+    store.set_partitions("gw", {"a": True, "b": False})
+    store.set_partitions("gw", {"b": True})
+    assert store.mark("k") == 2
+    assert [store.quarantine("sacct", [Aside(n, "why", "raw")]) for n in (1, 2)] == [1, 0]
+    assert store.counts()["quarantine"] == 1
+
+
+def test_writers_and_readers_of_many_threads(tmp_path: Path) -> None:
+    """Threads that write the same keys and threads that read at the same time all succeed, and every key is single."""
+    store = HubStore.open(tmp_path / "hub.duckdb", SystemClock())
+    errors: list[Exception] = []
+
+    def work(number: int) -> None:
+        try:
+            for seq in range(8):
+                store.upsert_hours([hour(seq * 10 + number, job) for job in range(1, 20)])
+                store.upsert_jobs([JobRecord("gw", job, 900, start=1000, cpus=seq) for job in range(1, 20)])
+                store.history(0, 10)
+                store.counts()
+        except Exception as error:  # noqa: BLE001 a thread's error is the test's to tell
+            errors.append(error)
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    assert [(row[0], row[2]) for row in stored(store)] == [(job, 73) for job in range(1, 20)]
+    store.close()
+
+
+def test_a_second_hub_on_one_store_is_refused(tmp_path: Path) -> None:
+    """While one process has the store, another one's start is refused in one line that names the holder's pid."""
+    path = tmp_path / "hub.duckdb"
+    store = HubStore.open(path, SystemClock())
+    code = "from gpuwaste.core.clock import *; from gpuwaste.store.hub.hub_store import *;"
+    code += f"HubStore.open({str(path)!r}, SystemClock())"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    last = done.stderr.strip().splitlines()[-1]
+    assert "StoreError" in last
+    assert str(os.getpid()) in last
+    store.close()
+
+
+def test_a_corrupt_store_is_refused(tmp_path: Path) -> None:
+    """A file that is no store is one error with its path."""
+    path = tmp_path / "hub.duckdb"
+    path.write_bytes(b"\xff\x00garbage" * 1000)
+    with pytest.raises(StoreError, match=r"hub\.duckdb"):
+        HubStore.open(path, SystemClock())
+
+
+WRITER = """
+import sys
+from pathlib import Path
+from gpuwaste.core.clock import SystemClock
+from gpuwaste.store.hub.hub_store import HubStore
+from tests.unit.store.test_hub_store import hour
+store = HubStore.open(Path(sys.argv[1]), SystemClock())
+for seq in range(1, 100000):
+    store.upsert_hours([hour(seq, job) for job in range(1, 9)])
+    print(seq, flush=True)
+"""
+
+
+def test_what_was_said_to_be_stored_survives_kill_9(tmp_path: Path) -> None:
+    """A writer killed at a random moment leaves every batch that it told of, and each batch whole or not at all."""
+    path = tmp_path / "hub.duckdb"
+    for _ in range(3):
+        with subprocess.Popen([sys.executable, "-c", WRITER, str(path)], stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            told = 0
+            for _ in range(random.randint(1, 25)):
+                told = int(process.stdout.readline())
+            process.send_signal(signal.SIGKILL)
+            process.wait(30)
+        store = HubStore.open(path, SystemClock())
+        seqs = {row[2] for row in stored(store)}
+        assert len(seqs) == 1
+        assert seqs.pop() >= told
+        assert len(stored(store)) == 8
+        store.close()
+        path.unlink()
+        path.with_name("hub.duckdb.wal").unlink(missing_ok=True)

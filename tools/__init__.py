@@ -1,0 +1,1 @@
+"""Programs that work on this repository; none of them is installed."""

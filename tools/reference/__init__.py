@@ -1,0 +1,17 @@
+"""The generated pages: each file here makes one page's text from the declarations in the code."""
+
+from collections.abc import Callable
+from typing import Final
+
+from tools.reference import commands, configuration, exit_codes, findings, metrics, wire
+
+PAGES: Final[dict[str, Callable[[], str]]] = {
+    "docs/reference/commands.md": commands.page,
+    "docs/reference/configuration.md": configuration.page,
+    "docs/reference/exit-codes.md": exit_codes.page,
+    "docs/reference/findings.md": findings.page,
+    "docs/reference/metrics.md": metrics.page,
+    "docs/reference/wire.md": wire.page,
+    "etc/gpuwaste.toml": configuration.example,
+}
+"""Path in the repository -> what makes the file's whole text."""

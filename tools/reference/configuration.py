@@ -1,0 +1,66 @@
+"""configuration.md and etc/gpuwaste.toml, from core.config.describe_config()."""
+
+import json
+from itertools import groupby
+from textwrap import wrap
+from typing import Any, Final
+
+from gpuwaste.core.config import DEFAULT_PATH, Config, describe_config
+from tools.reference.markdown import code, document, table
+
+_TYPES: Final = {"str": "string", "int": "whole number", "float": "number", "bool": "true or false"}
+_UNITS: Final = {
+    "_s": "seconds",
+    "_pct": "percent",
+    "_ratio": "0 to 1",
+    "_days": "days",
+    "_bytes": "bytes",
+    "_coverage": "0 to 1",
+}
+_INTRO: Final = f"""
+One TOML file, `{DEFAULT_PATH}`, for every program on a host; `--config FILE` names another.
+A key that is left out has its default; an unknown section or key is refused with the nearest known one.
+`gpuwaste config check` reads the file, `gpuwaste config show` prints every key with the value in force. Daemons read
+it when they start.
+[etc/gpuwaste.toml](../../etc/gpuwaste.toml) holds every key with its default, as comments.
+"""
+
+
+def unit_of(key: str, kind: str) -> str:
+    """Return a key's unit by the end of its name, else its type in words."""
+    unit = next((unit for end, unit in _UNITS.items() if key.endswith(end)), "")
+    return unit or _TYPES.get(kind, "list of strings")
+
+
+def page() -> str:
+    """Return the page: a table for each section."""
+    parts = [_INTRO]
+    for section, rows in groupby(describe_config(), key=lambda row: row[0]):
+        parts.append(f"## [{section}]\n\n{_about(section)}")
+        parts.append(
+            table(
+                ("key", "default", "unit or type", "meaning"),
+                [(code(key), code(_toml(default)), unit_of(key, kind), text) for _, key, kind, default, text in rows],
+            )
+        )
+    return document("Configuration", *parts)
+
+
+def example() -> str:
+    """Return the commented example: every key with its text, unit and default."""
+    lines = [f"# gpuwaste: every key with its default. Copy to {DEFAULT_PATH} and uncomment what differs.", ""]
+    for section, rows in groupby(describe_config(), key=lambda row: row[0]):
+        lines += [f"# {_about(section)}", f"[{section}]"]
+        for _, key, kind, default, text in rows:
+            lines += [f"# {line}" for line in wrap(f"{text} ({unit_of(key, kind)})", 110)]
+            lines += [f"#{key} = {_toml(default)}", ""]
+    return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def _about(section: str) -> str:
+    return str(type(getattr(Config(), section)).__doc__)
+
+
+def _toml(value: Any) -> str:
+    """Return a value as TOML writes it: JSON's strings, numbers, booleans and lists are TOML as well."""
+    return json.dumps(list(value) if isinstance(value, tuple) else value)

@@ -1,0 +1,39 @@
+"""findings.md, from the docstring and the constants of each finding's file."""
+
+import importlib
+import inspect
+from types import ModuleType
+from typing import Final
+
+from gpuwaste.waste import findings
+from tools.reference.markdown import document, table
+
+_INTRO: Final = """
+A finding is a named cause of waste, with its evidence and the line to change. `gpuwaste report` and `gpuwaste job`
+print the findings under *Notes*; `--json` has them with their evidence. No finding is drawn from unknown time: each
+asks that the share `min_coverage` of the allocation be known. The thresholds in `[hub]` are on the page of the
+[configuration](configuration.md).
+"""
+
+
+def modules() -> dict[str, ModuleType]:
+    """Return each finding's module by its name."""
+    return {name: importlib.import_module(f"{findings.__name__}.{name}") for name in findings.finders()}
+
+
+def constants(module: ModuleType) -> dict[str, object]:
+    """Return the thresholds that a finding's own file declares."""
+    source = inspect.getsource(module)
+    numbers = {k: v for k, v in vars(module).items() if k.isupper() and isinstance(v, int | float)}
+    return {name: value for name, value in numbers.items() if f"\n{name}:" in source}
+
+
+def page() -> str:
+    """Return the page: a section for each finding."""
+    parts = [_INTRO]
+    for name, module in modules().items():
+        parts.append(f"## {name}\n\n{inspect.cleandoc(str(module.__doc__))}")
+        own = constants(module)
+        if own:
+            parts.append(table(("threshold", "value"), [(f"`{key}`", f"{value:g}") for key, value in own.items()]))
+    return document("Findings", *parts)

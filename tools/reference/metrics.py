@@ -1,0 +1,63 @@
+"""metrics.md, from the agent's declared table and from what the hub's registry gives at a scrape."""
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from gpuwaste.agent.metrics import METRICS
+from gpuwaste.core.clock import SystemClock
+from gpuwaste.hub.metrics import Gauges, HubMetrics
+from tools.reference.markdown import code, document, table
+
+_INTRO: Final = """
+Base units; a value that is not known is absent, not 0. No label holds a user's name, and none is called `job` or
+`instance`: those are Prometheus' own. Rates and means are Prometheus' work.
+"""
+_JOIN: Final = """
+One info series joins a job to its GPU, so that job ids do not multiply the other series:
+
+    gpuwaste_gpu_utilization_ratio * on (uuid, node) group_left (jobid) gpuwaste_gpu_job_info
+"""
+
+
+class Row(NamedTuple):
+    """One metric as the page prints it."""
+
+    name: str
+    kind: str
+    labels: tuple[str, ...]
+    text: str
+
+
+def agent_rows() -> Iterator[Row]:
+    """Yield the agent's metrics."""
+    return (Row(spec.name, spec.kind, tuple(spec.labels), spec.text) for spec in METRICS)
+
+
+def hub_rows() -> Iterator[Row]:
+    """Yield the hub's metrics: its registry after one of each thing that it counts."""
+    gauges = Gauges({"jobs": 1}, 1, 0.0, accounting_ok=True, map_questions={"job": 1})
+    hub = HubMetrics(SystemClock(), lambda: gauges)
+    hub.batch("gpu1", 1, 0, 0)
+    hub.request("GET", "/v1/health", 200, 0.001)
+    for family in hub.registry.collect():
+        labels = {label: None for sample in family.samples for label in sample.labels if label != "le"}
+        name = f"{family.name}_total" if family.type == "counter" else family.name
+        yield Row(name, family.type, tuple(labels), family.documentation)
+
+
+def page() -> str:
+    """Return the page."""
+    return document(
+        "Metrics",
+        _INTRO,
+        "## Of the agent\n\n`/metrics` at `[agent] listen`, a snapshot: a scrape touches no GPU and no store.",
+        _table(agent_rows()),
+        _JOIN,
+        "## Of the hub\n\n`/metrics` at `[hub] listen`.",
+        _table(hub_rows()),
+    )
+
+
+def _table(rows: Iterator[Row]) -> str:
+    cells = [(code(row.name), row.kind, " ".join(code(label) for label in row.labels), row.text) for row in rows]
+    return table(("metric", "kind", "labels", "meaning"), cells)
