@@ -39,6 +39,8 @@ def _round(seed: int, shards: int) -> Counter[tuple[str, str]]:
             helper.join()
             field.note_second_run(jobs["requeue"])
             field.wait_all()
+            field.submit_stray()
+            field.wait_all()
             verdicts = judge(field)
     finally:
         shutil.rmtree(directory, ignore_errors=True)

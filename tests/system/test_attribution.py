@@ -46,6 +46,8 @@ def _play(field: Field) -> None:
         helper.join()
     field.note_second_run(jobs["requeue"])
     field.wait_all()
+    field.submit_stray()
+    field.wait_all()
 
 
 def _assert_never_wrong(verdicts: list[Verdict]) -> None:
@@ -92,7 +94,9 @@ def test_every_layout_is_right_or_unknown(make_cluster: ClusterFactory) -> None:
         assert full[label] > 0.5, (label, full)
     for label in ("multi-node", "gpus", "suspend"):
         assert bare[label] > 0.3, (label, bare)
-    assert any(item.kind == "unknown" for item in verdicts if item.label == "stray"), "a stray must be seen"
+    # One of the victim's three GPUs is the stray's too; the stray's own is in doubt as soon as it is seen astray.
+    assert full["stray"] < 0.5, full
+    assert 0.3 < full["victim"] < 1, full
     second = field.nodes[1]
     rows, names = _rows(field, second, "full"), field.labels()
     for hold in field.truth():

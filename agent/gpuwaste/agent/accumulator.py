@@ -206,6 +206,8 @@ class Accumulator:
             for hour in sorted(self.hours)
             if self.hours[hour].changed or hour in final
         ]
+        for row in rows:
+            row.share = self.share  # it may have become known after the hour
         for hour in final:
             if hour != last:
                 del self.hours[hour]

@@ -243,14 +243,13 @@ class DeviceMap:
 
     def _take_answers(self, now_us: int, ended: list[LocalRun]) -> tuple[tuple[int, int, RunKey], ...]:
         late = []
+        over = self._late | {run.ident: run for run in ended}
         for answer in self._questions.answers():
             ident = (answer.job_id, answer.since_us)
             run = self._tracker.runs.get(answer.job_id)
             if run is None or run.ident != ident:
-                over = self._late.get(ident)
-                if over is not None and answer.start is not None and _fits(over, answer):
-                    late.append((*ident, RunKey(self._cluster, answer.job_id, answer.start)))
-                    del self._late[ident]
+                if ident in over and answer.start is not None and _fits(over[ident], answer):
+                    late += self._bind(ident, answer)
                 continue
             if answer.start is not None and not _fits(run, answer):
                 continue  # about another run of the job
@@ -263,11 +262,21 @@ class DeviceMap:
         self._late = {ident: run for ident, run in self._late.items() if now_us - (run.end_us or 0) < _LATE_US}
         return tuple(late)
 
+    def _bind(self, ident: tuple[int, int], answer: Answer) -> list[tuple[int, int, RunKey]]:
+        """Return the key of a run that ended before its start was known; none while its share is not known."""
+        self._late.pop(ident, None)
+        item = self._mapped.get(ident)
+        if answer.start is None or (item is not None and item.share is None):
+            return []
+        if item is not None:
+            item.start_s = answer.start
+        return [(*ident, RunKey(self._cluster, answer.job_id, answer.start))]
+
     def _retire(self, run: LocalRun) -> None:
         item = self._mapped.pop(run.ident, None)
         for remote in self._remotes.values():
             remote.forget(run)
-        if item is not None and item.start_s is None and item.sets:
+        if item is not None and item.start_s is None and item.sets and item.share is not None:
             self._late[run.ident] = run
 
     def _end_us(self, run: LocalRun, current: Sequence[_Mapped]) -> int:

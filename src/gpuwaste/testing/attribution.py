@@ -113,7 +113,6 @@ class Field:
             "cpu-only": lambda name: self.submit(name, "sleep 3"),
             "requeue": lambda name: self.submit(name, self.load(4), gres="gpu:1", requeue=True),
             "suspend": lambda name: self.submit(name, self.load(6), gres="gpu:1"),
-            "stray": self._stray,
         }
         if self.cluster.variant.shards:
             for name in ("shards-1", "shards-2", "shards-3"):
@@ -127,12 +126,16 @@ class Field:
         argv = ["sbatch", "--parsable", "-J", name, "--gres=gpu:1", ":", "-J", name, "--gres=gpu:2"]
         return int(self.cluster.run(argv, "alice", stdin=script).stdout.split(";")[0])
 
-    def _stray(self, name: str) -> int:
-        """Submit a job that works on the first GPU that is not its own."""
+    def submit_stray(self) -> None:
+        """Submit a job that works on a GPU of another job instead of its own, and that other job: nothing else may run.
+
+        What their GPUs did is nobody's: the stray hides its own idle GPU and makes another's busy.
+        """
         minors = " ".join(str(minor) for minor in self.uuids[self.nodes[0]])
         pick = f"for m in {minors}; do case ,$GPUWASTE_SIM_MINORS, in *,$m,*) ;; *) other=$m;; esac; done"
+        self.submit("victim", self.load(4), gres="gpu:3", nodelist=self.nodes[0])
         script = f"{pick}; {self._load} --gpus $other --phase 3:70"
-        return self.submit(name, script, gres="gpu:1", nodelist=self.nodes[0])
+        self.submit("stray", script, gres="gpu:1", nodelist=self.nodes[0])
 
     def salloc(self) -> ManagedProcess:
         """Hold a GPU from outside: no batch step, a while without any step."""

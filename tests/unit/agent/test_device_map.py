@@ -336,6 +336,16 @@ def test_a_short_run_between_two_ticks_is_told_with_its_end(node: NodeDir) -> No
     assert node.update(30).late_keys == ((7, us(1), RunKey("gw", 7, T0 + 1)),)
 
 
+def test_an_answer_that_comes_with_the_end_is_not_lost(node: NodeDir) -> None:
+    """The start of a run is told in the very tick in which its end is seen: the key still reaches its hours."""
+    node.file("7.start", 1, gpus="0")
+    assert only(node.update(5)).run_key is None
+    node.file("7.end", 8)
+    node.questions.ready = [answer(7, 1, "COMPLETED", end=T0 + 8)]
+    found = node.update(10)
+    assert (found.ended, found.late_keys) == (((7, us(8)),), ((7, us(1), RunKey("gw", 7, T0 + 1)),))
+
+
 def test_left_over_files_need_somebody_to_vouch(node: NodeDir) -> None:
     """At the agent's start a prolog's file without socket and epilog may be a left-over: no holding until confirmed."""
     node.file("7.start", 1, gpus="0")
