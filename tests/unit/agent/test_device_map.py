@@ -360,6 +360,17 @@ def test_left_over_files_need_somebody_to_vouch(node: NodeDir) -> None:
     assert dict(found.ended).keys() == {8}
 
 
+def test_files_from_before_the_boot_are_nobodys(node: NodeDir) -> None:
+    """A node that went down in mid-job: what its prologs left on a disk is no run."""
+    prolog = PrologSource(node.run_dir)
+    tracker = RunTracker("gpu1", node.spool, prolog, boot_us=lambda: us(100))
+    node.file("7.start", 1, gpus="0")
+    node.file("8.start", 101, gpus="1")
+    tracker.update(us(90), {})
+    assert tracker.update(us(105), {}) == []
+    assert set(tracker.runs) == {8}
+
+
 def test_a_gpu_that_nvml_lacks_is_told_as_missing(node: NodeDir) -> None:
     """Slurm gives out position 2 (minor 0), the driver lists no such GPU."""
     node.new_map(gpus=GPUS[1:])
