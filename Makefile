@@ -39,4 +39,7 @@ test: venv packages native ## all tests, the real cluster included
 bench-report: $(STAMP) ## time of gpuwaste report with a million jobs in the hub
 	@$(PY) -m bench.report
 
-.PHONY: demo help venv packages native lint types layers test bench-report
+bench-agent: $(STAMP) native ## what the agent costs a node: CPU, memory, bytes a day, scrapes
+	@$(PY) -m bench.agent
+
+.PHONY: demo help venv packages native lint types layers test bench-agent bench-report
