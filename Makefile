@@ -45,5 +45,8 @@ bench-report: $(STAMP) ## time of gpuwaste report with a million jobs in the hub
 bench-ingest: $(STAMP) ## hours rows per second that the hub takes
 	@$(PY) -m bench.ingest
 
+bench-agent: $(STAMP) native ## what the agent costs a node: CPU, memory, bytes a day, scrapes
+	@$(PY) -m bench.agent
+
 .PHONY: help venv packages native lint types layers demo docs test
-.PHONY: bench-report bench-ingest
+.PHONY: bench-report bench-ingest bench-agent

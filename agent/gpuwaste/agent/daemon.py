@@ -11,7 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Final
 
-from gpuwaste.agent.collectors import CollectorSettings, create_collectors
+from gpuwaste.agent.collectors import Collectors, CollectorSettings, create_collectors
 from gpuwaste.agent.control import ControlServer, release_seconds
 from gpuwaste.agent.device_map import DeviceMap, node_device_map
 from gpuwaste.agent.events import Events
@@ -55,7 +55,15 @@ def run_agent(config: Config) -> int:
     try:
         slurm = CommandClient(config.common.slurm_conf, config.common.slurm_timeout_s)
         site = find_site(config, slurm, clock, stop, events)
-        agent = Agent(config, site, clock=clock, events=events, slurm=slurm, hub=make_hub_client(config))
+        agent = Agent(
+            config,
+            site,
+            clock=clock,
+            events=events,
+            slurm=slurm,
+            hub=make_hub_client(config),
+            collectors=make_collectors(config, site, clock),
+        )
         try:
             return agent.run(stop)
         finally:
@@ -64,6 +72,20 @@ def run_agent(config: Config) -> int:
         return 0
     finally:
         lock.close()
+
+
+def make_collectors(config: Config, site: Site, clock: Clock) -> Collectors:
+    """Return the configured collectors of this node. Raises ConfigError."""
+    agent = config.agent
+    settings = CollectorSettings(
+        clock=clock,
+        node=site.node,
+        mig_minors=Path(agent.mig_minors),
+        pcp_url=agent.pcp_url,
+        cgroup_root=Path(agent.cgroup_root),
+        spool_dir=site.spool_dir,
+    )
+    return create_collectors(agent.collectors, settings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +102,15 @@ class Agent:
     """All parts of one agent, made in the constructor and started by run()."""
 
     def __init__(
-        self, config: Config, site: Site, *, clock: Clock, events: Events, slurm: SlurmClient, hub: HubClient
+        self,
+        config: Config,
+        site: Site,
+        *,
+        clock: Clock,
+        events: Events,
+        slurm: SlurmClient,
+        hub: HubClient,
+        collectors: Collectors,
     ) -> None:
         self._config = config
         self._site = site
@@ -93,18 +123,10 @@ class Agent:
         self._store = NodeStore(state_dir, agent.retention_days, agent.retention_bytes)
         self._hours = self._make_hours(state_dir, hub)
         self._questions, self._map = self._make_map(slurm, hub)
-        settings = CollectorSettings(
-            clock=clock,
-            node=site.node,
-            mig_minors=Path(agent.mig_minors),
-            pcp_url=agent.pcp_url,
-            cgroup_root=Path(agent.cgroup_root),
-            spool_dir=site.spool_dir,
-        )
         self._sampler = Sampler(
             clock=clock,
             interval_s=agent.interval_s,
-            collectors=create_collectors(agent.collectors, settings),
+            collectors=collectors,
             device_map=self._map,
             sinks=(self._snapshot, self._hours.sink, RawSink(self._store)),
             events=events,
