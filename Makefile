@@ -48,5 +48,8 @@ bench-ingest: $(STAMP) ## hours rows per second that the hub takes
 bench-agent: $(STAMP) native ## what the agent costs a node: CPU, memory, bytes a day, scrapes
 	@$(PY) -m bench.agent
 
+bench-attribution: $(STAMP) native ## samples on the right job, by layout, on real clusters (ROUNDS, SEED)
+	@$(PY) -m bench.attribution
+
 .PHONY: help venv packages native lint types layers demo docs test
-.PHONY: bench-report bench-ingest bench-agent
+.PHONY: bench-report bench-ingest bench-agent bench-attribution

@@ -60,11 +60,12 @@ class PrologSource:
         else:
             self.health = ""
         for name in self._seen.keys() - names:
-            del self._seen[name]
-            job, _, kind = name.partition(".")
-            (self.starts if kind == "start" else self.ends).pop(int(job), None)
+            self._forget(name)
+        for job_id in [job for job, end in self.ends.items() if now_us - end.time_us > _SETTLED_US]:
+            self._sweep(job_id)
 
     def _take(self, entry: os.DirEntry[str], now_us: int) -> bool:
+        """Read an entry if it is new; tell whether it is a file of a job."""
         job, _, kind = entry.name.partition(".")
         if not job:
             _remove_old(entry, now_us)
@@ -79,18 +80,20 @@ class PrologSource:
                 self._seen[entry.name] = identity
         except OSError:
             return False
-        return not self._sweep(int(job), Path(entry.path), status.st_mtime_ns // 1000, now_us)
+        return True
 
-    def _sweep(self, job_id: int, path: Path, time_us: int, now_us: int) -> bool:
-        end, start = self.ends.get(job_id), self.starts.get(job_id)
-        settled = end is not None and now_us - end.time_us > _SETTLED_US and (not start or start.time_us < end.time_us)
-        stale = path.suffix == ".end" and now_us - time_us > _DAY_US
-        if not settled and not stale:
-            return False
-        with suppress(OSError):
-            path.unlink()
-            return True
-        return False
+    def _forget(self, name: str) -> None:
+        del self._seen[name]
+        job, _, kind = name.partition(".")
+        (self.starts if kind == "start" else self.ends).pop(int(job), None)
+
+    def _sweep(self, job_id: int) -> None:
+        """Remove the files of a run that ended a while ago; a newer run's start stays."""
+        end, start = self.ends[job_id], self.starts.get(job_id)
+        over = start is not None and start.time_us <= end.time_us
+        for name in (f"{job_id}.start", f"{job_id}.end") if over else (f"{job_id}.end",):
+            with suppress(OSError):
+                (self._dir / name).unlink()
 
     def facts(self, run: LocalRun) -> PositionFacts | None:
         """Return the positions that the run's prolog was told. None does not mean "no GPU": Slurm may not say."""

@@ -1,0 +1,136 @@
+"""The local sources of facts, each on files of its own: what they read, and when they stay silent."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from gpuwaste.agent.facts.base import LocalRun, MinorFacts, PositionFacts
+from gpuwaste.agent.facts.cgroup import CgroupSource, parse_devices
+from gpuwaste.agent.facts.environ import EnvironSource
+from gpuwaste.agent.facts.prolog import PrologSource
+from gpuwaste.slurm.slurmd_g import parse_slurmd_g
+
+
+def run_of(job: int = 7, *pids: int) -> LocalRun:
+    """Return a run with a batch step."""
+    return LocalRun(job, 5, 5, anchored=True, pids=frozenset(pids))
+
+
+def process(proc: Path, pid: int, parent: int, comm: str, **env: str) -> None:
+    """Make a process in a /proc of our own."""
+    (proc / str(pid)).mkdir()
+    (proc / str(pid) / "stat").write_text(f"{pid} (a ) b) S {parent} 1 1")
+    (proc / str(pid) / "comm").write_text(f"{comm}\n")
+    (proc / str(pid) / "environ").write_bytes(b"".join(f"{key}={value}\0".encode() for key, value in env.items()))
+
+
+BATCH = {"SLURM_JOB_ID": "7", "SLURMD_NODENAME": "gpu1", "SLURM_CLUSTER_NAME": "gw", "SLURM_JOB_GPUS": "0,3"}
+
+
+def test_environ_asks_the_batch_script_alone(tmp_path: Path) -> None:
+    """A task's variable is that of another node, and a user's child may say anything: neither is asked."""
+    process(tmp_path, 10, 1, "slurmstepd")
+    process(tmp_path, 11, 10, "task", **{**BATCH, "SLURM_STEP_ID": "0", "SLURM_JOB_GPUS": "1"})
+    process(tmp_path, 12, 10, "bash", **BATCH)
+    process(tmp_path, 13, 12, "python", **{**BATCH, "SLURM_JOB_GPUS": "2"})
+    source = EnvironSource("gpu1", "gw", tmp_path)
+    assert source.facts(run_of(7, 13)) is None
+    assert source.facts(run_of(7, 11, 12, 13)) == PositionFacts(frozenset({0, 3}), shards=0)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [{"SLURM_JOB_ID": "8"}, {"SLURMD_NODENAME": "gpu2"}, {"SLURM_CLUSTER_NAME": "xy"}, {"SLURM_JOB_GPUS": "0-"}],
+)
+def test_environ_of_another_job_node_or_cluster_is_none(tmp_path: Path, other: dict[str, str]) -> None:
+    """Several slurmd on a host, several clusters, garbage."""
+    process(tmp_path, 10, 1, "slurmstepd")
+    process(tmp_path, 12, 10, "bash", **{**BATCH, **other})
+    assert EnvironSource("gpu1", "gw", tmp_path).facts(run_of(7, 12)) is None
+
+
+def test_environ_tells_shards_and_not_mps(tmp_path: Path) -> None:
+    """Shards are counted there; the part of an MPS job is not told."""
+    process(tmp_path, 10, 1, "slurmstepd")
+    process(tmp_path, 12, 10, "bash", **BATCH, SLURM_SHARDS_ON_NODE="2")
+    process(tmp_path, 13, 10, "bash", **{**BATCH, "SLURM_JOB_ID": "8"}, CUDA_MPS_ACTIVE_THREAD_PERCENTAGE="50")
+    source = EnvironSource("gpu1", "gw", tmp_path)
+    assert source.facts(run_of(7, 12)) == PositionFacts(frozenset({0, 3}), shards=2)
+    assert source.facts(run_of(8, 13)) == PositionFacts(frozenset({0, 3}), shards=None)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: gives up the rights to read")
+def test_environ_without_capabilities_is_silent_and_says_so(tmp_path: Path) -> None:
+    """Permission denied is a line of health, not an error at each tick."""
+    tmp_path.chmod(0o755)
+    for parent in tmp_path.parents[:2]:
+        parent.chmod(0o755)
+    process(tmp_path, 10, 1, "slurmstepd")
+    process(tmp_path, 12, 10, "bash", **BATCH)
+    (tmp_path / "12" / "environ").chmod(0o000)
+    source = EnvironSource("gpu1", "gw", tmp_path)
+    os.seteuid(65534)
+    try:
+        assert source.facts(run_of(7, 12)) is None
+    finally:
+        os.seteuid(0)
+    assert "CAP_SYS_PTRACE" in source.health
+
+
+def test_a_v1_device_list_names_minors(tmp_path: Path) -> None:
+    """Control devices are no GPUs; capability devices are those of MIG instances."""
+    text = "c 1:3 rwm\nc 195:255 rwm\nc 195:254 rw\nc 195:2 rwm\nc 510:12 rw\nb 8:0 r\n"
+    assert parse_devices(text, 510) == MinorFacts(frozenset({2}), frozenset({12}))
+    assert parse_devices(text, None) == MinorFacts(frozenset({2}))
+    folder = tmp_path / "devices" / "slurm_gpu1" / "uid_1001" / "job_7"
+    folder.mkdir(parents=True)
+    (folder / "devices.list").write_text("c 195:2 rwm\n")
+    source = CgroupSource("gpu1", tmp_path, tmp_path)
+    assert source.facts(run_of()) == MinorFacts(frozenset({2}))
+
+
+@pytest.mark.parametrize("text", ["a *:* rwm\n", "c 195:* rwm\n", "c *:* rwm", "", "rubbish\n", "c 1:3 rwm\n"])
+def test_a_device_list_that_tells_nothing_is_silent(text: str) -> None:
+    """An unconstrained list would name every GPU: no facts rather than wrong ones."""
+    assert parse_devices(text, 510) is None
+
+
+def test_prolog_files_are_swept(tmp_path: Path) -> None:
+    """Pairs go ten minutes after the end, torn files after a day; a start without end stays."""
+    source = PrologSource(tmp_path)
+    now_s = 2_000_000_000
+    old = {
+        "1.start": 2000,
+        "1.end": 1000,
+        "2.start": 200_000,
+        "3.end": 90_000,
+        ".4.start.99": 90_000,
+        "5.end": 60,
+        "6.end": 5000,
+        "6.start": 400,
+    }
+    for name, age_s in old.items():
+        path = tmp_path / "jobs" / name
+        path.write_text("gpus=0\n")
+        os.utime(path, (now_s - age_s, now_s - age_s))
+    for _ in range(2):
+        source.scan(now_s * 1_000_000)
+    assert sorted(path.name for path in (tmp_path / "jobs").iterdir()) == ["2.start", "5.end", "6.start"]
+
+
+def test_a_missing_directory_is_a_line_of_health(tmp_path: Path) -> None:
+    """No prolog installed, or no right to make the directory."""
+    source = PrologSource(tmp_path / "none")
+    source.scan(5)
+    assert "no prolog files" in source.health
+
+
+def test_shards_stand_beside_their_gpu() -> None:
+    """`slurmd -G` prints shards between GPUs: positions count GPUs alone, each knows into how many parts it goes."""
+    text = """slurmd: Gres Name=shard Type=a100 Count=4 Index=3 ID=1918986455 File=/none/nvidia3 (null)
+slurmd: Gres Name=gpu Type=a100 Count=1 Index=3 ID=7696487 File=/none/nvidia3 (null)
+slurmd: Gres Name=gpu Type=a100 Count=1 Index=1 ID=7696487 File=/none/nvidia1 (null)
+"""
+    found = [(device.position, device.minor, device.shards) for device in parse_slurmd_g(text)]
+    assert found == [(0, 3, 4), (1, 1, 0)]
