@@ -7,6 +7,7 @@ stand before it, so that a recording that was cut off is known as such.
 import lzma
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
@@ -223,7 +224,7 @@ def read_recording(path: Path) -> tuple[Opening, list[Entry]]:
     if not isinstance(last, End) or last.entries != len(read) + 1:
         raise RecordingError(f"{path}: is cut off after {len(lines)} lines: {again}")
     entries = list(_entries(read, path))
-    if any(entry.t_us < before.t_us for before, entry in zip(entries, entries[1:], strict=False)):
+    if any(entry.t_us < before.t_us for before, entry in pairwise(entries)):
         raise RecordingError(f"{path}: its entries are not in order of time: {again}")
     return opening, entries
 
