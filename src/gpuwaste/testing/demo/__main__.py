@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import logging
 import random
 import shutil
 import sys
@@ -18,9 +19,8 @@ from gpuwaste.core.errors import GpuwasteError, UsageError
 from gpuwaste.testing import cluster_host
 from gpuwaste.testing.cluster import LoopbackCluster, Variant
 from gpuwaste.testing.demo.checks import Check, ReportedSite, check_story
-from gpuwaste.testing.demo.jobs import FIRST
 from gpuwaste.testing.demo.recorded import Notes, played_story, save_run
-from gpuwaste.testing.demo.story import Story, play
+from gpuwaste.testing.demo.story import Story, play, questions
 from gpuwaste.testing.recording.format import SHIPPED
 from gpuwaste.testing.recording.player import PlayedSite
 from gpuwaste.testing.simnvml import build_native
@@ -44,7 +44,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if arguments.play or (reason and not arguments.record):
             return _play(arguments.play or SHIPPED, "" if arguments.play else f" here ({reason})", arguments.result)
         if reason:
-            raise UsageError(f"--record needs a real cluster: {reason}")  # noqa: TRY301 one place says all errors
+            raise UsageError(f"--record needs a real cluster: {reason}")
         return _run(arguments.seed, arguments.result, arguments.record)
     except GpuwasteError as error:
         sys.stderr.write(f"demo: {error}\n")
@@ -71,24 +71,27 @@ def _run(seed: int | None, result: Path | None, record: Path | None) -> int:
                     say(f"recorded into {record}: {save_run(record, site, story, notes)} bytes")
     finally:
         shutil.rmtree(directory, ignore_errors=True)
-    return _finish(reports, checks, say, result, {"seed": drawn})
+    return _finish(reports, checks, say, result=result, facts={"seed": drawn})
 
 
 def _play(recording: Path, why: str, result: Path | None) -> int:
     print(f"demo: no real cluster{why}: playing a recorded run")
+    logging.basicConfig(level=logging.ERROR, format="%(levelname)s %(message)s")  # warnings tell of the recorded run
     say = _progress(time.monotonic())
     with tempfile.TemporaryDirectory(prefix="gwplay") as directory, PlayedSite(Path(directory), recording) as site:
         story = played_story(site, lambda at_s, text: print(f"[recorded, {at_s:5.0f} s] {text}", flush=True))
         say("the recorded run is in the hub")
         reports = _reports(site, story, site.window)
         checks = check_story(site, story)
-    return _finish(reports, checks, say, result, {"recorded": str(recording)}, " [recorded]")
+    facts = {"recorded": str(recording)}
+    return _finish(reports, checks, say, result=result, facts=facts, label=" [recorded]")
 
 
 def _finish(
     reports: dict[str, str],
     checks: Sequence[Check],
     say: Callable[[str], None],
+    *,
     result: Path | None,
     facts: dict[str, Any],
     label: str = "",
@@ -111,17 +114,10 @@ def _progress(began: float) -> Callable[[str], None]:
 def _reports(site: ReportedSite, story: Story, window: Sequence[str] = ()) -> dict[str, str]:
     """Return what each person sees, by the command that he runs."""
     shown = {"gpuwaste top   (while the first jobs ran)": story.top}
-    first = story.jobs[FIRST[0].name]
-    for user, command in (
-        ("alice", ["report", "--user", "alice", *window]),
-        ("bob", ["report", *window]),
-        ("carol", ["report", "--account", "proj2", *window]),
-        ("alice", ["job", str(first)]),
-        ("bob", ["job", str(first)]),
-        ("root", ["report", "--cluster", *window]),
-    ):
-        done = site.gpuwaste(*command, user=user, check=False)
-        shown[f"{user}$ gpuwaste {' '.join(command)}"] = done.stdout + done.stderr
+    for user, command in questions(story):
+        words = [*command, *(window if command[0] == "report" else ())]
+        done = site.gpuwaste(*words, user=user, check=False)
+        shown[f"{user}$ gpuwaste {' '.join(words)}"] = done.stdout + done.stderr
     return shown
 
 

@@ -3,14 +3,14 @@
 import json
 import socket
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 
 from gpuwaste.testing.cluster_config import CLUSTER_NAME
 from gpuwaste.testing.demo.jobs import FIRST, NEAR, SECOND
-from gpuwaste.testing.demo.story import Outage, Story
+from gpuwaste.testing.demo.story import Outage, Story, questions
 from gpuwaste.testing.recording.format import FORMAT, Asked, Entry, Opening, RecordingError, Said, Truth
 from gpuwaste.testing.recording.player import PlayedSite
 from gpuwaste.testing.recording.tape import read_tapes, save
@@ -59,14 +59,8 @@ def save_run(path: Path, site: Site, story: Story, notes: Notes) -> int:
 def _asked(site: Site, story: Story) -> Iterator[Asked]:
     """Yield `top` at its moment, and what each person is told at the end."""
     yield Asked(int(story.top_at * 1e6), "root", ("top",), {})
-    questions: list[tuple[str, Sequence[str]]] = [
-        ("alice", ("report", "--user", "alice")),
-        ("bob", ("report", "--user", "bob")),
-        ("carol", ("report", "--account", "proj2")),
-        ("root", ("report", "--cluster")),
-        *(("root", ("job", str(job))) for job in story.jobs.values()),
-    ]
-    for user, command in questions:
+    of_jobs = [("root", ["job", str(job)]) for job in story.jobs.values()]
+    for user, command in [*questions(story), *of_jobs]:
         found = site.gpuwaste(*command, "--json", user=user, check=False)
         if not found.returncode:
             yield Asked(_now_us(), user, tuple(command), json.loads(found.stdout))

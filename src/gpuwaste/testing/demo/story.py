@@ -62,6 +62,19 @@ def play(site: Site, say: Callable[[str], None]) -> Story:
     return story
 
 
+def questions(story: Story) -> list[tuple[str, list[str]]]:
+    """Return who asks what when the run is over; carol coordinates proj1."""
+    first = str(story.jobs[FIRST[0].name])
+    return [
+        ("alice", ["report", "--user", "alice"]),
+        ("bob", ["report"]),
+        ("carol", ["report", "--account", "proj1"]),
+        ("alice", ["job", first]),
+        ("bob", ["job", first]),
+        ("root", ["report", "--cluster"]),
+    ]
+
+
 def _pause(seconds: float) -> None:
     """Let the cluster run: the demo's jobs need time to do what is then reported."""
     time.sleep(seconds)

@@ -191,7 +191,7 @@ class PlayedSite:
         if words[:1] == ["report"] and not {"--user", "--account", "--cluster"} & set(words):
             words += ["--user", user]  # whose name the process that runs here does not bear
         config = self.directory / f"{user}.toml"
-        argv = [sys.executable, "-m", "gpuwaste.cli.main", *words, "--config", str(config)]
+        argv = [sys.executable, "-m", "gpuwaste.cli", *words, "--config", str(config)]
         done = subprocess.run(
             argv, capture_output=True, text=True, timeout=_COMMAND_S, check=False, stdin=subprocess.DEVNULL,
             env=dict(os.environ) | {"PYTHONSAFEPATH": "1"}, cwd=self.directory,

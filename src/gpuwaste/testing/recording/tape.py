@@ -3,6 +3,7 @@
 Each daemon has a tape of its own; a line is on the tape when it was seen, so that kill -9 loses none.
 """
 
+import re
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -39,10 +40,7 @@ def read_tapes(directory: Path, renamed: Mapping[str, str]) -> Iterator[Entry]:
 
 
 def save(path: Path, entries: Iterable[Entry], renamed: Mapping[str, str]) -> int:
-    """Write a recording without the texts of `renamed` (this machine's name and paths); returns its bytes.
-
-    Raises RecordingError where one of them would stand in it all the same.
-    """
+    """Write a recording without the texts of `renamed` (this machine's name and paths); returns its bytes."""
     clean: list[Entry] = []
     for entry in entries:
         found = decode(_plain(encode(entry), renamed), str(path))
@@ -55,5 +53,6 @@ def save(path: Path, entries: Iterable[Entry], renamed: Mapping[str, str]) -> in
 
 def _plain(line: bytes, renamed: Mapping[str, str]) -> bytes:
     for text, name in renamed.items():
-        line = line.replace(text.encode(), name.encode())
+        # Whole words only: a host's name may be a part of any other word.
+        line = re.sub(rb"(?<![\w-])" + re.escape(text.encode()) + rb"(?![\w-])", name.encode(), line)
     return line
