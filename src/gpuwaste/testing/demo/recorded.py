@@ -5,9 +5,9 @@ import socket
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from importlib.metadata import version
 from pathlib import Path
 
+from gpuwaste.hub.daemon import own_version
 from gpuwaste.testing.cluster_config import CLUSTER_NAME
 from gpuwaste.testing.demo.jobs import FIRST, NEAR, SECOND
 from gpuwaste.testing.demo.story import Outage, Story, questions
@@ -50,7 +50,7 @@ def save_run(path: Path, site: Site, story: Story, notes: Notes) -> int:
     )
     options = site.options
     opening = Opening(
-        FORMAT, min(entry.t_us for entry in entries), version("gpuwaste"), CLUSTER_NAME, tuple(site.cluster.nodes),
+        FORMAT, min(entry.t_us for entry in entries), own_version(), CLUSTER_NAME, tuple(site.cluster.nodes),
         options.interval_s, options.ship_every_s, options.sacct_every_s, options.hub, options.agent,
     )  # fmt: skip
     return save(path, [opening, *entries], renamed)

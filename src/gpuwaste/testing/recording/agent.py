@@ -8,11 +8,9 @@ from pathlib import Path
 
 from gpuwaste.agent.collectors import Collectors, CollectorSettings, create_collectors
 from gpuwaste.agent.daemon import Edges, run_agent
-from gpuwaste.agent.device_map import DeviceMap, Questioner
+from gpuwaste.agent.device_map import DeviceMap, Questioner, node_sources
 from gpuwaste.agent.errors import CollectorError
 from gpuwaste.agent.facts.base import Facts, FactSource, LocalRun
-from gpuwaste.agent.facts.cgroup import CgroupSource
-from gpuwaste.agent.facts.environ import EnvironSource
 from gpuwaste.agent.facts.positions import PositionTable
 from gpuwaste.agent.facts.prolog import PrologSource
 from gpuwaste.agent.model import GpuCollector, GpuIdentity, GpuScan, HostCollector, HostUse, JobMap
@@ -188,7 +186,7 @@ class RecorderEdges:
         prolog = PrologSource(run_dir)
         tracker = RecordedTracker(node, spool_dir, prolog)
         tracker.recorder = recorder
-        sources = [RecordedSource(s, recorder) for s in (prolog, EnvironSource(node), CgroupSource(node, cgroup_root))]
+        sources = [RecordedSource(s, recorder) for s in node_sources(node, cluster, prolog, cgroup_root)]
         made = RecordedMap(node, cluster, tracker=tracker, positions=positions, sources=sources, questions=questions)
         made.recorder = recorder
         return made
