@@ -30,8 +30,8 @@ layers: $(STAMP) ## import-linter
 	@$(VENV)/bin/lint-imports
 
 demo: venv ## a real Slurm cluster on loopback, three users, the reports; a recording where that cannot be
-	@tools/install-debian-packages || true
-	@$(PY) -m gpuwaste.testing.demo
+	@if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then tools/install-debian-packages || true; fi
+	@$(PY) -m gpuwaste.testing.demo $(if $(RECORD),--record $(RECORD))
 
 docs: $(STAMP) ## write docs/reference and etc/gpuwaste.toml from the code
 	@tools/generate-docs

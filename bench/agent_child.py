@@ -14,7 +14,7 @@ from typing import Any, Final
 from gpuwaste.agent.collectors import Collectors
 from gpuwaste.agent.collectors.host import HostUseCollector
 from gpuwaste.agent.collectors.nvml import NvmlCollector
-from gpuwaste.agent.daemon import Agent
+from gpuwaste.agent.daemon import Agent, Edges
 from gpuwaste.agent.events import Events
 from gpuwaste.agent.site import Site
 from gpuwaste.core.config import AgentConfig, CommonConfig, Config
@@ -97,7 +97,7 @@ def run_child(directory: Path, hub_url: str) -> None:
         events=Events(clock),
         slurm=slurm,
         hub=HubClient(hub_url, TokenIssuer(directory / "token")),
-        collectors=Collectors([NvmlCollector(LastSeconds(), directory / "none")], [host]),
+        edges=Edges(collectors=lambda *_: Collectors([NvmlCollector(LastSeconds(), directory / "none")], [host])),
     )
     stop = threading.Event()
     runner = threading.Thread(target=agent.run, args=(stop,))

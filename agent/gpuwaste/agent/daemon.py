@@ -5,7 +5,7 @@ import logging
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -42,7 +42,18 @@ _RELEASE_WAIT_S: Final = 20.0
 _LOOK_S: Final = 1.0
 
 
-def run_agent(config: Config) -> int:
+@dataclass(frozen=True, slots=True)
+class Edges:
+    """How the parts that touch the node are made; a recorder wraps them, and a recording takes their place."""
+
+    collectors: Callable[[Sequence[str], CollectorSettings], Collectors] = create_collectors
+    device_map: Callable[..., DeviceMap] = node_device_map
+
+
+NODE: Final = Edges()
+
+
+def run_agent(config: Config, edges: Edges = NODE) -> int:
     """Run the agent in the foreground and return its exit code. Raises GpuwasteError where it cannot start."""
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(message)s", force=True)
     logging.getLogger("urllib3").setLevel(logging.ERROR)
@@ -55,15 +66,7 @@ def run_agent(config: Config) -> int:
     try:
         slurm = CommandClient(config.common.slurm_conf, config.common.slurm_timeout_s)
         site = find_site(config, slurm, clock, stop, events)
-        agent = Agent(
-            config,
-            site,
-            clock=clock,
-            events=events,
-            slurm=slurm,
-            hub=make_hub_client(config),
-            collectors=make_collectors(config, site, clock),
-        )
+        agent = Agent(config, site, clock=clock, events=events, slurm=slurm, hub=make_hub_client(config), edges=edges)
         try:
             return agent.run(stop)
         finally:
@@ -72,20 +75,6 @@ def run_agent(config: Config) -> int:
         return 0
     finally:
         lock.close()
-
-
-def make_collectors(config: Config, site: Site, clock: Clock) -> Collectors:
-    """Return the configured collectors of this node. Raises ConfigError."""
-    agent = config.agent
-    settings = CollectorSettings(
-        clock=clock,
-        node=site.node,
-        mig_minors=Path(agent.mig_minors),
-        pcp_url=agent.pcp_url,
-        cgroup_root=Path(agent.cgroup_root),
-        spool_dir=site.spool_dir,
-    )
-    return create_collectors(agent.collectors, settings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +99,7 @@ class Agent:
         events: Events,
         slurm: SlurmClient,
         hub: HubClient,
-        collectors: Collectors,
+        edges: Edges = NODE,
     ) -> None:
         self._config = config
         self._site = site
@@ -122,11 +111,19 @@ class Agent:
         state_dir = Path(agent.state_dir)
         self._store = NodeStore(state_dir, agent.retention_days, agent.retention_bytes)
         self._hours = self._make_hours(state_dir, hub)
-        self._questions, self._map = self._make_map(slurm, hub)
+        self._questions, self._map = self._make_map(slurm, hub, edges)
+        settings = CollectorSettings(
+            clock=clock,
+            node=site.node,
+            mig_minors=Path(agent.mig_minors),
+            pcp_url=agent.pcp_url,
+            cgroup_root=Path(agent.cgroup_root),
+            spool_dir=site.spool_dir,
+        )
         self._sampler = Sampler(
             clock=clock,
             interval_s=agent.interval_s,
-            collectors=collectors,
+            collectors=edges.collectors(agent.collectors, settings),
             device_map=self._map,
             sinks=(self._snapshot, self._hours.sink, RawSink(self._store)),
             events=events,
@@ -139,7 +136,7 @@ class Agent:
         """Sample until `stop` is set; return 0, or 1 where the sampling thread ended by itself."""
         site = self._site
         self._events.note(f"agent {_version()}: node {site.node} of cluster {site.cluster}")
-        self._restore()
+        self.restore()
         for part in (self._questions, self._hours.shipper, self._control, self._exporter):
             if part is not None:
                 part.start()
@@ -150,6 +147,13 @@ class Agent:
                 return 1
         self._events.note("stopping")
         return 0
+
+    def step(self) -> None:
+        """Tick, answer questions and ship once, for a caller that drives the clock instead of `run`."""
+        self._sampler.tick()
+        while self._questions.step() <= 0:
+            pass
+        self._hours.shipper.step()
 
     def close(self) -> None:
         """Stop all parts; the hours measured so far are in the outbox when this returns."""
@@ -177,7 +181,7 @@ class Agent:
         shipper = Shipper(outbox, hub, envelope, self._clock, every_s=every_s)
         return _Hours(book, outbox, shipper, HourSink(book, outbox, shipper.wake))
 
-    def _make_map(self, slurm: SlurmClient, hub: HubClient) -> tuple[Questions, DeviceMap]:
+    def _make_map(self, slurm: SlurmClient, hub: HubClient, edges: Edges) -> tuple[Questions, DeviceMap]:
         agent, site = self._config.agent, self._site
         positions = PositionTable(lambda: slurm.device_list(site.node), site.slurm_files, site.slurmd_pid)
         positions.check()
@@ -189,7 +193,7 @@ class Agent:
             jitter_s=agent.ask_jitter_s,
             chores=(positions.check,),
         )
-        device_map = node_device_map(
+        device_map = edges.device_map(
             site.node,
             site.cluster,
             positions,
@@ -218,7 +222,7 @@ class Agent:
             agent.listen, health, tls_cert=agent.tls_cert, tls_key=agent.tls_key, token_file=agent.metrics_token_file
         )
 
-    def _restore(self) -> None:
+    def restore(self) -> None:
         """Go on from the rows and samples that an earlier agent left; a failure costs those alone."""
         with self._said("restore"):
             rows = self._hours.outbox.open_rows()
