@@ -30,8 +30,8 @@ layers: $(STAMP) ## import-linter
 	@$(VENV)/bin/lint-imports
 
 demo: venv ## a real Slurm cluster on loopback, three users, the reports; a recording where that cannot be
-	@tools/install-debian-packages || true
-	@$(PY) -m gpuwaste.testing.demo
+	@if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then tools/install-debian-packages || true; fi
+	@$(PY) -m gpuwaste.testing.demo $(if $(RECORD),--record $(RECORD))
 
 docs: $(STAMP) ## write docs/reference and etc/gpuwaste.toml from the code
 	@tools/generate-docs
@@ -45,8 +45,11 @@ bench-report: $(STAMP) ## time of gpuwaste report with a million jobs in the hub
 bench-ingest: $(STAMP) ## hours rows per second that the hub takes
 	@$(PY) -m bench.ingest
 
-bench-attribution: $(STAMP) ## samples on the right job, by layout, on real clusters (ROUNDS, SEED)
+bench-agent: $(STAMP) native ## what the agent costs a node: CPU, memory, bytes a day, scrapes
+	@$(PY) -m bench.agent
+
+bench-attribution: $(STAMP) native ## samples on the right job, by layout, on real clusters (ROUNDS, SEED)
 	@$(PY) -m bench.attribution
 
 .PHONY: help venv packages native lint types layers demo docs test
-.PHONY: bench-report bench-ingest bench-attribution
+.PHONY: bench-report bench-ingest bench-agent bench-attribution

@@ -5,13 +5,13 @@ import logging
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Final
 
-from gpuwaste.agent.collectors import CollectorSettings, create_collectors
+from gpuwaste.agent.collectors import Collectors, CollectorSettings, create_collectors
 from gpuwaste.agent.control import ControlServer, release_seconds
 from gpuwaste.agent.device_map import DeviceMap, node_device_map
 from gpuwaste.agent.events import Events
@@ -42,7 +42,18 @@ _RELEASE_WAIT_S: Final = 20.0
 _LOOK_S: Final = 1.0
 
 
-def run_agent(config: Config) -> int:
+@dataclass(frozen=True, slots=True)
+class Edges:
+    """How the parts that touch the node are made; a recorder wraps them, and a recording takes their place."""
+
+    collectors: Callable[[Sequence[str], CollectorSettings], Collectors] = create_collectors
+    device_map: Callable[..., DeviceMap] = node_device_map
+
+
+NODE: Final = Edges()
+
+
+def run_agent(config: Config, edges: Edges = NODE) -> int:
     """Run the agent in the foreground and return its exit code. Raises GpuwasteError where it cannot start."""
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(message)s", force=True)
     logging.getLogger("urllib3").setLevel(logging.ERROR)
@@ -55,7 +66,7 @@ def run_agent(config: Config) -> int:
     try:
         slurm = CommandClient(config.common.slurm_conf, config.common.slurm_timeout_s)
         site = find_site(config, slurm, clock, stop, events)
-        agent = Agent(config, site, clock=clock, events=events, slurm=slurm, hub=make_hub_client(config))
+        agent = Agent(config, site, clock=clock, events=events, slurm=slurm, hub=make_hub_client(config), edges=edges)
         try:
             return agent.run(stop)
         finally:
@@ -80,7 +91,15 @@ class Agent:
     """All parts of one agent, made in the constructor and started by run()."""
 
     def __init__(
-        self, config: Config, site: Site, *, clock: Clock, events: Events, slurm: SlurmClient, hub: HubClient
+        self,
+        config: Config,
+        site: Site,
+        *,
+        clock: Clock,
+        events: Events,
+        slurm: SlurmClient,
+        hub: HubClient,
+        edges: Edges = NODE,
     ) -> None:
         self._config = config
         self._site = site
@@ -92,7 +111,7 @@ class Agent:
         state_dir = Path(agent.state_dir)
         self._store = NodeStore(state_dir, agent.retention_days, agent.retention_bytes)
         self._hours = self._make_hours(state_dir, hub)
-        self._questions, self._map = self._make_map(slurm, hub)
+        self._questions, self._map = self._make_map(slurm, hub, edges)
         settings = CollectorSettings(
             clock=clock,
             node=site.node,
@@ -104,7 +123,7 @@ class Agent:
         self._sampler = Sampler(
             clock=clock,
             interval_s=agent.interval_s,
-            collectors=create_collectors(agent.collectors, settings),
+            collectors=edges.collectors(agent.collectors, settings),
             device_map=self._map,
             sinks=(self._snapshot, self._hours.sink, RawSink(self._store)),
             events=events,
@@ -117,7 +136,7 @@ class Agent:
         """Sample until `stop` is set; return 0, or 1 where the sampling thread ended by itself."""
         site = self._site
         self._events.note(f"agent {_version()}: node {site.node} of cluster {site.cluster}")
-        self._restore()
+        self.restore()
         for part in (self._questions, self._hours.shipper, self._control, self._exporter):
             if part is not None:
                 part.start()
@@ -128,6 +147,13 @@ class Agent:
                 return 1
         self._events.note("stopping")
         return 0
+
+    def step(self) -> None:
+        """Tick, answer questions and ship once, for a caller that drives the clock instead of `run`."""
+        self._sampler.tick()
+        while self._questions.step() <= 0:
+            pass
+        self._hours.shipper.step()
 
     def close(self) -> None:
         """Stop all parts; the hours measured so far are in the outbox when this returns."""
@@ -155,7 +181,7 @@ class Agent:
         shipper = Shipper(outbox, hub, envelope, self._clock, every_s=every_s)
         return _Hours(book, outbox, shipper, HourSink(book, outbox, shipper.wake))
 
-    def _make_map(self, slurm: SlurmClient, hub: HubClient) -> tuple[Questions, DeviceMap]:
+    def _make_map(self, slurm: SlurmClient, hub: HubClient, edges: Edges) -> tuple[Questions, DeviceMap]:
         agent, site = self._config.agent, self._site
         positions = PositionTable(lambda: slurm.device_list(site.node), site.slurm_files, site.slurmd_pid)
         positions.check()
@@ -167,7 +193,7 @@ class Agent:
             jitter_s=agent.ask_jitter_s,
             chores=(positions.check,),
         )
-        device_map = node_device_map(
+        device_map = edges.device_map(
             site.node,
             site.cluster,
             positions,
@@ -196,7 +222,7 @@ class Agent:
             agent.listen, health, tls_cert=agent.tls_cert, tls_key=agent.tls_key, token_file=agent.metrics_token_file
         )
 
-    def _restore(self) -> None:
+    def restore(self) -> None:
         """Go on from the rows and samples that an earlier agent left; a failure costs those alone."""
         with self._said("restore"):
             rows = self._hours.outbox.open_rows()

@@ -308,6 +308,11 @@ def _contested(current: Sequence[_Mapped]) -> frozenset[str]:
     return frozenset(uuid for uuid, found in shares.items() if len(found) > 1 and 1.0 in found)
 
 
+def node_sources(node: str, cluster: str, prolog: PrologSource, cgroup_root: Path) -> tuple[FactSource, ...]:
+    """Return this host's local sources of facts."""
+    return (prolog, EnvironSource(node, cluster), CgroupSource(node, cgroup_root))
+
+
 def node_device_map(
     node: str,
     cluster: str,
@@ -320,6 +325,6 @@ def node_device_map(
 ) -> DeviceMap:
     """Return the device map of this host with all its local sources."""
     prolog = PrologSource(run_dir)
-    sources = (prolog, EnvironSource(node, cluster), CgroupSource(node, cgroup_root))
+    sources = node_sources(node, cluster, prolog, cgroup_root)
     tracker = RunTracker(node, spool_dir, prolog)
     return DeviceMap(node, cluster, tracker=tracker, positions=positions, sources=sources, questions=questions)

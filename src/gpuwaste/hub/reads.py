@@ -68,16 +68,11 @@ class Reads:
     def top(self, scope: Scope, since: int | None, limit: int | None) -> dict[str, Any]:
         """Return who wastes now, among the runs that the caller may see."""
         now = self._now()
-        user = accounts = None
-        if not scope.everything:
-            if scope.accounts:
-                accounts = scope.accounts
-            else:
-                user = scope.user
+        accounts = None if scope.everything else scope.accounts
         with self._store.reader() as db:
             return top_document(
                 db, now - HOUR_S if since is None else since, self._settings, now,
-                accounts=accounts, user=user, limit=limit,
+                accounts=accounts, reader=scope.user or None, limit=limit,
             ).to_json()  # fmt: skip
 
     def history(self, scope: Scope, after: int, limit: int) -> dict[str, Any]:

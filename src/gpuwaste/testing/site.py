@@ -36,6 +36,7 @@ class SiteOptions:
     sacct_every_s: float = 3.0
     hub: Mapping[str, Any] = field(default_factory=dict)
     agent: Mapping[str, Any] = field(default_factory=dict)
+    tapes: Path | None = None  # where hub and agents record what they see (testing.recording), None: they do not
 
 
 class Site:
@@ -79,6 +80,8 @@ class Site:
         for node in self.cluster.nodes.values():
             self._prepare_node(node.name)
         self._owned(self.directory / "hub")
+        if self.options.tapes is not None:
+            self._owned(self.options.tapes)
         self._write_config("hub", {})
 
     def _prepare_node(self, name: str) -> None:
@@ -151,14 +154,14 @@ class Site:
 
     def start_hub(self) -> ManagedProcess:
         """Start the hub and wait until it answers."""
-        argv = self.runtime.command("hub", "run", "--config", str(self.config_path("hub")))
+        argv = self._daemon("hub", "hub")
         self.hub = self.cluster.spawn(argv, user=_USER, env=self.runtime.env, name="hub")
         self.hub.wait_for(lambda: _answers(f"http://127.0.0.1:{self.hub_port}/v1/health"), 30, "the hub to answer")
         return self.hub
 
     def start_agent(self, node: str) -> ManagedProcess:
         """Start a node's agent with the capabilities that it is documented to need; wait for its first sample."""
-        argv = self.runtime.command("agent", "run", "--config", str(self.config_path(node)))
+        argv = self._daemon("agent", node)
         library = library_env(self.native) if node in self.nodes else {}
         agent = self.cluster.spawn(
             argv, user=_USER, caps=AGENT_CAPS, node=node, env={**self.runtime.env, **library}, name=f"agent-{node}"
@@ -167,6 +170,14 @@ class Site:
         url = f"http://127.0.0.1:{self.exporters[node]}/metrics"
         agent.wait_for(lambda: _answers(url), 30, f"the agent of {node} to answer")
         return agent
+
+    def _daemon(self, program: str, name: str) -> list[str]:
+        """Return the command line of a daemon, or of the one that records what it sees."""
+        config = str(self.config_path(name))
+        if self.options.tapes is None:
+            return self.runtime.command(program, "run", "--config", config)
+        tape = str(self.options.tapes / f"{name}.tape")
+        return self.runtime.module(f"gpuwaste.testing.recording.{program}", "--config", config, "--tape", tape)
 
     def stop(self) -> None:
         """End agents, then the hub."""

@@ -163,12 +163,15 @@ def top_document(
     now: int,
     *,
     accounts: Collection[str] | None = None,
-    user: str | None = None,
+    reader: str | None = None,
     limit: int | None = None,
 ) -> TopDocument:
-    """Report on what running jobs wasted since the UTC hour of `since`, the largest waste first."""
+    """Report on what running jobs wasted since the UTC hour of `since`, the largest waste first.
+
+    `accounts` keeps to runs of these accounts and, where `reader` is given, to that user's own.
+    """
     since -= since % HOUR_S
-    selection = Selection(since, now + 1, user=user, accounts=accounts, running_only=True)
+    selection = Selection(since, now + 1, accounts=accounts, reader=reader, running_only=True)
     jobs = load_jobs(db, selection, settings, now, from_hour=since)
     return TopDocument(
         recorded=_recorded(db),

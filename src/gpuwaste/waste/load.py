@@ -29,6 +29,7 @@ class Selection:
     account: str | None = None
     cluster: str | None = None
     accounts: Collection[str] | None = None
+    reader: str | None = None  # whose runs are kept beside those of `accounts`
     running_only: bool = False
 
     def parameters(self) -> dict[str, Any]:
@@ -40,6 +41,7 @@ class Selection:
             "account": self.account,
             "cluster": self.cluster,
             "accounts": None if self.accounts is None else sorted(self.accounts),
+            "reader": self.reader,
             "running_only": self.running_only,
         }
 

@@ -109,7 +109,22 @@ def test_top_is_of_running_jobs_and_whole_hours() -> None:
     assert [r["jobid"] for r in document["jobs"]] == ["70"]
     assert document["totals"]["gpu_s"] == 3600
     db = week()
-    assert top_document(db, END - 1, SETTINGS, END, user="bob").jobs == []
+    assert top_document(db, END - 1, SETTINGS, END, accounts=(), reader="bob").jobs == []
+
+
+def test_a_coordinator_sees_his_accounts_and_his_own_runs() -> None:
+    """Of four running jobs a coordinator of chemistry sees that account's and his own in another account."""
+    running = [
+        job(1, None, user="carol", account="physics"),
+        job(2, None, user="bob", account="chemistry"),
+        job(3, None, user="alice", account="physics"),
+        job(4, None, user="", account="physics"),
+    ]
+    db = store(running, [])
+    shown = top_document(db, T0, SETTINGS, T0 + 60, accounts={"chemistry"}, reader="carol")
+    assert sorted(row["jobid"] for row in shown.jobs) == ["1", "2"]
+    nobody = top_document(db, T0, SETTINGS, T0 + 60, accounts=(), reader=None)
+    assert nobody.jobs == []
 
 
 def test_a_recording_says_so() -> None:

@@ -2,6 +2,7 @@
 
 import argparse
 import time
+from datetime import datetime
 
 from gpuwaste.cli.options import add_config, add_formats, config_of, emit, wasted_share
 
@@ -11,7 +12,9 @@ _HOUR_S = 3600
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.add_argument("--hours", type=int, default=1, metavar="N", help="look back N hours (default 1)")
+    since = parser.add_mutually_exclusive_group()
+    since.add_argument("--hours", type=int, default=1, metavar="N", help="look back N hours (default 1)")
+    since.add_argument("-S", "--starttime", metavar="TIME", help="look back to this time, as sacct")
     add_formats(parser)
     add_config(parser)
 
@@ -19,12 +22,15 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Ask the hub and print its answer."""
     from gpuwaste.cli.hub_access import ask_hub
+    from gpuwaste.cli.times import parse_time
     from gpuwaste.core.errors import NoDataError, UsageError
     from gpuwaste.report.text import top_text
 
     if not 0 < options.hours <= 24 * 365:
         raise UsageError(f"--hours {options.hours}: expected 1 to {24 * 365}")
     since = int(time.time()) - options.hours * _HOUR_S
+    if options.starttime is not None:
+        since = parse_time(options.starttime, datetime.now())  # noqa: DTZ005 the caller's own zone is meant
     document = ask_hub(config_of(options), "/v1/top", {"since": since})
     if not document["jobs"] and not options.form:
         raise NoDataError("no running GPU jobs")

@@ -2,21 +2,27 @@
 
 import argparse
 import json
+import logging
 import random
 import shutil
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from tabulate import tabulate
 
+from gpuwaste.core.errors import GpuwasteError, UsageError
 from gpuwaste.testing import cluster_host
 from gpuwaste.testing.cluster import LoopbackCluster, Variant
-from gpuwaste.testing.demo.checks import Check, check_story
-from gpuwaste.testing.demo.jobs import FIRST
-from gpuwaste.testing.demo.story import Story, play
+from gpuwaste.testing.demo.checks import Check, ReportedSite, check_story
+from gpuwaste.testing.demo.recorded import Notes, played_story, save_run
+from gpuwaste.testing.demo.story import Story, play, questions
+from gpuwaste.testing.recording.format import SHIPPED
+from gpuwaste.testing.recording.player import PlayedSite
 from gpuwaste.testing.simnvml import build_native
 from gpuwaste.testing.site import Site, SiteOptions
 
@@ -30,34 +36,70 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m gpuwaste.testing.demo", description=__doc__)
     parser.add_argument("--seed", type=int, help="draw the order of the GPUs from this seed")
     parser.add_argument("--result", type=Path, help="write checks and reports to this JSON file")
+    parser.add_argument("--record", type=Path, metavar="FILE", help="record the run into this file (.jsonl.xz)")
+    parser.add_argument("--play", type=Path, metavar="FILE", nargs="?", const=SHIPPED, help="play a recorded run")
     arguments = parser.parse_args(argv)
     reason = cluster_host.missing()
-    if reason:
-        print(f"demo: no real cluster here ({reason}): playing a recorded run")
-        return 1
-    return _run(arguments.seed, arguments.result)
+    try:
+        if arguments.play or (reason and not arguments.record):
+            return _play(arguments.play or SHIPPED, "" if arguments.play else f" here ({reason})", arguments.result)
+        if reason:
+            raise UsageError(f"--record needs a real cluster: {reason}")
+        return _run(arguments.seed, arguments.result, arguments.record)
+    except GpuwasteError as error:
+        sys.stderr.write(f"demo: {error}\n")
+        return error.exit_code
 
 
-def _run(seed: int | None, result: Path | None) -> int:
+def _run(seed: int | None, result: Path | None, record: Path | None) -> int:
     drawn = random.SystemRandom().randrange(1_000_000) if seed is None else seed
     say = _progress(time.monotonic())
     native = build_native()
     directory = Path(tempfile.mkdtemp(prefix="gwdemo", dir="/tmp"))
     directory.chmod(0o755)
+    options = replace(OPTIONS, tapes=directory / "tapes") if record else OPTIONS
+    notes = Notes(say)
     try:
-        say(f"starting Slurm (munge, MariaDB, slurmdbd, slurmctld, slurmrestd, 3 nodes), seed {drawn}")
+        notes.say(f"starting Slurm (munge, MariaDB, slurmdbd, slurmctld, slurmrestd, 3 nodes), seed {drawn}")
         with LoopbackCluster(directory, Variant(seed=drawn), remove=True) as cluster:
-            say("starting the hub and three agents")
-            with Site(cluster, native, OPTIONS) as site:
-                story = play(site, say)
+            notes.say("starting the hub and three agents")
+            with Site(cluster, native, options) as site:
+                story = play(site, notes.say)
                 reports = _reports(site, story)
                 checks = check_story(site, story)
+                if record:
+                    say(f"recorded into {record}: {save_run(record, site, story, notes)} bytes")
     finally:
         shutil.rmtree(directory, ignore_errors=True)
-    _print(reports, checks)
-    say(f"done: {sum(c.ok for c in checks)} of {len(checks)} checks hold")
+    return _finish(reports, checks, say, result=result, facts={"seed": drawn})
+
+
+def _play(recording: Path, why: str, result: Path | None) -> int:
+    print(f"demo: no real cluster{why}: playing a recorded run")
+    logging.basicConfig(level=logging.ERROR, format="%(levelname)s %(message)s")  # warnings tell of the recorded run
+    say = _progress(time.monotonic())
+    with tempfile.TemporaryDirectory(prefix="gwplay") as directory, PlayedSite(Path(directory), recording) as site:
+        story = played_story(site, lambda at_s, text: print(f"[recorded, {at_s:5.0f} s] {text}", flush=True))
+        say("the recorded run is in the hub")
+        reports = _reports(site, story, site.window)
+        checks = check_story(site, story)
+    facts = {"recorded": str(recording)}
+    return _finish(reports, checks, say, result=result, facts=facts, label=" [recorded]")
+
+
+def _finish(
+    reports: dict[str, str],
+    checks: Sequence[Check],
+    say: Callable[[str], None],
+    *,
+    result: Path | None,
+    facts: dict[str, Any],
+    label: str = "",
+) -> int:
+    _print(reports, checks, label)
+    say(f"done: {sum(c.ok for c in checks)} of {len(checks)} checks hold{label}")
     if result:
-        document = {"seed": drawn, "reports": reports, "checks": [[c.what, c.truth, c.said, c.ok] for c in checks]}
+        document = {**facts, "reports": reports, "checks": [[c.what, c.truth, c.said, c.ok] for c in checks]}
         result.write_text(json.dumps(document, indent=1))
     return 0 if all(check.ok for check in checks) else 1
 
@@ -69,28 +111,21 @@ def _progress(began: float) -> Callable[[str], None]:
     return say
 
 
-def _reports(site: Site, story: Story) -> dict[str, str]:
+def _reports(site: ReportedSite, story: Story, window: Sequence[str] = ()) -> dict[str, str]:
     """Return what each person sees, by the command that he runs."""
     shown = {"gpuwaste top   (while the first jobs ran)": story.top}
-    first = story.jobs[FIRST[0].name]
-    for user, command in (
-        ("alice", ["report", "--user", "alice"]),
-        ("bob", ["report"]),
-        ("carol", ["report", "--account", "proj2"]),
-        ("alice", ["job", str(first)]),
-        ("bob", ["job", str(first)]),
-        ("root", ["report", "--cluster"]),
-    ):
-        done = site.gpuwaste(*command, user=user, check=False)
-        shown[f"{user}$ gpuwaste {' '.join(command)}"] = done.stdout + done.stderr
+    for user, command in questions(story):
+        words = [*command, *(window if command[0] == "report" else ())]
+        done = site.gpuwaste(*words, user=user, check=False)
+        shown[f"{user}$ gpuwaste {' '.join(words)}"] = done.stdout + done.stderr
     return shown
 
 
-def _print(reports: dict[str, str], checks: Sequence[Check]) -> None:
+def _print(reports: dict[str, str], checks: Sequence[Check], label: str) -> None:
     for command, text in reports.items():
         print(f"\n{command}\n{text}")
     rows = [("ok" if c.ok else "FAILED", c.what, c.truth, c.said) for c in checks]
-    print(tabulate(rows, headers=["", "held against the load programs and sacct", "truth", "gpuwaste says"]))
+    print(tabulate(rows, headers=["", f"held against the load programs and sacct{label}", "truth", "gpuwaste says"]))
 
 
 if __name__ == "__main__":

@@ -2,13 +2,32 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from subprocess import CompletedProcess
+from typing import Any, Protocol
 
 from gpuwaste.testing.demo.story import Story
 from gpuwaste.testing.simnvml import OracleEvent, oracle_seconds
-from gpuwaste.testing.site import Site
+from gpuwaste.testing.site import SiteOptions
 
 Document = Mapping[str, Any]
+
+
+class ReportedSite(Protocol):
+    """A site that ran the demo: the one on this host, or the one of a recording."""
+
+    options: SiteOptions
+
+    def oracle(self) -> list[OracleEvent]:
+        """Return what the load programs say that they did."""
+        ...
+
+    def gpuwaste(self, *arguments: str, user: str, check: bool = True) -> CompletedProcess[str]:
+        """Run the command as a user."""
+        ...
+
+    def json(self, *arguments: str, user: str) -> dict[str, Any]:
+        """Return the document that the command gives."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +40,7 @@ class Check:
     ok: bool
 
 
-def check_story(site: Site, story: Story) -> list[Check]:
+def check_story(site: ReportedSite, story: Story) -> list[Check]:
     """Return every check of the demo."""
     events = site.oracle()
     documents = {name: site.json("job", str(job), user="root") for name, job in story.jobs.items()}

@@ -33,6 +33,7 @@ class Story:
     plan: dict[str, DemoJob] = field(default_factory=dict)
     outage: Outage | None = None
     top: str = ""
+    top_at: float = 0.0
 
 
 def play(site: Site, say: Callable[[str], None]) -> Story:
@@ -45,6 +46,7 @@ def play(site: Site, say: Callable[[str], None]) -> Story:
     _pause(_SETTLE_S)
     story.outage = _kill_agent(site, say)
     _pause(8)
+    story.top_at = time.time()
     story.top = site.gpuwaste("top", user="root", check=False).stdout
     say("the next jobs wait for GPUs that are held")
     _submit(site, story, SECOND, shells)
@@ -58,6 +60,19 @@ def play(site: Site, say: Callable[[str], None]) -> Story:
     for name, job_id in story.jobs.items():
         site.wait_reported(job_id, story.plan[name].devices)
     return story
+
+
+def questions(story: Story) -> list[tuple[str, list[str]]]:
+    """Return who asks what when the run is over; carol coordinates proj1."""
+    first = str(story.jobs[FIRST[0].name])
+    return [
+        ("alice", ["report", "--user", "alice"]),
+        ("bob", ["report"]),
+        ("carol", ["report", "--account", "proj1"]),
+        ("alice", ["job", first]),
+        ("bob", ["job", first]),
+        ("root", ["report", "--cluster"]),
+    ]
 
 
 def _pause(seconds: float) -> None:

@@ -9,7 +9,7 @@ WITH runs AS (
         AND ($user IS NULL OR "user" = $user)
         AND ($account IS NULL OR account = $account)
         AND ($cluster IS NULL OR cluster = $cluster)
-        AND ($accounts IS NULL OR list_contains($accounts, account))
+        AND ($accounts IS NULL OR list_contains($accounts::VARCHAR[], account) OR "user" = $reader)
         AND ($running_only = false OR "end" IS NULL)
         AND (
             gpus > 0

@@ -8,7 +8,7 @@ WHERE j."start" IS NOT NULL
     AND ($user IS NULL OR j."user" = $user)
     AND ($account IS NULL OR j.account = $account)
     AND ($cluster IS NULL OR j.cluster = $cluster)
-    AND ($accounts IS NULL OR list_contains($accounts, j.account))
+    AND ($accounts IS NULL OR list_contains($accounts::VARCHAR[], j.account) OR j."user" = $reader)
     AND ($running_only = false OR j."end" IS NULL)
     AND (
         j.gpus > 0

@@ -1,0 +1,138 @@
+"""The agent of bench/agent.py in its own process, on a clock that jumps from tick to tick."""
+
+import argparse
+import json
+import resource
+import socket
+import sys
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+from gpuwaste.agent.collectors import Collectors
+from gpuwaste.agent.collectors.host import HostUseCollector
+from gpuwaste.agent.collectors.nvml import NvmlCollector
+from gpuwaste.agent.daemon import Agent, Edges
+from gpuwaste.agent.events import Events
+from gpuwaste.agent.site import Site
+from gpuwaste.core.config import AgentConfig, CommonConfig, Config
+from gpuwaste.slurm.slurmd_g import DevicePosition
+from gpuwaste.testing.fake_slurm import FakeSlurm
+from gpuwaste.wire.client import HubClient
+from gpuwaste.wire.tokens import TokenIssuer
+
+INTERVAL_S: Final = 10
+DAY_S: Final = 86_400
+GPUS: Final = 8
+NODE: Final = "gpu1"
+
+
+class DayClock:
+    """Time that jumps over the sampler's waits; other threads wait in proportion."""
+
+    def __init__(self, start_us: int, ticks: int) -> None:
+        self._us = start_us
+        self._left = ticks
+        self._may_go = threading.Event()
+        self.reached = threading.Event()
+
+    def utc_us(self) -> int:
+        """Return the simulated time."""
+        return self._us
+
+    def mono_us(self) -> int:
+        """Return the same: this clock never steps."""
+        return self._us
+
+    def go(self, ticks: int) -> None:
+        """Let the sampler make so many more ticks."""
+        self._left = ticks
+        self.reached.clear()
+        self._may_go.set()
+
+    def wait(self, stop: threading.Event, seconds: float) -> bool:
+        """Jump, if it is the sampler that waits; halt after the ticks that were granted."""
+        if threading.current_thread().name != "sampler":
+            return stop.wait(seconds / 500)
+        self._left -= 1
+        if self._left <= 0:
+            self.reached.set()
+            while self._left <= 0 and not stop.is_set():
+                self._may_go.wait(0.05)
+                self._may_go.clear()
+        self._us += round(seconds * 1e6)
+        return stop.is_set()
+
+
+class LastSeconds:
+    """The real clock, ten seconds late: a collector that follows it reads the last ten seconds of duty samples."""
+
+    def utc_us(self) -> int:
+        """Return real time, late."""
+        return time.time_ns() // 1000 - INTERVAL_S * 1_000_000
+
+    mono_us = utc_us
+
+    def wait(self, stop: threading.Event, seconds: float) -> bool:
+        """Never called by a collector."""
+        return stop.wait(seconds)
+
+
+def run_child(directory: Path, hub_url: str) -> None:
+    """Be the agent: obey "go TICKS", "time", "usage" and "port" on stdin, one JSON answer each."""
+    start_us = (time.time_ns() // 1000 // (DAY_S * 1_000_000) + 1) * DAY_S * 1_000_000
+    clock = DayClock(start_us, 0)
+    run_dir, spool = directory / "run", directory / "spool"
+    common = replace(CommonConfig(), run_dir=str(run_dir))
+    agent_config = replace(AgentConfig(), state_dir=str(directory / "state"), listen=f"127.0.0.1:{_free_port()}")
+    config = Config(common=common, agent=agent_config)
+    slurm = FakeSlurm(devices={NODE: [DevicePosition(n, (f"/dev/nvidia{n}",), minor=n) for n in range(GPUS)]})
+    host = HostUseCollector(directory / "none", Path("/proc"), spool, NODE)
+    agent = Agent(
+        config,
+        Site("gw", NODE, spool, None, ()),
+        clock=clock,
+        events=Events(clock),
+        slurm=slurm,
+        hub=HubClient(hub_url, TokenIssuer(directory / "token")),
+        edges=Edges(collectors=lambda *_: Collectors([NvmlCollector(LastSeconds(), directory / "none")], [host])),
+    )
+    stop = threading.Event()
+    runner = threading.Thread(target=agent.run, args=(stop,))
+    answers: dict[str, Any] = {
+        "time": clock.utc_us,
+        "usage": _usage,
+        "port": lambda: int(agent_config.listen.rpartition(":")[2]),
+    }
+    for line in sys.stdin:
+        word, _, value = line.strip().partition(" ")
+        if word == "go":
+            clock.go(int(value))
+            if not runner.is_alive():
+                runner.start()
+            clock.reached.wait()
+        print(json.dumps(answers[word]() if word in answers else None), flush=True)
+    stop.set()
+    agent.close()
+
+
+def _usage() -> dict[str, float]:
+    own, children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu_s = own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime
+    return {"cpu_s": cpu_s, "rss_mb": max(own.ru_maxrss, children.ru_maxrss) / 1024}
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("directory", type=Path)
+    parser.add_argument("hub")
+    options = parser.parse_args()
+    run_child(options.directory, options.hub)

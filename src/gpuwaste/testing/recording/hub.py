@@ -1,0 +1,130 @@
+"""`python -m gpuwaste.testing.recording.hub --config FILE --tape FILE`: the hub, with Slurm's answers on a tape."""
+
+import argparse
+import logging
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+from gpuwaste.core.clock import Clock, SystemClock
+from gpuwaste.core.config import load_config
+from gpuwaste.core.errors import GpuwasteError
+from gpuwaste.core.job import JobRecord
+from gpuwaste.hub.daemon import Hub, make_checkers
+from gpuwaste.hub.server import open_tcp
+from gpuwaste.slurm.client import SlurmClient
+from gpuwaste.slurm.commands import CommandClient
+from gpuwaste.slurm.sacct import BadRow
+from gpuwaste.slurm.scontrol import RunningJob
+from gpuwaste.slurm.site import NodeInfo, Partition, SlurmConfig
+from gpuwaste.slurm.slurmd_g import DevicePosition
+from gpuwaste.testing.recording.format import Accounted, Mapped, SiteFacts
+from gpuwaste.testing.recording.tape import Tape
+
+SETTINGS = ("ClusterName", "SLURM_VERSION", "SelectType", "PrivateData")
+
+
+class RecordedClient:
+    """A SlurmClient whose answers about jobs are recorded."""
+
+    def __init__(self, inner: SlurmClient, tape: Tape, clock: Clock) -> None:
+        self._inner = inner
+        self._tape = tape
+        self._clock = clock
+        self._page: tuple[JobRecord, ...] = ()
+
+    def job(self, job_id: int) -> list[RunningJob]:
+        """Ask for a job."""
+        return self._mapped(job_id, self._inner.job(job_id))
+
+    def jobs(self) -> list[RunningJob]:
+        """Ask for all jobs."""
+        return self._mapped(None, self._inner.jobs())
+
+    def accounting(self, start: int, end: int) -> Iterator[JobRecord | BadRow]:
+        """Yield the window's runs; the page is recorded where it differs from the one before."""
+        page: list[JobRecord] = []
+        for row in self._inner.accounting(start, end):
+            if isinstance(row, JobRecord):
+                page.append(row)
+            yield row
+        if tuple(page) != self._page:
+            self._page = tuple(page)
+            self._tape.add(Accounted(self._clock.utc_us(), self._page))
+
+    def cluster_name(self) -> str:
+        """Ask for the cluster's name."""
+        return self._inner.cluster_name()
+
+    def config(self) -> SlurmConfig:
+        """Ask for slurm.conf."""
+        return self._inner.config()
+
+    def partitions(self) -> list[Partition]:
+        """Ask for the partitions."""
+        return self._inner.partitions()
+
+    def nodes(self) -> list[NodeInfo]:
+        """Ask for the nodes."""
+        return self._inner.nodes()
+
+    def admin_levels(self) -> Mapping[str, str]:
+        """Ask for the levels."""
+        return self._inner.admin_levels()
+
+    def coordinators(self) -> Mapping[str, frozenset[str]]:
+        """Ask for the coordinators."""
+        return self._inner.coordinators()
+
+    def associations(self) -> Mapping[str, frozenset[str]]:
+        """Ask for the associations."""
+        return self._inner.associations()
+
+    def device_list(self, node: str) -> list[DevicePosition]:
+        """Ask slurmd."""
+        return self._inner.device_list(node)
+
+    def listpids(self, job_id: int, node: str) -> Mapping[str, frozenset[int]]:
+        """Ask slurmstepd."""
+        return self._inner.listpids(job_id, node)
+
+    def _mapped(self, job_id: int | None, jobs: list[RunningJob]) -> list[RunningJob]:
+        self._tape.add(Mapped(self._clock.utc_us(), job_id, tuple(jobs)))
+        return jobs
+
+
+def site_facts(slurm: SlurmClient, clock: Clock) -> SiteFacts:
+    """Ask Slurm for what the hub needs to know of the site."""
+    settings = slurm.config().settings
+    return SiteFacts(
+        clock.utc_us(),
+        {name: settings[name] for name in SETTINGS if name in settings},
+        tuple(slurm.partitions()),
+        tuple(slurm.nodes()),
+        slurm.admin_levels(),
+        slurm.coordinators(),
+    )
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the hub in the foreground until SIGTERM."""
+    parser = argparse.ArgumentParser(prog="python -m gpuwaste.testing.recording.hub", description=__doc__)
+    parser.add_argument("--config", type=Path, required=True)
+    parser.add_argument("--tape", type=Path, required=True)
+    options = parser.parse_args(argv)
+    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
+    try:
+        config = load_config(options.config)
+        clock, tape = SystemClock(), Tape(options.tape)
+        slurm = CommandClient(config.common.slurm_conf, config.common.slurm_timeout_s)
+        tape.add(site_facts(slurm, clock))
+        hub = Hub(config, RecordedClient(slurm, tape, clock), clock, make_checkers(config))
+        hub.run(open_tcp(config.hub.listen), None)
+    except GpuwasteError as error:
+        sys.stderr.write(f"hub: {error}\n")
+        return error.exit_code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
