@@ -8,6 +8,8 @@ import os
 import re
 import socket
 import struct
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import Final
 
@@ -16,6 +18,7 @@ import psutil
 from gpuwaste.agent.model import HostUse
 
 _CREDENTIALS: Final = struct.Struct("3i")  # pid, uid, gid of SO_PEERCRED
+_MAX_CACHED: Final = 4096
 _MAX_ENVIRON_B: Final = 2 * 1024 * 1024
 _STOPPED: Final = frozenset({psutil.STATUS_STOPPED, psutil.STATUS_TRACING_STOP, psutil.STATUS_ZOMBIE})
 
@@ -29,7 +32,7 @@ class JobProcesses:
         self._node = node
         self._socket_name = re.compile(re.escape(node) + r"_(\d{1,10})\.\d{1,10}(?:\.\d{1,10})?")
         self._stepds: dict[tuple[str, int], int] = {}  # (socket's name, inode) -> pid of the slurmstepd
-        self._jobs: dict[tuple[int, str], int | None] = {}
+        self._jobs: dict[tuple[int, str], int] = {}
         self._cpu_s: dict[int, float] = {}
 
     def job_of(self, pid: int) -> int | None:
@@ -38,9 +41,12 @@ class JobProcesses:
         if start is None:
             return None
         key = (pid, start)
-        if key not in self._jobs:
-            self._jobs[key] = self._read_job(pid)
-        return self._jobs[key]
+        job = self._jobs.get(key) or self._read_job(pid)
+        if job is not None:  # a process between fork and exec has no answer yet
+            if len(self._jobs) >= _MAX_CACHED:
+                self._jobs.clear()
+            self._jobs[key] = job
+        return job
 
     def all_stopped(self, pids: frozenset[int]) -> bool:
         """Whether there are processes and none of them can run."""
@@ -54,13 +60,17 @@ class JobProcesses:
             known = known or state != psutil.STATUS_ZOMBIE
         return known
 
-    def use(self) -> dict[int, HostUse]:
-        """Return the use of every job that has a slurmstepd here. Raises OSError where spool_dir cannot be read."""
+    def use(self, without: AbstractSet[int]) -> dict[int, HostUse]:
+        """Return the use of every job that has a slurmstepd here, but those in `without`.
+
+        Raises OSError where the spool directory or /proc cannot be read.
+        """
+        stepds = [(job, pid) for job, pid in self._find_stepds() if job not in without]
+        children = self._children() if stepds else {}
         pids: dict[int, set[int]] = {}
-        for job, stepd in self._find_stepds():
-            pids.setdefault(job, set()).update(self._descendants(self._children(stepd)))
+        for job, stepd in stepds:
+            pids.setdefault(job, set()).update(_descendants(children, stepd))
         self._cpu_s = {job: seconds for job, seconds in self._cpu_s.items() if job in pids}
-        self._jobs = {key: job for key, job in self._jobs.items() if (self._proc / str(key[0])).exists()}
         return {job: self._use(job, frozenset(members)) for job, members in pids.items()}
 
     def forget(self) -> None:
@@ -97,24 +107,15 @@ class JobProcesses:
         self._cpu_s[job] = max(cpu_s, self._cpu_s.get(job, 0.0))
         return HostUse(self._cpu_s[job], mem_b, pids, suspended=self.all_stopped(pids))
 
-    def _descendants(self, pids: list[int]) -> set[int]:
-        found: set[int] = set()
-        waiting = list(pids)
-        while waiting:
-            pid = waiting.pop()
-            if pid not in found:
-                found.add(pid)
-                waiting.extend(self._children(pid))
-        return found
-
-    def _children(self, pid: int) -> list[int]:
-        """Return the children of all threads of a process."""
-        try:
-            tasks = os.listdir(self._proc / str(pid) / "task")  # noqa: PTH208 names only, each tick
-        except OSError:
-            return []
-        words = (self._read(pid, f"task/{task}/children").split() for task in tasks)
-        return [int(word) for line in words for word in line]
+    def _children(self) -> dict[int, list[int]]:
+        """Return the children of every process of this host."""
+        children: dict[int, list[int]] = {}
+        for name in os.listdir(self._proc):  # noqa: PTH208 names only, each tick
+            if name.isdigit():
+                fields = self._stat(int(name))
+                if fields:
+                    children.setdefault(int(fields[1]), []).append(int(name))
+        return children
 
     def _read_job(self, pid: int) -> int | None:
         wanted = {b"SLURM_JOB_ID": b"", b"SLURMD_NODENAME": b""}
@@ -127,7 +128,7 @@ class JobProcesses:
         return int(job) if here and job.isdigit() else None
 
     def _stat(self, pid: int) -> list[str]:
-        """Return the fields of stat after the name: state first, start at 19."""
+        """Return the fields of stat after the name: state first, then the parent, the start at 19."""
         return self._read(pid, "stat").decode(errors="replace").rpartition(")")[2].split()
 
     def _start(self, pid: int) -> str | None:
@@ -145,6 +146,17 @@ class JobProcesses:
                 return file.read(_MAX_ENVIRON_B)
         except OSError:
             return b""
+
+
+def _descendants(children: Mapping[int, list[int]], pid: int) -> set[int]:
+    found: set[int] = set()
+    waiting = list(children.get(pid, ()))
+    while waiting:
+        child = waiting.pop()
+        if child not in found:
+            found.add(child)
+            waiting.extend(children.get(child, ()))
+    return found
 
 
 def _listener(path: Path) -> int | None:

@@ -32,23 +32,22 @@ class HostUseCollector:
 
     def use(self) -> dict[int, HostUse]:
         """Return the use by job id. Raises CollectorError where slurmd's spool directory cannot be read."""
+        groups = find_jobs(self._cgroup_root, self._node, self._processes.job_of)
+        found = {job: read_group(group, self._processes.all_stopped) for job, group in groups.items()}
+        counted = {job for job, use in found.items() if use.cpu_s is not None and use.mem_b is not None}
         try:
-            found = self._processes.use()
+            others = self._processes.use(without=counted)
         except OSError as error:
             raise CollectorError(f"host: {error.filename} cannot be read: {error.strerror}", "driver") from error
-        for job, group in find_jobs(self._cgroup_root, self._node, self._processes.job_of).items():
-            found[job] = _join(read_group(group, self._processes.all_stopped), found.get(job))
-        return found
+        return found | {job: _join(found[job], use) if job in found else use for job, use in others.items()}
 
     def close(self) -> None:
         """Forget cached processes."""
         self._processes.forget()
 
 
-def _join(group: HostUse, processes: HostUse | None) -> HostUse:
+def _join(group: HostUse, processes: HostUse) -> HostUse:
     """Take what the cgroup counts, and from the processes what it does not (a controller that is not in use)."""
-    if processes is None:
-        return group
     return HostUse(
         cpu_s=processes.cpu_s if group.cpu_s is None else group.cpu_s,
         mem_b=processes.mem_b if group.mem_b is None else group.mem_b,
