@@ -133,29 +133,38 @@ def compare(
 ) -> list[str]:
     """Hold a row against the load programs' logs, outside its node's outages; return what is wrong, in words.
 
-    `edge_s` is the tolerance at each end of a stretch that was observed.
+    `edge_s` is the tolerance at each end of a stretch that was observed. Nothing may be counted twice, wherever it was.
     """
     job, _, node, uuid = key
-    wrong = []
-    if len(set(row.keys)) != len(row.keys):
-        wrong.append(f"hours counted twice: {row.keys}")
-    if abs(row.sum_s - (row.t1 - row.t0)) > 0.01 * len(row.keys):
-        wrong.append(f"adds up to {row.sum_s:.3f} s of {row.t1 - row.t0:.3f} s")
-    seen = observed(span, outages.get(node, ()))
-    tolerance = edge_s * 2 * max(1, len(seen))
-    truth: dict[float, float] = defaultdict(float)
     mine = [event for event in events if event.job_id == job and event.node == node]
+    whole = oracle_seconds(mine, uuid, span.began, span.ended)
+    seen = observed(span, outages.get(node, ()))
+    truth: dict[float, float] = defaultdict(float)
     for part in seen:
         for pct, seconds in oracle_seconds(mine, uuid, part.began, part.ended).items():
             truth[pct] += seconds
-    for pct, seconds in truth.items():
-        said = sum(s for level, s in row.by_pct.items() if abs(level - pct) <= 1)
-        if abs(said - seconds) > tolerance:
-            wrong.append(f"{said:.1f} s at {pct:g} %, in truth {seconds:.1f} s (tolerance {tolerance:g} s)")
+    tolerance = edge_s * (2 * len(seen) + 1)  # accounting's own ends are whole seconds
+    wrong = _sums(span, row, edge_s)
+    for pct, most in whole.items():
+        said = sum(seconds for level, seconds in row.by_pct.items() if abs(level - pct) <= 1)
+        if not truth[pct] - tolerance <= said <= most + 2 * edge_s:
+            wrong.append(f"{said:.1f} s at {pct:g} %, in truth {truth[pct]:.1f} to {most:.1f} s (±{tolerance:g} s)")
     known = sum(part.length_s for part in seen)
     if abs(row.known_s - known) > tolerance:
-        wrong.append(f"{row.known_s:.1f} s are known, {known:.1f} s were observed (tolerance {tolerance:g} s)")
+        wrong.append(f"{row.known_s:.1f} s are known, {known:.1f} s were observed (±{tolerance:g} s)")
     return [f"job {job} {node} {uuid}: {text}; {row}" for text in wrong]
+
+
+def _sums(span: Span, row: Row, edge_s: float) -> list[str]:
+    """Say where a row counts anything twice."""
+    wrong = []
+    if len(set(row.keys)) != len(row.keys):
+        wrong.append(f"hours stand twice: {row.keys}")
+    if abs(row.sum_s - (row.t1 - row.t0)) > 0.01 * len(row.keys):
+        wrong.append(f"adds up to {row.sum_s:.3f} s of {row.t1 - row.t0:.3f} s")
+    if row.sum_s > span.length_s + 2 * edge_s:
+        wrong.append(f"has {row.sum_s:.1f} s, the run had {span.length_s:.1f} s")
+    return wrong
 
 
 def observed(span: Span, outages: Iterable[Span]) -> list[Span]:
