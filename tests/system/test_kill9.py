@@ -24,7 +24,6 @@ from gpuwaste.wire.munge import Munge, MungeIssuer
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(240)]
 
-NODES = ("gpu1", "gpu2")
 INTERVAL_S = 1.0
 BATCH_S = 12.0  # an agent ships every two seconds while a job runs, and backs off while the hub is away
 MOMENTS = {  # how often each kind is drawn: twenty in all
@@ -151,7 +150,7 @@ def story(cluster: LoopbackCluster, make_site: SiteFactory) -> Iterator[Story]:
         site.hub_front_port = proxy.port
         site.refresh_config()
         site.start_hub()
-        for node in NODES:
+        for node in site.nodes:
             site.start_agent(node)
         yield Story(site, proxy, random.Random(seed))
 
@@ -189,7 +188,7 @@ def _settle(story: Story, held: dict[Key, Span]) -> None:
     def settled() -> bool:
         missing[:] = [
             f"{node} {name}"
-            for node in NODES
+            for node in site.nodes
             for name, done in (("gpuwaste_agent_outbox_rows", [0.0]), ("gpuwaste_gpu_job_info", []))
             if _metric(site, node, name) != done
         ]
@@ -206,7 +205,7 @@ def _settle(story: Story, held: dict[Key, Span]) -> None:
         return not missing
 
     def detail() -> str:
-        logs = [site.agents[node].tail(40) for node in NODES]
+        logs = [site.agents[node].tail(40) for node in site.nodes]
         return "\n".join([*missing, *(f"{key} {span}" for key, span in held.items()), *logs, str(story.outages)])
 
     wait_until(settled, 30, "agents and hub to have settled", detail, poll_s=0.5)
@@ -226,7 +225,7 @@ def test_after_twenty_kills_every_gpu_is_there_once_with_what_it_did(story: Stor
     moments = [kind for kind, count in MOMENTS.items() for _ in range(count)]
     story.draw.shuffle(moments)
     for kind in moments:
-        node = story.draw.choice(NODES)
+        node = story.draw.choice(list(site.nodes))
         print(f"{time.time() - began:5.1f} s {kind} ({node})")  # noqa: T201 - pytest shows it when a test fails
         ACTS[kind](story, node)
     site.cluster.cancel_jobs()
