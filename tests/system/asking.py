@@ -1,6 +1,7 @@
 """What the system tests ask of a running site: its hub, its agents' metrics and logs."""
 
 import re
+import time
 import urllib.request
 from collections.abc import Callable
 from typing import Any
@@ -28,16 +29,15 @@ def metric(site: Site, node: str, name: str) -> list[float]:
     return [float(line.rpartition(" ")[2]) for line in lines if line.startswith((f"{name} ", f"{name}{{"))]
 
 
-def wait_samples(site: Site, node: str, more: int = 2, timeout_s: float = 15) -> None:
-    """Wait until the agent of a node has taken some more samples."""
-    target = sum(metric(site, node, "gpuwaste_agent_samples_total")) + more
-    wait_until(
-        lambda: sum(metric(site, node, "gpuwaste_agent_samples_total")) >= target,
-        timeout_s,
-        f"{more} more samples on {node}",
-        site.agents[node].tail,
-        poll_s=0.1,
-    )
+def wait_ticks(site: Site, node: str, more: int = 2, timeout_s: float = 15) -> None:
+    """Wait until the agent of a node has looked that many times from now on."""
+    target = time.monotonic() + (more - 1) * site.options.interval_s
+
+    def looked() -> bool:
+        lag = metric(site, node, "gpuwaste_agent_sample_lag_seconds")
+        return bool(lag) and time.monotonic() - lag[0] >= target
+
+    wait_until(looked, timeout_s, f"{more} more ticks on {node}", site.agents[node].tail, poll_s=0.1)
 
 
 def wait_log(process: ManagedProcess, words: str, timeout_s: float = 15) -> list[str]:

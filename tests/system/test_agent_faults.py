@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.system.asking import ended_job, known_s, log_lines, metric, until, wait_log, wait_samples
+from tests.system.asking import ended_job, known_s, log_lines, metric, until, wait_log, wait_ticks
 from tests.system.conftest import fresh_site
 
 from gpuwaste.testing.cluster import LoopbackCluster
@@ -84,18 +84,18 @@ def test_a_driver_in_trouble_costs_the_time_of_the_trouble_and_says_why(site: Si
     sim = site.nodes[gpu1]
     uuids = sim.uuids()
     job = _run_job(site, gpu1, "--phase 90:50", gpus=4)
-    wait_samples(site, gpu1, 3)
+    wait_ticks(site, gpu1, 3)
     lost = uuids[min(uuids)]
 
     began = time.time()
     sim.inject(lost, Fault.lost())
-    wait_samples(site, gpu1, 3)
+    wait_ticks(site, gpu1, 3)
     sim.clear()
     lost_s = time.time() - began
-    wait_samples(site, gpu1, 2)
+    wait_ticks(site, gpu1, 2)
 
     sim.reset_driver()  # found out by one reading, mended by the next
-    wait_samples(site, gpu1, 4)
+    wait_ticks(site, gpu1, 4)
 
     began = time.time()
     sim.unload_driver()
@@ -104,7 +104,7 @@ def test_a_driver_in_trouble_costs_the_time_of_the_trouble_and_says_why(site: Si
     sim.clear()
     until(lambda: 0.0 not in metric(site, gpu1, "gpuwaste_agent_collector_success"), "the collector to work again")
     driver_s = time.time() - began
-    wait_samples(site, gpu1, 2)
+    wait_ticks(site, gpu1, 2)
 
     before = sum(metric(site, gpu1, "gpuwaste_agent_samples_total"))
     began = time.time()
@@ -112,9 +112,9 @@ def test_a_driver_in_trouble_costs_the_time_of_the_trouble_and_says_why(site: Si
     until(lambda: metric(site, gpu1, "gpuwaste_agent_sample_lag_seconds")[0] > 4, "the sampling thread to hang")
     assert sum(metric(site, gpu1, "gpuwaste_agent_samples_total")) <= before + 2
     sim.clear()
-    wait_samples(site, gpu1, 1)
+    wait_ticks(site, gpu1, 1)
     hang_s = time.time() - began
-    wait_samples(site, gpu1, 2)
+    wait_ticks(site, gpu1, 2)
 
     began = time.time()
     done = _agent_command(site, gpu1, "release", "--for", "3s")
@@ -122,7 +122,7 @@ def test_a_driver_in_trouble_costs_the_time_of_the_trouble_and_says_why(site: Si
     assert "3" in done.stdout
     until(lambda: bool(sim.clients()), "NVML to be open again")
     released_s = time.time() - began
-    wait_samples(site, gpu1, 2)
+    wait_ticks(site, gpu1, 2)
 
     _end(site, job)
     (run,) = ended_job(site, job, 4)
@@ -134,7 +134,7 @@ def test_a_driver_in_trouble_costs_the_time_of_the_trouble_and_says_why(site: Si
         assert _near(unknown.get("gpu_lost", 0), lost_s if device["gpu_uuid"] == lost else 0), (device, lost_s)
         assert set(unknown) <= {"driver", "gap", "released", "gpu_lost", "unreported"}
         assert device["low_s"] == device["high_s"] == 0
-        assert device["moderate_s"] > 5
+        assert device["moderate_s"] > 3
 
 
 def _agent_command(site: Site, node: str, *words: str) -> subprocess.CompletedProcess[str]:
@@ -149,7 +149,7 @@ def test_a_second_agent_on_the_node_refuses_and_names_the_first(site: Site, gpu1
     assert done.returncode != 0
     assert len(done.stderr.strip().splitlines()) == 1
     assert f"pid {site.agents[gpu1].pid}" in done.stderr
-    wait_samples(site, gpu1, 1)
+    wait_ticks(site, gpu1, 1)
 
 
 def test_garbage_at_the_sockets_is_answered_or_dropped(site: Site, gpu1: str) -> None:
@@ -177,7 +177,7 @@ def test_garbage_at_the_sockets_is_answered_or_dropped(site: Site, gpu1: str) ->
     touch = f"import socket; s = socket.socket(socket.AF_UNIX); s.connect({str(path)!r})"
     refused = site.cluster.run([str(site.runtime.python), "-c", touch], "alice", check=False)
     assert "PermissionError" in refused.stderr
-    wait_samples(site, gpu1, 1)
+    wait_ticks(site, gpu1, 1)
     for connection in held:
         connection.close()
     assert "Traceback" not in "\n".join(log_lines(site.agents[gpu1]))
@@ -196,12 +196,12 @@ def test_the_library_may_come_after_the_agent(site: Site, gpu2: str, tmp_path: P
         site.native = native
     job = site.submit("alice", "--phase 60:80", w=gpu2, gres="gpu:1")
     site.cluster.wait_job(job, "RUNNING", 30)
-    wait_samples(site, gpu2, 2)
+    wait_ticks(site, gpu2, 2)
     assert 0.0 in metric(site, gpu2, "gpuwaste_agent_collector_success")
     assert metric(site, gpu2, "gpuwaste_gpu_utilization_ratio") == []
     shutil.copy(native / "libnvidia-ml.so.1", late)
     until(lambda: bool(metric(site, gpu2, "gpuwaste_gpu_utilization_ratio")), "the GPUs to be read")
-    wait_samples(site, gpu2, 3)
+    wait_ticks(site, gpu2, 3)
     _end(site, job)
     (run,) = ended_job(site, job, 1)
     (device,) = run["devices"]
@@ -218,7 +218,7 @@ def test_a_full_disk_and_corrupt_files_cost_the_raw_samples_alone(site: Site, gp
     for day in (state / "raw").glob("*.duckdb"):
         day.write_bytes(b"no database" * 1000)
     site.start_agent(gpu2)
-    wait_samples(site, gpu2, 2)
+    wait_ticks(site, gpu2, 2)
     assert (state / "outbox.sqlite.corrupt-1").exists()
     assert list((state / "raw").glob("*.corrupt*"))
     assert wait_log(site.agents[gpu2], "outbox.*corrupt")
@@ -228,7 +228,7 @@ def test_a_full_disk_and_corrupt_files_cost_the_raw_samples_alone(site: Site, gp
     with _tiny_disk(state / "raw", "gpuwaste"):
         site.start_agent(gpu2)
         job = _run_job(site, gpu2, "--phase 60:100")
-        wait_samples(site, gpu2, 6)
+        wait_ticks(site, gpu2, 6)
         _end(site, job)
         (run,) = ended_job(site, job, 1)
         said = [line for line in log_lines(site.agents[gpu2])[lines:] if line.startswith(("ERROR", "WARNING"))]
@@ -283,22 +283,22 @@ def test_what_slurm_does_to_a_job_is_told_apart(site: Site, gpu2: str) -> None:
             ("--phase 90:20", {}),
         )
     )
-    wait_samples(site, gpu2, 2)
+    wait_ticks(site, gpu2, 2)
     cluster.run(["scontrol", "suspend", str(stopped)])
     suspended = time.time()
     cluster.run(["scontrol", "requeue", str(twice)])
     cluster.restart_slurmd(gpu2)
-    wait_samples(site, gpu2, 2)
+    wait_ticks(site, gpu2, 2)
     cluster.run(["scontrol", "resume", str(stopped)])
     suspended_s = time.time() - suspended
     dead = time.time()
     site.agents[gpu2].kill()
     cluster.wait_accounted(short)
     site.start_agent(gpu2)
-    wait_samples(site, gpu2, 1)
+    wait_ticks(site, gpu2, 1)
     dead_s = time.time() - dead
     cluster.wait_job(twice, "RUNNING", 40)
-    wait_samples(site, gpu2, 3)
+    wait_ticks(site, gpu2, 3)
     _end(site, stopped, twice, steady)
 
     (run,) = ended_job(site, stopped, 1)
@@ -332,21 +332,23 @@ def test_a_clock_that_steps_makes_time_unknown_and_counts_none_twice(site: Site,
         pytest.skip("libfaketime is not installed")
     offset = site.directory / "offset"
     offset.write_text("+0\n")
-    fake = {
-        "LD_PRELOAD": str(FAKETIME),
-        "FAKETIME_TIMESTAMP_FILE": str(offset),
-        "FAKETIME_NO_CACHE": "1",
-        "FAKETIME_DONT_FAKE_MONOTONIC": "1",
-    }
+    # Set by env, not before setpriv: the library's shared memory must belong to the agent's own user.
+    fake = [
+        "env",
+        f"LD_PRELOAD={FAKETIME}",
+        f"FAKETIME_TIMESTAMP_FILE={offset}",
+        "FAKETIME_NO_CACHE=1",
+        "FAKETIME_DONT_FAKE_MONOTONIC=1",
+    ]
     site.agents[gpu1].stop()
-    site.start_agent(gpu1, env=fake)
+    site.start_agent(gpu1, prefix=fake)
     job = _run_job(site, gpu1, "--phase 60:100")
-    wait_samples(site, gpu1, 3)
+    wait_ticks(site, gpu1, 3)
     offset.write_text("+30\n")
     wait_log(site.agents[gpu1], "clock")
-    wait_samples(site, gpu1, 3)
+    wait_ticks(site, gpu1, 3)
     offset.write_text("+0\n")
-    wait_samples(site, gpu1, 5)
+    wait_ticks(site, gpu1, 5)
     _end(site, job)
     _restart(site, gpu1)
     (run,) = ended_job(site, job, 1)

@@ -156,18 +156,19 @@ class Site:
         self.hub.wait_for(lambda: _answers(f"http://127.0.0.1:{self.hub_port}/v1/health"), 30, "the hub to answer")
         return self.hub
 
-    def start_agent(
-        self, node: str, *, env: Mapping[str, str] | None = None, caps: Sequence[str] = AGENT_CAPS
-    ) -> ManagedProcess:
-        """Start a node's agent with the capabilities that it is documented to need; wait until it answers."""
+    def start_agent(self, node: str, *, prefix: Sequence[str] = (), caps: Sequence[str] = AGENT_CAPS) -> ManagedProcess:
+        """Start a node's agent with the capabilities that it is documented to need; wait until it answers.
+
+        `prefix` is a command to start it with, such as env NAME=VALUE.
+        """
         argv = self.runtime.command("agent", "run", "--config", str(self.config_path(node)))
         library = library_env(self.native) if node in self.nodes else {}
         agent = self.cluster.spawn(
-            argv,
+            [*prefix, *argv],
             user=_USER,
             caps=caps,
             node=node,
-            env={**self.runtime.env, **library, **(env or {})},
+            env={**self.runtime.env, **library},
             name=f"agent-{node}",
         )
         self.agents[node] = agent
