@@ -242,8 +242,8 @@ def test_a_full_disk_and_corrupt_files_cost_the_raw_samples_alone(site: Site, gp
 
 @contextlib.contextmanager
 def _tiny_disk(path: Path, user: str) -> Iterator[None]:
-    """Mount a file system of 128 KiB: too small for one day's file."""
-    options = "size=128k,mode=0755"
+    """Mount a file system of 16 KiB: too small for one day's file."""
+    options = "size=16k,mode=0755"
     done = subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(path)], check=False)
     if done.returncode:
         pytest.skip("no tmpfs may be mounted here")
