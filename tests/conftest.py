@@ -1,5 +1,6 @@
 """Fixtures that start real Slurm clusters on loopback; without root or Slurm their tests are skipped, saying why."""
 
+import os
 import random
 import shutil
 import tempfile
@@ -39,7 +40,8 @@ def cluster() -> Iterator[LoopbackCluster]:
     """One default cluster for the whole run, its devices in an order drawn from a printed seed."""
     seed = random.SystemRandom().randrange(1_000_000)
     print(f"cluster: device order drawn from seed {seed}")  # noqa: T201 - pytest shows it when a test fails
-    shared = _new_cluster(Variant(seed=seed))
+    # The processes of all clusters of a host are in one /proc: side by side they need node names of their own.
+    shared = _new_cluster(Variant(seed=seed, node_prefix=os.environ.get("GPUWASTE_TEST_NODE_PREFIX", "")))
     shared.start()
     yield shared
     _end(shared)

@@ -109,6 +109,12 @@ class SimNode:
         _replace(self.directory / "devices.conf", lines)
         _replace(self.mig_minors, mig_minors_lines(gpus))
 
+    def uuids(self) -> dict[int, str]:
+        """Return the UUID of each GPU by its minor number."""
+        lines = (self.directory / "devices.conf").read_text().splitlines()
+        gpus = [dict(word.split("=", 1) for word in line.split("\t")[1:]) for line in lines if line.startswith("gpu\t")]
+        return {int(gpu["minor"]): gpu["uuid"] for gpu in gpus}
+
     @property
     def mig_minors(self) -> Path:
         """The node's own /proc/driver/nvidia-caps/mig-minors."""

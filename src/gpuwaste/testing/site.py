@@ -12,7 +12,7 @@ import socket
 import subprocess
 import urllib.error
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -159,12 +159,20 @@ class Site:
         self.hub.wait_for(lambda: _answers(f"http://127.0.0.1:{self.hub_port}/v1/health"), 30, "the hub to answer")
         return self.hub
 
-    def start_agent(self, node: str) -> ManagedProcess:
-        """Start a node's agent with the capabilities that it is documented to need; wait for its first sample."""
+    def start_agent(self, node: str, *, prefix: Sequence[str] = (), caps: Sequence[str] = AGENT_CAPS) -> ManagedProcess:
+        """Start a node's agent with the capabilities that it is documented to need; wait until it answers.
+
+        `prefix` is a command to start it with, such as env NAME=VALUE.
+        """
         argv = self._daemon("agent", node)
         library = library_env(self.native) if node in self.nodes else {}
         agent = self.cluster.spawn(
-            argv, user=_USER, caps=AGENT_CAPS, node=node, env={**self.runtime.env, **library}, name=f"agent-{node}"
+            [*prefix, *argv],
+            user=_USER,
+            caps=caps,
+            node=node,
+            env={**self.runtime.env, **library},
+            name=f"agent-{node}",
         )
         self.agents[node] = agent
         url = f"http://127.0.0.1:{self.exporters[node]}/metrics"

@@ -1,0 +1,99 @@
+"""What the system tests ask of a running site: its hub, its agents' metrics and logs."""
+
+import re
+import time
+import urllib.request
+from collections.abc import Callable
+from typing import Any
+
+from gpuwaste.core.errors import GpuwasteError
+from gpuwaste.testing.cluster import ManagedProcess
+from gpuwaste.testing.cluster_process import wait_until
+from gpuwaste.testing.site import Site
+from gpuwaste.wire.client import HubClient
+from gpuwaste.wire.munge import Munge, MungeIssuer
+
+Document = dict[str, Any]
+_CLASSES = ("idle", "low", "moderate", "high", "suspended", "pending", "unknown")
+
+
+def as_root(site: Site) -> HubClient:
+    """Return a client of the hub, past any proxy, with root's credential: an administrator of Slurm."""
+    return HubClient(f"http://127.0.0.1:{site.hub_port}", MungeIssuer(Munge(str(site.cluster.munge_socket))))
+
+
+def metric(site: Site, node: str, name: str) -> list[float]:
+    """Return the values of a metric of a node's agent, one for each of its series."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{site.exporters[node]}/metrics", timeout=10) as answer:
+        lines = answer.read().decode().splitlines()
+    return [float(line.rpartition(" ")[2]) for line in lines if line.startswith((f"{name} ", f"{name}{{"))]
+
+
+def wait_ticks(site: Site, node: str, more: int = 2, timeout_s: float = 15) -> None:
+    """Wait until the agent of a node has looked that many times from now on."""
+    target = time.monotonic() + (more - 1) * site.options.interval_s
+
+    def looked() -> bool:
+        lag = metric(site, node, "gpuwaste_agent_sample_lag_seconds")
+        return bool(lag) and time.monotonic() - lag[0] >= target
+
+    wait_until(looked, timeout_s, f"{more} more ticks on {node}", site.agents[node].tail, poll_s=0.1)
+
+
+def wait_log(process: ManagedProcess, words: str, timeout_s: float = 15) -> list[str]:
+    """Wait until a process of this start has logged a line with these words (a regular expression); return them."""
+    found: list[str] = []
+
+    def said() -> bool:
+        found[:] = [line for line in log_lines(process) if re.search(words, line)]
+        return bool(found)
+
+    process.wait_for(said, timeout_s, f"{words!r} in the log")
+    return found
+
+
+def log_lines(process: ManagedProcess) -> list[str]:
+    """Return all that a process, and those of its name before it, have logged."""
+    return process.logs[0].read_text(encoding="utf-8", errors="replace").splitlines()
+
+
+def ended_job(site: Site, job: int, devices: int, timeout_s: float = 30) -> list[Document]:
+    """Wait until accounting's ends and the agents' last rows of a job are in the hub; return the document's runs."""
+    client = as_root(site)
+    runs: list[Document] = []
+    state: list[str] = []
+
+    def complete() -> bool:
+        state[:] = [
+            f"outbox of {node}" for node in site.agents if metric(site, node, "gpuwaste_agent_outbox_rows") != [0.0]
+        ]
+        try:
+            runs[:] = [run for run in client.get(f"/v1/jobs/{job}")["runs"] if run["start"] is not None]
+        except GpuwasteError as error:
+            state.append(str(error))
+            return False
+        seen = [device for run in runs for device in run["devices"] if device["gpu_uuid"]]
+        held = any(metric(site, node, "gpuwaste_gpu_job_info") for node in site.agents)
+        state.append(f"{len(seen)} of {devices} devices, held {held}, {[run['end'] for run in runs]}")
+        return len(state) == 1 and len(seen) >= devices and all(run["end"] for run in runs) and not held
+
+    wait_until(complete, timeout_s, f"job {job} to be reported", lambda: f"{state} {runs}", poll_s=0.3)
+    for run in runs:
+        for device in run["devices"]:
+            assert adds_up(device), device
+    return runs
+
+
+def adds_up(device: Document) -> bool:
+    """Tell whether every second of a device is in exactly one class."""
+    return bool(abs(sum(device[f"{name}_s"] for name in _CLASSES) - device["gpu_s"]) < 0.001)
+
+
+def known_s(device: Document) -> float:
+    """Return the seconds with a utilization."""
+    return float(device["gpu_s"] - device["unknown_s"] - device["suspended_s"] - device["pending_s"])
+
+
+def until(predicate: Callable[[], bool], what: str, timeout_s: float = 15) -> None:
+    """Poll until something holds."""
+    wait_until(predicate, timeout_s, what, poll_s=0.1)
