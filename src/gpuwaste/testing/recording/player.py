@@ -9,12 +9,11 @@ Needs no root, no Slurm, munge or NVML; everything lives in `directory` and in t
 
 import json
 import os
-import secrets
 import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -25,7 +24,6 @@ from gpuwaste.agent.daemon import Agent, Edges
 from gpuwaste.agent.events import Events
 from gpuwaste.agent.site import Site as NodeSite
 from gpuwaste.agent.site import make_hub_client
-from gpuwaste.core.config import Config, config_from_dict
 from gpuwaste.hub.daemon import Hub, make_checkers
 from gpuwaste.hub.server import WebServer, listening, open_tcp
 from gpuwaste.testing.recording.clock import PlayedClock
@@ -45,10 +43,10 @@ from gpuwaste.testing.recording.format import (
     Truth,
     read_recording,
 )
+from gpuwaste.testing.recording.keys import Keys
 from gpuwaste.testing.simnvml import OracleEvent
 from gpuwaste.testing.site import SiteOptions
 
-USERS: Final = ("root", "alice", "bob", "carol", "dave")
 _COMMAND_S: Final = 60.0
 _END_S: Final = 30.0
 
@@ -91,10 +89,9 @@ class PlayedSite:
         self._starts = 0
 
     def __enter__(self) -> Self:
-        self._write_tokens()
         socket = open_tcp("127.0.0.1:0")
-        self._url = f"http://{listening(socket)}"
-        config = self._config({"hub": self._hub_keys()})
+        self._keys = Keys(self.directory, self.opening, f"http://{listening(socket)}")
+        config = self._keys.hub()
         self._hub = Hub(config, self._slurm, self._clock, make_checkers(config))
         self._hub.store.set_mark("recorded", 1)
         self._server = WebServer(self._hub.app, socket)
@@ -168,7 +165,7 @@ class PlayedSite:
             shutil.copytree(killed.state_dir, state_dir)
             killed.agent.close()
         node = PlayedNode(Tick(entry.t_us, self._clock.mono_us(), entry.node))
-        config = self._config({"agent": self._agent_keys(entry.node, state_dir)}, entry.node)
+        config = self._keys.agent(entry.node, state_dir)
         agent = Agent(
             config,
             NodeSite(self.opening.cluster, entry.node, state_dir / "spool", None, ()),
@@ -190,8 +187,7 @@ class PlayedSite:
         words = list(arguments)
         if words[:1] == ["report"] and not {"--user", "--account", "--cluster"} & set(words):
             words += ["--user", user]  # whose name the process that runs here does not bear
-        config = self.directory / f"{user}.toml"
-        argv = [sys.executable, "-m", "gpuwaste.cli", *words, "--config", str(config)]
+        argv = [sys.executable, "-m", "gpuwaste.cli", *words, "--config", str(self._keys.user(user))]
         done = subprocess.run(
             argv, capture_output=True, text=True, timeout=_COMMAND_S, check=False, stdin=subprocess.DEVNULL,
             env=dict(os.environ) | {"PYTHONSAFEPATH": "1"}, cwd=self.directory,
@@ -204,52 +200,3 @@ class PlayedSite:
         """Run the command with --json and return its document."""
         document: dict[str, Any] = json.loads(self.gpuwaste(*arguments, "--json", user=user).stdout)
         return document
-
-    def _write_tokens(self) -> None:
-        tokens = {name: secrets.token_hex(16) for name in (*USERS, *self.opening.nodes)}
-        _write_closed(self._token_file("hub"), "".join(f"{name} {token}\n" for name, token in tokens.items()))
-        for name, token in tokens.items():
-            _write_closed(self._token_file(name), token)
-
-    def _token_file(self, name: str) -> Path:
-        return self.directory / f"{name}.token"
-
-    def _hub_keys(self) -> dict[str, Any]:
-        for user in USERS:
-            common = {"hub_url": self._url, "token_file": str(self._token_file(user))}
-            lines = [f"{key} = {json.dumps(value)}" for key, value in common.items()]
-            (self.directory / f"{user}.toml").write_text("\n".join(["[common]", *lines, ""]))
-        return {
-            "state_dir": str(self.directory / "hub"),
-            "node_tokens_file": str(self._token_file("hub")),
-            "sacct_every_s": self.opening.sacct_every_s,
-            "sacct_overlap_s": 600.0,
-            **self.opening.hub,
-        }
-
-    def _agent_keys(self, node: str, state_dir: Path) -> dict[str, Any]:
-        return {
-            "collectors": ["nvml", "host"],
-            "ask_jitter_s": 1.0,
-            **self.opening.agent,
-            "node_name": node,
-            "state_dir": str(state_dir),
-            "interval_s": self.opening.interval_s,
-            "ship_every_s": self.opening.ship_every_s,
-            "listen": "",
-        }
-
-    def _config(self, sections: Mapping[str, Mapping[str, Any]], name: str = "root") -> Config:
-        common = {
-            "cluster": self.opening.cluster,
-            "hub_url": self._url,
-            "token_file": str(self._token_file(name)),
-            "run_dir": str(self.directory / f"run-{name}"),
-        }
-        return config_from_dict({"common": common, **{key: dict(value) for key, value in sections.items()}}, "played")
-
-
-def _write_closed(path: Path, text: str) -> None:
-    """Write a file that its owner alone can read."""
-    path.touch(mode=0o600)
-    path.write_text(text)
