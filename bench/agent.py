@@ -151,7 +151,7 @@ def run_day(agent: AgentProcess, jobs: Jobs, node: SimNode, gpus: list[Any], pla
     native, rng = build_native(), random.Random(seed)  # noqa: S311 a figure is repeatable
     state = Path(node.directory.parent) / "state"
     before = agent.ask("usage")["cpu_s"]
-    hourly, peak_b = [], 0
+    hourly, peak_b, outbox_b = [], 0, 0
     for hour in range(hours):
         jobs.change(int(agent.ask("time")) + 1_000_000)
         node.set_gpus(gpus, latency_us=LATENCY_US if hour == 0 else 0)
@@ -163,10 +163,18 @@ def run_day(agent: AgentProcess, jobs: Jobs, node: SimNode, gpus: list[Any], pla
         after = agent.ask("usage")["cpu_s"]
         hourly.append(after - before)
         before = after
-        peak_b = max(peak_b, bytes_of(state))
+        peak_b = max(peak_b, bytes_of(state / "raw"))
+        outbox_b = max(outbox_b, sum(file.stat().st_size for file in state.glob("outbox*")))
     agent.ask("go 2")  # over midnight: the day is compacted
     compaction_s = agent.ask("usage")["cpu_s"] - before
-    return {"hourly_cpu_s": hourly, "compaction_s": compaction_s, "peak_b": peak_b, "packed_b": bytes_of(state)}
+    packed_b = max(file.stat().st_size for file in (state / "raw").iterdir())
+    return {
+        "hourly_cpu_s": hourly,
+        "compaction_s": compaction_s,
+        "peak_b": peak_b,
+        "packed_b": packed_b,
+        "outbox_b": outbox_b,
+    }
 
 
 def time_scrapes(agent: AgentProcess, node: SimNode, gpus: list[Any]) -> dict[str, Any]:
@@ -230,8 +238,9 @@ def summarize(figures: dict[str, Any], hours: int) -> dict[str, float]:
         "cpu_pct": round(100 * (max(slow, usual) * 24 + extra_s * 24 / hours + scrape_s) / DAY_S, 4),
         "cpu_pct_without_latency": round(100 * (usual * 24 + scrape_s) / DAY_S, 4),
         "peak_rss_mb": round(figures["rss_mb"], 1),
-        "bytes_per_day_mb": round(figures["peak_b"] / 1e6 * 24 / hours, 3),
-        "bytes_per_day_compacted_mb": round(figures["packed_b"] / 1e6 * 24 / hours, 3),
+        "bytes_per_day_mb": round(figures["peak_b"] / 1e6, 3),
+        "bytes_per_day_compacted_mb": round(figures["packed_b"] / 1e6, 3),
+        "outbox_mb": round(figures["outbox_b"] / 1e6, 3),
         "scrape_p50_ms": round(times[len(times) // 2], 2),
         "scrape_p99_ms": round(times[int(len(times) * 0.99)], 2),
     }
@@ -250,7 +259,8 @@ def main() -> None:
     spread = {
         "cpu_pct": f"{min(fast):.2f} to {max(fast):.2f} s an hour without latency",
         "scrape_p99_ms": f"{min(times):.2f} to {max(times):.2f} ms in {len(times)} scrapes",
-        "bytes_per_day_mb": f"raw samples, WAL, outbox; compacted {result['bytes_per_day_compacted_mb']:.2f}",
+        "bytes_per_day_mb": "raw samples with their WAL, at the end of the day, before it is compacted",
+        "outbox_mb": "a fixed size, its WAL included: rows leave when the hub has them",
     }
     print(f"Agent: {GPUS} GPUs at {INTERVAL_S} s, {options.hours} h simulated in {figures['took_s']:.0f} s")
     print(f"{figures['rows']} rows reached the hub; {__doc__.split(chr(10) * 2)[1]}\n")

@@ -10,13 +10,15 @@ from gpuwaste.core.run import RunKey
 from gpuwaste.core.sample import Confidence, MapSource, Sample
 from gpuwaste.store.database import Database
 
-# 64 KiB is the smallest block in which DuckDB packs 8-byte columns by bits; a day of 8 GPUs fills about twenty.
-_OPTIONS: Final = {"default_block_size": "65536", "memory_limit": "32MB", "wal_autocheckpoint": "1GB"}
+# 32 KiB is the smallest block in which DuckDB packs 4-byte columns by bits, and samples have none that are wider.
+_OPTIONS: Final = {"default_block_size": "32768", "memory_limit": "16MB", "wal_autocheckpoint": "1GB"}
 _CHECKPOINT_ROWS: Final = 720  # 15 minutes of 8 GPUs at 10 s: a WAL of about 80 kB
 _READ_ROWS: Final = 2048
-# Fields that are stored as they are; the energy counter, as its step, comes after them.
-_PLAIN: Final = ("mem_used_b", "power_mw", "procs")
-_COLUMNS: Final = "t_us, gpu, label, run, util_pct, sm_ratio, mem_used_b, power_mw, procs, energy_step_mj"
+_COLUMNS: Final = "tick, gpu, label, run, util_pct, mem_used_kib, power_mw, energy_step_mj, sm_ratio, procs"
+_KIB: Final = 1024
+_MAX_STEP: Final = 2**31 - 1
+_MAX_U32: Final = 2**32 - 1
+_DICTIONARIES: Final = ("gpu", "label", "run")
 
 
 class DayFile:
@@ -26,24 +28,29 @@ class DayFile:
         self._database = Database.open(path, "node", _OPTIONS)
         self._known: dict[str, dict[tuple[Any, ...], int]] = {}
         try:
-            for table in ("gpu", "label", "run"):
+            for table in _DICTIONARIES:
                 rows = self._database.execute(f"SELECT * FROM {table}").fetchall()  # noqa: S608 names from above
                 self._known[table] = {tuple(row[1:]): row[0] for row in rows}
             energy = self._database.rows("last_energy")
             self._energy_mj = {row["uuid"]: int(row["energy_mj"]) for row in energy}
+            found = self._database.execute("SELECT coalesce(max(id), 0) FROM tick").fetchone()
         except BaseException:
             self._database.close()
             raise
+        self._tick = int(found[0]) if found else 0
         self._since_checkpoint = 0
 
     def append(self, samples: Sequence[Sample]) -> None:
         """Write samples of one tick; they are on the disk when this returns."""
+        ticks = sorted({(s.t_utc_us, s.mono_us) for s in samples})
+        number = {instant: self._tick + n for n, instant in enumerate(ticks, start=1)}
         with self._database.transaction():
-            values = [self._values(sample) for sample in samples]
-            for t_us, mono_us in sorted({(s.t_utc_us, s.mono_us) for s in samples}):
-                self._database.execute(f"INSERT INTO tick VALUES ({t_us:d}, {mono_us:d})")  # noqa: S608 whole numbers
-            # Numbers are written into the statement: DuckDB takes seven times as long to bind them one by one.
-            self._database.execute(f"INSERT INTO sample ({_COLUMNS}) VALUES {','.join(values)}")  # noqa: S608
+            # Numbers are written into the statements: DuckDB takes seven times as long to bind them one by one.
+            rows = ",".join(f"({n:d},{t:d},{mono:d})" for (t, mono), n in number.items())
+            self._database.execute(f"INSERT INTO tick VALUES {rows}")  # noqa: S608 whole numbers
+            values = ",".join(self._values(number[s.t_utc_us, s.mono_us], s) for s in samples)
+            self._database.execute(f"INSERT INTO sample ({_COLUMNS}) VALUES {values}")  # noqa: S608 numbers and NULL
+        self._tick += len(ticks)
         self._since_checkpoint += len(samples)
         if self._since_checkpoint >= _CHECKPOINT_ROWS:
             self.checkpoint()
@@ -72,11 +79,9 @@ class DayFile:
         self._database.execute(f"ATTACH '{_quoted(path)}' AS packed")
         try:
             with self._database.transaction():
-                for table, order in (("gpu", "id"), ("label", "id"), ("run", "id"), ("tick", "t_us")):
-                    self._database.execute(
-                        f"INSERT INTO packed.{table} SELECT * FROM {table} ORDER BY {order}"  # noqa: S608
-                    )
-                self._database.execute("INSERT INTO packed.sample SELECT * FROM sample ORDER BY gpu, t_us")
+                for table in (*_DICTIONARIES, "tick", "energy_jump"):
+                    self._database.execute(f"INSERT INTO packed.{table} SELECT * FROM {table}")  # noqa: S608 names
+                self._database.execute("INSERT INTO packed.sample SELECT * FROM sample ORDER BY gpu, tick")
                 self._database.execute("UPDATE packed.day SET compacted = true")
             self._database.execute("CHECKPOINT packed")
         finally:
@@ -88,23 +93,39 @@ class DayFile:
             self._database.execute("CHECKPOINT")
         self._database.close()
 
-    def _values(self, sample: Sample) -> str:
+    def _values(self, tick: int, sample: Sample) -> str:
+        """Return the row of a sample as SQL, in the order of _COLUMNS."""
         gpu = self._id("gpu", (sample.gpu_uuid, sample.instance, sample.mem_total_b, sample.power_limit_mw))
         label = self._id("label", (sample.source, str(sample.map_source), str(sample.confidence), sample.reason))
         run: int | None = None
         if sample.job_id is not None:
             key = sample.run_key
             run = self._id("run", (sample.job_id, key.cluster if key else None, key.start if key else None))
-        row = (sample.t_utc_us, gpu, label, run, _rounded(sample.util_pct, 2), _rounded(sample.sm_ratio, 4))
-        plain = (getattr(sample, name) for name in _PLAIN)
-        return f"({','.join(map(_literal, (*row, *plain, self._energy_step(sample))))})"
+        memory_kib = None if sample.mem_used_b is None else -(-sample.mem_used_b // _KIB)
+        row = (
+            tick,
+            gpu,
+            label,
+            run,
+            _rounded(sample.util_pct, 2),
+            _fitting(memory_kib),
+            _fitting(sample.power_mw),
+            self._energy_step(tick, sample),
+            _rounded(sample.sm_ratio, 4),
+            _fitting(sample.procs),
+        )
+        return f"({','.join(map(_literal, row))})"
 
-    def _energy_step(self, sample: Sample) -> int | None:
+    def _energy_step(self, tick: int, sample: Sample) -> int | None:
         if sample.energy_mj is None:
             return None
-        before = self._energy_mj.get(sample.gpu_uuid, 0)
+        before = self._energy_mj.get(sample.gpu_uuid)
+        step = sample.energy_mj - (before or 0)
         self._energy_mj[sample.gpu_uuid] = sample.energy_mj
-        return sample.energy_mj - before
+        if before is not None and abs(step) <= _MAX_STEP:
+            return step
+        self._database.execute("INSERT INTO energy_jump VALUES (?, ?, ?)", [sample.gpu_uuid, tick, step])
+        return 0
 
     def _id(self, table: str, key: tuple[Any, ...]) -> int:
         known = self._known[table]
@@ -120,6 +141,11 @@ class DayFile:
 
 def _literal(value: float | None) -> str:
     return "NULL" if value is None else str(value)
+
+
+def _fitting(value: int | None) -> int | None:
+    """Return a count as its column can hold it; what no device has is None."""
+    return value if value is not None and 0 <= value <= _MAX_U32 else None
 
 
 def _rounded(value: float | None, places: int) -> float | None:

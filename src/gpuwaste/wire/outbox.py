@@ -178,7 +178,8 @@ class Outbox:
         connection.execute("PRAGMA locking_mode=EXCLUSIVE")
         if self.path.stat().st_size == 0:
             connection.execute("PRAGMA auto_vacuum=INCREMENTAL")  # possible before the first page only
-        for pragma in ("journal_mode=WAL", "synchronous=FULL"):
+        # A small WAL: the default of 1000 pages would be most of what the agent keeps of a day.
+        for pragma in ("journal_mode=WAL", "synchronous=FULL", "wal_autocheckpoint=64"):
             connection.execute(f"PRAGMA {pragma}").fetchall()
         found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
         if found != "ok":

@@ -26,7 +26,7 @@ BASE = Sample(
     instance="",
     source="nvml",
     util_pct=12.5,
-    mem_used_b=123,
+    mem_used_b=123 << 10,
     mem_total_b=456,
     power_mw=70_000,
     power_limit_mw=400_000,
@@ -57,9 +57,10 @@ def days_of(path: Path) -> list[str]:
 
 
 def test_samples_come_back_as_they_were(tmp_path: Path) -> None:
-    """Every field, also None, and the energy counter after gaps and a reset, survives reopening."""
+    """Every field, also None, and the energy counter after gaps, a reset and a leap, survives reopening."""
     written = [at(BASE, 0), EMPTY, at(BASE, 1), replace(at(BASE, 2), energy_mj=None), at(BASE, 3)]
-    written.append(replace(at(BASE, 4), energy_mj=5, util_pct=None, reason="gap", job_id=None, run_key=None))
+    written.append(replace(at(BASE, 4), energy_mj=10**15))
+    written.append(replace(at(BASE, 5), energy_mj=5, util_pct=None, reason="gap", job_id=None, run_key=None))
     store = a_store(tmp_path)
     for _, tick in itertools.groupby(written[:3], key=lambda s: s.t_utc_us):
         store.append(list(tick))
@@ -69,6 +70,13 @@ def test_samples_come_back_as_they_were(tmp_path: Path) -> None:
         store.append([sample])
     assert list(store.samples_since(START_US - 1)) == written
     assert list(store.samples_since(START_US + 10_000_000)) == written[3:]
+
+
+def test_an_impossible_reading_is_unknown_and_costs_nothing_else(tmp_path: Path) -> None:
+    """A count that no column can hold is stored as None; the tick is kept."""
+    store = a_store(tmp_path)
+    store.append([replace(BASE, power_mw=2**63 - 1, mem_used_b=-5000, procs=-1)])
+    assert list(store.samples_since(0)) == [replace(BASE, power_mw=None, mem_used_b=None, procs=None)]
 
 
 def test_a_utilization_above_zero_is_never_stored_as_zero(tmp_path: Path) -> None:

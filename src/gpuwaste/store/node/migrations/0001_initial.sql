@@ -21,20 +21,26 @@ CREATE TABLE run (
     start_s BIGINT
 );
 CREATE TABLE tick (
+    id UINTEGER NOT NULL,
     t_us BIGINT NOT NULL,  -- UTC
     mono_us BIGINT NOT NULL
 );
 CREATE TABLE sample (
-    t_us BIGINT NOT NULL,
+    tick UINTEGER NOT NULL,
     gpu USMALLINT NOT NULL,
     label USMALLINT NOT NULL,
     run UINTEGER,
     util_pct DECIMAL(5, 2),
-    mem_used_b BIGINT,
-    power_mw BIGINT,
-    energy_step_mj BIGINT,  -- since the reading before in this file; the first one holds the counter itself
+    mem_used_kib UINTEGER,  -- drivers count in pages
+    power_mw UINTEGER,
+    energy_step_mj INTEGER,  -- since the GPU's reading before; what does not fit, the first one too, is in energy_jump
     sm_ratio DECIMAL(5, 4),
     procs UINTEGER
+);
+CREATE TABLE energy_jump (
+    uuid VARCHAR NOT NULL,
+    tick UINTEGER NOT NULL,
+    mj BIGINT NOT NULL
 );
 CREATE TABLE day (
     compacted BOOLEAN NOT NULL
