@@ -18,14 +18,14 @@ from gpuwaste.testing.site import Site, SiteOptions
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(120)]
 
-INTERVAL_S = 1.0
-FAKETIME = Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1")
+INTERVAL_S = 0.5
+POLL_S = 1.0  # a test's own look at the clock, beside what the agent does
 
 
 @pytest.fixture(scope="module")
 def site(cluster: LoopbackCluster, native: Path) -> Iterator[Site]:
     """One site for this module: a hub, and agents on both GPU nodes."""
-    site = fresh_site(cluster, native, SiteOptions(interval_s=INTERVAL_S, ship_every_s=2.0, sacct_every_s=1.0))
+    site = fresh_site(cluster, native, SiteOptions(interval_s=INTERVAL_S, ship_every_s=1.0, sacct_every_s=1.0))
     site.prepare()
     site.start_hub()
     for node in site.nodes:
@@ -75,8 +75,8 @@ def _restart(site: Site, node: str) -> None:
 
 
 def _near(said: float, truth: float, edges: int = 2) -> bool:
-    """Two intervals for the outage, whose edges lie inside of intervals, and one more for polling."""
-    return abs(said - truth) <= INTERVAL_S * (edges + 1)
+    """Tell whether they agree to an interval for each edge of an outage, and the test's own slowness."""
+    return abs(said - truth) <= INTERVAL_S * edges + POLL_S
 
 
 def test_a_driver_in_trouble_costs_the_time_of_the_trouble_and_says_why(site: Site, gpu1: str) -> None:
@@ -109,7 +109,7 @@ def test_a_driver_in_trouble_costs_the_time_of_the_trouble_and_says_why(site: Si
     before = sum(metric(site, gpu1, "gpuwaste_agent_samples_total"))
     began = time.time()
     sim.inject(None, Fault.hang("nvmlDeviceGetPowerUsage"))
-    until(lambda: metric(site, gpu1, "gpuwaste_agent_sample_lag_seconds")[0] > 4, "the sampling thread to hang")
+    until(lambda: metric(site, gpu1, "gpuwaste_agent_sample_lag_seconds")[0] > 3, "the sampling thread to hang")
     assert sum(metric(site, gpu1, "gpuwaste_agent_samples_total")) <= before + 2
     sim.clear()
     wait_ticks(site, gpu1, 1)
@@ -134,7 +134,7 @@ def test_a_driver_in_trouble_costs_the_time_of_the_trouble_and_says_why(site: Si
         assert _near(unknown.get("gpu_lost", 0), lost_s if device["gpu_uuid"] == lost else 0), (device, lost_s)
         assert set(unknown) <= {"driver", "gap", "released", "gpu_lost", "unreported"}
         assert device["low_s"] == device["high_s"] == 0
-        assert device["moderate_s"] > 3
+        assert device["moderate_s"] > 2
 
 
 def _agent_command(site: Site, node: str, *words: str) -> subprocess.CompletedProcess[str]:
@@ -201,12 +201,12 @@ def test_the_library_may_come_after_the_agent(site: Site, gpu2: str, tmp_path: P
     assert metric(site, gpu2, "gpuwaste_gpu_utilization_ratio") == []
     shutil.copy(native / "libnvidia-ml.so.1", late)
     until(lambda: bool(metric(site, gpu2, "gpuwaste_gpu_utilization_ratio")), "the GPUs to be read")
-    wait_ticks(site, gpu2, 3)
+    wait_ticks(site, gpu2, 6)
     _end(site, job)
     (run,) = ended_job(site, job, 1)
     (device,) = run["devices"]
-    assert device["high_s"] >= 2
-    assert device["unknown_s"] >= 2
+    assert device["high_s"] >= 1
+    assert device["unknown_s"] >= 1
     _restart(site, gpu2)
 
 
@@ -235,8 +235,8 @@ def test_a_full_disk_and_corrupt_files_cost_the_raw_samples_alone(site: Site, gp
         site.agents[gpu2].stop()
     assert len([line for line in said if "raw" in line]) == 1, said
     (device,) = run["devices"]
-    assert device["high_s"] > 3
-    assert device["unknown_s"] <= 3 * INTERVAL_S
+    assert device["high_s"] >= 2
+    assert device["unknown_s"] <= POLL_S
     site.start_agent(gpu2)
 
 
@@ -303,8 +303,8 @@ def test_what_slurm_does_to_a_job_is_told_apart(site: Site, gpu2: str) -> None:
 
     (run,) = ended_job(site, stopped, 1)
     (device,) = run["devices"]
-    assert abs(device["suspended_s"] - suspended_s) <= 3 * INTERVAL_S, device
-    assert device["idle_s"] <= 2 * INTERVAL_S
+    assert abs(device["suspended_s"] - suspended_s) <= POLL_S + 2 * INTERVAL_S, device
+    assert device["idle_s"] <= POLL_S
     assert _near(device["unknown_s"], dead_s, edges=4), (device, dead_s)
 
     runs = ended_job(site, twice, 2)
@@ -323,31 +323,22 @@ def test_what_slurm_does_to_a_job_is_told_apart(site: Site, gpu2: str) -> None:
     (run,) = ended_job(site, steady, 1)
     (device,) = run["devices"]
     assert _near(device["unknown_s"], dead_s, edges=4), (device, dead_s)
-    assert known_s(device) == pytest.approx(device["low_s"], abs=2 * INTERVAL_S)
+    assert known_s(device) == pytest.approx(device["low_s"], abs=POLL_S)
 
 
 def test_a_clock_that_steps_makes_time_unknown_and_counts_none_twice(site: Site, gpu1: str) -> None:
     """The wall clock jumps half a minute ahead and back while a job runs."""
-    if not FAKETIME.exists():
-        pytest.skip("libfaketime is not installed")
-    offset = site.directory / "offset"
-    offset.write_text("+0\n")
-    # Set by env, not before setpriv: the library's shared memory must belong to the agent's own user.
-    fake = [
-        "env",
-        f"LD_PRELOAD={FAKETIME}",
-        f"FAKETIME_TIMESTAMP_FILE={offset}",
-        "FAKETIME_NO_CACHE=1",
-        "FAKETIME_DONT_FAKE_MONOTONIC=1",
-    ]
+    offset = site.directory / "clock"
+    _step(offset, 0)
+    fake = ["env", f"LD_PRELOAD={site.native / 'libgpuwaste-clock.so'}", f"GPUWASTE_SIM_CLOCK={offset}"]
     site.agents[gpu1].stop()
     site.start_agent(gpu1, prefix=fake)
     job = _run_job(site, gpu1, "--phase 60:100")
     wait_ticks(site, gpu1, 3)
-    offset.write_text("+30\n")
+    _step(offset, 30)
     wait_log(site.agents[gpu1], "clock")
     wait_ticks(site, gpu1, 3)
-    offset.write_text("+0\n")
+    _step(offset, 0)
     wait_ticks(site, gpu1, 5)
     _end(site, job)
     _restart(site, gpu1)
@@ -357,4 +348,10 @@ def test_a_clock_that_steps_makes_time_unknown_and_counts_none_twice(site: Site,
     assert device["gpu_s"] == length
     assert known_s(device) <= length
     assert "clock_step" in device["unknown_by_reason_s"]
-    assert device["idle_s"] <= 2 * INTERVAL_S
+    assert device["idle_s"] <= POLL_S
+
+
+def _step(offset: Path, seconds: int) -> None:
+    """Set by how much an agent's wall clock is ahead, in place: the file is mapped."""
+    with offset.open("r+b" if offset.exists() else "wb") as file:
+        file.write(seconds.to_bytes(8, "little", signed=True))
