@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -83,6 +84,16 @@ def test_each_format_prints_the_document(hub: HubDouble, config: list[str], caps
     assert capsys.readouterr().out.startswith("cluster|jobid|")
     assert main(["top", "--csv", "-n", *config]) == 0
     assert capsys.readouterr().out.startswith("gw,70,")
+
+
+def test_top_looks_back_to_a_time(hub: HubDouble, config: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """With -S, top asks from that time of the caller's on; a time that is none, or --hours beside it, is usage."""
+    assert main(["top", "-S", "2026-05-06T07:08:09", *config]) == 0
+    asked = datetime(2026, 5, 6, 7, 8, 9)  # noqa: DTZ001 the caller's own zone is meant
+    assert hub.asked[-1] == ("/v1/top", {"since": str(int(asked.timestamp()))})
+    assert main(["top", "-S", "never", *config]) == 2
+    with pytest.raises(SystemExit, match="2"):
+        main(["top", "-S", "now", "--hours", "2", *config])
 
 
 def test_exit_codes(hub: HubDouble, config: list[str], capsys: pytest.CaptureFixture[str]) -> None:
