@@ -4,6 +4,7 @@ A schema is a folder of this package (`hub`, `node`) with migrations/NNNN_name.s
 queries/NAME.sql, one statement each. DuckDB lets one process hold a file; threads share it through cursors.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
@@ -17,6 +18,7 @@ from gpuwaste.core.errors import StoreError
 
 Schema = Literal["hub", "node"]
 MEMORY: Final = ":memory:"
+_INCLUDE = re.compile(r"^-- include: (\w+)$", re.MULTILINE)
 
 
 class Database:
@@ -117,12 +119,16 @@ class Database:
 
 @cache
 def query_text(schema: Schema, name: str) -> str:
-    """Return the SQL of a named query. Raises StoreError where there is none."""
+    """Return the SQL of a named query, with `-- include: NAME` lines replaced by that query's text.
+
+    Raises StoreError where there is none.
+    """
     file = resources.files("gpuwaste.store") / schema / "queries" / f"{name}.sql"
     try:
-        return file.read_text(encoding="utf-8")
+        text = file.read_text(encoding="utf-8")
     except FileNotFoundError as error:
         raise StoreError(f"no query {name!r} for the {schema} store: this is a defect of gpuwaste") from error
+    return _INCLUDE.sub(lambda match: query_text(schema, match[1]), text)
 
 
 @cache

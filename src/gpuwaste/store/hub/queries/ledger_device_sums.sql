@@ -1,0 +1,59 @@
+-- What was seen of each GPU of the relation `runs` (cluster, job_id, run_start), added up by the thresholds given: one
+-- row per run, node and GPU. Milliseconds; hang_ms is busy time at almost no power or on almost no SM; rows before
+-- from_hour are left out. Included by the queries that choose the runs.
+picked AS MATERIALIZED ( -- packed before the lambdas: on a scattered selection they cost three times as much
+    SELECT h.*
+    FROM hours h
+    SEMI JOIN runs USING (cluster, job_id, run_start)
+    WHERE h.hour_utc >= $from_hour
+),
+counted AS (
+    SELECT
+        *,
+        coalesce(list_sum(util_ms), 0)::BIGINT AS known_ms,
+        coalesce(list_sum(list_transform(pct, lambda p, i: CASE WHEN p = 0 THEN util_ms[i] ELSE 0 END)), 0)::BIGINT AS idle_ms,
+        coalesce(list_sum(list_transform(pct, lambda p, i: CASE WHEN p > 0 AND p < $low_below THEN util_ms[i] ELSE 0 END)), 0)::BIGINT AS low_ms,
+        coalesce(list_sum(list_transform(pct, lambda p, i: CASE WHEN p > $high_above THEN util_ms[i] ELSE 0 END)), 0)::BIGINT AS high_ms,
+        coalesce(list_sum(list_transform(pct, lambda p, i: CASE WHEN p >= 95 THEN util_ms[i] ELSE 0 END)), 0)::BIGINT AS full_ms,
+        coalesce(list_sum(list_transform(pct, lambda p, i: p::BIGINT * util_ms[i])), 0)::BIGINT AS pct_ms
+    FROM picked
+)
+SELECT
+    cluster,
+    job_id,
+    run_start,
+    node,
+    gpu_uuid,
+    min(share) AS share,
+    min(t0_ms) AS t0_ms,
+    max(t1_ms) AS t1_ms,
+    arg_max(final, hour_utc) AS final, -- of the last hour: earlier ones are final while the run goes on
+    sum(known_ms)::BIGINT AS known_ms,
+    sum(idle_ms)::BIGINT AS idle_ms,
+    sum(low_ms)::BIGINT AS low_ms,
+    sum(high_ms)::BIGINT AS high_ms,
+    sum(full_ms)::BIGINT AS full_ms,
+    sum(pct_ms)::BIGINT AS pct_ms,
+    sum(idle_run_ms)::BIGINT AS idle_run_ms,
+    flatten(list(unknown_reason)) AS unknown_reason,
+    flatten(list(unknown_ms)) AS unknown_ms,
+    sum(suspended_ms)::BIGINT AS suspended_ms,
+    bool_or(proc_seen) AS proc_seen,
+    max(mem_max_b) AS mem_max_b,
+    max(mem_total_b) AS mem_total_b,
+    sum(energy_j) AS energy_j,
+    max(last_active_ms) AS last_active_ms,
+    sum(power_w_at_full * full_ms) / nullif(sum(full_ms) FILTER (power_w_at_full IS NOT NULL), 0) AS power_w_at_full,
+    max(power_limit_w) AS power_limit_w,
+    sum(sm_ratio_at_full * full_ms) / nullif(sum(full_ms) FILTER (sm_ratio_at_full IS NOT NULL), 0) AS sm_ratio_at_full,
+    coalesce(sum(full_ms) FILTER (
+        coalesce(sm_ratio_at_full < $hang_sm_ratio, power_w_at_full < $hang_power_ratio * power_limit_w, false)
+    ), 0)::BIGINT AS hang_ms,
+    sum(cpu_s) AS cpu_s,
+    coalesce(sum(known_ms) FILTER (cpu_s IS NOT NULL), 0)::BIGINT AS cpu_known_ms,
+    max(host_mem_max_b) AS host_mem_max_b,
+    arg_max(map_source, t1_ms) AS map_source,
+    arg_max(confidence, t1_ms) AS confidence
+FROM counted
+GROUP BY ALL
+ORDER BY run_start, job_id, node, gpu_uuid
