@@ -459,3 +459,10 @@ def test_a_wrong_command_line_is_one_line(bench: Bench, arguments: tuple[str, ..
     assert errors.startswith("gpuwaste-load: ")
     assert says in errors
     assert errors.count("\n") == 1
+
+
+def test_uuids_by_minor_are_what_the_driver_was_given(tmp_path: Path) -> None:
+    """A test can name the GPU behind each device file of a node that another process made."""
+    gpus = make_gpus([3, 0, 1])
+    SimNode.create(tmp_path / "sim", gpus)
+    assert SimNode(tmp_path / "sim").uuids() == {gpu.minor: gpu.uuid for gpu in gpus}
