@@ -73,8 +73,12 @@ class DayFile:
         """Whether the file was written anew after its day."""
         return self._database.execute("SELECT bool_or(compacted) FROM day").fetchone() == (True,)
 
-    def compact_into(self, path: Path) -> None:
-        """Write the day anew, ordered by GPU and time, so that like values stand together."""
+    def compact_into(self, path: Path, *, over: bool) -> None:
+        """Write the day anew, ordered by GPU and time, so that like values stand together; `over`: for good.
+
+        Afterwards this file has no WAL, so that the other one may take its place.
+        """
+        self.checkpoint()
         Database.open(path, "node", _OPTIONS).close()
         self._database.execute(f"ATTACH '{_quoted(path)}' AS packed")
         try:
@@ -82,7 +86,7 @@ class DayFile:
                 for table in (*_DICTIONARIES, "tick", "energy_jump"):
                     self._database.execute(f"INSERT INTO packed.{table} SELECT * FROM {table}")  # noqa: S608 names
                 self._database.execute("INSERT INTO packed.sample SELECT * FROM sample ORDER BY gpu, tick")
-                self._database.execute("UPDATE packed.day SET compacted = true")
+                self._database.execute("UPDATE packed.day SET compacted = ?", [over])
             self._database.execute("CHECKPOINT packed")
         finally:
             self._database.execute("DETACH packed")
