@@ -263,7 +263,8 @@ def main() -> None:
         "outbox_mb": "a fixed size, its WAL included: rows leave when the hub has them",
     }
     print(f"Agent: {GPUS} GPUs at {INTERVAL_S} s, {options.hours} h simulated in {figures['took_s']:.0f} s")
-    print(f"{figures['rows']} rows reached the hub; {__doc__.split(chr(10) * 2)[1]}\n")
+    print(f"{figures['rows']} rows reached the hub. How the day was made short, and what is in the figures:\n")
+    print(__doc__.split("\n\n", 1)[1])
     print(f"{'figure':28} {'value':>9} {'target':>9}  {'':6} spread")
     for name, value in result.items():
         target = TARGETS.get(name)

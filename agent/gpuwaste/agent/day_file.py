@@ -11,9 +11,10 @@ from gpuwaste.core.sample import Confidence, MapSource, Sample
 from gpuwaste.store.database import Database
 
 # 32 KiB is the smallest block in which DuckDB packs 4-byte columns by bits, and samples have none that are wider.
-_OPTIONS: Final = {"default_block_size": "32768", "memory_limit": "16MB", "wal_autocheckpoint": "1GB"}
+_OPTIONS: Final = {"default_block_size": "32768", "memory_limit": "32MB", "wal_autocheckpoint": "1GB"}
 _CHECKPOINT_ROWS: Final = 720  # 15 minutes of 8 GPUs at 10 s: a WAL of about 80 kB
 _READ_ROWS: Final = 2048
+_FOREVER_US: Final = 2**62
 _COLUMNS: Final = "tick, gpu, label, run, util_pct, mem_used_kib, power_mw, energy_step_mj, sm_ratio, procs"
 _KIB: Final = 1024
 _MAX_STEP: Final = 2**31 - 1
@@ -31,8 +32,7 @@ class DayFile:
             for table in _DICTIONARIES:
                 rows = self._database.execute(f"SELECT * FROM {table}").fetchall()  # noqa: S608 names from above
                 self._known[table] = {tuple(row[1:]): row[0] for row in rows}
-            energy = self._database.rows("last_energy")
-            self._energy_mj = {row["uuid"]: int(row["energy_mj"]) for row in energy}
+            self._energy_mj = self._energy_until(_FOREVER_US)
             found = self._database.execute("SELECT coalesce(max(id), 0) FROM tick").fetchone()
         except BaseException:
             self._database.close()
@@ -62,19 +62,35 @@ class DayFile:
 
     def since(self, t_us: int) -> Iterator[Sample]:
         """Yield the samples after an instant, oldest first."""
+        energy_mj = self._energy_until(t_us)
+        jumps = self._database.execute("SELECT uuid, tick, sum(mj) FROM energy_jump GROUP BY uuid, tick").fetchall()
+        jump_mj = {(uuid, tick): int(mj) for uuid, tick, mj in jumps}
         cursor = self._database.run("samples_since", {"since_us": t_us})
         names = [column[0] for column in cursor.description or ()]
         while rows := cursor.fetchmany(_READ_ROWS):
-            for row in rows:
-                yield _sample(dict(zip(names, row, strict=True)))
+            for values in rows:
+                row = dict(zip(names, values, strict=True))
+                step, uuid = row["energy_step_mj"], row["uuid"]
+                if step is not None:
+                    step += jump_mj.pop((uuid, row["tick"]), 0)
+                    energy_mj[uuid] = energy_mj.get(uuid, 0) + step
+                yield _sample(row, None if step is None else energy_mj[uuid])
+
+    def _energy_until(self, t_us: int) -> dict[str, int]:
+        rows = self._database.rows("energy_until", {"until_us": t_us})
+        return {row["uuid"]: int(row["energy_mj"]) for row in rows}
 
     @property
     def compacted(self) -> bool:
         """Whether the file was written anew after its day."""
         return self._database.execute("SELECT bool_or(compacted) FROM day").fetchone() == (True,)
 
-    def compact_into(self, path: Path) -> None:
-        """Write the day anew, ordered by GPU and time, so that like values stand together."""
+    def compact_into(self, path: Path, *, over: bool) -> None:
+        """Write the day anew, ordered by GPU and time, so that like values stand together; `over`: for good.
+
+        Afterwards this file has no WAL, so that the other one may take its place.
+        """
+        self.checkpoint()
         Database.open(path, "node", _OPTIONS).close()
         self._database.execute(f"ATTACH '{_quoted(path)}' AS packed")
         try:
@@ -82,7 +98,7 @@ class DayFile:
                 for table in (*_DICTIONARIES, "tick", "energy_jump"):
                     self._database.execute(f"INSERT INTO packed.{table} SELECT * FROM {table}")  # noqa: S608 names
                 self._database.execute("INSERT INTO packed.sample SELECT * FROM sample ORDER BY gpu, tick")
-                self._database.execute("UPDATE packed.day SET compacted = true")
+                self._database.execute("UPDATE packed.day SET compacted = ?", [over])
             self._database.execute("CHECKPOINT packed")
         finally:
             self._database.execute("DETACH packed")
@@ -160,7 +176,7 @@ def _quoted(path: Path) -> str:
     return str(path).replace("'", "''")
 
 
-def _sample(row: dict[str, Any]) -> Sample:
+def _sample(row: dict[str, Any], energy_mj: int | None) -> Sample:
     start = row["start_s"]
     return Sample(
         t_utc_us=row["t_us"],
@@ -173,7 +189,7 @@ def _sample(row: dict[str, Any]) -> Sample:
         mem_total_b=row["mem_total_b"],
         power_mw=row["power_mw"],
         power_limit_mw=row["power_limit_mw"],
-        energy_mj=row["energy_mj"],
+        energy_mj=energy_mj,
         sm_ratio=row["sm_ratio"],
         procs=row["procs"],
         job_id=row["job_id"],

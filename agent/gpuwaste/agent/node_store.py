@@ -17,6 +17,7 @@ from gpuwaste.core.errors import StoreError
 from gpuwaste.core.sample import Sample
 
 log = logging.getLogger(__name__)
+_COMPACT_ROWS: Final = 11_520  # four hours of 8 GPUs at 10 s
 _FILE: Final = re.compile(r"(\d{4}-\d{2}-\d{2})\.duckdb(?:\.corrupt\d*)?")
 # DuckDB's words where the file itself is sound and the machine is not.
 _NOT_THE_FILE: Final = re.compile(
@@ -33,6 +34,7 @@ class NodeStore:
         self._retention_bytes = retention_bytes
         self._day = ""
         self._file: DayFile | None = None
+        self._since_compaction = 0
         try:
             self._folder.mkdir(parents=True, exist_ok=True, mode=0o750)
             for leftover in self._folder.glob("*.tmp*"):
@@ -48,6 +50,11 @@ class NodeStore:
         if not samples:
             return
         day = _day(samples[0].t_utc_us)
+        self._since_compaction += len(samples)
+        if self._since_compaction >= _COMPACT_ROWS:
+            self._since_compaction = 0
+            self._close()
+            self._compact(self._folder / f"{day}.duckdb", over=False)
         try:
             self._open(day).append(samples)
         except StoreError as error:
@@ -129,19 +136,20 @@ class NodeStore:
     def _compact_before(self, day: str) -> None:
         """Write the last day before `day` anew, once; a failure leaves it as it is."""
         path = next((p for p in reversed(self._days()) if p.name[:10] < day), None)
-        if path is None:
-            return
+        if path is not None:
+            self._compact(path, over=True)
+
+    def _compact(self, path: Path, *, over: bool) -> None:
         packed = path.with_name(f"{path.name}.tmp")
         try:
             file = self._open_or_set_aside(path)
             try:
                 if file.compacted:
                     return
-                file.compact_into(packed)
+                file.compact_into(packed, over=over)
             finally:
                 file.close()
             packed.replace(path)
-            _wal(path).unlink(missing_ok=True)
         except (StoreError, OSError) as error:
             log.warning("raw samples: %s: not compacted: %s", path.name, error)
         finally:

@@ -108,6 +108,27 @@ def test_each_day_has_its_file_and_yesterday_is_compacted(tmp_path: Path) -> Non
     assert days_of(tmp_path) == ["2026-01-01.duckdb", "2026-01-02.duckdb", "2026-01-03.duckdb"]
 
 
+def test_today_is_compacted_now_and_then(tmp_path: Path) -> None:
+    """A day that has grown is written anew while it goes on, and nothing of it changes."""
+    store = a_store(tmp_path)
+    rows = [replace(at(BASE, n), gpu_uuid=f"GPU-{g}") for n in range(1200) for g in range(10)]
+    for number in range(0, len(rows), 2000):
+        store.append(rows[number : number + 2000])
+    store.append([at(BASE, 1200)])
+    assert list(store.samples_since(0)) == [*rows, at(BASE, 1200)]
+    assert days_of(tmp_path) == ["2026-01-01.duckdb"]
+
+
+def test_a_whole_day_can_be_read_and_compacted(tmp_path: Path) -> None:
+    """A day of 8 GPUs at 10 s fits into the memory that the store may take, reading and writing."""
+    store = a_store(tmp_path)
+    for begin in range(0, 8640, 720):
+        store.append([replace(at(BASE, n), gpu_uuid=f"GPU-{g}") for n in range(begin, begin + 720) for g in range(8)])
+    assert sum(1 for _ in store.samples_since(START_US - 1)) == 8640 * 8
+    store.append([at(BASE, 8640)])
+    assert len(list(store.samples_since(START_US + 8638 * 10_000_000))) == 8 + 1
+
+
 def test_days_are_dropped_by_age(tmp_path: Path) -> None:
     """With a retention of three days the fourth day costs the first its file."""
     store = a_store(tmp_path, days=3)
