@@ -62,7 +62,7 @@ class HubStore:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
             raise StoreError(f"{path.parent}: cannot be made: {error.strerror}") from error
-        # Two threads take a quarter off a report over a year and cost the ingest nothing (make bench-report, bench-ingest).
+        # Two threads take a quarter off a year's report, and ingest is no slower (make bench-report, bench-ingest).
         return cls(Database.open(path, "hub", {"threads": "2"}), clock, path)
 
     def close(self) -> None:
