@@ -44,6 +44,7 @@ class Ingest:
         self._metrics = metrics
         self._check_origin = check_origin
         self._said: set[str] = set()
+        self._refused = 0  # batches since the store failed
         self._said_lock = threading.Lock()
 
     def take(self, authorization: str, target: str, body: bytes) -> Taken:
@@ -56,17 +57,29 @@ class Ingest:
         _check_protocol(envelope)
         self._check_sender(caller, envelope)
         good, rejected = _sort_rows(body, envelope)
-        try:
-            changed = self._store.upsert_hours(good)
-        except StoreError as error:
-            _log.error("hours of %s are not stored: %s", envelope.node, error)
-            raise Refusal(LATER, "the hub's store cannot be written: see its log") from error
+        changed = self._stored(good)
         self._note(envelope, len(good), changed, rejected)
         answer = Ack(batch_id, len(good), rejected).to_bytes()
         try:
             return Taken(answer, sign_ack(self._identity.checkers, caller, answer))
         except AuthError as error:
             raise Refusal(LATER, f"the rows are stored, but the acknowledgement cannot be signed: {error}") from error
+
+    def _stored(self, rows: list[AllocationHour]) -> int:
+        """Store the rows; a store that fails is said once, and once more when it works again."""
+        try:
+            changed = self._store.upsert_hours(rows)
+        except StoreError as error:
+            with self._said_lock:
+                new, self._refused = not self._refused, self._refused + 1
+            if new:
+                _log.error("hours are not stored, agents keep them: %s", error)
+            raise Refusal(LATER, "the hub's store cannot be written: see its log") from error
+        if self._refused:
+            with self._said_lock:
+                refused, self._refused = self._refused, 0
+            _log.info("hours are stored again after %d refused batches", refused)
+        return changed
 
     def _check_sender(self, caller: Caller, envelope: Envelope) -> None:
         """Refuse a batch whose sender is not the agent of the node that it names."""

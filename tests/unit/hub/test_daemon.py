@@ -4,13 +4,16 @@ import contextlib
 import os
 import signal
 import socket
+import subprocess
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.unit.hub.rig import hour
 
 from gpuwaste.core.errors import AuthError, RetryableWireError
+from gpuwaste.core.hour import AllocationHour
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.lone_hub import LoneHub, munged_path, private_munged
 from gpuwaste.wire.batch import Batch, Envelope, encode_batch, encode_hour
@@ -98,6 +101,45 @@ def test_sigterm_lets_a_request_finish(lone: LoneHub) -> None:
         sock.sendall(body[100:])
         assert b" 200 " in sock.recv(65536)
     assert lone.process.wait(30) == 0
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """Mount a disk of 2 MiB where the hub keeps its store."""
+    disk = tmp_path / "state"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(disk)]
+    done = subprocess.run(mount, check=False, capture_output=True, text=True)
+    if done.returncode:
+        pytest.skip(f"a small disk cannot be mounted: {done.stderr.strip() or 'needs root'}")
+    yield disk
+    subprocess.run(["umount", "--lazy", str(disk)], check=True)
+
+
+def test_a_full_disk_refuses_hours_and_takes_them_when_there_is_room(small_disk: Path, lone: LoneHub) -> None:
+    """Nothing is acknowledged that is not stored, the log says it once, reads go on, and no restart is needed."""
+    lone.start()
+    client = lone.client()
+    batches = [Batch(tuple(encode_hour(wide(1000 * n + i)) for i in range(400))) for n in range(1, 16)]
+    taken = 0
+    with pytest.raises(RetryableWireError, match="cannot be written"):
+        for batch in batches:
+            taken += client.post_hours(ENVELOPE, batch).accepted
+    with pytest.raises(RetryableWireError, match="cannot be written"):
+        client.post_hours(ENVELOPE, batches[-1])
+    assert stored(lone) == taken
+    subprocess.run(["mount", "-o", "remount,size=64m", str(small_disk)], check=True)
+    for batch in batches:
+        assert client.post_hours(ENVELOPE, batch).accepted == 400
+    assert stored(lone) == 400 * len(batches)
+    said = lone.log.read_text()
+    assert said.count("hours are not stored") == 1
+    assert "hours are stored again after 2 refused batches" in said
+
+
+def wide(job: int) -> AllocationHour:
+    """Return a row with time at every percent."""
+    return replace(hour(job), util_ms=dict.fromkeys(range(101), 17_000), idle_run_ms=0)
 
 
 def test_a_second_hub_does_not_start(lone: LoneHub, tmp_path: Path) -> None:
