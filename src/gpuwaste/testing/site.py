@@ -100,6 +100,11 @@ class Site:
         shutil.chown(path, entry.pw_uid, entry.pw_gid)
 
     @property
+    def window(self) -> tuple[str, ...]:
+        """Arguments of `report`: none, since its default window holds all that a new site did."""
+        return ()
+
+    @property
     def oracle_directory(self) -> Path:
         """Where the load programs keep their own logs."""
         return self.directory / "oracle"

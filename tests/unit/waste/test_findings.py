@@ -27,6 +27,7 @@ def test_every_finding_is_found_by_its_file() -> None:
     assert set(finders()) == {
         "busy_hang",
         "cpu_starved",
+        "gpus_opened_idle",
         "gpus_untouched",
         "idle_interactive",
         "idle_tail",
@@ -72,6 +73,29 @@ def test_an_untouched_gpu_is_named_and_a_touched_one_is_not() -> None:
     (finding,) = found("gpus_untouched", judged(job(), untouched()))
     assert finding.fix == ("#SBATCH --gres=none",)
     assert not found("gpus_untouched", judged(job(), untouched(proc_seen=True)))
+
+
+def test_gpus_that_were_opened_and_never_used_are_named() -> None:
+    """A process at 0 % for ten minutes is a finding; one busy second, nine minutes or a large model are not."""
+    opened = untouched(proc_seen=True)
+    (finding,) = all_findings([judged(job(), opened)], SETTINGS)
+    assert finding.kind == "gpus_opened_idle"
+    assert finding.wasted_gpu_s == 3600
+    assert finding.fix[0] == 'model.to("cuda")'
+    for near in (
+        use(0, util={0: 3599, 40: 1}, proc_seen=True),
+        untouched(proc_seen=True, mem_max_b=30 * GIB),
+        untouched(proc_seen=True, idle_run_ms=540_000),
+    ):
+        assert not found("gpus_opened_idle", judged(job(), near))
+    assert not found("gpus_opened_idle", judged(job(interactive=True), opened))
+
+
+def test_an_opened_gpu_beside_busy_ones_is_one_to_give_back() -> None:
+    """With two busy GPUs and one that was opened only, the line asks for two."""
+    ledger = judged(job(gpus=3, submit_line="sbatch --gres=gpu:a100:3 x"), use(0), use(1), untouched(2, proc_seen=True))
+    (finding,) = found("gpus_opened_idle", ledger)
+    assert finding.fix == ("#SBATCH --gres=gpu:a100:2",)
 
 
 def test_a_whole_node_is_never_told_to_ask_for_less() -> None:

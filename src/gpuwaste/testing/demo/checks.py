@@ -17,6 +17,11 @@ class ReportedSite(Protocol):
 
     options: SiteOptions
 
+    @property
+    def window(self) -> tuple[str, ...]:
+        """Arguments of `report` that keep to the run."""
+        ...
+
     def oracle(self) -> list[OracleEvent]:
         """Return what the load programs say that they did."""
         ...
@@ -45,7 +50,12 @@ def check_story(site: ReportedSite, story: Story) -> list[Check]:
     events = site.oracle()
     documents = {name: site.json("job", str(job), user="root") for name, job in story.jobs.items()}
     tolerance_s = 2 * site.options.interval_s
-    checks = [*_findings(story, documents), _headline(documents["train-ddp"]), _untouched(documents["preprocess"])]
+    checks = [
+        *_findings(story, documents),
+        _all_findings(site, story),
+        _headline(documents["train-ddp"]),
+        _untouched(documents["preprocess"]),
+    ]
     checks.append(_no_waste(documents["solver"]))
     checks += _seconds(documents, events, tolerance_s)
     checks += _edges(documents, tolerance_s)
@@ -60,6 +70,22 @@ def _findings(story: Story, documents: Mapping[str, Document]) -> Iterator[Check
         # An array's finding stands over several jobs: the job's own page may show it once for all of them.
         ok = kinds == ([wanted] if wanted else [])
         yield Check(f"finding of {name}", wanted or "none", ", ".join(kinds) or "none", ok)
+
+
+def _all_findings(site: ReportedSite, story: Story) -> Check:
+    """Hold the cluster's findings, also those over several jobs, against the plan: each on its case and no other."""
+    wanted = {(job.finding, job_id) for name, job_id in story.jobs.items() if (job := story.plan[name]).finding}
+    document = site.json("report", "--cluster", *site.window, user="root")
+    said = {
+        (finding["kind"], int(run["printed_id"].partition("_")[0]))
+        for finding in document["findings"]
+        for run in finding["runs"]
+    }
+    return Check("findings of the whole cluster", f"{len(wanted)} jobs named", _words(said - wanted), said == wanted)
+
+
+def _words(extra: set[tuple[str, int]]) -> str:
+    return "those and no other" if not extra else "also " + ", ".join(f"{kind} of {job}" for kind, job in sorted(extra))
 
 
 def _headline(document: Document) -> Check:

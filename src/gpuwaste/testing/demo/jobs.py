@@ -33,14 +33,18 @@ FIRST: Final = (
 SECOND: Final = (
     DemoJob("loader", "alice", "--phase 45:22 --cpu 1.9", "cpu_starved", options={"c": 1}),
     DemoJob("notebook-model", "alice", "--phase 62:0:30000", "memory_resident"),
+    DemoJob("cpu-build", "alice", "--phase 64:0:4000", "gpus_opened_idle"),
     DemoJob("allreduce", "bob", "--phase 62:100:20000:62:0.0", "busy_hang"),
     DemoJob("sweep", "carol", "--phase 64:3:2000", "many_small_jobs", devices=3, options={"array": "0-2"}),
     DemoJob("shell", "carol", "--phase 5:40 --phase 66:0", "idle_interactive", interactive=True),
-    # Near misses: a tail, a hang and a starved loader that are too short, too cool or too busy to be named.
-    DemoJob("near-tail", "bob", "--phase 40:85 --phase 12:0"),
 )
 
+# Near misses: too short, too cool, too few, too busy or too evenly spread to be named.
 NEAR: Final = (
+    DemoJob("near-tail", "bob", "--phase 30:85 --phase 10:0"),
+    DemoJob("near-touch", "alice", "--phase 5:60:4000 --phase 30:0"),
+    DemoJob("near-sweep", "bob", "--phase 35:3:2000", devices=2, options={"array": "0-1"}),
+    DemoJob("near-shell", "carol", "--phase 30:50 --phase 5:0", interactive=True),
     DemoJob("near-hang", "bob", "--phase 35:100:20000:340:0.9"),
     DemoJob("near-pair", "alice", "--per-gpu '0=35:90;1=35:30'", devices=2, gpus=2),
     DemoJob("near-starved", "alice", "--phase 35:22 --cpu 0.2", options={"c": 1}),
