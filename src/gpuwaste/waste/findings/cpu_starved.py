@@ -30,7 +30,7 @@ def find(jobs: Sequence[JobLedger], settings: LedgerSettings) -> Iterator[Findin
         cpus = ledger.job.cpus or 1
         yield Finding(
             kind="cpu_starved",
-            title=f"GPUs at {mean:.0f} % while {plural(cpus, 'CPU')} are {min(1.0, ratio):.0%} busy: "
+            title=f"GPUs at {mean:.0f} % with its {plural(cpus, 'CPU')} {min(1.0, ratio):.0%} busy: "
             + ("load data with all CPUs" if ledger.whole_node else "ask for more CPUs"),
             runs=(ledger.job.run_key,),
             evidence={"mean_pct": mean, "cpu_ratio": ratio, "cpus": cpus, "gpus": len(ledger.devices)},
