@@ -42,7 +42,9 @@ class AgentConfig:
 
     node_name: str = _key("", "Slurm's NodeName of this host; empty: the one NodeHostname that matches.")
     interval_s: float = _key(10.0, "Seconds between two samples of each GPU.")
-    collectors: tuple[str, ...] = _key(("nvml", "pcp", "host"), "Collectors to run, in order of preference for GPUs.")
+    collectors: tuple[str, ...] = _key(
+        ("nvml", "host"), "Collectors to run, in order of preference for GPUs; add pcp where pmproxy serves pmdanvidia."
+    )
     state_dir: str = _key("/var/lib/gpuwaste/agent", "Raw samples and outbox; a tmpfs on a diskless node.")
     diskless: bool = _key(default=False, text="State is lost at a reboot: ship rows every minute.")
     ship_every_s: float = _key(900.0, "Seconds between two shipments of an open hour (60 where diskless).")
