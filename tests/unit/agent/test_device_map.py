@@ -20,6 +20,7 @@ from gpuwaste.core.run import RunKey
 from gpuwaste.core.sample import Confidence, MapSource
 from gpuwaste.slurm.slurmd_g import DevicePosition
 from gpuwaste.slurm.stepd import BATCH_STEP, EXTERN_STEP
+from gpuwaste.testing.cluster_process import wait_until
 
 T0 = 2_000_000_000  # UTC seconds, after this machine's boot
 ORDER = (3, 1, 0, 2)  # minors in gres.conf order
@@ -96,8 +97,12 @@ class NodeDir:
     def end_step(self, job: int, step: int, *, killed: bool = False) -> None:
         """Let a slurmstepd end; one that is killed leaves its socket."""
         self._listening.pop(f"gpu1_{job}.{step}").close()
+        path = self.spool / f"gpu1_{job}.{step}"
         if not killed:
-            (self.spool / f"gpu1_{job}.{step}").unlink()
+            path.unlink()
+            return
+        # A child that another thread forks at this moment holds the socket until it runs its program.
+        wait_until(lambda: str(path) not in Path("/proc/net/unix").read_text(), 10, f"{path} to be closed")
 
     def file(self, name: str, at: float, **fields: object) -> None:
         """Leave a prolog's or epilog's file."""
