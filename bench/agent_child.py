@@ -3,7 +3,6 @@
 import argparse
 import json
 import resource
-import socket
 import sys
 import threading
 import time
@@ -19,6 +18,7 @@ from gpuwaste.agent.events import Events
 from gpuwaste.agent.site import Site
 from gpuwaste.core.config import AgentConfig, CommonConfig, Config
 from gpuwaste.slurm.slurmd_g import DevicePosition
+from gpuwaste.testing.daemon_config import free_port
 from gpuwaste.testing.fake_slurm import FakeSlurm
 from gpuwaste.wire.client import HubClient
 from gpuwaste.wire.tokens import TokenIssuer
@@ -86,7 +86,7 @@ def run_child(directory: Path, hub_url: str) -> None:
     clock = DayClock(start_us, 0)
     run_dir, spool = directory / "run", directory / "spool"
     common = replace(CommonConfig(), run_dir=str(run_dir))
-    agent_config = replace(AgentConfig(), state_dir=str(directory / "state"), listen=f"127.0.0.1:{_free_port()}")
+    agent_config = replace(AgentConfig(), state_dir=str(directory / "state"), listen=f"127.0.0.1:{free_port()}")
     config = Config(common=common, agent=agent_config)
     slurm = FakeSlurm(devices={NODE: [DevicePosition(n, (f"/dev/nvidia{n}",), minor=n) for n in range(GPUS)]})
     host = HostUseCollector(directory / "none", Path("/proc"), spool, NODE)
@@ -122,12 +122,6 @@ def _usage() -> dict[str, float]:
     own, children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu_s = own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime
     return {"cpu_s": cpu_s, "rss_mb": max(own.ru_maxrss, children.ru_maxrss) / 1024}
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 if __name__ == "__main__":

@@ -62,8 +62,3 @@ def format_size(size_b: float) -> str:
             return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
         value /= 1024
     return f"{value:.1f} PiB"
-
-
-def format_hours(seconds: float) -> str:
-    """Print a duration as hours with one decimal, as GPU-hours are read."""
-    return f"{seconds / HOUR_S:.1f}"

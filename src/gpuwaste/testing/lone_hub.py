@@ -2,7 +2,6 @@
 
 import contextlib
 import getpass
-import json
 import os
 import shutil
 import signal
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from gpuwaste.testing.cluster_process import tail, wait_until
+from gpuwaste.testing.daemon_config import free_port, to_toml
 from gpuwaste.wire.client import HubClient
 from gpuwaste.wire.munge import Munge, MungeIssuer
 
@@ -79,7 +79,7 @@ class LoneHub:
 
     def start(self) -> None:
         """Start it and wait until it answers."""
-        self.port = self.port or _free_port()
+        self.port = self.port or free_port()
         config = self.directory / "gpuwaste.toml"
         own = {
             "listen": f"127.0.0.1:{self.port}",
@@ -89,7 +89,7 @@ class LoneHub:
             **self.hub,
         }
         common = {"cluster": "gw", "munge_socket": self.munge_socket, "slurm_conf": str(self.directory / "slurm.conf")}
-        config.write_text(_toml({"common": common, "hub": own}), encoding="utf-8")
+        config.write_text(to_toml({"common": common, "hub": own}), encoding="utf-8")
         # A file that Slurm's commands refuse at once; without one they look for a controller in the network.
         (self.directory / "slurm.conf").write_text("this is no slurm.conf\n", encoding="ascii")
         with self.log.open("ab") as log:
@@ -124,18 +124,3 @@ class LoneHub:
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1):
             return True
         return False
-
-
-def _toml(sections: Mapping[str, Mapping[str, Any]]) -> str:
-    """Print the sections; JSON's strings, numbers and booleans are TOML's."""
-    lines = []
-    for name, keys in sections.items():
-        lines.append(f"[{name}]")
-        lines += [f"{key} = {json.dumps(value)}" for key, value in keys.items()]
-    return "\n".join(lines) + "\n"
-
-
-def _free_port() -> int:
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return int(sock.getsockname()[1])

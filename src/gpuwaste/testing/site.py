@@ -8,7 +8,6 @@ with LoopbackCluster(directory, Variant(seed=7)) as cluster, Site(cluster) as si
 import json
 import pwd
 import shutil
-import socket
 import subprocess
 import urllib.error
 import urllib.request
@@ -20,6 +19,7 @@ from typing import Any, Final, Self
 
 from gpuwaste.testing.cluster import LoopbackCluster, ManagedProcess
 from gpuwaste.testing.cluster_process import wait_until
+from gpuwaste.testing.daemon_config import free_port, to_toml
 from gpuwaste.testing.runtime import Runtime, shared_runtime
 from gpuwaste.testing.simnvml import OracleEvent, SimNode, library_env, make_gpus, read_oracle
 
@@ -47,12 +47,12 @@ class Site:
         self.cluster = cluster
         self.options = options or SiteOptions()
         self.directory = cluster.directory / "site"
-        self.hub_port = _free_port()
+        self.hub_port = free_port()
         self.hub_front_port = self.hub_port  # where agents and users connect; a test may put a proxy there
         self.agents: dict[str, ManagedProcess] = {}
         self.hub: ManagedProcess | None = None
         self.nodes: dict[str, SimNode] = {}
-        self.exporters = {name: _free_port() for name in cluster.nodes}
+        self.exporters = {name: free_port() for name in cluster.nodes}
         self._native_source = native
         self.native = self.directory / "native"
         self.runtime: Runtime
@@ -149,7 +149,7 @@ class Site:
             "map_min_interval_s": 0.2,
             **options.hub,
         }
-        self.config_path(name).write_text(_toml({"common": common, "agent": agent, "hub": hub}))
+        self.config_path(name).write_text(to_toml({"common": common, "agent": agent, "hub": hub}))
 
     def refresh_config(self) -> None:
         """Write all configuration files again after a change of ports or options."""
@@ -240,13 +240,6 @@ def _is_complete(document: Mapping[str, Any], devices: int) -> bool:
     return len(found) >= devices and all(device["final"] for device in found)
 
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
 def _answers(url: str) -> bool:
     try:
         with urllib.request.urlopen(url, timeout=5):  # noqa: S310 a loopback address of our own
@@ -255,12 +248,3 @@ def _answers(url: str) -> bool:
         return True
     except (urllib.error.URLError, OSError):
         return False
-
-
-def _toml(sections: Mapping[str, Mapping[str, Any]]) -> str:
-    lines: list[str] = []
-    for section, keys in sections.items():
-        lines.append(f"[{section}]")
-        # JSON's strings, numbers, booleans and lists are TOML as well.
-        lines += [f"{key} = {json.dumps(value)}" for key, value in keys.items()]
-    return "\n".join(lines) + "\n"

@@ -25,7 +25,6 @@ class Answer:
     shards: int = 0
     gpus: int | None = None  # how many whole GPUs here, also where no positions are told
     suspended: bool = False
-    at_us: int = 0
 
     @property
     def running(self) -> bool:
