@@ -12,7 +12,7 @@ def test_gpuwaste_itself_is_a_namespace_package() -> None:
 
 def test_every_subpackage_says_what_it_is_for() -> None:
     """Each sub-package has an __init__.py that starts with a docstring."""
-    folders = {path.parent for root in ("src", "agent") for path in (ROOT / root / "gpuwaste").rglob("*.py")}
+    folders = {path.parent for root in ("src", "agent", "models") for path in (ROOT / root / "gpuwaste").rglob("*.py")}
     for folder in folders:
         text = (folder / "__init__.py").read_text()
         assert text.startswith('"""'), folder

@@ -32,6 +32,11 @@ class CommonConfig:
     munge_socket: str = _key("", "munged's socket; empty: munge's default.")
     slurm_conf: str = _key("", "slurm.conf for the Slurm commands; empty: Slurm's default.")
     slurm_timeout_s: float = _key(20.0, "Seconds after which a Slurm command is given up.")
+    slurmrestd_url: str = _key("", "slurmrestd, as http://HOST:PORT or unix:PATH; empty: Slurm's commands are used.")
+    slurmrestd_token_file: str = _key("", "File with the JWT that slurmrestd asks for.")
+    models_dir: str = _key(
+        "/var/lib/gpuwaste/models", "Registry of model bundles; the link champion names the one in use."
+    )
     run_dir: str = _key("/run/gpuwaste", "Directory of sockets and of the files that prolog and epilog leave.")
     token_file: str = _key("", "File with this node's or user's token, at a site without munge; empty: munge is used.")
 

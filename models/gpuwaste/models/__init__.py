@@ -1,0 +1,1 @@
+"""The training host: history in, dataset, training, evaluation, export. May import every library room, no program."""

@@ -1,0 +1,108 @@
+"""manifest.json of a model bundle: what the bundle holds, for which features, made from what, and its files' sha256."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final, Literal, Self
+
+from gpuwaste.core.errors import ParseError
+
+SCHEMA: Final = 1
+NAME: Final = "manifest.json"
+Origin = Literal["site", "baseline"]
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """p = 1 / (1 + exp(-(slope * logit(raw) + offset))): Platt's scaling of a raw probability."""
+
+    slope: float = 1.0
+    offset: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class TargetModel:
+    """One target's ONNX file: input "features" float32 [n, F], output "raw" float32 [n, 1] or [n, quantiles].
+
+    A probability's raw output is a probability before calibration. A quantile's is the natural logarithm of the
+    quantile in the target's unit. `thresholds` are calibrated probabilities by operating point (warn, reject), absent
+    where validation gave none. `shifts` are the additive corrections of each log quantile that validation gave, with
+    which a rolling correction starts.
+    """
+
+    target: str
+    file: str
+    quantiles: tuple[float, ...] = ()
+    calibration: Calibration = Calibration()
+    thresholds: Mapping[str, float] = field(default_factory=dict)
+    shifts: tuple[float, ...] = ()
+    rows: int = 0
+    base_rate: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """The whole file; `files` maps each other file of the bundle to its sha256 in hex.
+
+    `references` has for each feature its median in training (None where it was never known): what an explanation
+    compares with. `drift_bins` has the inner edges of its bins in training, and `drift_shares` the share of each bin
+    with the share of unknown values last: what the population stability index compares with.
+    """
+
+    name: str
+    origin: Origin
+    cluster: str
+    created_utc: int
+    feature_version: int
+    feature_hash: str
+    features: tuple[str, ...]
+    label_rule: str
+    end_rule: str
+    window: tuple[int, int]  # UTC seconds of the first and the last submission learnt from
+    rows: int
+    targets: tuple[TargetModel, ...]
+    left_out: Mapping[str, str]  # target -> why there is no model of it
+    references: tuple[float | None, ...]
+    files: Mapping[str, str]
+    drift_bins: tuple[tuple[float, ...], ...] = ()
+    drift_shares: tuple[tuple[float, ...], ...] = ()
+    schema: int = SCHEMA
+
+    def to_json(self) -> str:
+        """Return the file's text: keys sorted, so that equal bundles have equal manifests."""
+        return json.dumps(asdict(self), indent=1, sort_keys=True, allow_nan=False) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str, where: str) -> Self:
+        """Read a manifest; `where` names it in errors. Raises ParseError."""
+        try:
+            data = json.loads(text)
+            if not isinstance(data, dict) or data.get("schema") != SCHEMA:
+                raise ParseError(f"{where}: no manifest of schema {SCHEMA}: train or install a bundle of this version")
+            return cls(**_typed(data))
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            raise ParseError(f"{where}: not a model bundle's manifest: {error}") from error
+
+
+def sha256_hex(data: bytes) -> str:
+    """Return the digest as `files` holds it."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def _typed(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Make tuples and records of JSON's lists and objects."""
+    values = dict(data)
+    for name in ("features", "references", "window"):
+        values[name] = tuple(values[name])
+    for name in ("drift_bins", "drift_shares"):
+        values[name] = tuple(tuple(row) for row in values[name])
+    values["targets"] = tuple(_target(item) for item in values["targets"])
+    return values
+
+
+def _target(data: Mapping[str, Any]) -> TargetModel:
+    values = dict(data)
+    values["calibration"] = Calibration(**values["calibration"])
+    values["quantiles"], values["shifts"] = tuple(values["quantiles"]), tuple(values["shifts"])
+    return TargetModel(**values)

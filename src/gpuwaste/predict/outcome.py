@@ -1,0 +1,38 @@
+"""How a run ended, in the classes that labels and history are made of (CONTRACTS.md, "Failure labels")."""
+
+from enum import IntEnum
+from typing import Final
+
+
+class Outcome(IntEnum):
+    """The class of an end; the numbers are stored in packed state and must not change within a feature version."""
+
+    UNKNOWN = 0  # not ended, or the log has no status
+    COMPLETED = 1
+    FAILED = 2
+    OUT_OF_MEMORY = 3
+    TIMEOUT = 4
+    CANCELLED = 5  # after its start
+    SYSTEM = 6  # NODE_FAIL, BOOT_FAIL, PREEMPTED, REQUEUED, DEADLINE, REVOKED: nobody's fault of the job's
+    NEVER_STARTED = 7  # cancelled before its start
+
+
+_BY_STATE: Final = {
+    "COMPLETED": Outcome.COMPLETED,
+    "FAILED": Outcome.FAILED,
+    "OUT_OF_MEMORY": Outcome.OUT_OF_MEMORY,
+    "TIMEOUT": Outcome.TIMEOUT,
+    "NODE_FAIL": Outcome.SYSTEM,
+    "BOOT_FAIL": Outcome.SYSTEM,
+    "PREEMPTED": Outcome.SYSTEM,
+    "REQUEUED": Outcome.SYSTEM,
+    "DEADLINE": Outcome.SYSTEM,
+    "REVOKED": Outcome.SYSTEM,
+}
+
+
+def outcome_of(state: str, *, started: bool) -> Outcome:
+    """Return the class of a final state as Slurm names it; a state that is none, or "", is UNKNOWN."""
+    if state == "CANCELLED":
+        return Outcome.CANCELLED if started else Outcome.NEVER_STARTED
+    return _BY_STATE.get(state, Outcome.UNKNOWN)

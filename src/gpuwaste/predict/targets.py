@@ -1,0 +1,108 @@
+"""What is predicted: each target with its label, its kind and what a user calls it."""
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpuwaste.predict.outcome import Outcome
+from gpuwaste.predict.table import Floats, JobTable
+
+Kind = Literal["probability", "quantiles"]
+Labels = NDArray[np.float32]  # NaN: the run has no label and is left out
+UNDERUSED_RATIO: Final = 0.05  # the thesis' rule: mean use below 5 %, over 30 s, completed, coverage 80 %
+UNDERUSED_MIN_S: Final = 30.0
+MIN_COVERAGE: Final = 0.8
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One target; `quantiles` is empty for a probability."""
+
+    name: str
+    kind: Kind
+    text: str
+    unit: str = ""
+    quantiles: tuple[float, ...] = ()
+
+
+TARGETS: Final = (
+    Target("failure", "probability", "the job fails (FAILED, OUT_OF_MEMORY; cancelled jobs left out)"),
+    Target("failure_or_cancel", "probability", "the job fails or is cancelled after its start"),
+    Target("timeout", "probability", "the job reaches its time limit"),
+    Target("walltime", "quantiles", "how long the job runs", "s", (0.5, 0.9, 0.95, 0.99)),
+    Target("memory", "quantiles", "the largest memory of a step's task (MaxRSS)", "B", (0.5, 0.9, 0.95, 0.99)),
+    Target("gpu_underused", "probability", "the job's GPUs stay under 5 % on average"),
+    Target("gpus_needed", "quantiles", "how many of the GPUs will be used", "GPUs", (0.5, 0.9, 0.95)),
+)
+BY_NAME: Final = {target.name: target for target in TARGETS}
+
+
+def labels(target: str, table: JobTable) -> Labels:
+    """Return the label of each row, float32 with NaN where there is none; quantile targets are in the target's unit.
+
+    Raises KeyError for a target that does not exist.
+    """
+    return _LABELS[target](table).astype(np.float32)
+
+
+def timed_out(table: JobTable) -> NDArray[np.bool_]:
+    """Tell which runs were ended by their limit; logs without that state show it by the run time."""
+    at_limit = table.run_s >= table.limit_s  # False where one of them is NaN
+    late: NDArray[np.bool_] = (table.outcome == Outcome.TIMEOUT) | (at_limit & (table.outcome != Outcome.COMPLETED))
+    return late
+
+
+def _failure(table: JobTable) -> Floats:
+    failed = np.isin(table.outcome, (Outcome.FAILED, Outcome.OUT_OF_MEMORY))
+    return _binary(failed, failed | (table.outcome == Outcome.COMPLETED))
+
+
+def _failure_or_cancel(table: JobTable) -> Floats:
+    bad = np.isin(table.outcome, (Outcome.FAILED, Outcome.OUT_OF_MEMORY, Outcome.CANCELLED))
+    return _binary(bad, bad | (table.outcome == Outcome.COMPLETED))
+
+
+def _timeout(table: JobTable) -> Floats:
+    late = timed_out(table)
+    ran = np.isin(table.outcome, (Outcome.COMPLETED, Outcome.FAILED, Outcome.OUT_OF_MEMORY, Outcome.UNKNOWN))
+    return _binary(late, (late | ran) & (table.run_s > 0) & np.isfinite(table.limit_s))
+
+
+def _walltime(table: JobTable) -> Floats:
+    """Run seconds; a run that its limit ended is a censored one: see `timed_out`."""
+    ours = ~np.isin(table.outcome, (Outcome.SYSTEM, Outcome.NEVER_STARTED))
+    return np.where(ours & (table.run_s > 0), table.run_s, np.nan)
+
+
+def _memory(table: JobTable) -> Floats:
+    return np.where(table.max_rss_b > 0, table.max_rss_b, np.nan)
+
+
+def _gpu_underused(table: JobTable) -> Floats:
+    judged = _judged(table) & (table.outcome == Outcome.COMPLETED) & (table.run_s > UNDERUSED_MIN_S)
+    return _binary(table.used_ratio < UNDERUSED_RATIO, judged)
+
+
+def _gpus_needed(table: JobTable) -> Floats:
+    return np.where(_judged(table) & (table.run_s > UNDERUSED_MIN_S), table.gpus_active, np.nan)
+
+
+def _judged(table: JobTable) -> NDArray[np.bool_]:
+    return (table.gpus > 0) & (table.gpu_coverage >= MIN_COVERAGE)
+
+
+def _binary(positive: NDArray[np.bool_], counted: NDArray[np.bool_]) -> Floats:
+    return np.where(counted, positive.astype(np.float64), np.nan)
+
+
+_LABELS: Final = {
+    "failure": _failure,
+    "failure_or_cancel": _failure_or_cancel,
+    "timeout": _timeout,
+    "walltime": _walltime,
+    "memory": _memory,
+    "gpu_underused": _gpu_underused,
+    "gpus_needed": _gpus_needed,
+}
