@@ -3,7 +3,6 @@
 import argparse
 import os
 import sys
-from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -16,6 +15,8 @@ from gpuwaste.core.errors import NoDataError, UsageError
 from gpuwaste.core.units import DAY_S, format_size
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from gpuwaste.models.history.importer import ImportResult, Progress
     from gpuwaste.models.history.source import Source
     from gpuwaste.models.history.windows import Period
@@ -97,17 +98,23 @@ def _source(options: argparse.Namespace, config: Config) -> "Source":
 
 
 def _live(options: argparse.Namespace, config: Config) -> "Source":
-    from gpuwaste.models.history.sources.sacct import SacctLive
     from gpuwaste.slurm.commands import CommandClient
 
-    common = config.common
-    slurm = CommandClient(slurm_conf=common.slurm_conf, timeout_s=common.slurm_timeout_s)
-    period = _period(options, config)
-    if options.slurmrestd:
-        from gpuwaste.models.history.sources.slurmrestd import open_slurmrestd
+    common, period = config.common, _period(options, config)
+    commands = CommandClient(slurm_conf=common.slurm_conf, timeout_s=common.slurm_timeout_s)
+    if not options.slurmrestd:
+        from gpuwaste.models.history.sources.sacct import SacctLive
 
-        return open_slurmrestd(common, slurm, options.cluster, period)
-    return SacctLive(slurm, options.cluster or common.cluster or slurm.cluster_name(), period)
+        return SacctLive(commands, options.cluster or common.cluster or commands.cluster_name(), period)
+    from gpuwaste.models.history.sources.slurmrestd import Slurmrestd
+    from gpuwaste.slurm.rest_client import RestClient
+    from gpuwaste.slurm.rest_http import RestServer
+
+    if not common.slurmrestd_url:
+        raise UsageError("--slurmrestd: set common.slurmrestd_url (and slurmrestd_token_file) in the configuration")
+    server = RestServer(common.slurmrestd_url, common.slurmrestd_token_file, common.slurm_timeout_s)
+    client = RestClient(server, commands, options.cluster or common.cluster)
+    return Slurmrestd(client, client.cluster_name(), period)
 
 
 def _period(options: argparse.Namespace, config: Config) -> "Period":
@@ -133,7 +140,7 @@ def local_zone() -> str:
     if named and not named.startswith("/"):
         return named
     try:
-        target = os.readlink(_LOCALTIME)
+        target = str(_LOCALTIME.readlink())
     except OSError:
         return "UTC"
     return target.partition("zoneinfo/")[2].removeprefix("posix/") or "UTC"
@@ -165,10 +172,11 @@ def _line(result: "ImportResult") -> str:
     if not result.pages:
         return f"{result.key}: nothing new\n"
     rate = f" ({result.runs / result.seconds:,.0f}/s)" if result.seconds >= 1 else ""
-    lines = [
+    head = (
         f"{result.key}: {result.runs} runs in {result.seconds:.1f} s{rate}, {result.changed} new or changed; "
         f"{result.pages} raw pages kept, {format_size(result.size_b)} in {format_size(result.packed_b)}"
-    ]
+    )
+    lines = [head]
     if result.end_rule != "accounting":
         lines.append("  no wait in it: starts are taken to be the submissions, ends submit + run")
     if result.bad:

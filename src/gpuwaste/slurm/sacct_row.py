@@ -118,7 +118,7 @@ class RunRows:
         if submit is None:
             raise ParseError("Submit: a job without a submit time")
         tres = job.read("AllocTRES", parse_tres)
-        gpus = job.read("AllocTRES", lambda text: gpu_count(parse_tres(text)))
+        gpus = job.read("AllocTRES", lambda _: gpu_count(tres))
         n_nodes, cpus = job.whole("NNodes"), job.whole("AllocCPUS")
         printed = job.text("JobID") or job.text("JobIDRaw")
         array_id, task_id, het_id, offset = _printed(printed)

@@ -1,6 +1,5 @@
-"""One page's work, in this process or in a pool's: keep the raw bytes, parse them, write the runs as JSON lines."""
+"""One page's work, in this process or in a pool's: keep the raw bytes, parse them, write the runs as JSON."""
 
-import json
 import multiprocessing
 import os
 import threading
@@ -12,7 +11,7 @@ from functools import partial
 from itertools import chain
 from multiprocessing.connection import wait
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.job import JobRecord
@@ -22,18 +21,17 @@ from gpuwaste.slurm.sacct import BadRow
 from gpuwaste.store.hub.history_store import PageRow
 from gpuwaste.store.hub.hub_store import Aside
 from gpuwaste.store.hub.page_files import Kept, PageFiles
-from gpuwaste.store.hub.rows import clean, job_row
+from gpuwaste.store.hub.rows import clean, job_row, to_json
 
 KEPT_BAD: Final = 2000  # bad rows of a page that are kept aside; all are counted, and the raw page has them
 _AHEAD: Final = 2  # pages of each process that are read before they are needed
-_encode = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
 
 
 def work_page(kind: str, context: Mapping[str, str], store: Path, page: Page, kept: Kept | None = None) -> PageRow:
     """Keep a page, unless it is `kept` already, and parse it; the rows are in a scratch file of the store."""
     files = PageFiles(store)
     kept = kept or files.keep(page.data)
-    runs = dict[RunKey, str]()
+    runs = dict[RunKey, dict[str, Any]]()
     bad: list[Aside] = []
     notes = Notes()
     bad_count = 0
@@ -41,13 +39,13 @@ def work_page(kind: str, context: Mapping[str, str], store: Path, page: Page, ke
         if isinstance(row, JobRecord):
             if row.run_key in runs:
                 notes["twice"] += 1
-            runs[row.run_key] = _encode(job_row(row))
+            runs[row.run_key] = job_row(row)
             continue
         bad_count += 1
         if len(bad) < KEPT_BAD:
             bad.append(Aside(row.line + page.line - 1, clean(row.reason), clean(row.raw)))
     rows = files.scratch / f"{kept.digest}.{os.getpid()}.json"
-    rows.write_text("\n".join(runs.values()), encoding="utf-8")
+    rows.write_text(to_json(runs.values()), encoding="utf-8")
     lines = page.data.count(b"\n") + (not page.data.endswith(b"\n"))
     return PageRow(
         number=page.number,

@@ -19,7 +19,7 @@ from gpuwaste.store.hub.rows import to_json
 
 @dataclass(frozen=True, slots=True)
 class PageRow:
-    """A page that was parsed; see table pages. `rows` is a file of JSON lines, one run of each key."""
+    """A page that was parsed; see table pages. `rows` is a file with a JSON array, one run of each key."""
 
     number: int
     place: str

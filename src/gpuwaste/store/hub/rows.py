@@ -68,7 +68,7 @@ def job_record(row: Mapping[str, Any]) -> JobRecord:
 
 
 def clean(value: Any) -> Any:
-    """Return text that DuckDB can hold: no NUL, no half of a surrogate pair."""
-    if not isinstance(value, str):
+    """Return text that DuckDB can hold: no NUL, no half of a surrogate pair; anything else as it is."""
+    if not isinstance(value, str) or (value.isascii() and "\0" not in value):
         return value
     return value.replace("\0", "\\x00").encode("utf-8", "backslashreplace").decode("utf-8")

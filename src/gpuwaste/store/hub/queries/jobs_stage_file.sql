@@ -1,6 +1,6 @@
--- Puts the job rows of a file of JSON lines into the scratch table; a twentieth of the time of jobs_stage.
+-- Puts the job rows of a file that holds a JSON array into the scratch table; a twentieth of the time of jobs_stage.
 INSERT INTO staged_jobs BY NAME
-SELECT * FROM read_json($file, format = 'newline_delimited', maximum_object_size = 33554432, columns = {
+SELECT * FROM read_json($file, format = 'array', maximum_object_size = 33554432, columns = {
     cluster: 'VARCHAR', job_id: 'BIGINT', run_start: 'BIGINT', submit: 'BIGINT', printed_id: 'VARCHAR',
     array_job_id: 'BIGINT', array_task_id: 'BIGINT', het_job_id: 'BIGINT', het_offset: 'BIGINT',
     "name": 'VARCHAR', "user": 'VARCHAR', account: 'VARCHAR', "group": 'VARCHAR', "partition": 'VARCHAR',
