@@ -58,16 +58,27 @@ class HistoryRun(BaseModel):
     model_config = ConfigDict(extra="allow")
 
 
+class HistoryUse(BaseModel):
+    """What the ledger says of the own GPUs of a run that has ended, as it is known now."""
+
+    used_ratio: float = Field(description="Mean utilization of the run's GPUs over the known time, 0 to 1.")
+    gpus_active: int = Field(description="GPUs whose mean utilization is 5 % and more.")
+    coverage: float = Field(description="Known share of the allocation without suspension, 0 to 1.")
+
+
 class HistoryEvent(BaseModel):
     """One entry of the history stream."""
 
     seq: int
-    kind: Literal["started", "ended", "ledger"]
+    kind: Literal["submitted", "started", "ended", "ledger"] = Field(
+        description="submitted: seen waiting; a run that had started when it was first seen has none."
+    )
     cluster: str
     jobid: int
-    start: int = Field(description="The last part of the run key, UTC seconds.")
+    start: int = Field(description="The last part of the run key, UTC seconds; of submitted the submission.")
     at: int = Field(description="When it happened; for ledger when the hub learned it. UTC seconds.")
-    job: HistoryRun | None
+    job: HistoryRun | None = Field(description="null where accounting tells this run no more.")
+    use: HistoryUse | None = Field(description="Of ended and ledger, once the run has ended and something of its GPUs is known; else null.")
 
 
 class HistoryAnswer(BaseModel):
