@@ -14,7 +14,7 @@ from gpuwaste.waste.documents import job_document, report_document, top_document
 from gpuwaste.waste.settings import LedgerSettings
 
 MAX_HISTORY: Final = 10_000
-_PRINTED_ID = re.compile(r"[0-9]{1,10}(?:[_+][0-9]{1,10})?", re.ASCII)
+PRINTED_ID: Final = re.compile(r"[0-9]{1,10}(?:[_+][0-9]{1,10})?", re.ASCII)
 _REPORT_DAYS: Final = 7
 
 
@@ -57,7 +57,7 @@ class Reads:
 
     def job(self, scope: Scope, printed_id: str) -> dict[str, Any]:
         """Return every run of a job that the caller may see."""
-        if not _PRINTED_ID.fullmatch(printed_id):
+        if not PRINTED_ID.fullmatch(printed_id):
             raise not_found()
         with self._store.reader() as db:
             document = job_document(db, printed_id, self._settings, self._now(), may_read=scope.may_read)

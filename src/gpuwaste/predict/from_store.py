@@ -49,7 +49,9 @@ def _amounts(texts: tuple[str, ...], codes: NDArray[np.int32]) -> dict[str, Floa
         known = (getattr(request, name) for request in asked)
         return np.array([np.nan if v is None else v for v in known], dtype=np.float64)[codes]
 
-    return {name: amount(name) for name in ("nodes", "cpus", "mem_b", "gpus")} | {"gpu_type": types.take(codes)}
+    return {name: amount(name) for name in ("nodes", "cpus", "mem_b", "gpus")} | {
+        "gpu_type": types.take(codes.astype(np.intp))
+    }
 
 
 def _outcomes(states: tuple[str, ...], codes: NDArray[np.int32], started: NDArray[np.bool_]) -> NDArray[np.uint8]:

@@ -117,6 +117,12 @@ class HubStore:
         with self.reader() as db:
             return [job_record(row) for row in db.rows("jobs_of_id", {"cluster": cluster, "job_id": job_id})]
 
+    def runs_named(self, printed_id: str) -> list[JobRecord]:
+        """Return every run of the job, array or het job that a printed or raw id (7, 3_1, 4+1) names."""
+        names = {"printed_id": printed_id, "number": int(printed_id) if printed_id.isdecimal() else None}
+        with self.reader() as db:
+            return [job_record(row) for row in db.rows("ledger_job_runs", names)]
+
     def history(self, after: int, limit: int) -> list[HistoryEvent]:
         """Return up to `limit` events whose seq is greater than `after`, in order."""
         page = {"after": after, "limit": limit}
