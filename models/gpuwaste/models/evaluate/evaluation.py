@@ -1,0 +1,136 @@
+"""One log, cut by time, each of its targets asked of every method, the test part judged once."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpuwaste.core.errors import NoDataError
+from gpuwaste.models.evaluate.figures import Figures, of_probability, of_quantiles
+from gpuwaste.models.evaluate.method import Answer, Method, all_methods
+from gpuwaste.models.evaluate.question import NO_STATUS, Question, has_status
+from gpuwaste.models.split import split_by_time
+from gpuwaste.models.usable import reason_of
+from gpuwaste.predict.outcome import Outcome
+from gpuwaste.predict.table import JobTable
+from gpuwaste.predict.targets import TARGETS, Target
+
+MIN_TEST: Final = 20  # labelled test rows below which no figure means anything
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """What the figures stand on; the parts are rows of the log by their order of submission."""
+
+    name: str
+    jobs: int
+    users: int
+    end_rule: str
+    has_status: bool
+    learn: int
+    validate: int
+    test: int
+    unknown_yet: int  # rows of the first two parts that had not ended when the next part began: left out of learning
+    outcomes: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What came of one method: its figures, or why there are none."""
+
+    title: str
+    figures: Figures
+    reason: str = ""
+    after_run: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """`results` is {target: {method: result}}; `left_out` says why a target is not there."""
+
+    log: Log
+    seed: int
+    results: Mapping[str, Mapping[str, Result]]
+    left_out: Mapping[str, str]
+
+
+def evaluate(
+    name: str,
+    table: JobTable,
+    vectors: NDArray[np.float32],
+    *,
+    targets: Sequence[Target] = TARGETS,
+    methods: Sequence[Method] | None = None,
+    seed: int = 1,
+    threads: int = 2,
+    jfp: bool = False,
+    intervals: bool = True,
+    progress: Progress = lambda _: None,
+) -> Evaluation:
+    """Judge the methods (default: all; with `jfp` also those that use facts of after the run) on each target.
+
+    Raises NoDataError for a log that is too short to be cut.
+    """
+    split = split_by_time(table)
+    chosen = all_methods(after_run=jfp) if methods is None else methods
+    results: dict[str, dict[str, Result]] = {}
+    left_out: dict[str, str] = {}
+    for target in targets:
+        question = Question(target, table, vectors, split, seed, threads)
+        reason = _unanswerable(question)
+        if reason:
+            left_out[target.name] = reason
+            continue
+        results[target.name] = {}
+        for method in (m for m in chosen if m.supports(target)):
+            progress(f"{target.name}: {method.title}")
+            results[target.name][method.name] = _result(method, question, intervals)
+    return Evaluation(_log(name, table, split.train, split.validation, split.test), seed, results, left_out)
+
+
+def judge(question: Question, answer: Answer, *, intervals: bool = True) -> Figures:
+    """Return the figures of an answer over the test part."""
+    rows = question.test
+    users = question.table.user.codes[rows]
+    if question.target.kind == "probability":
+        return of_probability(question.y[rows], answer, users, intervals=intervals)
+    cpus = question.table.cpus[rows]
+    size = np.where(np.isfinite(cpus), cpus, 1.0) if question.target.name == "walltime" else np.ones(len(rows))
+    return of_quantiles(question.y[rows], answer, size, users, intervals=intervals)
+
+
+def _result(method: Method, question: Question, intervals: bool) -> Result:
+    try:
+        answer = method.answer(question)
+    except NoDataError as error:
+        return Result(method.title, {}, str(error), method.after_run)
+    return Result(method.title, judge(question, answer, intervals=intervals), "", method.after_run)
+
+
+def _unanswerable(question: Question) -> str:
+    """Return why a target cannot be asked here, "" where it can."""
+    if not np.isfinite(question.y).any():
+        return reason_of(question.target, question.table) or NO_STATUS
+    try:
+        _ = question.learnt
+    except NoDataError as error:
+        return str(error)
+    count = len(question.test)
+    return "" if count >= MIN_TEST else f"{count} labelled jobs in the test part: at least {MIN_TEST} are needed"
+
+
+def _log(name: str, table: JobTable, *parts: NDArray[np.intp]) -> Log:
+    known = {outcome.name: int((table.outcome == outcome).sum()) for outcome in Outcome}
+    return Log(
+        name,
+        len(table),
+        len(np.unique(table.user.codes)),
+        table.end_rule,
+        has_status(table),
+        *(len(part) for part in parts),
+        len(table) - sum(len(part) for part in parts),
+        {outcome: count for outcome, count in known.items() if count},
+    )
