@@ -17,7 +17,7 @@ from gpuwaste.slurm.sacct import BadRow
 COLUMNS: Final = 18
 ASSUMED: Final = "submit + run"
 _KEPT_B: Final = 2000
-_MAX_NUMBER: Final = 10**15
+_MAX_NUMBER: Final = 10**12
 _HEADER = re.compile(r";\s*([A-Za-z]+)\s*:\s*(.*)")
 _STATES: Final = {1: "COMPLETED", 0: "FAILED", 5: "CANCELLED"}
 _PARTIAL: Final = frozenset({2, 3, 4})
@@ -60,12 +60,15 @@ class SwfFacts:
         return "accounting" if self.waits_known else ASSUMED
 
 
-def read_swf(lines: Iterable[bytes], cluster: str) -> tuple[SwfFacts, Iterator[JobRecord | BadRow]]:
+def read_swf(
+    lines: Iterable[bytes], cluster: str, origin: int | None = None
+) -> tuple[SwfFacts, Iterator[JobRecord | BadRow]]:
     """Return what the log knows, which fills while the rows are read, and the rows.
 
+    `origin` is UnixStartTime where the lines are a later part of a log, without its header.
     A damaged place in the file (ParseError of `lines`) is the last bad row; nothing in the lines raises.
     """
-    facts = SwfFacts()
+    facts = SwfFacts(origin=origin)
     return facts, _rows(lines, cluster, facts)
 
 
