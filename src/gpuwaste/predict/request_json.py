@@ -42,16 +42,17 @@ def _request(item: object, where: str, user: str, submit: int) -> JobRequest:
         if name not in _KNOWN:
             raise UsageError(f"{where}: unknown field {str(name)[:40]!r}: the fields are {', '.join(_KNOWN)}")
     values = {name: value for name, value in item.items() if value is not None}
-    amounts: dict[str, int | None] = {name: _amount(values, name, where) for name in _AMOUNTS}
-    texts = {name: _text(values, name, where, _MAX_TEXT) for name in _TEXTS}
-    texts["user"] = texts["user"] or user
+    read: dict[str, Any] = {name: _text(values, name, where, _MAX_TEXT) for name in _TEXTS}
+    read |= {name: _flag(values, name, where) for name in _FLAGS}
+    read |= {name: _amount(values, name, where) for name in _AMOUNTS}
     return JobRequest(
-        submit=_amount(values, "submit", where) or submit,
-        gpus=_amount(values, "gpus", where) or 0,
-        script=_text(values, "script", where, _MAX_SCRIPT) if "script" in values else None,
-        **texts,
-        **{name: _flag(values, name, where) for name in _FLAGS},
-        **amounts,
+        **{
+            **read,
+            "user": read["user"] or user,
+            "submit": _amount(values, "submit", where) or submit,
+            "gpus": _amount(values, "gpus", where) or 0,
+            "script": _text(values, "script", where, _MAX_SCRIPT) if "script" in values else None,
+        }
     )
 
 
