@@ -83,7 +83,7 @@ def reasons(
     groups = bundled()
     scores = score(occluded(vector, references, groups))
     effects = scores[0] - scores[1:]
-    found = []
+    found: list[Reason] = []
     for place in np.argsort(-np.abs(effects), kind="stable"):
         if abs(effects[place]) < least or len(found) == TOP:
             break

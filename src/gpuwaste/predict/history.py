@@ -50,7 +50,7 @@ def _timeout(target: str, view: View) -> TargetPrediction | None:
 
 
 def _walltime(target: str, view: View) -> TargetPrediction | None:
-    """The median of the last three, and the longest of k, which the next of k + 1 alike exceeds once in k + 1."""
+    """Return the median of three, and the longest of k, which the next of k + 1 alike exceeds once in k + 1."""
     key = view.own_key(LEAST, "run_max_8", "run_min_8", *_LAST_RUNS)
     if key is None:
         return None
@@ -88,7 +88,7 @@ def _gpus_needed(target: str, view: View) -> TargetPrediction | None:
     if key is None or not view.request.gpus:
         return None
     active = view.values[f"{key}_gpu_active"]
-    text = f"your last job{named(key, view)} worked on {number(active)} GPUs"
+    text = f"your last job{named(key, view)} worked on {number(active)} {'GPU' if active == 1 else 'GPUs'}"
     reason = Reason(f"{key}_gpu_active", active, None, 0.0, text)
     quantiles = {"0.5": min(active, float(view.request.gpus))}
     return TargetPrediction(target, "history", 1, quantiles=quantiles, reasons=(reason,))

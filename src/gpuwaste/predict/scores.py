@@ -1,21 +1,16 @@
-"""From a model's raw output to what is said: calibrated probabilities, monotone quantiles that stay under the request."""
+"""What is asked of a bundle, and what its numbers are bounded by."""
 
-from collections.abc import Sequence
-from typing import Any, Final, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gpuwaste.core.request import JobRequest
-from gpuwaste.predict.manifest import Manifest, TargetModel
-
-Floats = NDArray[np.float64]
-_EPSILON: Final = 1e-6  # float32 outputs of 0 and 1 have a finite logit
-_LARGEST_LOG: Final = 60.0  # e^60 is beyond any amount
+from gpuwaste.predict.manifest import Manifest
 
 
 class Model(Protocol):
-    """What is asked of a bundle."""
+    """What is asked of a bundle; `predict.bundle.Bundle` is one."""
 
     @property
     def manifest(self) -> Manifest:
@@ -28,49 +23,22 @@ class Model(Protocol):
         ...
 
     def raw(self, target: str, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return [n, 1] probabilities before calibration, or [n, quantiles] logarithms."""
+        """Return [n, 1] probabilities before calibration, or [n, quantiles] logarithms. Raises ModelError."""
         ...
 
 
-class Correction(Protocol):
-    """What is asked of a rolling correction, which finished jobs keep up to date."""
+class State(Protocol):
+    """What is asked of the site's history; `predict.state.HistoryState` is one."""
 
-    def calibrated(self, target: str, raw: Floats) -> Floats:
-        """Return probabilities [n] of raw ones [n]."""
-        ...
-
-    def shifted(self, target: str, raw: Floats) -> Floats:
-        """Return log quantiles [n, q] with their shifts."""
+    def vector(self, request: JobRequest) -> NDArray[np.float32]:
+        """Return float32 [F], what is known at the request's submission."""
         ...
 
 
-def probabilities(model: TargetModel, raw: NDArray[Any], rolling: Correction | None) -> Floats:
-    """Return calibrated probabilities [n] of raw ones [n, 1]."""
-    plain = raw[:, 0].astype(np.float64)
-    if rolling is not None:
-        return rolling.calibrated(model.target, plain)
-    clipped = np.clip(plain, _EPSILON, 1 - _EPSILON)
-    logit = np.log(clipped / (1 - clipped))
-    result: Floats = 1 / (1 + np.exp(-(model.calibration.slope * logit + model.calibration.offset)))
-    return result
-
-
-def quantiles(
-    model: TargetModel, raw: NDArray[Any], requests: Sequence[JobRequest], rolling: Correction | None
-) -> Floats:
-    """Return quantiles [n, q] in the target's unit, each row ascending and no larger than what is asked for."""
-    logs = raw.astype(np.float64)
-    shifted = rolling.shifted(model.target, logs) if rolling is not None else logs + np.array(model.shifts or [0.0])
-    values = np.exp(np.minimum(np.maximum.accumulate(shifted, axis=1), _LARGEST_LOG))
-    caps = np.array([cap(model.target, request) for request in requests])
-    result: Floats = np.minimum(values, caps[:, None])
-    return result
-
-
-def cap(target: str, request: JobRequest) -> float:
-    """Return what a quantity cannot exceed, infinite where nothing was asked for."""
+def cap(target: str, request: JobRequest) -> float | None:
+    """Return what a quantity cannot exceed, None where nothing was asked for."""
     asked = {"walltime": request.time_limit_s, "memory": request.mem_b, "gpus_needed": request.gpus}.get(target)
-    return float("inf") if asked is None else float(asked)
+    return None if not asked else float(asked)
 
 
 def applies(target: str, request: JobRequest) -> bool:

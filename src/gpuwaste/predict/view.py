@@ -24,9 +24,7 @@ class View:
     @classmethod
     def of(cls, request: JobRequest, names: tuple[str, ...], vector: NDArray[np.float32]) -> "View":
         """Return the view of a vector whose columns are `names`."""
-        return cls(
-            request, {name: float(v) for name, v in zip(names, vector, strict=True) if math.isfinite(float(v))}
-        )
+        return cls(request, {name: float(v) for name, v in zip(names, vector, strict=True) if math.isfinite(float(v))})
 
     def get(self, name: str) -> float | None:
         """Return a feature's value, None where it is not known."""

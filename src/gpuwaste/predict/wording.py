@@ -62,4 +62,6 @@ def feature_text(feature: Feature, value: float, key: str, view: View) -> str:
         text = text.replace(f"the last of the {of_user}", f"your last job{named(key, view)}")
         text = text.replace(f"of the {of_user}", f"of your jobs{named(key, view)}")
         text = text.replace(of_user, f"your jobs{named(key, view)}")
-    return text.replace("of this account", f"of account {view.request.account[:_NAME]}" if view.request.account else "of your account")
+    return text.replace(
+        "of this account", f"of account {view.request.account[:_NAME]}" if view.request.account else "of your account"
+    )

@@ -18,8 +18,9 @@ from gpuwaste.predict.wording import duration
 
 LEAST: Final = 0.85  # a quantile below this leaves too many jobs that the new limit would end
 GAIN: Final = 0.8  # a new limit above this share of the old one changes too little
-_FRIENDLY_S: Final = tuple(
-    [MINUTE_S * m for m in (5, 10, 15, 20, 30, 40, 45, 60, 90)] + [HOUR_S * h for h in (2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24)]
+_FRIENDLY_S: Final = (
+    *(MINUTE_S * m for m in (5, 10, 15, 20, 30, 40, 45, 60, 90)),
+    *(HOUR_S * h for h in (2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24)),
 )
 
 
@@ -29,6 +30,9 @@ def propose(request: JobRequest, said: Mapping[str, TargetPrediction]) -> Propos
     found = safe(walltime, LEAST)
     if limit is None or walltime is None or found is None:
         return None
+    timeout = said.get("timeout")
+    if walltime.source == "history" and (timeout is None or timeout.p):
+        return None  # a run that its limit ended would have run longer
     level, longest_s = found
     shorter = friendly_s(longest_s)
     if shorter > GAIN * limit:
