@@ -60,7 +60,7 @@ class Registry:
         directory = self.champion()
         return None if directory is None else load_bundle(directory, self._expected)
 
-    def list(self) -> list[Entry]:
+    def list(self) -> Sequence[Entry]:
         """Return every bundle, the oldest first, with its files' sha256 checked but no graph loaded."""
         champion = self._champion_name()
         entries = [self._entry(path, champion) for path in self._directories()]
@@ -83,10 +83,7 @@ class Registry:
             shutil.rmtree(temporary, ignore_errors=True)
             temporary.mkdir(mode=0o755)
             try:
-                for file in (*bundle.manifest.files, NAME):
-                    write_whole(temporary / file, (source / file).read_bytes())
-                if load_bundle(temporary, self._expected).hash != bundle.hash:
-                    raise ModelError(f"{source}: changed while it was copied: add it again")
+                self._copy(bundle, temporary)
                 temporary.rename(target)
             except BaseException:
                 shutil.rmtree(temporary, ignore_errors=True)
@@ -119,7 +116,7 @@ class Registry:
             self._write_history(past[:-1])
         return bundle
 
-    def prune(self, keep: int) -> list[str]:
+    def prune(self, keep: int) -> Sequence[str]:
         """Remove all bundles but the champion, the one before it, and the `keep` newest; return their names.
 
         What killed writers left goes too. Raises ModelError.
@@ -133,6 +130,13 @@ class Registry:
             for path in self.models_dir.glob(f"{TEMPORARY}*"):
                 shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
         return spare
+
+    def _copy(self, bundle: Bundle, target: Path) -> None:
+        """Copy a bundle's files into an empty directory. Raises ModelError where it changed meanwhile."""
+        for file in (*bundle.manifest.files, NAME):
+            write_whole(target / file, (bundle.directory / file).read_bytes())
+        if load_bundle(target, self._expected).hash != bundle.hash:
+            raise ModelError(f"{bundle.directory}: changed while it was copied: add it again")
 
     def _directories(self) -> Sequence[Path]:
         try:
