@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Protocol
 
 from gpuwaste.core.job import JobRecord
+from gpuwaste.core.request import JobRequest
 from gpuwaste.slurm.sacct import BadRow
 from gpuwaste.slurm.scontrol import RunningJob
 from gpuwaste.slurm.site import NodeInfo, Partition, SlurmConfig
@@ -27,6 +28,10 @@ class SlurmClient(Protocol):
 
     def jobs(self) -> list[RunningJob]:
         """Return every job in slurmctld's memory, pending and just ended ones included."""
+        ...
+
+    def request(self, job_id: int) -> list[JobRequest]:
+        """Return what a job in slurmctld's memory asks for; several for an array or a het job, none if unknown."""
         ...
 
     def partitions(self) -> list[Partition]:
