@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuwaste.predict.context import context_of, request_columns
+from gpuwaste.predict.context import Context, request_columns
 from gpuwaste.predict.events import Events, Known, events_of
 from gpuwaste.predict.features import FEATURES, GROUPS, vectors
 from gpuwaste.predict.features.base import Group
@@ -62,7 +62,7 @@ def _vectors(table: JobTable, histories: list[KeyHistory], groups: tuple[Group, 
         rows = np.empty((len(requests[part]), len(histories)), dtype=ROW)
         for place, history in enumerate(histories):
             rows[:, place] = history.rows(history.at_submit.part(part))
-        result[part] = vectors(context_of(requests[part], rows), groups)
+        result[part] = vectors(Context(requests[part], rows), groups)
     return result
 
 
