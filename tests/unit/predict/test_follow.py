@@ -43,6 +43,7 @@ class Notes:
         self.learnt.append(("ended", job.job_id, float(scores["failure"][0])))
 
     def gpu_use(self, scores: Scores, job: JobRecord, use: RunUse) -> None:
+        assert use.coverage > 0
         self.learnt.append(("use", job.job_id, float(scores["failure"][0])))
 
 
