@@ -51,5 +51,8 @@ bench-agent: $(STAMP) native ## what the agent costs a node: CPU, memory, bytes 
 bench-attribution: $(STAMP) native ## samples on the right job, by layout, on real clusters (ROUNDS, SEED)
 	@$(PY) -m bench.attribution
 
+bench-history: $(STAMP) ## rows of sacct per second that `gpuwaste history import` takes
+	@$(PY) -m bench.history
+
 .PHONY: help venv packages native lint types layers demo docs test
-.PHONY: bench-report bench-ingest bench-agent bench-attribution
+.PHONY: bench-report bench-ingest bench-agent bench-attribution bench-history

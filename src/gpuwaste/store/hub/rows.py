@@ -59,7 +59,7 @@ def job_row(job: JobRecord) -> dict[str, Any]:
     row = {name: getattr(job, name) for name in _JOB_FIELDS}
     row["run_start"] = job.run_key.start
     row["printed_id"] = job.printed_id or str(job.job_id)
-    return {name: _clean(value) for name, value in row.items()}
+    return {name: clean(value) for name, value in row.items()}
 
 
 def job_record(row: Mapping[str, Any]) -> JobRecord:
@@ -67,8 +67,8 @@ def job_record(row: Mapping[str, Any]) -> JobRecord:
     return JobRecord(**{name: row[name] for name in _JOB_FIELDS})
 
 
-def _clean(value: Any) -> Any:
-    """Return text that DuckDB can hold: no NUL, no half of a surrogate pair."""
-    if not isinstance(value, str):
+def clean(value: Any) -> Any:
+    """Return text that DuckDB can hold: no NUL, no half of a surrogate pair; anything else as it is."""
+    if not isinstance(value, str) or (value.isascii() and "\0" not in value):
         return value
     return value.replace("\0", "\\x00").encode("utf-8", "backslashreplace").decode("utf-8")
