@@ -11,11 +11,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from gpuwaste.core.units import say_duration
 from gpuwaste.predict.features import FEATURES, GROUPS
 from gpuwaste.predict.keys import KEYS
 from gpuwaste.predict.prediction import Reason
 from gpuwaste.predict.view import OWN, View
-from gpuwaste.predict.wording import duration, feature_text, last_jobs
+from gpuwaste.predict.wording import feature_text, last_jobs
 
 Vectors = NDArray[np.float32]
 TOP: Final = 3
@@ -146,7 +147,11 @@ def _durations(view: View, key: str) -> str | None:
     low, high = view.get(f"{key}_run_min_8"), view.get(f"{key}_run_max_8")
     if key not in OWN or low is None or high is None:
         return None
-    span = duration(high) if duration(low) == duration(high) else f"{duration(low)} to {duration(high)}"
+    span = (
+        say_duration(high)
+        if say_duration(low) == say_duration(high)
+        else f"{say_duration(low)} to {say_duration(high)}"
+    )
     limit = view.get("limit")
-    asked = f"you asked for {duration(limit)}; " if limit is not None else ""
+    asked = f"you asked for {say_duration(limit)}; " if limit is not None else ""
     return f"{asked}{last_jobs(key, view)} ran {span}"

@@ -2,22 +2,11 @@
 
 from typing import Final
 
-from gpuwaste.core.units import DAY_S, HOUR_S, MINUTE_S, format_size
+from gpuwaste.core.units import format_size, say_duration
 from gpuwaste.predict.features.base import Feature
 from gpuwaste.predict.view import RING, View
 
-_FEW_MINUTES_S: Final = 2 * MINUTE_S
-_FEW_HOURS_S: Final = 2 * HOUR_S
-_FEW_DAYS_S: Final = 3 * DAY_S
 _NAME: Final = 40
-
-
-def duration(seconds: float) -> str:
-    """Return a duration as one says it: 45 s, 20 min, 3.5 h, 4 days."""
-    for unit_s, text, upto in ((1, "s", _FEW_MINUTES_S), (MINUTE_S, "min", _FEW_HOURS_S), (HOUR_S, "h", _FEW_DAYS_S)):
-        if seconds < upto:
-            return f"{number(seconds / unit_s, 1 if unit_s == HOUR_S else 0)} {text}"
-    return f"{number(seconds / DAY_S)} days"
 
 
 def number(value: float, digits: int = 1) -> str:
@@ -28,7 +17,7 @@ def number(value: float, digits: int = 1) -> str:
 def amount(value: float, unit: str) -> str:
     """Return a value in its unit as one says it."""
     if unit == "s":
-        return duration(value)
+        return say_duration(value)
     if unit == "B":
         return format_size(value)
     return number(value, 1 if abs(value) >= 1 else 2)

@@ -19,7 +19,7 @@ def compute(context: Context) -> Block:
     """Return the peaks of each key [n, keys * 3]."""
     rows = context.rows
     out = np.empty((*rows.shape, _N))
-    np.multiply(rows["peak"], PEAK_UNIT_B, out=out[..., 0])
+    np.multiply(rows["peak"].astype(np.float64), PEAK_UNIT_B, out=out[..., 0])
     np.divide(out[..., 0], context.requests[:, AT["mem_b"], None], out=out[..., 1])
     out[..., 2] = rows["ews"][..., EWS.index("peak_mean")]
     return joined(out)
