@@ -33,7 +33,7 @@ class Predictor:
     """Answers requests, one thread at a time; state and corrections belong to the caller and stay as they are."""
 
     def __init__(self, bundle: Model | None, state: State, rolling: Rolling | None = None) -> None:
-    """Answers requests, one thread at a time; state and corrections are the caller's and stay as they are."""
+        """Take a bundle (None: history alone speaks), the state, and the bundle's corrections if there are some."""
         self._bundle = bundle
         self._state = state
         self._models: dict[str, TargetModel] = {}

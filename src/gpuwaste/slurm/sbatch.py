@@ -43,7 +43,7 @@ class Submission:
 def read_argv(argv: Sequence[str]) -> CommandLine:
     """Read the words after `sbatch`; components stand between words `:`. Raises UsageError."""
     components: list[tuple[Given, ...]] = []
-    left = [Word(text, COMMAND_LINE) for text in argv]
+    left = [Word(_printable(text), COMMAND_LINE) for text in argv]
     while True:
         given, left = walk(left)
         components.append(tuple(given))
@@ -103,13 +103,18 @@ def _checked(script: bytes | str) -> str:
     return data.decode("utf-8", "backslashreplace")
 
 
+def _printable(text: str) -> str:
+    """Return a word of the system with bytes that are not UTF-8 as escapes, as in a script."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
 def _variables(environ: Mapping[str, str]) -> list[Given]:
     found = []
     for option in OPTIONS:
         value = environ.get(option.variable) if option.variable else None
         if value is None or (option.argument is Argument.NONE and not _ENABLED.fullmatch(value)):
             continue
-        found.append(Given(option.name, value, option.variable))
+        found.append(Given(option.name, _printable(value), option.variable))
     return found
 
 
