@@ -1,4 +1,4 @@
-"""What `gpuwaste predict` asks and of whom: a script as sbatch reads it, a job of Slurm's, JSON; the hub or a bundle."""
+"""What `gpuwaste predict` asks, and of whom: a script as sbatch reads it, a job, JSON; the hub or a bundle here."""
 
 import json
 import os
