@@ -36,9 +36,10 @@ _REQUEST: Final = {
 }
 # The features of a key's group that make a sentence, the best first.
 _SPEAKING: Final = (
-    "fails_8", "at_limit_8", "cancelled_8", "run_max_8", "run_1", "peak_1", "gpu_used", "gpu_active",
+    "fails_8", "fail_1", "at_limit_8", "cancelled_8", "run_max_8", "run_1", "peak_1", "gpu_used", "gpu_active",
     "burst", "queued", "running", "since_end", "ended",
 )  # fmt: skip
+_COUNTS: Final = frozenset({"fails_8", "at_limit_8", "cancelled_8"})  # of several jobs, not of one
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +140,10 @@ def _speaking(group: Bundled, view: View) -> tuple[int, str] | None:
 
 def _says(view: View, key: str, name: str) -> bool:
     """Tell whether a count is worth a sentence: that none of them failed is, that none waits is not."""
-    return name in {"fails_8", "gpu_used", "gpu_active", "ended"} or bool(view.values[f"{key}_{name}"])
+    alone = view.remembered(key) == 1
+    if name in _COUNTS or name == "fail_1":
+        return (name == "fail_1") == alone and (name in {"fails_8", "fail_1"} or bool(view.values[f"{key}_{name}"]))
+    return name in {"gpu_used", "gpu_active", "ended"} or bool(view.values[f"{key}_{name}"])
 
 
 def _durations(view: View, key: str) -> str | None:

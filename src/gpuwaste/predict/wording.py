@@ -20,7 +20,7 @@ def amount(value: float, unit: str) -> str:
         return say_duration(value)
     if unit == "B":
         return format_size(value)
-    return number(value, 1 if abs(value) >= 1 else 2)
+    return f"{value:.0f}" if value == round(value) else number(value, 1 if abs(value) >= 1 else 2)
 
 
 def named(key: str, view: View) -> str:
@@ -41,7 +41,7 @@ def feature_text(feature: Feature, value: float, key: str, view: View) -> str:
     flag = "{value}: 1 yes, 0 no"
     if flag in feature.text:
         text = feature.text.replace(f" ({flag})", "")
-        text = text if value else f"not: {text}"
+        text = text if value else text.replace(" failed", " did not fail") if " failed" in text else f"no: {text}"
     else:
         text = feature.text.replace("{value}", amount(value, feature.unit))
     if key in {"user", "shape", "name"}:
@@ -49,6 +49,9 @@ def feature_text(feature: Feature, value: float, key: str, view: View) -> str:
         of_user = "jobs of this user" + {"name": " with this name", "shape": " with this size and limit"}.get(key, "")
         text = text.replace(f"the last {RING} {of_user}", last_jobs(key, view) if count else of_user)
         text = text.replace(f"the last of the {of_user}", f"your last job{named(key, view)}")
+        text = text.replace(
+            f"{amount(value, feature.unit)} {of_user}", f"{amount(value, feature.unit)} of your jobs{named(key, view)}"
+        )
         text = text.replace(f"of the {of_user}", f"of your jobs{named(key, view)}")
         text = text.replace(of_user, f"your jobs{named(key, view)}")
     return text.replace(
