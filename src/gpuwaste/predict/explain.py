@@ -16,7 +16,7 @@ from gpuwaste.predict.features import FEATURES, GROUPS
 from gpuwaste.predict.keys import KEYS
 from gpuwaste.predict.prediction import Reason
 from gpuwaste.predict.view import OWN, View
-from gpuwaste.predict.wording import feature_text, last_jobs
+from gpuwaste.predict.wording import feature_text, last_jobs, others_text
 
 Vectors = NDArray[np.float32]
 TOP: Final = 3
@@ -106,7 +106,10 @@ def _bundle_of(name: str, subject: str) -> str:
 
 
 def _reason(group: Bundled, view: View, references: Sequence[float | None], effect: float) -> Reason | None:
-    chosen = _speaking(group, view)
+    owner, _, subject = group.name.partition(" ")
+    if owner in _KEYS:
+        return Reason(group.name.replace(" ", "_"), None, None, effect, others_text(owner, subject))
+    chosen = _speaking(group, view, own=owner == "own")
     if chosen is None:
         return None
     column, key = chosen
@@ -122,18 +125,17 @@ def _reason(group: Bundled, view: View, references: Sequence[float | None], effe
     )
 
 
-def _speaking(group: Bundled, view: View) -> tuple[int, str] | None:
+def _speaking(group: Bundled, view: View, *, own: bool) -> tuple[int, str] | None:
     """Return the column that speaks for a group, and its key: of the user's own jobs those most like this one."""
     known = {FEATURES[column].name: column for column in group.columns if FEATURES[column].name in view.values}
-    owner = group.name.split(" ")[0]
-    if owner != "own" and owner not in _KEYS:
+    if not own:
         return (next(iter(known.values())), "") if known else None
-    for key in OWN if owner == "own" else (owner,):
-        if key == "name" and not view.request.name:
+    for key in OWN:
+        if (key == "name" and not view.request.name) or not view.remembered(key):
             continue
         for name in _SPEAKING:
             column = known.get(f"{key}_{name}")
-            if column is not None and (view.remembered(key) or name == "ended") and _says(view, key, name):
+            if column is not None and _says(view, key, name):
                 return column, key
     return None
 
@@ -149,7 +151,7 @@ def _says(view: View, key: str, name: str) -> bool:
 def _durations(view: View, key: str) -> str | None:
     """Return "you asked for 12 h; your last 5 jobs named train ran 20 min to 35 min"."""
     low, high = view.get(f"{key}_run_min_8"), view.get(f"{key}_run_max_8")
-    if key not in OWN or low is None or high is None:
+    if low is None or high is None:
         return None
     span = (
         say_duration(high)

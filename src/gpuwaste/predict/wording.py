@@ -1,12 +1,23 @@
 """Numbers and features in the words of the user whose job it is."""
 
+import re
 from typing import Final
 
 from gpuwaste.core.units import format_size, say_duration
 from gpuwaste.predict.features.base import Feature
+from gpuwaste.predict.keys import KEYS
 from gpuwaste.predict.view import RING, View
 
 _NAME: Final = 40
+_TEXTS: Final = {key.name: key.text for key in KEYS}
+_ONE: Final = re.compile(r"\b1 (node|CPU|GPU)s\b")
+_SUBJECTS: Final = {
+    "outcomes": "how {jobs} ended lately",
+    "durations": "how long {jobs} ran lately",
+    "queue": "how many {jobs} wait and run now",
+    "memory": "how much memory {jobs} used lately",
+    "gpu": "how {jobs} used their GPUs lately",
+}
 
 
 def number(value: float, digits: int = 1) -> str:
@@ -37,23 +48,23 @@ def last_jobs(key: str, view: View) -> str:
 
 
 def feature_text(feature: Feature, value: float, key: str, view: View) -> str:
-    """Return a feature's own sentence with its value, spoken to the user."""
+    """Return a feature's own sentence with its value, spoken to the user; `key` is one of his own, "" for none."""
     flag = "{value}: 1 yes, 0 no"
+    shown = amount(value, feature.unit)
     if flag in feature.text:
         text = feature.text.replace(f" ({flag})", "")
         text = text if value else text.replace(" failed", " did not fail") if " failed" in text else f"no: {text}"
     else:
-        text = feature.text.replace("{value}", amount(value, feature.unit))
-    if key in {"user", "shape", "name"}:
-        count = view.remembered(key)
-        of_user = "jobs of this user" + {"name": " with this name", "shape": " with this size and limit"}.get(key, "")
-        text = text.replace(f"the last {RING} {of_user}", last_jobs(key, view) if count else of_user)
-        text = text.replace(f"the last of the {of_user}", f"your last job{named(key, view)}")
-        text = text.replace(
-            f"{amount(value, feature.unit)} {of_user}", f"{amount(value, feature.unit)} of your jobs{named(key, view)}"
-        )
-        text = text.replace(f"of the {of_user}", f"of your jobs{named(key, view)}")
-        text = text.replace(of_user, f"your jobs{named(key, view)}")
-    return text.replace(
-        "of this account", f"of account {view.request.account[:_NAME]}" if view.request.account else "of your account"
-    )
+        text = feature.text.replace("{value}", shown)
+    if key:
+        jobs, yours = f"jobs {_TEXTS[key]}", f"your jobs{named(key, view)}"
+        text = text.replace(f"the last {RING} {jobs}", last_jobs(key, view))
+        text = text.replace(f"the last of the {jobs}", f"your last job{named(key, view)}")
+        text = text.replace(f"{shown} {jobs}", f"{shown} of {yours}").replace(f"of the {jobs}", f"of {yours}")
+        text = text.replace(jobs, yours)
+    return _ONE.sub(r"1 \1", text)
+
+
+def others_text(key: str, subject: str) -> str:
+    """Return a sentence on jobs that are not all the user's own: without numbers, which would tell of others' jobs."""
+    return _SUBJECTS[subject].format(jobs=f"jobs {_TEXTS[key]}")

@@ -80,6 +80,18 @@ def test_a_first_job_has_reasons_of_the_request_alone() -> None:
     assert [reason.feature for reason in found] == ["limit"]
 
 
+def test_a_reason_tells_nothing_of_other_people_s_jobs() -> None:
+    """What the account's and the partition's jobs did is told without any number."""
+    state = history([FAILED] * 6, replace(TRAIN, user="bob"))
+    model = FormulaModel({"account_fails_8": 0.5, "partition_run_1": 0.001}, references={"account_fails_8": 0.0})
+    found = _reasons(model, state)
+    assert [reason.text for reason in found] == [
+        "how jobs of this account ended lately",
+        "how long jobs in this partition and QOS ran lately",
+    ]
+    assert all(reason.value is None and reason.usual is None for reason in found)
+
+
 def test_a_name_that_imitates_a_sentence_stays_a_name() -> None:
     """Braces and words of ours in a job's name are text."""
     request = replace(TRAIN, name="{value} jobs of this user {jobs}")
