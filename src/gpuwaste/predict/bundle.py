@@ -15,6 +15,7 @@ from gpuwaste.predict.manifest import NAME, Manifest, TargetModel
 from gpuwaste.predict.session import Session, Vectors
 from gpuwaste.predict.targets import BY_NAME
 
+BASELINE: Final = Path(__file__).with_name("baseline")  # the bundle of day one: heuristics, not learnt
 TARGET_KEY: Final = "gpuwaste.target"  # properties that an export writes into each graph
 HASH_KEY: Final = "gpuwaste.feature_hash"
 RETRAIN: Final = "train again with this version of gpuwaste"
