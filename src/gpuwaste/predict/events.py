@@ -17,7 +17,7 @@ from gpuwaste.predict.recurrences import (
     PEAK_UNIT_B,
     logs_of,
 )
-from gpuwaste.predict.rows import AMOUNTS, USES
+from gpuwaste.predict.rows import AMOUNTS, LATE
 from gpuwaste.predict.table import ABSENT, Floats, Ints, JobTable
 
 Bools = NDArray[np.bool_]
@@ -77,9 +77,8 @@ class Events:
     ring: NDArray[np.void]
     failed: Floats
     log_run: Floats
-    log_peak: Floats
     peak: NDArray[np.float16]
-    tallies: NDArray[np.uint32]  # [n, 6]: what a row adds to rows.COUNTS[:6] at its end
+    tallies: NDArray[np.uint32]  # [n, 4]: an end adds to failed, completed, cancelled; whether it had started
     uses: NDArray[np.float16]
     started: Bools
     ended: Bools
@@ -151,23 +150,18 @@ def _additions(table: JobTable, started: Bools) -> dict[str, Any]:
         late = (table.run_s >= NEAR_LIMIT * table.limit_s) | (table.run_s >= table.limit_s - MINUTE_S)
         ring = np.zeros(len(table), dtype=RING)
         ring["end"] = np.clip(table.end, 1, LAST_INSTANT)
-        ring["outcome"] = table.outcome
+        ring["outcome"] = table.outcome + late * np.uint8(LATE)
         for place, amount in enumerate((table.run_s / MINUTE_S, table.limit_s / MINUTE_S, table.cpus)):
             ring["amounts"][:, place] = np.clip(amount, 0.0, HALF_MAX)
-        tallies = np.zeros((len(table), 6), dtype=np.uint32)
-        tallies[:, 0] = 1
-        tallies[:, 1] = ~started
-        tallies[:, 2], tallies[:, 3], tallies[:, 4] = failed == 1.0, failed == 0.0, late
-        tallies[:, 5] = table.outcome == Outcome.CANCELLED
-        uses = np.empty((len(table), len(USES)), dtype=np.float16)
+        tallies = np.stack((failed == 1.0, failed == 0.0, table.outcome == Outcome.CANCELLED, started), axis=1)
+        uses = np.empty((len(table), 3), dtype=np.float16)
         for place, use in enumerate((table.used_ratio, table.gpus_active, table.gpus)):
             uses[:, place] = np.clip(use, 0.0, HALF_MAX)
         return {
             "ring": ring,
             "failed": failed,
             "log_run": logs_of(table.run_s),
-            "log_peak": logs_of(table.max_rss_b),
             "peak": np.clip(table.max_rss_b / PEAK_UNIT_B, 0.0, HALF_MAX).astype(np.float16),
-            "tallies": tallies,
+            "tallies": tallies.astype(np.uint32),
             "uses": uses,
         }

@@ -6,12 +6,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuwaste.predict.context import context_of, request_columns
+from gpuwaste.predict.context import Context, request_columns
 from gpuwaste.predict.events import Events, Known, events_of
 from gpuwaste.predict.features import FEATURES, GROUPS, vectors
 from gpuwaste.predict.features.base import Group
 from gpuwaste.predict.keys import Hashes, key_columns
-from gpuwaste.predict.recurrences import HALF_MAX
+from gpuwaste.predict.recurrences import half
 from gpuwaste.predict.rows import ROW
 from gpuwaste.predict.state import MAX_UNJUDGED, HistoryState, OpenRun
 from gpuwaste.predict.table import JobTable
@@ -62,7 +62,7 @@ def _vectors(table: JobTable, histories: list[KeyHistory], groups: tuple[Group, 
         rows = np.empty((len(requests[part]), len(histories)), dtype=ROW)
         for place, history in enumerate(histories):
             rows[:, place] = history.rows(history.at_submit.part(part))
-        result[part] = vectors(context_of(requests[part], rows), groups)
+        result[part] = vectors(Context(requests[part], rows), groups)
     return result
 
 
@@ -84,9 +84,9 @@ def _carry_open(table: JobTable, events: Events, columns: list[Hashes], state: H
             (int(table.job_id[row]), int(table.submit[row])),
             OpenRun(
                 tuple(places),
-                min(max(float(table.cpus[row]), 0.0), HALF_MAX),
+                half(table.cpus[row]),
                 float(table.limit_s[row]),
-                float(table.gpus[row]),
+                half(table.gpus[row]),
                 bool(events.started[row]),
                 bool(events.ended[row]),
             ),
