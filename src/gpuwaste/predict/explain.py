@@ -11,11 +11,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from gpuwaste.core.units import say_duration
 from gpuwaste.predict.features import FEATURES, GROUPS
 from gpuwaste.predict.keys import KEYS
 from gpuwaste.predict.prediction import Reason
 from gpuwaste.predict.view import OWN, View
-from gpuwaste.predict.wording import duration, feature_text, last_jobs
+from gpuwaste.predict.wording import feature_text, last_jobs, others_text
 
 Vectors = NDArray[np.float32]
 TOP: Final = 3
@@ -35,9 +36,10 @@ _REQUEST: Final = {
 }
 # The features of a key's group that make a sentence, the best first.
 _SPEAKING: Final = (
-    "fails_8", "at_limit_8", "cancelled_8", "run_max_8", "run_1", "peak_1", "gpu_used", "gpu_active",
+    "fails_8", "fail_1", "at_limit_8", "cancelled_8", "run_max_8", "run_1", "peak_1", "gpu_used", "gpu_active",
     "burst", "queued", "running", "since_end", "ended",
 )  # fmt: skip
+_COUNTS: Final = frozenset({"fails_8", "at_limit_8", "cancelled_8"})  # of several jobs, not of one
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +106,10 @@ def _bundle_of(name: str, subject: str) -> str:
 
 
 def _reason(group: Bundled, view: View, references: Sequence[float | None], effect: float) -> Reason | None:
-    chosen = _speaking(group, view)
+    owner, _, subject = group.name.partition(" ")
+    if owner in _KEYS:
+        return Reason(group.name.replace(" ", "_"), None, None, effect, others_text(owner, subject))
+    chosen = _speaking(group, view, own=owner == "own")
     if chosen is None:
         return None
     column, key = chosen
@@ -120,33 +125,39 @@ def _reason(group: Bundled, view: View, references: Sequence[float | None], effe
     )
 
 
-def _speaking(group: Bundled, view: View) -> tuple[int, str] | None:
+def _speaking(group: Bundled, view: View, *, own: bool) -> tuple[int, str] | None:
     """Return the column that speaks for a group, and its key: of the user's own jobs those most like this one."""
     known = {FEATURES[column].name: column for column in group.columns if FEATURES[column].name in view.values}
-    owner = group.name.split(" ")[0]
-    if owner != "own" and owner not in _KEYS:
+    if not own:
         return (next(iter(known.values())), "") if known else None
-    for key in OWN if owner == "own" else (owner,):
-        if key == "name" and not view.request.name:
+    for key in OWN:
+        if (key == "name" and not view.request.name) or not view.remembered(key):
             continue
         for name in _SPEAKING:
             column = known.get(f"{key}_{name}")
-            if column is not None and (view.remembered(key) or name == "ended") and _says(view, key, name):
+            if column is not None and _says(view, key, name):
                 return column, key
     return None
 
 
 def _says(view: View, key: str, name: str) -> bool:
     """Tell whether a count is worth a sentence: that none of them failed is, that none waits is not."""
-    return name in {"fails_8", "gpu_used", "gpu_active", "ended"} or bool(view.values[f"{key}_{name}"])
+    alone = view.remembered(key) == 1
+    if name in _COUNTS or name == "fail_1":
+        return (name == "fail_1") == alone and (name in {"fails_8", "fail_1"} or bool(view.values[f"{key}_{name}"]))
+    return name in {"gpu_used", "gpu_active", "ended"} or bool(view.values[f"{key}_{name}"])
 
 
 def _durations(view: View, key: str) -> str | None:
     """Return "you asked for 12 h; your last 5 jobs named train ran 20 min to 35 min"."""
     low, high = view.get(f"{key}_run_min_8"), view.get(f"{key}_run_max_8")
-    if key not in OWN or low is None or high is None:
+    if low is None or high is None:
         return None
-    span = duration(high) if duration(low) == duration(high) else f"{duration(low)} to {duration(high)}"
+    span = (
+        say_duration(high)
+        if say_duration(low) == say_duration(high)
+        else f"{say_duration(low)} to {say_duration(high)}"
+    )
     limit = view.get("limit")
-    asked = f"you asked for {duration(limit)}; " if limit is not None else ""
+    asked = f"you asked for {say_duration(limit)}; " if limit is not None else ""
     return f"{asked}{last_jobs(key, view)} ran {span}"

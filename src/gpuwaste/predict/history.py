@@ -4,10 +4,11 @@ from collections.abc import Callable
 from statistics import median
 from typing import Final
 
+from gpuwaste.core.units import say_duration
 from gpuwaste.predict.prediction import Reason, TargetPrediction
 from gpuwaste.predict.targets import UNDERUSED_RATIO
 from gpuwaste.predict.view import View
-from gpuwaste.predict.wording import duration, last_jobs, named, number
+from gpuwaste.predict.wording import last_jobs, named, number
 
 LEAST: Final = 3  # ended jobs from which a count says something
 _LAST_RUNS: Final = ("run_1", "run_2", "run_3")
@@ -61,7 +62,7 @@ def _walltime(target: str, view: View) -> TargetPrediction | None:
     quantiles = {"0.5": middle, f"{count / (count + 1):.2f}": high}
     if limit is not None:
         quantiles = {name: min(value, float(limit)) for name, value in quantiles.items()}
-    text = f"{last_jobs(key, view)} ran {duration(low)} to {duration(high)}"
+    text = f"{last_jobs(key, view)} ran {say_duration(low)} to {say_duration(high)}"
     return _said(target, key, view, "run_max_8", text, quantiles=quantiles)
 
 

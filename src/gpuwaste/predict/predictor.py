@@ -30,10 +30,10 @@ _LEAST_LOG: Final = 0.05  # a smaller effect on the logarithm of a median is no 
 
 
 class Predictor:
-    """Answers requests, one thread at a time. State and rolling correction belong to the caller and are not changed."""
+    """Answers requests, one thread at a time; state and corrections belong to the caller and stay as they are."""
 
     def __init__(self, bundle: Model | None, state: State, rolling: Rolling | None = None) -> None:
-        """Take a bundle (None: history alone speaks), the state, and the bundle's rolling correction if there is one."""
+        """Take a bundle (None: history alone speaks), the state, and the bundle's corrections if there are some."""
         self._bundle = bundle
         self._state = state
         self._models: dict[str, TargetModel] = {}

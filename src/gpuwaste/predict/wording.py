@@ -1,23 +1,23 @@
 """Numbers and features in the words of the user whose job it is."""
 
+import re
 from typing import Final
 
-from gpuwaste.core.units import DAY_S, HOUR_S, MINUTE_S, format_size
+from gpuwaste.core.units import format_size, say_duration
 from gpuwaste.predict.features.base import Feature
+from gpuwaste.predict.keys import KEYS
 from gpuwaste.predict.view import RING, View
 
-_FEW_MINUTES_S: Final = 2 * MINUTE_S
-_FEW_HOURS_S: Final = 2 * HOUR_S
-_FEW_DAYS_S: Final = 3 * DAY_S
 _NAME: Final = 40
-
-
-def duration(seconds: float) -> str:
-    """Return a duration as one says it: 45 s, 20 min, 3.5 h, 4 days."""
-    for unit_s, text, upto in ((1, "s", _FEW_MINUTES_S), (MINUTE_S, "min", _FEW_HOURS_S), (HOUR_S, "h", _FEW_DAYS_S)):
-        if seconds < upto:
-            return f"{number(seconds / unit_s, 1 if unit_s == HOUR_S else 0)} {text}"
-    return f"{number(seconds / DAY_S)} days"
+_TEXTS: Final = {key.name: key.text for key in KEYS}
+_ONE: Final = re.compile(r"\b1 (node|CPU|GPU)s\b")
+_SUBJECTS: Final = {
+    "outcomes": "how {jobs} ended lately",
+    "durations": "how long {jobs} ran lately",
+    "queue": "how many {jobs} wait and run now",
+    "memory": "how much memory {jobs} used lately",
+    "gpu": "how {jobs} used their GPUs lately",
+}
 
 
 def number(value: float, digits: int = 1) -> str:
@@ -28,10 +28,10 @@ def number(value: float, digits: int = 1) -> str:
 def amount(value: float, unit: str) -> str:
     """Return a value in its unit as one says it."""
     if unit == "s":
-        return duration(value)
+        return say_duration(value)
     if unit == "B":
         return format_size(value)
-    return number(value, 1 if abs(value) >= 1 else 2)
+    return f"{value:.0f}" if value == round(value) else number(value, 1 if abs(value) >= 1 else 2)
 
 
 def named(key: str, view: View) -> str:
@@ -48,20 +48,23 @@ def last_jobs(key: str, view: View) -> str:
 
 
 def feature_text(feature: Feature, value: float, key: str, view: View) -> str:
-    """Return a feature's own sentence with its value, spoken to the user."""
+    """Return a feature's own sentence with its value, spoken to the user; `key` is one of his own, "" for none."""
     flag = "{value}: 1 yes, 0 no"
+    shown = amount(value, feature.unit)
     if flag in feature.text:
         text = feature.text.replace(f" ({flag})", "")
-        text = text if value else f"not: {text}"
+        text = text if value else text.replace(" failed", " did not fail") if " failed" in text else f"no: {text}"
     else:
-        text = feature.text.replace("{value}", amount(value, feature.unit))
-    if key in {"user", "shape", "name"}:
-        count = view.remembered(key)
-        of_user = "jobs of this user" + {"name": " with this name", "shape": " with this size and limit"}.get(key, "")
-        text = text.replace(f"the last {RING} {of_user}", last_jobs(key, view) if count else of_user)
-        text = text.replace(f"the last of the {of_user}", f"your last job{named(key, view)}")
-        text = text.replace(f"of the {of_user}", f"of your jobs{named(key, view)}")
-        text = text.replace(of_user, f"your jobs{named(key, view)}")
-    return text.replace(
-        "of this account", f"of account {view.request.account[:_NAME]}" if view.request.account else "of your account"
-    )
+        text = feature.text.replace("{value}", shown)
+    if key:
+        jobs, yours = f"jobs {_TEXTS[key]}", f"your jobs{named(key, view)}"
+        text = text.replace(f"the last {RING} {jobs}", last_jobs(key, view))
+        text = text.replace(f"the last of the {jobs}", f"your last job{named(key, view)}")
+        text = text.replace(f"{shown} {jobs}", f"{shown} of {yours}").replace(f"of the {jobs}", f"of {yours}")
+        text = text.replace(jobs, yours)
+    return _ONE.sub(r"1 \1", text)
+
+
+def others_text(key: str, subject: str) -> str:
+    """Return a sentence on jobs that are not all the user's own: without numbers, which would tell of others' jobs."""
+    return _SUBJECTS[subject].format(jobs=f"jobs {_TEXTS[key]}")

@@ -3,13 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from gpuwaste.core.units import HOUR_S, MINUTE_S, format_duration, format_size
+from gpuwaste.core.units import HOUR_S, format_duration, format_size, say_duration
 from gpuwaste.report.cells import UNKNOWN, fit, harmless
 from gpuwaste.report.layout import COLUMNS, Look, bullet, facts
 
 _NAMES: Final = {
     "failure": "Fails",
-    "failure_or_cancel": "Or cancelled",
+    "failure_or_cancel": "or is ended",
     "timeout": "Timed out",
     "walltime": "Run time",
     "memory": "Memory",
@@ -18,6 +18,7 @@ _NAMES: Final = {
 }
 _LEVELS: Final = {"warn": "above the site's line to warn", "reject": "above the site's line to reject"}
 _REASONS: Final = {"failure": 3}  # other targets have one
+_SILENT: Final = frozenset({"failure_or_cancel"})  # its reasons are those of failure
 _SCREEN: Final = 8  # components of a het job that are shown
 
 
@@ -74,28 +75,28 @@ def _asked(request: Mapping[str, Any]) -> list[tuple[str, str]]:
 def _target(target: Mapping[str, Any], look: Look) -> str:
     name = _NAMES.get(target["target"], fit(target["target"], 12))
     if target["p"] is None:
-        return f"  {name:<12}{_quantiles(target)}"[:COLUMNS]
+        return fit(f"  {name:<12}{_quantiles(target)}", COLUMNS)
     said = _LEVELS.get(target["level"], "")
-    behind = f"of {target['basis']} jobs" if target["source"] == "history" else said
+    behind = f"of your last {target['basis']}" if target["source"] == "history" else said
     return look.measure(name, target["p"], behind, bad=True)
 
 
 def _quantiles(target: Mapping[str, Any]) -> str:
-    """Return "half end within 26 min, 99 of 100 within 40 min" and its like, the lowest and the two highest."""
+    """Return "half up to 26 min, 99 of 100 up to 40 min" and its like: the lowest level and the highest."""
     levels = sorted(target["quantiles"], key=float)
-    shown = levels if len(levels) <= 3 else [levels[0], *levels[-2:]]  # noqa: PLR2004 what a line takes
+    shown = [levels[0], levels[-1]] if len(levels) > 1 else levels
     parts = [
-        f"{'half' if float(level) == 0.5 else f'{float(level) * 100:g} of 100'}: "  # noqa: PLR2004 the median
+        f"{'half' if float(level) == 0.5 else f'{float(level) * 100:g} of 100'} up to "  # noqa: PLR2004 the median
         f"{_amount(target['target'], target['quantiles'][level])}"
         for level in shown
     ]
-    return f"at most {', '.join(parts)}"
+    return ", ".join(parts)
 
 
 def _amount(target: str, value: float) -> str:
     if target == "walltime":
-        return format_duration(value if value < MINUTE_S else round(value / MINUTE_S) * MINUTE_S)
-    return format_size(value) if target == "memory" else f"{value:.0f} GPUs"
+        return say_duration(value)
+    return format_size(value) if target == "memory" else f"{value:.0f}"
 
 
 def _reasons(targets: Sequence[Mapping[str, Any]], look: Look) -> list[str]:
@@ -103,6 +104,8 @@ def _reasons(targets: Sequence[Mapping[str, Any]], look: Look) -> list[str]:
     lines: list[str] = []
     told: set[str] = set()
     for target in targets:
+        if target["target"] in _SILENT:
+            continue
         for reason in target["reasons"][: _REASONS.get(target["target"], 1)]:
             if reason["text"] in told:
                 continue

@@ -9,7 +9,7 @@ from gpuwaste.core.errors import ParseError, UsageError
 from gpuwaste.core.request import JobRequest
 from gpuwaste.slurm.sbatch_amounts import amounts
 from gpuwaste.slurm.sbatch_options import OPTIONS, Argument
-from gpuwaste.slurm.sbatch_words import COMMAND_LINE, Directives, Given, Word, directives, refusal, walk
+from gpuwaste.slurm.sbatch_words import COMMAND_LINE, Directives, Given, Word, directives, printable, refusal, walk
 
 MAX_SCRIPT_B: Final = 4 * 1024**2  # max_script_size of slurm.conf where a site does not set it
 _MEMORY: Final = frozenset({"mem", "mem-per-cpu", "mem-per-gpu"})
@@ -43,7 +43,7 @@ class Submission:
 def read_argv(argv: Sequence[str]) -> CommandLine:
     """Read the words after `sbatch`; components stand between words `:`. Raises UsageError."""
     components: list[tuple[Given, ...]] = []
-    left = [Word(text, COMMAND_LINE) for text in argv]
+    left = [Word(printable(text), COMMAND_LINE) for text in argv]
     while True:
         given, left = walk(left)
         components.append(tuple(given))
@@ -76,18 +76,19 @@ def read_submission(
     line = line or CommandLine(((),), ())
     text, name = (_checked(script), name) if line.wrap is None else (f"#!/bin/sh\n\n{line.wrap}\n", "wrap")
     read = directives(text)
+    shown = printable(text)
     variables = _variables(environ or {})
     count = max(len(read.components), len(line.components))
     options = [_merged(read, variables, line, index) for index in range(count)]
     return Submission(
-        requests=tuple(_request(given, user, submit, name, text) for given in options),
+        requests=tuple(_request(given, user, submit, name, shown) for given in options),
         options=tuple(options),
         notes=tuple(_notes(read, options)),
     )
 
 
 def _checked(script: bytes | str) -> str:
-    """Return the script's text; bytes that are not UTF-8 are kept as escapes. Raises ParseError as sbatch refuses."""
+    """Return the script's text, bytes that are not UTF-8 as surrogates. Raises ParseError for what sbatch refuses."""
     data = script.encode("utf-8", "surrogatepass") if isinstance(script, str) else script
     if not data:
         raise ParseError("the script is empty: sbatch takes a script that begins with #! and an interpreter")
@@ -100,7 +101,7 @@ def _checked(script: bytes | str) -> str:
     if b"\r\n" in data:
         number = data[: data.index(b"\r\n")].count(b"\n") + 1
         raise ParseError(f"line {number}: ends as DOS lines do (CR LF), which sbatch refuses: run dos2unix on the file")
-    return data.decode("utf-8", "backslashreplace")
+    return data.decode("utf-8", "surrogateescape")
 
 
 def _variables(environ: Mapping[str, str]) -> list[Given]:
@@ -109,7 +110,7 @@ def _variables(environ: Mapping[str, str]) -> list[Given]:
         value = environ.get(option.variable) if option.variable else None
         if value is None or (option.argument is Argument.NONE and not _ENABLED.fullmatch(value)):
             continue
-        found.append(Given(option.name, value, option.variable))
+        found.append(Given(option.name, printable(value), option.variable))
     return found
 
 

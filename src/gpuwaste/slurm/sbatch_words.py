@@ -84,6 +84,11 @@ def walk(words: Sequence[Word]) -> tuple[list[Given], list[Word]]:
     return given, left
 
 
+def printable(text: str) -> str:
+    """Return a text with the bytes that were no UTF-8 (surrogates, as Python decodes the system's) as escapes."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
 def refusal(where: str, what: str) -> GpuwasteError:
     """Return the error for something that sbatch would refuse: wrong usage where it stands on the command line."""
     return (UsageError if where == COMMAND_LINE else ParseError)(f"{where}: {what}")
@@ -103,7 +108,7 @@ def _split(text: str, number: int) -> list[Word]:
         word, place = _word(text, place, number)
         if not word:
             return words
-        words.append(Word(word, f"line {number}"))
+        words.append(Word(printable(word), f"line {number}"))
 
 
 def _word(text: str, place: int, number: int) -> tuple[str, int]:

@@ -10,11 +10,10 @@ from dataclasses import replace
 from typing import Final
 
 from gpuwaste.core.request import JobRequest
-from gpuwaste.core.units import DAY_S, HOUR_S, MINUTE_S, format_duration
+from gpuwaste.core.units import DAY_S, HOUR_S, MINUTE_S, format_duration, say_duration
 from gpuwaste.predict.changes import Proposal
 from gpuwaste.predict.changes._support import safe, share_text
 from gpuwaste.predict.prediction import TargetPrediction
-from gpuwaste.predict.wording import duration
 
 LEAST: Final = 0.85  # a quantile below this leaves too many jobs that the new limit would end
 GAIN: Final = 0.8  # a new limit above this share of the old one changes too little
@@ -41,7 +40,7 @@ def propose(request: JobRequest, said: Mapping[str, TargetPrediction]) -> Propos
     return Proposal(
         request=replace(request, time_limit_s=shorter),
         option=f"#SBATCH --time={format_duration(shorter)}",
-        text=f"{share_text(level, walltime)} {ran} {duration(longest_s)}; you ask for {duration(limit)}",
+        text=f"{share_text(level, walltime)} {ran} {say_duration(longest_s)}; you ask for {say_duration(limit)}",
         before={"time_limit_s": float(limit)},
         after={"time_limit_s": float(shorter)},
     )
