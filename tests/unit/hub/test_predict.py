@@ -14,6 +14,7 @@ from tests.unit.hub.rig import AGENT_UID, Answer, Rig
 from gpuwaste.core.errors import NoDataError
 from gpuwaste.core.job import JobRecord
 from gpuwaste.hub import live as live_module
+from gpuwaste.hub.predictions import Predictions
 from gpuwaste.wire.client import HubClient
 
 ALICE, BOB, CAROL, OPER = 1001, 1002, 1003, 1004
@@ -238,10 +239,7 @@ def test_a_run_learns_from_the_models_errors(ready: Rig, tmp_path: Path) -> None
     predictions.step()
     ready.store.upsert_jobs([ended(n, "bob") for n in range(50, 58)])
     predictions.step()
-    assert predictions._live is not None
-    rolling = predictions._live.champion.rolling
-    assert rolling is not None
-    assert rolling.seen("failure") == 8
+    assert known(predictions)[1] == 8
 
 
 def test_a_restart_goes_on(ready: Rig, tmp_path: Path) -> None:
@@ -251,24 +249,36 @@ def test_a_restart_goes_on(ready: Rig, tmp_path: Path) -> None:
     predictions.step()
     ready.store.upsert_jobs([ended(n, "bob") for n in range(50, 58)])
     predictions.step()
-    assert predictions._live is not None
-    seq = predictions._live.seq
-    predictions._live.save()
-    predictions._live = None
+    seq, learnt = known(predictions)
+    assert learnt == 8
+    restart(predictions)
     ready.store.upsert_jobs([ended(n, "bob") for n in range(60, 62)])
     predictions.step()
-    assert (predictions._live.seq, predictions._live.champion.rolling.seen("failure")) == (seq, 8)
+    assert known(predictions) == (seq, 8)
     predictions.step()
-    assert (predictions._live.seq, predictions._live.champion.rolling.seen("failure")) == (seq + 4, 10)
+    assert known(predictions) == (seq + 4, 10)
+
+
+def known(predictions: Predictions) -> tuple[int, int]:
+    """Return the last event that is known, and how many ends the corrections have learnt from."""
+    live = predictions._live
+    assert live is not None
+    assert live.champion.rolling is not None
+    return live.seq, live.champion.rolling.seen("failure")
+
+
+def restart(predictions: Predictions) -> None:
+    """Save, and forget all, as between two hubs."""
+    assert predictions._live is not None
+    predictions._live.save()
+    predictions._live = None
 
 
 def test_a_broken_saved_state_is_replayed(ready: Rig, tmp_path: Path) -> None:
     """Garbage where the state was saved costs a replay, and nothing else."""
     predictions = ready.services.predictions
-    assert predictions._live is not None
-    predictions._live.save()
+    restart(predictions)
     (tmp_path / "history" / "state").write_bytes(b"garbage")
-    predictions._live = None
     predictions.step()
     assert failure(ask(ready, ALICE, {"name": "train"}))["basis"] >= 5
 

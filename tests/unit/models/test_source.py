@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import pytest
 from tests.unit.predict.test_follow import T0, some_jobs
@@ -19,6 +20,8 @@ from gpuwaste.hub.roles import Scope
 from gpuwaste.models import source
 from gpuwaste.models.source import load_hub, load_source, load_store
 from gpuwaste.predict.from_store import read_table
+from gpuwaste.store.database import migrations
+from gpuwaste.store.hub.history_store import HistoryStore
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.waste.settings import LedgerSettings
 
@@ -106,6 +109,37 @@ def test_reading_a_store_changes_nothing(tmp_path: Path) -> None:
     assert [p.name for p in tmp_path.iterdir()] == ["hub.duckdb"]
 
 
+def test_how_ends_are_known_comes_with_an_import(tmp_path: Path) -> None:
+    """A cluster whose newest import was of a log without waits says so in its table; others are accounting's."""
+    path = tmp_path / "hub.duckdb"
+    history, jobs = HistoryStore.open(path, SystemClock()), some_jobs(4, 3)[0]
+    for rule in ("accounting", "submit + run"):
+        history.end(history.begin("swf", "swf:log", "atlas", {}), rule)
+    history.begin("swf", "swf:log", "atlas", {})  # cut off
+    history.close()
+    store = HubStore.open(path, SystemClock())
+    store.upsert_jobs([*jobs, *(replace(job, cluster="atlas") for job in jobs)])
+    store.close()
+    assert [load_store(path, name).table.end_rule for name in ("atlas", "gw")] == ["submit + run", "accounting"]
+
+
+def test_a_store_of_an_earlier_version_is_brought_up_to_date(tmp_path: Path) -> None:
+    """Training reads a store that an older hub wrote."""
+    path = tmp_path / "hub.duckdb"
+    connection = duckdb.connect(str(path))
+    connection.execute(migrations("hub")[0])
+    connection.execute("CREATE TABLE schema_version (schema VARCHAR, version INTEGER)")
+    connection.execute("INSERT INTO schema_version VALUES ('hub', 1)")
+    connection.execute(
+        "INSERT INTO jobs BY NAME SELECT 'gw' AS cluster, 7 AS job_id, 9 AS run_start, 5 AS submit, '7' AS printed_id,"
+        " '' AS name, 'u' AS \"user\", '' AS account, '' AS \"group\", '' AS \"partition\", '' AS qos, '' AS req_tres,"
+        " '' AS submit_line, false AS interactive, 9 AS start, '' AS nodes, 0 AS gpus, '' AS gpu_type,"
+        " '' AS alloc_tres, 0 AS suspended_s, 'RUNNING' AS state"
+    )
+    connection.close()
+    assert load_source(path).table.job_id.tolist() == [7]
+
+
 def test_several_clusters_have_to_be_chosen_from(tmp_path: Path) -> None:
     """A store of one cluster needs no name; of two the caller says which, by a name that is there."""
     path = tmp_path / "hub.duckdb"
@@ -130,14 +164,9 @@ def test_nothing_to_learn_from_is_one_error(tmp_path: Path) -> None:
     """No file, and a store without jobs, say so in one line with exit code 3."""
     HubStore.open(tmp_path / "empty.duckdb", SystemClock()).close()
     empty = HubStore.open(":memory:", SystemClock())
-    for load in (
-        lambda: load_source(tmp_path / "none.duckdb"),
-        load_source,
-        lambda: load_source(tmp_path / "empty.duckdb"),
-        lambda: load_hub(DirectHub(empty)),
-    ):
+    for store, hub in (("none.duckdb", None), (None, None), ("empty.duckdb", None), (None, DirectHub(empty))):
         with pytest.raises(NoDataError) as caught:
-            load()
+            load_source(None if store is None else tmp_path / store, hub)
         assert "\n" not in str(caught.value)
         assert caught.value.exit_code == 3
 
