@@ -49,7 +49,7 @@ class _Graph:
         """Return a constant."""
         return self._constant(np.array([[value]], np.float32))
 
-    def op(self, kind: str, *inputs: str, **axis: int | None = None) -> str:
+    def op(self, kind: str, *inputs: str, axis: int | None = None) -> str:
         """Add a node and return its output."""
         output = f"v{len(self.nodes)}"
         self.nodes.append(helper.make_node(kind, list(inputs), [output], output, axis=axis))
