@@ -2,17 +2,25 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gpuwaste.core.config import Config
+
+if TYPE_CHECKING:
+    from gpuwaste.wire.client import HubClient
 
 
 def ask_hub(config: Config, path: str, parameters: Mapping[str, str | int] | None = None) -> dict[str, Any]:
     """Return the document at `path`. Raises NoDataError, AuthError, WireError."""
+    return hub_client(config).get(path, parameters)
+
+
+def hub_client(config: Config) -> "HubClient":
+    """Return the client of the hub that the configuration names."""
     from gpuwaste.wire.client import HubClient
 
     common = config.common
-    return HubClient(common.hub_url, _issuer(config), ca=common.hub_ca).get(path, parameters)
+    return HubClient(common.hub_url, _issuer(config), ca=common.hub_ca)
 
 
 def _issuer(config: Config) -> Any:

@@ -77,7 +77,6 @@ class Events:
     ring: NDArray[np.void]
     failed: Floats
     log_run: Floats
-    log_peak: Floats
     peak: NDArray[np.float16]
     tallies: NDArray[np.uint32]  # [n, 4]: an end adds to failed, completed, cancelled; whether it had started
     uses: NDArray[np.float16]
@@ -162,7 +161,6 @@ def _additions(table: JobTable, started: Bools) -> dict[str, Any]:
             "ring": ring,
             "failed": failed,
             "log_run": logs_of(table.run_s),
-            "log_peak": logs_of(table.max_rss_b),
             "peak": np.clip(table.max_rss_b / PEAK_UNIT_B, 0.0, HALF_MAX).astype(np.float16),
             "tallies": tallies.astype(np.uint32),
             "uses": uses,

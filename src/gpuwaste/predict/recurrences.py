@@ -16,20 +16,20 @@ from gpuwaste.predict.table import Floats
 
 FAST: Final = 0.25  # weight of the newest end: half of the weight is on the last 2.4 ends
 SLOW: Final = 0.03  # on the last 23 ends
-PACE: Final = 0.2  # of run times and peaks: on the last 3.1 ends
+PACE: Final = 0.2  # of run times: on the last 3.1 ends
 HALF_MAX: Final = 65504.0  # the largest float16
 STREAK_MAX: Final = 127
 MINUTE_S: Final = 60.0
 NEAR_LIMIT: Final = 0.95  # a run is at its limit from this share of it, or a minute before it
 BURST_S: Final = 60.0  # submissions of one key with no longer gap between them are one burst
 PEAK_UNIT_B: Final = float(1 << 28)  # of the last peak: a float16 then holds 16 B to 16 TiB
-Rates = tuple[float, float, float, float, float]  # rows.EWS
+Rates = tuple[float, float, float, float]  # rows.EWS
 
 
 def after_end(  # noqa: PLR0917 a call for each key of each end: keywords would take a fifth of it
-    fast: float, slow: float, mean: float, var: float, peak: float, failed: float, log_run: float, log_peak: float
+    fast: float, slow: float, mean: float, var: float, failed: float, log_run: float
 ) -> Rates:
-    """Return the rates after one more end; `failed` is 1, 0 or NaN (neither), NaN also for unknown logarithms."""
+    """Return the rates after one more end; `failed` is 1, 0 or NaN (neither), `log_run` may be NaN."""
     if failed == failed:  # noqa: PLR0124 not NaN
         if fast != fast:  # noqa: PLR0124
             fast = slow = failed
@@ -43,14 +43,12 @@ def after_end(  # noqa: PLR0917 a call for each key of each end: keywords would 
             step = log_run - mean
             mean += PACE * step
             var = (1.0 - PACE) * (var + PACE * (step * step))
-    if log_peak == log_peak:  # noqa: PLR0124
-        peak = log_peak if peak != peak else peak + PACE * (log_peak - peak)  # noqa: PLR0124
-    return fast, slow, mean, var, peak
+    return fast, slow, mean, var
 
 
-def after_ends(rates: Floats, failed: Floats, log_run: Floats, log_peak: Floats) -> Floats:
-    """Return rates and streak [m, 6] of m keys after one more end of each: `after_end`, `next_streak` for arrays."""
-    fast, slow, mean, var, peak, streak = rates.T
+def after_ends(rates: Floats, failed: Floats, log_run: Floats) -> Floats:
+    """Return rates and streak [m, 5] of m keys after one more end of each: `after_end`, `next_streak` for arrays."""
+    fast, slow, mean, var, streak = rates.T
     first = np.isnan(mean)
     step = log_run - mean
     after = np.empty_like(rates)
@@ -59,10 +57,9 @@ def after_ends(rates: Floats, failed: Floats, log_run: Floats, log_peak: Floats)
     known = ~np.isnan(log_run)
     after[:, 2] = np.where(known, np.where(first, log_run, mean + PACE * step), mean)
     after[:, 3] = np.where(known, np.where(first, 0.0, (1.0 - PACE) * (var + PACE * (step * step))), var)
-    after[:, 4] = _blend(peak, log_peak, PACE)
     worse = np.minimum(np.maximum(streak, 0.0) + 1.0, STREAK_MAX)
     better = np.maximum(np.minimum(streak, 0.0) - 1.0, -STREAK_MAX)
-    after[:, 5] = np.where(failed == 1.0, worse, np.where(failed == 0.0, better, streak))
+    after[:, 4] = np.where(failed == 1.0, worse, np.where(failed == 0.0, better, streak))
     return after
 
 
@@ -93,6 +90,11 @@ def logs_of(values: Floats) -> Floats:
 def minutes(seconds: float) -> float:
     """Return minutes that a float16 can hold."""
     return min(max(seconds / MINUTE_S, 0.0), HALF_MAX)
+
+
+def half(amount: float | None) -> float:
+    """Return an amount that a float16 can hold, NaN for none."""
+    return math.nan if amount is None else min(max(float(amount), 0.0), HALF_MAX)
 
 
 def at_limit(run_s: float, limit_s: float) -> bool:

@@ -11,7 +11,7 @@ from gpuwaste.predict.events import Events, Known, events_of
 from gpuwaste.predict.features import FEATURES, GROUPS, vectors
 from gpuwaste.predict.features.base import Group
 from gpuwaste.predict.keys import Hashes, key_columns
-from gpuwaste.predict.recurrences import HALF_MAX
+from gpuwaste.predict.recurrences import half
 from gpuwaste.predict.rows import ROW
 from gpuwaste.predict.state import MAX_UNJUDGED, HistoryState, OpenRun
 from gpuwaste.predict.table import JobTable
@@ -84,9 +84,9 @@ def _carry_open(table: JobTable, events: Events, columns: list[Hashes], state: H
             (int(table.job_id[row]), int(table.submit[row])),
             OpenRun(
                 tuple(places),
-                min(max(float(table.cpus[row]), 0.0), HALF_MAX),
+                half(table.cpus[row]),
                 float(table.limit_s[row]),
-                float(table.gpus[row]),
+                half(table.gpus[row]),
                 bool(events.started[row]),
                 bool(events.ended[row]),
             ),

@@ -9,17 +9,22 @@ from numpy.typing import NDArray
 from gpuwaste.predict.keys import Hashes
 
 RING: Final = 8  # ended runs remembered one by one for each key, the newest first
-EWS: Final = ("fail_fast", "fail_slow", "run_mean", "run_var", "peak_mean")
-COUNTS: Final = ("failed", "completed", "cancelled", "ended", "running", "queued", "burst")
+EWS: Final = ("fail_fast", "fail_slow", "run_mean", "run_var")
+COUNTS: Final = ("failed", "completed", "cancelled", "ended", "running", "queued")
+BURSTS: Final = ("burst", "since_end")  # submissions right after one another; submissions since the last end
+SENT: Final = ("limit", "cpus")  # of the last submission: minutes, processors
 INSTANTS: Final = ("last_submit", "last_fail", "last_end")  # 0 is "never"; further ends follow the last one
 AMOUNTS: Final = ("run", "limit", "cpus")  # of each remembered run: minutes, minutes, processors
-LASTS: Final = ("used", "active", "asked", "peak")  # GPUs of the last judged run, last known peak (units of 256 MiB)
+LASTS: Final = ("used", "active", "asked", "peak_1", "peak_2", "peak_3")  # last judged run's GPUs; last known peaks
+PEAKS: Final = 3
 RECENT: Final = ("failed", "completed", "late", "streak")  # among the remembered runs; runs in a row that failed
 ROW: Final = np.dtype(
     [
         ("key", "<u8"),
         ("ews", "<f8", (len(EWS),)),
         ("counts", "<u4", (len(COUNTS),)),
+        ("bursts", "<u2", (len(BURSTS),)),
+        ("sent", "<f2", (len(SENT),)),
         ("instants", "<u4", (len(INSTANTS) - 1 + RING,)),
         ("amounts", "<f2", (RING, len(AMOUNTS))),
         ("lasts", "<f2", (len(LASTS),)),
@@ -39,16 +44,17 @@ def _at(name: str, item: int = 0) -> int:
 
 # The parts of a row that one event rewrites, for struct: far quicker on one row than an array's items.
 END_AT: Final = _at("ews")
-END_READ: Final = struct.Struct("<5d7III28s4x42s6x6se8s4b")
-END_WRITE: Final = struct.Struct("<5d7III I28s 3e42s 6se B7s 4b")
+END_READ: Final = struct.Struct("<4d 6I HH 4s II28s4x 42s6x 6s6s 8s 4b")
+END_WRITE: Final = struct.Struct("<4d 6I HH 4s III28s 3e42s 6s6s B7s 4b")
 GONE_AT: Final = _at("counts", COUNTS.index("ended"))
 GONE: Final = struct.Struct("<III")  # ended, running, queued
 START_AT: Final = _at("counts", COUNTS.index("running"))
 START: Final = struct.Struct("<II")  # running, queued
 SUBMIT_AT: Final = _at("counts", COUNTS.index("queued"))
-SUBMIT: Final = struct.Struct("<III")  # queued, burst, last submission
+SUBMIT: Final = struct.Struct("<I HH ee I")  # queued, bursts, sent, last submission
 USE_AT: Final = _at("lasts")
 USE: Final = struct.Struct("<3e")
+HALF: Final = struct.Struct("<e")
 KEY: Final = struct.Struct("<Q")
 NO_ROW: Final = 0  # the row of a key without history: never written
 _STEP: Final = 1 << 16  # rows added when full: an untouched page of new rows costs no memory
@@ -65,7 +71,7 @@ def empty_rows(count: int) -> NDArray[np.void]:
 def empty_row() -> NDArray[np.void]:
     """Return the one row of a key without history (a zero-dimensional array)."""
     row = np.zeros((), dtype=ROW)
-    for name in ("ews", "amounts", "lasts"):
+    for name in ("ews", "sent", "amounts", "lasts"):
         row[name] = np.nan
     return row
 
@@ -167,8 +173,8 @@ class KeyRows:
             size *= 2
         self._mask = size - 1
         self.index: NDArray[np.uint32] = _index(self.rows["key"][: self.count], size)
-        self._slots: Any = memoryview(self.index)
-        self.view: Any = memoryview(self.rows.view(np.uint8))
+        self._slots: Any = self.index.data
+        self.view: Any = self.rows.view(np.uint8).data
         self._empty = empty_row().tobytes()
 
 

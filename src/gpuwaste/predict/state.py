@@ -21,6 +21,7 @@ from gpuwaste.predict.recurrences import (
     RECENT_LIST,
     after_end,
     at_limit,
+    half,
     log_of,
     minutes,
     next_streak,
@@ -31,6 +32,7 @@ from gpuwaste.predict.rows import (
     END_READ,
     END_WRITE,
     GONE,
+    HALF,
     GONE_AT,
     LATE,
     ROW,
@@ -50,6 +52,7 @@ MAX_KEYS: Final = 2_000_000
 MAX_UNJUDGED: Final = 10_000  # ended GPU jobs that wait for the ledger; the oldest are dropped
 LAST_INSTANT: Final = (1 << 32) - 1
 NAN: Final = float("nan")
+COUNT_MAX: Final = (1 << 16) - 1
 
 
 def clip_instant(at: float) -> int:
@@ -89,19 +92,18 @@ class HistoryState:
         if run in self.open:
             return
         now = clip_instant(request.submit)
+        limit_s = NAN if request.time_limit_s is None else float(request.time_limit_s)
+        limit, cpus = minutes(limit_s), half(request.cpus)
         with self._lock:
             rows = tuple([self.keys.add(key) for key in self._keys_of(request)])
             view = self.keys.view
             for row in rows:
                 at = row * SIZE + SUBMIT_AT
-                queued, burst, last = SUBMIT.unpack_from(view, at)
-                SUBMIT.pack_into(view, at, queued + 1, burst + 1 if last and now - last <= BURST_S else 1, now)
+                queued, burst, waves, _, _, last = SUBMIT.unpack_from(view, at)
+                burst = min(burst + 1, COUNT_MAX) if last and now - last <= BURST_S else 1
+                SUBMIT.pack_into(view, at, queued + 1, burst, min(waves + 1, COUNT_MAX), limit, cpus, now)
             self.open[run] = OpenRun(
-                rows,
-                NAN if request.cpus is None else min(float(request.cpus), HALF_MAX),
-                NAN if request.time_limit_s is None else float(request.time_limit_s),
-                float(request.gpus),
-            )
+rows, cpus, limit_s, half(request.gpus))
             self.as_of = max(self.as_of, now)
             if len(self.keys) > self.max_keys:
                 self._forget()
@@ -143,11 +145,10 @@ class HistoryState:
         if run is None or not run.ended:
             return False
         with self._lock:
-            asked = min(run.gpus, HALF_MAX)
+            seen = USE.pack(use.used_ratio, half(use.gpus_active), run.gpus)
             for row in run.rows:
-                USE.pack_into(
-                    self.keys.view, row * SIZE + USE_AT, use.used_ratio, min(use.gpus_active, HALF_MAX), asked
-                )
+                at = row * SIZE + USE_AT
+                self.keys.view[at : at + USE.size] = seen
             self.as_of = max(self.as_of, clip_instant(use.known_at))
             del self.open[job_id, submit]
             del self.unjudged[job_id, submit]
@@ -178,22 +179,22 @@ class HistoryState:
                 GONE.pack_into(view, at, ended + 1, running - left, queued - 1 + left)
             return
         code = outcome + LATE * at_limit(run_s, run.limit_s)
-        failed, log_run, log_peak = FAILED_LIST[outcome], log_of(run_s), log_of(peak_b)
+        failed, log_run = FAILED_LIST[outcome], log_of(run_s)
         new, bad, good, cancelled = RECENT_LIST[code], failed == 1.0, failed == 0.0, outcome == Outcome.CANCELLED
         mine = (minutes(run_s), minutes(run.limit_s), run.cpus)
-        peak = min(peak_b / PEAK_UNIT_B, HALF_MAX)
+        peak = HALF.pack(min(max(peak_b / PEAK_UNIT_B, 0.0), HALF_MAX)) if peak_b == peak_b else b""  # noqa: PLR0124 NaN
         for row in run.rows:
             at = row * SIZE + END_AT
             (
-                *rates, n_bad, n_good, n_cancelled, ended, running, queued, burst, submit, last_bad, ends, amounts,
-                uses, last_peak, outcomes, bad_8, good_8, late_8, streak,
+                *rates, n_bad, n_good, n_cancelled, ended, running, queued, burst, _, sent, submit, last_bad, ends,
+                amounts, uses, peaks, outcomes, bad_8, good_8, late_8, streak,
             ) = END_READ.unpack_from(view, at)  # fmt: skip
             old = RECENT_LIST[outcomes[-1]]
             END_WRITE.pack_into(
-                view, at, *after_end(*rates, failed, log_run, log_peak),
-                n_bad + bad, n_good + good, n_cancelled + cancelled, ended + 1, running - left, queued - 1 + left, burst,
-                submit, end if bad else last_bad, end, ends, *mine, amounts,
-                uses, peak if peak == peak else last_peak, code, outcomes[:-1],  # noqa: PLR0124 not NaN
+                view, at, *after_end(*rates, failed, log_run),
+                n_bad + bad, n_good + good, n_cancelled + cancelled, ended + 1, running - left, queued - 1 + left, burst, 0,
+                sent, submit, end if bad else last_bad, end, ends, *mine, amounts,
+                uses, (peak + peaks)[:6], code, outcomes[:-1],
                 bad_8 + new[0] - old[0], good_8 + new[1] - old[1], late_8 + new[2] - old[2], next_streak(streak, failed),
             )  # fmt: skip
 

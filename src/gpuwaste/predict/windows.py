@@ -10,15 +10,16 @@ from gpuwaste.predict.events import RING as RING_ITEM
 from gpuwaste.predict.events import Events, Kind
 from gpuwaste.predict.keys import Hashes
 from gpuwaste.predict.recurrences import BURST_S, RECENT_OF, after_end, after_ends, next_streak
-from gpuwaste.predict.rows import COUNTS, END_0, EWS, INSTANTS, LASTS, RECENT, RING, empty_row
+from gpuwaste.predict.rows import COUNTS, END_0, EWS, INSTANTS, LASTS, PEAKS, RECENT, RING, empty_row
 from gpuwaste.predict.table import Floats
 
 Places = NDArray[np.int64]
 _FEW: Final = 24  # keys: fewer go one by one, where an array's call costs more than it saves
 _TALLIES: Final = 3
-_ENDED, _RUNNING, _QUEUED, _BURST = (COUNTS.index(name) for name in ("ended", "running", "queued", "burst"))
+COUNT_MAX: Final = (1 << 16) - 1
+_ENDED, _RUNNING, _QUEUED = (COUNTS.index(name) for name in ("ended", "running", "queued"))
 _LAST_SUBMIT, _LAST_FAIL = (INSTANTS.index(name) for name in ("last_submit", "last_fail"))
-_PEAK, _STREAK = LASTS.index("peak"), RECENT.index("streak")
+_PEAK, _STREAK = LASTS.index("peak_1"), RECENT.index("streak")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,8 @@ class KeyHistory:
         before = np.empty((len(Kind), len(codes)), dtype=np.int64)
         before[:, jobs[submits]] = totals[:, :-1][:, submits]
         self.at_submit = Positions(codes, before)
+        self._sent_before = np.zeros(int(totals[Kind.END, -1]) + 1, dtype=np.int64)
+        self._sent_before[1:] = totals[Kind.SUBMIT, 1:][kinds == Kind.END]
         self._ended, self._judged = jobs[kinds == Kind.END], jobs[kinds == Kind.LEDGER]
         self._sent = jobs[counted]
         self._leaving = {Kind.END: self._ended, Kind.GONE: jobs[kinds == Kind.GONE]}
@@ -72,10 +75,11 @@ class KeyHistory:
         events, prior, ended = self._events, self._prior, self._ended
         first, upto = self._first[Kind.END], self.last.before[Kind.END]
         begin = np.column_stack((prior["ews"].reshape(-1, len(EWS)), prior["recent"][:, _STREAK].astype(np.float64)))
-        facts = (events.failed[ended], events.log_run[ended], events.log_peak[ended])
-        self._rates = accumulate(first, upto - first, begin, *facts)
+        self._rates = accumulate(first, upto - first, begin, events.failed[ended], events.log_run[ended])
         self._tallies = {kind: _totals(events.tallies[jobs]) for kind, jobs in self._leaving.items()}
-        self._last_peak = _last(~np.isnan(events.peak[ended]))
+        peaked = ~np.isnan(events.peak[ended])
+        self._peaks = np.concatenate((events.peak[ended][peaked], [np.nan] * PEAKS)).astype(np.float16)
+        self._peaked = np.concatenate(([0], np.cumsum(peaked)))
         self._last_fail = _last(events.failed[ended] == 1.0)
         remembered = prior["instants"][:, END_0:] > 0
         held = np.add.reduce(remembered, axis=1)
@@ -103,9 +107,9 @@ class KeyHistory:
         close = at - last <= BURST_S
         close[starts] &= last[starts] > 0
         carried = np.zeros(len(sent), dtype=np.int64)
-        carried[starts] = np.where(close[starts], prior["counts"][codes, _BURST], 0)
+        carried[starts] = np.where(close[starts], prior["bursts"][codes, 0], 0)
         began = _last(first | ~close)
-        self._bursts = np.arange(len(sent)) - began + 1 + carried[began]
+        self._bursts = np.minimum(np.arange(len(sent)) - began + 1 + carried[began], COUNT_MAX)
 
     def rows(self, at: Positions) -> NDArray[np.void]:
         """Return the keys' rows (ROW [instants]) as they were at the positions."""
@@ -127,8 +131,14 @@ class KeyHistory:
         counts[:, _RUNNING] += (started - had_started).astype(np.uint32)  # wraps back where it is negative
         counts[:, _QUEUED] += (sent - first[Kind.SUBMIT] - started - left + had_started).astype(np.uint32)
         some = sent > first[Kind.SUBMIT]
-        out["instants"][some, _LAST_SUBMIT] = self._events.submit[self._sent[sent[some] - 1]]
-        counts[some, _BURST] = self._bursts[sent[some] - 1]
+        newest = self._sent[sent[some] - 1]
+        out["instants"][some, _LAST_SUBMIT] = self._events.submit[newest]
+        out["sent"][some] = self._events.ring["amounts"][newest, 1:]
+        out["bursts"][some, 0] = self._bursts[sent[some] - 1]
+        ended = at.before[Kind.END]
+        earlier = out["bursts"][:, 1] + sent - first[Kind.SUBMIT]
+        waves = np.where(ended > first[Kind.END], sent - self._sent_before[ended], earlier)
+        out["bursts"][:, 1] = np.minimum(waves, COUNT_MAX)
         judged = at.before[Kind.LEDGER]
         some = judged > first[Kind.LEDGER]
         out["lasts"][some, :_PEAK] = self._events.uses[self._judged[judged[some] - 1]]
@@ -139,9 +149,9 @@ class KeyHistory:
         newest = ended[some] - 1
         out["ews"][some] = self._rates[newest, : len(EWS)]
         out["recent"][some, _STREAK] = self._rates[newest, len(EWS)]
-        peak, fail = self._last_peak[newest], self._last_fail[newest]
-        known, failed = peak >= first[some], fail >= first[some]
-        out["lasts"][some[known], _PEAK] = self._events.peak[self._ended[peak[known]]]
+        fail = self._last_fail[newest]
+        failed = fail >= first[some]
+        self._fill_peaks(out["lasts"][:, _PEAK:], self._peaked[ended], self._peaked[first])
         out["instants"][some[failed], _LAST_FAIL] = self._events.ring["end"][self._ended[fail[failed]]]
         top, bottom = ended + self._held[codes + 1], first + self._held[codes]
         bottom = np.maximum(bottom, top - RING)
@@ -150,6 +160,16 @@ class KeyHistory:
         slots[slots < bottom[:, None]] = len(self._ring) - 1
         ring = self._ring.take(slots)
         out["instants"][:, END_0:], out["amounts"], out["outcomes"] = ring["end"], ring["amounts"], ring["outcome"]
+
+    def _fill_peaks(self, out: NDArray[Any], upto: Places, first: Places) -> None:
+        """Put the new peaks before those that `out` has, [instants, 3]."""
+        held = out.copy()
+        for place in range(PEAKS):
+            at = upto - 1 - place
+            new = at >= first
+            out[new, place] = self._peaks[at[new]]
+            old = np.flatnonzero(~new)
+            out[old, place] = held[old, place - (upto - first)[old]]
 
 
 def _totals(values: NDArray[Any], dtype: type[np.number[Any]] = np.uint32) -> NDArray[Any]:
@@ -165,9 +185,9 @@ def _last(marked: NDArray[np.bool_]) -> Places:
 
 
 def accumulate(
-    first: Places, counts: Places, begin: Floats, failed: Floats, log_run: Floats, log_peak: Floats
+    first: Places, counts: Places, begin: Floats, failed: Floats, log_run: Floats
 ) -> Floats:
-    """Return rates and streak [ends, 6] after each end of ends sorted by key.
+    """Return rates and streak [ends, 5] after each end of ends sorted by key.
 
     Key i has `counts[i]` ends from `first[i]` on and starts with `begin[i]`. One step takes the next end of every key
     that has one; the few keys with the most ends are finished one by one.
@@ -179,15 +199,15 @@ def accumulate(
     step = 0
     while (active := int(np.searchsorted(-left, -step, side="left"))) > _FEW:
         ends = first[keys[:active]] + step
-        now[:active] = after_ends(now[:active], failed[ends], log_run[ends], log_peak[ends])
+        now[:active] = after_ends(now[:active], failed[ends], log_run[ends])
         out[ends] = now[:active]
         step += 1
     for place in range(active):
         ends = slice(int(first[keys[place]]) + step, int(first[keys[place]] + left[place]))
         rates, streak = tuple(now[place, :-1].tolist()), int(now[place, -1])
         values = []
-        for bad, run, peak in zip(failed[ends].tolist(), log_run[ends].tolist(), log_peak[ends].tolist(), strict=True):
-            rates = after_end(*rates, bad, run, peak)
+        for bad, run in zip(failed[ends].tolist(), log_run[ends].tolist(), strict=True):
+            rates = after_end(*rates, bad, run)
             streak = next_streak(streak, bad)
             values.append((*rates, streak))
         out[ends] = values
