@@ -15,7 +15,6 @@ from gpuwaste.predict.table import Floats
 
 PRECISION: Final = 0.95
 _NAN: Final = float("nan")
-_HUNDRED: Final = 100.0
 _HAIR: Final = 1e-9  # of a value: rounding in a logarithm is no under-estimate
 
 
@@ -38,7 +37,7 @@ def of_probability(y: Floats, answer: Answer, users: NDArray[np.int32], *, inter
     right, loss, curve = (said == (y == 1)).astype(np.float64), (answer.values - y) ** 2, Curve(y, p)
     figures = _drawn(
         {
-            "ap": curve.average_precision,
+            "average_precision": curve.average_precision,
             "f1": lambda w: metrics.f1(y, said, w),
             "accuracy": lambda w: float(np.average(right, weights=w)),
             "recall_at_precision_0.95": lambda w: curve.recall_at(PRECISION, w),
@@ -78,22 +77,22 @@ def of_quantiles(
         short = (limit < y * (1 - _HAIR)).astype(np.float64)
         kept = np.where(known, limit, 0.0)
         kinds: dict[str, Metric] = {
-            f"under_rate{name}": lambda w, s=short: _HUNDRED * float(np.average(s, weights=w)),  # type: ignore[misc]
+            f"under_rate{name}": lambda w, s=short: float(np.average(s, weights=w)),  # type: ignore[misc]
             f"reserved_over_used{name}": _reserved(y, kept, weight * known),
             f"reserved_over_used_unweighted{name}": _reserved(y, kept, ones * known),
         }
         figures |= _drawn(kinds, users, intervals)
         mean, worst = worst_decile(users, short)
-        figures[f"under_rate_by_user{name}"] = Figure(_HUNDRED * mean)
-        figures[f"under_rate_worst_decile{name}"] = Figure(_HUNDRED * worst)
-        figures[f"coverage{name}"] = Figure(_HUNDRED * float(1 - short.mean()))
+        figures[f"under_rate_by_user{name}"] = Figure(mean)
+        figures[f"under_rate_worst_decile{name}"] = Figure(worst)
+        figures[f"coverage{name}"] = Figure(float(1 - short.mean()))
         figures[f"limited{name}"] = Figure(float(known.mean()))
     return figures | _size(users)
 
 
 def _level(quantile: float) -> str:
-    """Return the suffix of a level: the percentage of under-estimates that it aims at."""
-    return f"_at_{_HUNDRED * (1 - quantile):.3g}%"
+    """Return what follows a metric's name for a level."""
+    return f"_{quantile:g}"
 
 
 def _reserved(y: Floats, limit: Floats, weight: Floats) -> Metric:

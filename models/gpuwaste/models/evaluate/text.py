@@ -7,11 +7,12 @@ from typing import Final
 from tabulate import tabulate
 
 from gpuwaste.models.evaluate.evaluation import Evaluation, Log, Result
+from gpuwaste.models.evaluate.method import OURS
 from gpuwaste.predict.targets import BY_NAME, Target
 
 JFP: Final = "JFP protocol: uses facts known only after the run; not available at submission"
 PROBABILITY: Final = {
-    "ap": "AP",
+    "average_precision": "AP",
     "f1": "F1",
     "accuracy": "accuracy",
     "recall_at_precision_0.95": "recall at precision .95",
@@ -40,11 +41,21 @@ def evaluation_text(evaluation: Evaluation) -> str:
     parts = [facts(evaluation.log, evaluation.seed)]
     for name, results in evaluation.results.items():
         target = BY_NAME[name]
-        parts.append(f"{heading(evaluation.log, target, results)}\n{tabulate(*_table(target, results))}\n")
-        parts += [f"{r.title}: {JFP}\n" for r in results.values() if r.after_run]
+        honest = {method: r for method, r in results.items() if not r.after_run}
+        parts.append(f"{heading(evaluation.log, target, honest)}\n{_tabulated(*_table(target, honest))}\n")
+        parts += [_beside(results[OURS], r) for r in results.values() if r.after_run]
         parts += [f"{r.title}: n/a: {r.reason}\n" for r in results.values() if r.reason]
-    parts += [f"{name}: n/a: {reason}\n" for name, reason in evaluation.left_out.items()]
-    return "\n".join(parts)
+    return "\n".join([*parts, left_out(evaluation)])
+
+
+def notes(evaluation: Evaluation) -> str:
+    """Return what the JSON object has no place for: the facts, and what was left out with its reason."""
+    return facts(evaluation.log, evaluation.seed) + left_out(evaluation)
+
+
+def left_out(evaluation: Evaluation) -> str:
+    """Return a line for each target that is not there."""
+    return "".join(f"{name}: n/a: {reason}\n" for name, reason in evaluation.left_out.items())
 
 
 def evaluation_json(evaluation: Evaluation) -> dict[str, dict[str, dict[str, float | None]]]:
@@ -79,6 +90,16 @@ def heading(log: Log, target: Target, results: Mapping[str, Result]) -> str:
     return f"{target.name} ({target.text}): {size}{rate}; ends: {log.end_rule}"
 
 
+def _beside(ours: Result, late: Result) -> str:
+    """Return our figures and those that facts of after the run would give, in two columns with what they are."""
+    rows = [[title, cell(ours, name), cell(late, name)] for name, title in PROBABILITY.items()]
+    return f"{JFP}\n{_tabulated(rows, ['', 'at submission: model', late.title])}\n"
+
+
+def _tabulated(rows: list[list[str]], heads: list[str]) -> str:
+    return tabulate(rows, heads, disable_numparse=True)
+
+
 def _table(target: Target, results: Mapping[str, Result]) -> tuple[list[list[str]], list[str]]:
     if target.kind == "probability":
         rows = [[r.title, *(cell(r, name) for name in PROBABILITY)] for r in results.values()]
@@ -86,14 +107,18 @@ def _table(target: Target, results: Mapping[str, Result]) -> tuple[list[list[str
     rows = []
     for result in results.values():
         for level in levels_of(result):
-            aim = level.removeprefix("_at_") or "-"
-            rows.append([result.title, aim, *(cell(result, name + level) for name in LEVEL)])
-    return rows, ["method", "aim", *LEVEL.values()]
+            rows.append([result.title, aim(level), *(cell(result, name + level) for name in LEVEL)])
+    return rows, ["method", "aim %", *LEVEL.values()]
 
 
 def levels_of(result: Result) -> list[str]:
     """Return the suffixes of a result's levels, "" for a method that aims at none."""
     return [name.removeprefix("coverage") for name in result.figures if name.startswith("coverage")] or [""]
+
+
+def aim(level: str) -> str:
+    """Return the share of under-estimates that a level aims at, as a percentage; - where none is aimed at."""
+    return f"{100 * (1 - float(level.removeprefix('_'))):.3g}" if level else "-"
 
 
 def cell(result: Result, name: str) -> str:
@@ -108,7 +133,7 @@ def cell(result: Result, name: str) -> str:
 
 def _number(name: str, value: float) -> str:
     if name.startswith(("under_rate", "coverage")):
-        return f"{value:.1f}"
+        return f"{100 * value:.1f}"
     return f"{value:.2f}" if name.startswith("reserved") else f"{value:.3f}"
 
 
@@ -123,5 +148,3 @@ def _numbers(result: Result) -> dict[str, float | None]:
 
 def _json(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
-
-
