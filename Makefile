@@ -39,6 +39,9 @@ docs: $(STAMP) ## write docs/reference and etc/gpuwaste.toml from the code
 test: venv packages native ## all tests, the real cluster included
 	@$(VENV)/bin/pytest
 
+scorecard: $(STAMP) ## write docs/scorecard.md from the public logs in ../shared/data (many minutes)
+	@$(PY) -m tools.scorecard
+
 bench-report: $(STAMP) ## time of gpuwaste report with a million jobs in the hub
 	@$(PY) -m bench.report
 
@@ -54,5 +57,5 @@ bench-attribution: $(STAMP) native ## samples on the right job, by layout, on re
 bench-history: $(STAMP) ## rows of sacct per second that `gpuwaste history import` takes
 	@$(PY) -m bench.history
 
-.PHONY: help venv packages native lint types layers demo docs test
+.PHONY: help venv packages native lint types layers demo docs scorecard test
 .PHONY: bench-report bench-ingest bench-agent bench-attribution bench-history

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def evaluate_and_tell(options: argparse.Namespace, config: Config) -> int:
     """Evaluate and print tables, or JSON with the facts on stderr. Raises GpuwasteError; NoDataError for no figure."""
-    # Threads of the learning that wait for one another by spinning are a hundred times slower on a busy host.
+    # Threads of the learning that wait for one another by spinning are ten times slower on a busy host.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     targets = _targets(options.targets)
     try:

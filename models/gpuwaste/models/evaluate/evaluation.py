@@ -1,7 +1,7 @@
 """One log, cut by time, each of its targets asked of every method, the test part judged once."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
@@ -11,10 +11,10 @@ from gpuwaste.core.errors import NoDataError
 from gpuwaste.models.evaluate.figures import Figures, of_probability, of_quantiles
 from gpuwaste.models.evaluate.method import Answer, Method, all_methods
 from gpuwaste.models.evaluate.question import NO_STATUS, Question, has_status
-from gpuwaste.models.split import split_by_time
+from gpuwaste.models.split import Split, split_by_time
 from gpuwaste.models.usable import reason_of
 from gpuwaste.predict.outcome import Outcome
-from gpuwaste.predict.table import JobTable
+from gpuwaste.predict.table import Floats, JobTable
 from gpuwaste.predict.targets import TARGETS, Target
 
 MIN_TEST: Final = 20  # labelled test rows below which no figure means anything
@@ -49,12 +49,16 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """`results` is {target: {method: result}}; `left_out` says why a target is not there."""
+    """`results` is {target: {method: result}}; `left_out` says why a target is not there.
+
+    `same_as` names for a target the earlier one whose labels are the same in every row: its results stand for both.
+    """
 
     log: Log
     seed: int
     results: Mapping[str, Mapping[str, Result]]
     left_out: Mapping[str, str]
+    same_as: Mapping[str, str] = field(default_factory=dict)
 
 
 def evaluate(
@@ -75,20 +79,32 @@ def evaluate(
     Raises NoDataError for a log that is too short to be cut.
     """
     split = split_by_time(table)
+    if not len(split.train):
+        raise NoDataError(
+            f"{name}: none of the first 60 % of its jobs had ended when the next one came, so nothing could be learnt: "
+            "take a log of a longer time"
+        )
     chosen = all_methods(after_run=jfp) if methods is None else methods
     results: dict[str, dict[str, Result]] = {}
     left_out: dict[str, str] = {}
+    same_as: dict[str, str] = {}
+    asked: dict[str, Floats] = {}
     for target in targets:
         question = Question(target, table, vectors, split, seed, threads)
         reason = _unanswerable(question)
         if reason:
             left_out[target.name] = reason
             continue
+        same = next((name for name, y in asked.items() if np.array_equal(y, question.y, equal_nan=True)), "")
+        asked[target.name] = question.y
+        if same:
+            results[target.name], same_as[target.name] = results[same], same
+            continue
         results[target.name] = {}
         for method in (m for m in chosen if m.supports(target)):
             progress(f"{target.name}: {method.title}")
             results[target.name][method.name] = _result(method, question, intervals)
-    return Evaluation(_log(name, table, split.train, split.validation, split.test), seed, results, left_out)
+    return Evaluation(_log(name, table, split), seed, results, left_out, same_as)
 
 
 def judge(question: Question, answer: Answer, *, intervals: bool = True) -> Figures:
@@ -122,15 +138,18 @@ def _unanswerable(question: Question) -> str:
     return "" if count >= MIN_TEST else f"{count} labelled jobs in the test part: at least {MIN_TEST} are needed"
 
 
-def _log(name: str, table: JobTable, *parts: NDArray[np.intp]) -> Log:
+def _log(name: str, table: JobTable, split: Split) -> Log:
     known = {outcome.name: int((table.outcome == outcome).sum()) for outcome in Outcome}
+    learn, validate, test = (len(part) for part in (split.train, split.validation, split.test))
     return Log(
-        name,
-        len(table),
-        len(np.unique(table.user.codes)),
-        table.end_rule,
-        has_status(table),
-        *(len(part) for part in parts),
-        len(table) - sum(len(part) for part in parts),
-        {outcome: count for outcome, count in known.items() if count},
+        name=name,
+        jobs=len(table),
+        users=len(np.unique(table.user.codes)),
+        end_rule=table.end_rule,
+        has_status=has_status(table),
+        learn=learn,
+        validate=validate,
+        test=test,
+        unknown_yet=len(table) - learn - validate - test,
+        outcomes={outcome: count for outcome, count in known.items() if count},
     )

@@ -36,14 +36,16 @@ _RULES: Final = {
 }
 
 
-def evaluation_text(evaluation: Evaluation) -> str:
-    """Return facts, a table for each target and what was left out."""
+def evaluation_text(evaluation: Evaluation, form: str = "simple") -> str:
+    """Return facts, a table for each target and what was left out; `form` is one of tabulate's, "pipe" for Markdown."""
     parts = [facts(evaluation.log, evaluation.seed)]
     for name, results in evaluation.results.items():
+        if name in evaluation.same_as:
+            continue
         target = BY_NAME[name]
         honest = {method: r for method, r in results.items() if not r.after_run}
-        parts.append(f"{heading(evaluation.log, target, honest)}\n{_tabulated(*_table(target, honest))}\n")
-        parts += [_beside(results[OURS], r) for r in results.values() if r.after_run]
+        parts.append(f"{heading(evaluation.log, target, honest)}\n\n{_tabulated(*_table(target, honest), form)}\n")
+        parts += [_beside(results[OURS], r, form) for r in results.values() if r.after_run]
         parts += [f"{r.title}: n/a: {r.reason}\n" for r in results.values() if r.reason]
     return "\n".join([*parts, left_out(evaluation)])
 
@@ -54,8 +56,9 @@ def notes(evaluation: Evaluation) -> str:
 
 
 def left_out(evaluation: Evaluation) -> str:
-    """Return a line for each target that is not there."""
-    return "".join(f"{name}: n/a: {reason}\n" for name, reason in evaluation.left_out.items())
+    """Return a line for each target that has no table of its own."""
+    same = [f"{name}: every label is that of {other}: see there\n" for name, other in evaluation.same_as.items()]
+    return "".join(same + [f"{name}: n/a: {reason}\n" for name, reason in evaluation.left_out.items()])
 
 
 def evaluation_json(evaluation: Evaluation) -> dict[str, dict[str, dict[str, float | None]]]:
@@ -90,14 +93,14 @@ def heading(log: Log, target: Target, results: Mapping[str, Result]) -> str:
     return f"{target.name} ({target.text}): {size}{rate}; ends: {log.end_rule}"
 
 
-def _beside(ours: Result, late: Result) -> str:
+def _beside(ours: Result, late: Result, form: str) -> str:
     """Return our figures and those that facts of after the run would give, in two columns with what they are."""
     rows = [[title, cell(ours, name), cell(late, name)] for name, title in PROBABILITY.items()]
-    return f"{JFP}\n{_tabulated(rows, ['', 'at submission: model', late.title])}\n"
+    return f"{JFP}\n\n{_tabulated(rows, ['', 'at submission: model', late.title], form)}\n"
 
 
-def _tabulated(rows: list[list[str]], heads: list[str]) -> str:
-    return tabulate(rows, heads, disable_numparse=True)
+def _tabulated(rows: list[list[str]], heads: list[str], form: str) -> str:
+    return str(tabulate(rows, heads, tablefmt=form, disable_numparse=True))
 
 
 def _table(target: Target, results: Mapping[str, Result]) -> tuple[list[list[str]], list[str]]:
