@@ -12,7 +12,7 @@ import xgboost
 from gpuwaste.models.fit import Fitted
 from gpuwaste.models.parity import Parity
 from gpuwaste.models.search import Found
-from gpuwaste.models.split import SHARES
+from gpuwaste.models.split import FINAL_SHARE, SHARES
 from gpuwaste.predict.features import FEATURES
 from gpuwaste.predict.manifest import Manifest
 from gpuwaste.predict.table import JobTable
@@ -60,19 +60,27 @@ def card_document(
         "feature_version": manifest.feature_version,
         "features": len(manifest.features),
         "settings": dict(settings),
-        "split": {"train": SHARES[0], "validation": SHARES[1], "test": SHARES[2], "last_calibration": 1 - FINAL_SHARE},
+        "split": {
+            "train": SHARES[0],
+            "validation": SHARES[1],
+            "test": SHARES[2],
+            "last_calibration": round(1 - FINAL_SHARE, 6),
+        },
         "warnings": list(warnings),
         "targets": {name: dict(document) for name, document in targets.items()},
         "left_out": dict(manifest.left_out),
         "parity": {
-            name: {"rows": p.rows, "real": p.real, "edges": p.edges, "max_difference": p.max_difference, "flips": p.flips}
+            name: {
+                "rows": p.rows,
+                "real": p.real,
+                "edges": p.edges,
+                "max_difference": p.max_difference,
+                "flips": p.flips,
+            }
             for name, p in parity.items()
         },
         "not_for": list(_NOT_FOR),
     }
-
-
-FINAL_SHARE: Final = 0.9  # of the jobs that the shipped model learns from; the rest calibrate it
 
 
 def target_document(honest: Fitted, shipped: Fitted, figures: Mapping[str, Any], found: Found) -> dict[str, Any]:
@@ -123,7 +131,7 @@ def _search(found: Found) -> dict[str, Any]:
     return {
         "trials": len(found.trials),
         "folds": len(found.trials[0].scores),
-        "score_of_the_recipe": found.trials[0].mean,
+        "score_of_defaults": found.trials[0].mean,
         "best_score": best.mean,
         "changed": found.changed,
         "params": {**found.recipe.params, "rounds": found.recipe.rounds},

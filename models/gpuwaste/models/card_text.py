@@ -142,7 +142,10 @@ def _quantiles(target: Mapping[str, Any], test: Mapping[str, Any]) -> Iterator[s
 
 
 def _by_user(what: str, pair: Mapping[str, float | None]) -> tuple[str, str]:
-    return f"{what}, mean over users", f"{_number(pair['mean'])}; the worst tenth of users {_number(pair['worst_decile'])}"
+    return (
+        f"{what}, mean over users",
+        f"{_number(pair['mean'])}; the worst tenth of users {_number(pair['worst_decile'])}",
+    )
 
 
 def _importance(target: Mapping[str, Any]) -> str:
@@ -152,12 +155,14 @@ def _importance(target: Mapping[str, Any]) -> str:
 
 def _search(search: Mapping[str, Any]) -> str:
     if not search["trials"]:
-        return f"Search: {search['note']}."
-    kept = "a trial that was better in every fold" if search["changed"] else "the recipe, no trial beat it in every fold"
+        return f"Search: {search['note']}; learnt with the defaults."
+    kept = (
+        "a trial that was better in every fold" if search["changed"] else "the recipe, no trial beat it in every fold"
+    )
     params = ", ".join(f"{name} {value:.4g}" for name, value in search["params"].items())
     return (
-        f"Search: {search['trials']} trials on {search['folds']} folds; score {search['score_of_the_recipe']:.4f} with "
-        f"the recipe, {search['best_score']:.4f} at best; chosen: {kept} ({params})."
+        f"Search: {search['trials']} trials on {search['folds']} folds; score {search['score_of_defaults']:.4f} with "
+        f"the defaults, {search['best_score']:.4f} at best; chosen: {kept} ({params})."
     )
 
 
@@ -168,7 +173,9 @@ def _left_out(card: Mapping[str, Any]) -> str:
 
 
 def _parity(card: Mapping[str, Any]) -> str:
-    rows = [(name, p["rows"], p["real"], f"{p['max_difference']:.2g}", p["flips"]) for name, p in card["parity"].items()]
+    rows = [
+        (name, p["rows"], p["real"], f"{p['max_difference']:.2g}", p["flips"]) for name, p in card["parity"].items()
+    ]
     head = ("target", "rows compared", "real ones", "largest difference", "flips at thresholds")
     return "## XGBoost and ONNX Runtime agree\n\n" + _table(head, rows)
 

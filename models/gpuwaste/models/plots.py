@@ -47,7 +47,9 @@ def _calibration(axes: Axes, curves: Mapping[str, Any]) -> None:
     axes.plot(said, came, color=_INK, linewidth=0.8)
     most = max(jobs)
     axes.scatter(said, came, s=[10 + 90 * n / most for n in jobs], color=_INK)
-    axes.set(xlabel="probability said (dot: share of the jobs)", ylabel="share that came true", xlim=(0, 1), ylim=(0, 1))
+    axes.set(
+        xlabel="probability said (dot: share of the jobs)", ylabel="share that came true", xlim=(0, 1), ylim=(0, 1)
+    )
 
 
 def _coverage(axes: Axes, curves: Mapping[str, Any]) -> None:

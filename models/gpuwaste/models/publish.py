@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,7 +15,7 @@ from gpuwaste.models.fit import Fitted
 from gpuwaste.models.judge import Judged
 from gpuwaste.models.plots import plots
 from gpuwaste.models.prepare import Prepared
-from gpuwaste.models.split import Rows
+from gpuwaste.models.split import final_cut
 from gpuwaste.predict.bundle import load_bundle
 from gpuwaste.predict.manifest import Manifest
 from gpuwaste.predict.registry import Registry
@@ -27,33 +28,39 @@ ROLLING: Final = "rolling.npz"  # the rolling corrections as of then, of this bu
 _GATE_ROWS: Final = 20_000  # real rows that the gate draws from
 
 
-def publish(
+@dataclass(frozen=True, slots=True)
+class Made:
+    """One target to publish: the model to ship, and how the one of the first part did on the test part."""
+
+    shipped: Fitted
+    judged: Judged
+
+
+def publish(  # noqa: PLR0917 two places, and what goes there
     registry: Registry,
     folder: Path,
     manifest: Manifest,
     data: Prepared,
-    shipped: Mapping[str, Fitted],
-    judged: Mapping[str, Judged],
-    calibrating: Rows,
+    made: Mapping[str, Made],
     about: Mapping[str, Any],
 ) -> tuple[str, dict[str, Any]]:
     """Write and register a bundle by way of `folder`, an empty one; returns its name and its card.
 
-    `calibrating` are the rows that the shipped models have not learnt from. Raises ModelError, StoreError; a bundle
-    whose snapshots cannot be written is taken out again.
+    Raises ModelError, StoreError.
     """
+    shipped = {name: target.shipped for name, target in made.items()}
     draft = _draft(folder, manifest, data, shipped)
     card = card_document(draft.manifest, data.table, parity=draft.parity, **about)
     files = {model.file: (folder / "draft" / model.file).read_bytes() for model in draft.manifest.targets}
     drawn: dict[str, bytes] = {}
-    for name, of_target in judged.items():
-        drawn |= plots(BY_NAME[name], of_target.figures, of_target.curves)
+    for name, target in made.items():
+        drawn |= plots(BY_NAME[name], target.judged.figures, target.judged.curves)
     files |= drawn
     files["card.json"] = (json.dumps(card, indent=1, sort_keys=True, allow_nan=False) + "\n").encode()
     files["card.md"] = card_text(card, drawn).encode()
     write_files(folder / manifest.name, draft.manifest, files)
     name = registry.add(folder / manifest.name)
-    _snapshots(registry.models_dir / name, data, shipped, calibrating)
+    _snapshots(registry.models_dir / name, data, shipped)
     return name, card
 
 
@@ -64,8 +71,9 @@ def _draft(folder: Path, manifest: Manifest, data: Prepared, shipped: Mapping[st
     return write_bundle(folder / "draft", manifest=manifest, boosters=boosters, vectors=data.vectors[::step])
 
 
-def _snapshots(directory: Path, data: Prepared, shipped: Mapping[str, Fitted], calibrating: Rows) -> None:
-    """Save the state after the last event, and the corrections that the calibrating rows gave."""
+def _snapshots(directory: Path, data: Prepared, shipped: Mapping[str, Fitted]) -> None:
+    """Save the state after the last event, and the corrections that the rows gave which no model had learnt from."""
+    calibrating = final_cut(data.table)[1]
     bundle = load_bundle(directory)
     rolling = Rolling(bundle.manifest, bundle.hash)
     scored = np.zeros(len(data.table), dtype=np.bool_)

@@ -1,7 +1,7 @@
 """The search for a target's parameters: a fixed number of trials on folds that follow each other in time.
 
-The recipe is the first trial, and stays unless another one is better in every fold: a mean alone is often one lucky
-fold. Only rows before validation are seen.
+The recipe is the first trial, and stays unless another one is better in the mean and in most folds: a mean alone is
+often one lucky fold. Only rows before validation are seen.
 """
 
 import time
@@ -85,7 +85,7 @@ def search(
     default = DEFAULTS[target.kind]
     folds = _folds(target, table, vectors, rows, {**default.params, "nthread": threads})
     if trials < 1 or not folds:
-        return Found(default, note="no search was asked for" if folds else "too few labelled jobs for folds: the recipe")
+        return Found(default, note="none was asked for" if folds else "too few labelled jobs for folds in time")
     base = {"seed": seed, "nthread": threads, "tree_method": "hist", **_objective(target)}
     done: list[Trial] = []
 
@@ -108,10 +108,14 @@ def search(
 
 
 def _chosen(trials: Sequence[Trial]) -> Recipe:
-    """Return the best trial that beats the recipe in every fold, else the recipe."""
+    """Return the best trial that beats the recipe in the mean and in most folds, else the recipe."""
     own = trials[0]
-    better = [t for t in trials[1:] if all(a > b for a, b in zip(t.scores, own.scores, strict=True))]
+    better = [t for t in trials[1:] if t.mean > own.mean and _wins(t, own) * 2 > len(own.scores)]
     return max(better, key=lambda t: t.mean).recipe if better else own.recipe
+
+
+def _wins(trial: Trial, other: Trial) -> int:
+    return sum(a > b for a, b in zip(trial.scores, other.scores, strict=True))
 
 
 _SPACE: Final[dict[str, Callable[[optuna.Trial], float]]] = {

@@ -11,21 +11,20 @@ from typing import Any, Final
 import numpy as np
 
 from gpuwaste.core.errors import NoDataError, UsageError
-from gpuwaste.models.card import FINAL_SHARE, LABEL_RULE, target_document
+from gpuwaste.models.card import LABEL_RULE, target_document
 from gpuwaste.models.fit import Fitted, check_labels, fit, learnable
 from gpuwaste.models.judge import Judged, judge, model_of
 from gpuwaste.models.prepare import Prepared, prepare
 from gpuwaste.models.progress import Progress
-from gpuwaste.models.publish import publish
+from gpuwaste.models.publish import Made, publish
 from gpuwaste.models.search import Found, search
 from gpuwaste.models.source import Source
-from gpuwaste.models.split import Rows, Split, known_before, split_by_time
+from gpuwaste.models.split import Split, final_cut, split_by_time
 from gpuwaste.models.usable import reason_of, warnings_of
 from gpuwaste.predict import drift
 from gpuwaste.predict.bundle import our_features
 from gpuwaste.predict.manifest import Manifest
 from gpuwaste.predict.registry import Registry
-from gpuwaste.predict.table import JobTable
 from gpuwaste.predict.targets import BY_NAME, TARGETS, Target
 
 TRIALS: Final = 8
@@ -100,21 +99,12 @@ def train(
             "warnings": warnings_of(data.table),
             "targets": {n: target_document(x.honest, x.shipped, x.judged.figures, x.found) for n, x in learnt.items()},
         }
-        curves = {name: x.judged for name, x in learnt.items()}
-        shipped = {name: x.shipped for name, x in learnt.items()}
-        calibrating = final_cut(data.table)[1]
-        name, card = publish(registry, Path(folder), manifest, data, shipped, curves, calibrating, about)
+        made = {name: Made(x.shipped, x.judged) for name, x in learnt.items()}
+        name, card = publish(registry, Path(folder), manifest, data, made, about)
     promoted = promote or not had_champion
     if promoted:
         registry.promote(name)
     return Trained(name, registry.models_dir / name, card, promoted)
-
-
-def final_cut(table: JobTable) -> tuple[Rows, Rows]:
-    """Return the rows that the shipped model learns from, and the last ones, which calibrate it."""
-    rows = np.arange(len(table))
-    cut = int(len(table) * FINAL_SHARE)
-    return known_before(table, rows[:cut], int(table.submit[cut])), rows[cut:]
 
 
 def _learn(
@@ -129,27 +119,24 @@ def _learn(
         if settings.time_budget_s is not None:
             until = began + settings.time_budget_s * (number + 1) / len(chosen)
         why = reason_of(target, data.table)
+        if why:
+            left_out[target.name] = why
+            continue
         try:
-            if why:
-                raise NoDataError(why)
-            learnt[target.name] = _one(target, data, split, settings, until, show)
+            learnt[target.name] = _one(target, data, split, settings, until=until, show=show)
         except NoDataError as error:
             left_out[target.name] = str(error)
     return learnt, left_out
 
 
-def _one(
-    target: Target, data: Prepared, split: Split, settings: Settings, until: float, show: Progress
-) -> Learnt:
+def _one(target: Target, data: Prepared, split: Split, settings: Settings, *, until: float, show: Progress) -> Learnt:
     """Search, fit and judge one target, then learn it again for shipping. Raises NoDataError."""
     table, vectors = data.table, data.vectors
     y = learnable(target, table)
     check_labels(target, y[split.train][np.isfinite(y[split.train])])
     own: dict[str, Any] = {"seed": settings.seed, "threads": settings.threads}
     with show.stage(f"search {target.name}", settings.trials) as tick:
-        found = search(
-            target, table, vectors, split.train, trials=settings.trials, until=until, tick=tick, **own
-        )
+        found = search(target, table, vectors, split.train, trials=settings.trials, until=until, tick=tick, **own)
     with show.stage(f"fit {target.name}"):
         honest = fit(target, table, vectors, split.train, split.validation, recipe=found.recipe, **own)
     with show.stage(f"judge {target.name}"):

@@ -1,10 +1,8 @@
 """What a log lacks, in words: a log that nothing can be learnt from at all, and a target that has no labels in it."""
 
-from collections.abc import Iterable
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gpuwaste.core.errors import NoDataError
 from gpuwaste.models.split import MIN_ROWS
@@ -59,15 +57,10 @@ def warnings_of(table: JobTable) -> list[str]:
     return found
 
 
-def unknown_or(names: Iterable[str]) -> str:
-    """Return names in a row, or a dash."""
-    return ", ".join(names) or "-"
-
-
 def _said(texts: Categories) -> bool:
     return bool(np.any([texts.values[code] != "" for code in np.unique(texts.codes)]))
 
 
 def _requests(table: JobTable) -> bool:
-    columns: tuple[NDArray[np.float64], ...] = (table.limit_s, table.cpus, table.nodes, table.mem_b)
+    columns = (table.limit_s, table.cpus, table.nodes, table.mem_b)
     return any(np.isfinite(column).any() for column in columns) or bool((table.gpus > 0).any())
