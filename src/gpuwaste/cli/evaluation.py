@@ -38,6 +38,7 @@ def evaluate_and_tell(options: argparse.Namespace, config: Config) -> int:
         targets=targets,
         seed=options.seed,
         threads=max(1, options.threads),
+        trials=options.trials,
         jfp=options.protocol == "jfp",
         progress=_say,
     )

@@ -70,11 +70,14 @@ def evaluate(
     methods: Sequence[Method] | None = None,
     seed: int = 1,
     threads: int = 2,
+    trials: int = 0,
     jfp: bool = False,
     intervals: bool = True,
     progress: Progress = lambda _: None,
 ) -> Evaluation:
     """Judge the methods (default: all; with `jfp` also those that use facts of after the run) on each target.
+
+    `trials` > 0: of a search for the trees' parameters, on folds of the first part alone.
 
     Raises NoDataError for a log that is too short to be cut.
     """
@@ -90,7 +93,7 @@ def evaluate(
     same_as: dict[str, str] = {}
     asked: dict[str, Floats] = {}
     for target in targets:
-        question = Question(target, table, vectors, split, seed, threads)
+        question = Question(target, table, vectors, split, seed, threads, trials)
         reason = _unanswerable(question)
         if reason:
             left_out[target.name] = reason

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuwaste.models.fit import Fitted, fit
+from gpuwaste.models.recipe import Recipe
 from gpuwaste.models.split import Rows, Split, known_before
 from gpuwaste.predict.manifest import TargetModel
 from gpuwaste.predict.roll import roll
@@ -33,15 +34,22 @@ class Learnt:
 
 
 def learn(
-    target: Target, table: JobTable, vectors: NDArray[np.float32], split: Split, *, seed: int = 1, threads: int = 2
+    target: Target,
+    table: JobTable,
+    vectors: NDArray[np.float32],
+    split: Split,
+    *,
+    recipe: Recipe | None = None,
+    seed: int = 1,
+    threads: int = 2,
 ) -> Learnt:
     """Fit one target; raises NoDataError with the reason where it cannot be learnt."""
     test = int(split.test[0])
     begin = int(split.validation[0]) if len(split.validation) else test
-    first = fit(target, table, vectors, split.train, split.validation, seed=seed, threads=threads)
+    first = fit(target, table, vectors, split.train, split.validation, recipe=recipe, seed=seed, threads=threads)
     nothing: Rows = np.empty(0, dtype=np.intp)
     known = known_before(table, np.arange(test), int(table.submit[test]))
-    second = fit(target, table, vectors, known, nothing, seed=seed, threads=threads)
+    second = fit(target, table, vectors, known, nothing, recipe=recipe, seed=seed, threads=threads)
     raw = np.full((len(table), len(first.boosters)), np.nan, dtype=np.float32)
     raw[begin:test] = first.raw(vectors[begin:test])
     raw[test:] = second.raw(vectors[test:])

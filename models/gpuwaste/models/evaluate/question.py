@@ -2,11 +2,13 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gpuwaste.models.evaluate.learning import Learnt, learn
+from gpuwaste.models.recipe import DEFAULTS, Recipe
 from gpuwaste.models.split import Rows, Split
 from gpuwaste.predict.outcome import Outcome
 from gpuwaste.predict.table import Floats, JobTable
@@ -30,6 +32,7 @@ class Question:
     split: Split
     seed: int = 1
     threads: int = 2
+    trials: int = 0
 
     @cached_property
     def y(self) -> Floats:
@@ -54,7 +57,22 @@ class Question:
     @cached_property
     def learnt(self) -> Learnt:
         """Our model, fitted once for all the methods that show it. Raises NoDataError."""
-        return learn(self.target, self.table, self.vectors, self.split, seed=self.seed, threads=self.threads)
+        return self.learn_on(self.vectors)
+
+    @cached_property
+    def recipe(self) -> Recipe:
+        """How trees are grown: the default, or what `trials` on folds of the first part found better."""
+        if not self.trials:
+            return DEFAULTS[self.target.kind]
+        from gpuwaste.models.search import search  # noqa: PLC0415 Optuna is slow to load
+
+        own: dict[str, Any] = {"trials": self.trials, "seed": self.seed, "threads": self.threads}
+        return search(self.target, self.table, self.vectors, self.split.train, **own).recipe
+
+    def learn_on(self, vectors: NDArray[np.float32]) -> Learnt:
+        """Fit the same trees on other columns. Raises NoDataError."""
+        own: dict[str, Any] = {"recipe": self.recipe, "seed": self.seed, "threads": self.threads}
+        return learn(self.target, self.table, vectors, self.split, **own)
 
     def _labelled(self, rows: Rows) -> Rows:
         return rows[np.isfinite(self.y[rows])]

@@ -18,6 +18,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         default="submission",
         help="jfp: a second column for failures, with facts known only after the run (submission)",
     )
+    parser.add_argument("--trials", type=_count, default=0, metavar="N", help="of a search for each target (0: none)")
     parser.add_argument("--seed", type=_count, default=1, metavar="N", help="of the learning (1)")
     parser.add_argument("--threads", type=_count, default=2, metavar="N", help="of the learning (2)")
     parser.add_argument("--json", action="store_true", help="one object {target: {method: {metric: value}}}")

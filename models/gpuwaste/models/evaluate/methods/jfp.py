@@ -8,7 +8,6 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuwaste.models.evaluate.learning import learn
 from gpuwaste.models.evaluate.method import Answer
 from gpuwaste.models.evaluate.methods.model import said
 from gpuwaste.models.evaluate.question import Question
@@ -28,10 +27,7 @@ def supports(target: Target) -> bool:
 def answer(question: Question) -> Answer:
     """Fit on the vectors with what was known after the run beside them."""
     vectors = np.column_stack([question.vectors, after_run(question.table)])
-    return said(
-        learn(question.target, question.table, vectors, question.split, seed=question.seed, threads=question.threads),
-        question,
-    )
+    return said(question.learn_on(vectors), question)
 
 
 def after_run(table: JobTable) -> NDArray[np.float32]:

@@ -5,7 +5,6 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuwaste.models.evaluate.learning import learn
 from gpuwaste.models.evaluate.method import Answer
 from gpuwaste.models.evaluate.methods.model import said
 from gpuwaste.models.evaluate.question import Question
@@ -24,10 +23,7 @@ def supports(target: Target) -> bool:
 def answer(question: Question) -> Answer:
     """Fit, calibrate and correct as the model is."""
     vectors = np.ascontiguousarray(question.vectors[:, request_columns()])
-    return said(
-        learn(question.target, question.table, vectors, question.split, seed=question.seed, threads=question.threads),
-        question,
-    )
+    return said(question.learn_on(vectors), question)
 
 
 def request_columns() -> NDArray[np.intp]:
