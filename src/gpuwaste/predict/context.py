@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuwaste.core.request import JobRequest
+from gpuwaste.core.units import DAY_S, MINUTE_S
 from gpuwaste.predict.table import Categories, Floats, JobTable
 from gpuwaste.predict.texts import NAME_FACTS, SCRIPT_FACTS, name_facts, script_facts
 
@@ -14,15 +15,17 @@ PLAIN: Final = ("submit", "limit_s", "nodes", "cpus", "mem_b", "gpus", "is_array
 # Repeated for whole-array arithmetic: OVER by UNDER are the request's ratios, CYCLIC the remainders that matter.
 OVER: Final = ("mem_b", "cpus", "cpus", "mem_b", "gpus")
 UNDER: Final = ("cpus", "nodes", "gpus", "gpus", "nodes")
-CYCLIC: Final = ("submit", "submit", "limit_s", "limit_s")
-COLUMNS: Final = ("submit", *PLAIN[1:], *NAME_FACTS, *SCRIPT_FACTS, *OVER, *UNDER, *CYCLIC)
+CYCLIC: Final = ("submit", "since_monday", "limit_s", "limit_s")
+PAIR: Final = ("limit_min", "cpus")  # as the rows hold both of earlier runs
+COLUMNS: Final = ("submit", *PLAIN[1:], *NAME_FACTS, *SCRIPT_FACTS, *OVER, *UNDER, *CYCLIC, *PAIR)
 AT: Final = {name: COLUMNS.index(name) for name in COLUMNS}
-LIMIT_AND_CPUS: Final = slice(AT["limit_s"], AT["cpus"] + 1, AT["cpus"] - AT["limit_s"])  # a view of both
 FACTS_AT: Final = len(PLAIN)
 SCRIPT_AT: Final = FACTS_AT + len(NAME_FACTS)
 OVER_AT: Final = SCRIPT_AT + len(SCRIPT_FACTS)
 UNDER_AT: Final = OVER_AT + len(OVER)
 CYCLIC_AT: Final = UNDER_AT + len(UNDER)
+PAIR_AT: Final = CYCLIC_AT + len(CYCLIC)
+MONDAY_S: Final = 4 * DAY_S  # 1 January 1970 was a Thursday: the first Monday came four days later
 _LARGEST: Final = 1 << 62
 
 
@@ -44,7 +47,8 @@ def request_row(request: JobRequest) -> list[float]:
         *name_facts(request.name), *script_facts(request.script),
         mem, cpus, cpus, mem, gpus,
         cpus, nodes, gpus, gpus, nodes,
-        now, now, limit, limit,
+        now, now - MONDAY_S, limit, limit,
+        limit / MINUTE_S, cpus,
     ]  # fmt: skip
 
 
@@ -54,6 +58,8 @@ def request_columns(table: JobTable) -> Floats:
     for place, name in enumerate(COLUMNS):
         if name in PLAIN:
             columns[:, place] = getattr(table, name)
+    columns[:, AT["since_monday"]] = table.submit - MONDAY_S
+    columns[:, AT["limit_min"]] = table.limit_s / MINUTE_S
     columns[:, FACTS_AT:SCRIPT_AT] = _facts(table.name)
     columns[:, SCRIPT_AT:OVER_AT] = script_facts(None)
     return columns
