@@ -1,7 +1,7 @@
 """What a vector is computed from: the request's columns and the rows of its keys, for one job or for many."""
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,23 +52,26 @@ def request_row(request: JobRequest) -> list[float]:
     ]  # fmt: skip
 
 
-def request_columns(table: JobTable) -> Floats:
-    """Return the columns of every row: `request_row` for tables, which have no scripts."""
-    columns = np.empty((len(table), len(COLUMNS)))
-    for place, name in enumerate(COLUMNS):
-        if name in PLAIN:
-            columns[:, place] = getattr(table, name)
-    columns[:, AT["since_monday"]] = table.submit - MONDAY_S
-    columns[:, AT["limit_min"]] = table.limit_s / MINUTE_S
-    columns[:, FACTS_AT:SCRIPT_AT] = _facts(table.name)
-    columns[:, SCRIPT_AT:OVER_AT] = script_facts(None)
+def request_columns(table: JobTable, part: slice, facts: Floats) -> Floats:
+    """Return the columns of some rows: `request_row` for tables, which have no scripts; see `facts_of` for `facts`."""
+    columns = np.empty((len(table.submit[part]), len(COLUMNS)))
+    for name, places in _PLACES.items():
+        columns[:, places] = getattr(table, name)[part, None]
+    columns[:, AT["since_monday"]] = table.submit[part] - MONDAY_S
+    columns[:, AT["limit_min"]] = table.limit_s[part] / MINUTE_S
+    columns[:, FACTS_AT:SCRIPT_AT] = facts[table.name.codes[part]]
+    columns[:, SCRIPT_AT:OVER_AT] = np.nan
     return columns
+
+
+def facts_of(names: Categories) -> Floats:
+    """Return NAME_FACTS of every name that occurs, [names, facts]."""
+    facts = np.array([name_facts(text) for text in names.values], dtype=np.float64)
+    return facts.reshape(-1, len(NAME_FACTS))
 
 
 def _amount(value: int | None) -> float:
     return np.nan if value is None else min(_LARGEST, value)
 
 
-def _facts(names: Categories) -> Any:
-    facts = np.array([name_facts(text) for text in names.values], dtype=np.float64)
-    return facts.reshape(-1, len(NAME_FACTS))[names.codes]
+_PLACES: Final = {name: [n for n, column in enumerate(COLUMNS) if column == name] for name in PLAIN}
