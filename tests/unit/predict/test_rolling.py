@@ -176,11 +176,11 @@ def test_rows_that_are_not_scored_are_not_learnt_from() -> None:
 
 def test_saved_and_loaded_goes_on_as_if_it_had_never_stopped(tmp_path: Path) -> None:
     """After a reload at any point, further ends and answers are the same, bit for bit."""
-    rng, kept = np.random.default_rng(5), Rolling(manifest_of(), "hash")
-    path = tmp_path / "rolling.npz"
+    rng, path = np.random.default_rng(5), tmp_path / "rolling.npz"
+    kept = loaded = Rolling(manifest_of(), "hash")
     for i in range(WINDOW + 350):
         raw = rng.normal(size=2).tolist()
-        for each in (kept, loaded) if i > MIN_ENDS + 7 else (kept,):  # noqa: F821 from there on it is
+        for each in (kept,) if kept is loaded else (kept, loaded):
             each.observe("walltime", raw, math.exp(raw[0] + 1), busy=i % 3 == 0)
             each.observe("failure", [0.3], float(i % 3 == 0))
         if i in {MIN_ENDS + 7, WINDOW + 30}:
