@@ -7,68 +7,60 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuwaste.core.request import JobRequest
-from gpuwaste.predict.rows import AMOUNTS
 from gpuwaste.predict.table import Categories, Floats, JobTable
 from gpuwaste.predict.texts import NAME_FACTS, SCRIPT_FACTS, name_facts, script_facts
 
 PLAIN: Final = ("submit", "limit_s", "nodes", "cpus", "mem_b", "gpus", "is_array", "interactive")
-COLUMNS: Final = PLAIN + NAME_FACTS + SCRIPT_FACTS
-AT: Final = {name: place for place, name in enumerate(COLUMNS)}
+# Repeated for whole-array arithmetic: OVER by UNDER are the request's ratios, CYCLIC the remainders that matter.
+OVER: Final = ("mem_b", "cpus", "cpus", "mem_b", "gpus")
+UNDER: Final = ("cpus", "nodes", "gpus", "gpus", "nodes")
+CYCLIC: Final = ("submit", "submit", "limit_s", "limit_s")
+COLUMNS: Final = ("submit", *PLAIN[1:], *NAME_FACTS, *SCRIPT_FACTS, *OVER, *UNDER, *CYCLIC)
+AT: Final = {name: COLUMNS.index(name) for name in COLUMNS}
+LIMIT_AND_CPUS: Final = slice(AT["limit_s"], AT["cpus"] + 1, AT["cpus"] - AT["limit_s"])  # a view of both
+FACTS_AT: Final = len(PLAIN)
+SCRIPT_AT: Final = FACTS_AT + len(NAME_FACTS)
+OVER_AT: Final = SCRIPT_AT + len(SCRIPT_FACTS)
+UNDER_AT: Final = OVER_AT + len(OVER)
+CYCLIC_AT: Final = UNDER_AT + len(UNDER)
+_LARGEST: Final = 1 << 62
 
 
 @dataclass(slots=True)
 class Context:
-    """`requests` float64 [n, len(COLUMNS)], NaN for "not said"; `rows` rows.ROW [n, keys] before the submission.
-
-    `amounts` is the ring's run and limit (minutes) and processors as float64 [n, keys, 8, 3]; `counts` is
-    rows.COUNTS as float64 [n, keys, 9]. Both are made once, since several groups read them.
-    """
+    """`requests` float64 [n, len(COLUMNS)], NaN for "not said"; `rows` rows.ROW [n, keys] before the submission."""
 
     requests: Floats
     rows: NDArray[np.void]
-    amounts: Floats
-    counts: Floats
-
-    def column(self, name: str) -> Floats:
-        """Return one column of the requests, [n]."""
-        return self.requests[:, AT[name]]
-
-    def ring(self, name: str) -> Floats:
-        """Return one amount of the rings, [n, keys, 8], the newest run first."""
-        return self.amounts[..., AMOUNTS.index(name)]
-
-
-def context_of(requests: Floats, rows: NDArray[np.void]) -> Context:
-    """Return the context of requests [n, len(COLUMNS)] and their keys' rows [n, keys]."""
-    return Context(requests, rows, rows["amounts"].astype(np.float64), rows["counts"].astype(np.float64))
 
 
 def request_row(request: JobRequest) -> list[float]:
     """Return the columns of one request."""
-    nan = np.nan
-    limit, nodes, cpus, mem = request.time_limit_s, request.nodes, request.cpus, request.mem_b
+    limit, nodes = _amount(request.time_limit_s), _amount(request.nodes)
+    cpus, mem, gpus = _amount(request.cpus), _amount(request.mem_b), _amount(request.gpus)
+    now = request.submit
     return [
-        request.submit,
-        nan if limit is None else limit,
-        nan if nodes is None else nodes,
-        nan if cpus is None else cpus,
-        nan if mem is None else mem,
-        request.gpus,
-        request.is_array,
-        request.interactive,
-        *name_facts(request.name),
-        *script_facts(request.script),
-    ]
+        now, limit, nodes, cpus, mem, gpus, request.is_array, request.interactive,
+        *name_facts(request.name), *script_facts(request.script),
+        mem, cpus, cpus, mem, gpus,
+        cpus, nodes, gpus, gpus, nodes,
+        now, now, limit, limit,
+    ]  # fmt: skip
 
 
 def request_columns(table: JobTable) -> Floats:
     """Return the columns of every row: `request_row` for tables, which have no scripts."""
     columns = np.empty((len(table), len(COLUMNS)))
-    for place, name in enumerate(PLAIN):
-        columns[:, place] = getattr(table, name)
-    columns[:, len(PLAIN) : len(PLAIN) + len(NAME_FACTS)] = _facts(table.name)
-    columns[:, len(PLAIN) + len(NAME_FACTS) :] = script_facts(None)
+    for place, name in enumerate(COLUMNS):
+        if name in PLAIN:
+            columns[:, place] = getattr(table, name)
+    columns[:, FACTS_AT:SCRIPT_AT] = _facts(table.name)
+    columns[:, SCRIPT_AT:OVER_AT] = script_facts(None)
     return columns
+
+
+def _amount(value: int | None) -> float:
+    return np.nan if value is None else value if value < _LARGEST else _LARGEST
 
 
 def _facts(names: Categories) -> Any:

@@ -17,7 +17,7 @@ from gpuwaste.predict.recurrences import (
     PEAK_UNIT_B,
     logs_of,
 )
-from gpuwaste.predict.rows import AMOUNTS, USES
+from gpuwaste.predict.rows import AMOUNTS, LATE
 from gpuwaste.predict.table import ABSENT, Floats, Ints, JobTable
 
 Bools = NDArray[np.bool_]
@@ -77,9 +77,8 @@ class Events:
     ring: NDArray[np.void]
     failed: Floats
     log_run: Floats
-    log_peak: Floats
     peak: NDArray[np.float16]
-    tallies: NDArray[np.uint32]  # [n, 6]: what a row adds to rows.COUNTS[:6] at its end
+    tallies: NDArray[np.uint32]  # [n, 3]: what an end adds to failed, completed, cancelled
     uses: NDArray[np.float16]
     started: Bools
     ended: Bools
@@ -115,7 +114,7 @@ def events_of(table: JobTable, known: Known) -> Events:
         ended=has_end | known.ended,
         judged=has_ledger,
         as_of=max(latest, default=0),
-        **_additions(table, has_start | known.started),
+        **_additions(table),
     )
 
 
@@ -144,30 +143,25 @@ def _ordered(
     return np.concatenate(kinds)[order], np.concatenate(jobs)[order]
 
 
-def _additions(table: JobTable, started: Bools) -> dict[str, Any]:
+def _additions(table: JobTable) -> dict[str, Any]:
     """Return what the end of each row adds to the history of its keys."""
     with np.errstate(invalid="ignore"):
         failed = FAILED_OF[table.outcome]
         late = (table.run_s >= NEAR_LIMIT * table.limit_s) | (table.run_s >= table.limit_s - MINUTE_S)
         ring = np.zeros(len(table), dtype=RING)
         ring["end"] = np.clip(table.end, 1, LAST_INSTANT)
-        ring["outcome"] = table.outcome
+        ring["outcome"] = table.outcome + late * np.uint8(LATE)
         for place, amount in enumerate((table.run_s / MINUTE_S, table.limit_s / MINUTE_S, table.cpus)):
             ring["amounts"][:, place] = np.clip(amount, 0.0, HALF_MAX)
-        tallies = np.zeros((len(table), 6), dtype=np.uint32)
-        tallies[:, 0] = 1
-        tallies[:, 1] = ~started
-        tallies[:, 2], tallies[:, 3], tallies[:, 4] = failed == 1.0, failed == 0.0, late
-        tallies[:, 5] = table.outcome == Outcome.CANCELLED
-        uses = np.empty((len(table), len(USES)), dtype=np.float16)
+        tallies = np.stack((failed == 1.0, failed == 0.0, table.outcome == Outcome.CANCELLED), axis=1)
+        uses = np.empty((len(table), 3), dtype=np.float16)
         for place, use in enumerate((table.used_ratio, table.gpus_active, table.gpus)):
             uses[:, place] = np.clip(use, 0.0, HALF_MAX)
         return {
             "ring": ring,
             "failed": failed,
             "log_run": logs_of(table.run_s),
-            "log_peak": logs_of(table.max_rss_b),
             "peak": np.clip(table.max_rss_b / PEAK_UNIT_B, 0.0, HALF_MAX).astype(np.float16),
-            "tallies": tallies,
+            "tallies": tallies.astype(np.uint32),
             "uses": uses,
         }

@@ -5,7 +5,8 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final
+from operator import attrgetter
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +20,7 @@ _MULTIPLIER: Final = 0x9E3779B97F4A7C15  # 2^64 over the golden ratio, as in spl
 _MASK: Final = (1 << 64) - 1
 _SHIFT: Final = 32
 _UNSAID: Final = 1 << 63  # an amount that was not said; amounts are smaller
-_LARGEST: Final = float(1 << 62)
+_LARGEST: Final = 1 << 62
 _DIGITS: Final = re.compile(r"\d+")
 
 
@@ -38,8 +39,8 @@ KEYS: Final = (
     Key("shape", "of this user with this size and limit", ("user", "cpus", "nodes", "gpus", "time_limit_s")),
     Key("name", "of this user with this name", ("user", "name")),
     Key("partition", "in this partition and QOS", ("partition", "qos")),
+    Key("cluster", "of the whole cluster", ()),
 )
-TEXTS: Final = frozenset({"user", "account", "name", "partition", "qos", "gpu_type"})
 COLUMNS: Final = {"time_limit_s": "limit_s"}  # a request's field whose column in JobTable has another name
 
 
@@ -63,14 +64,7 @@ def name_hash(name: str) -> int:
 
 def keys_of(request: JobRequest) -> list[int]:
     """Return the hash of each of KEYS for one request: the same numbers as `key_columns` gives for its row."""
-    found = []
-    for seed, parts in _SCALAR:
-        value = seed
-        for read in parts:
-            value = ((value ^ read(request)) * _MULTIPLIER) & _MASK
-            value ^= value >> _SHIFT
-        found.append(value)
-    return found
+    return [_mixed(name, *parts(request)) for name, parts in _PARTS]
 
 
 def key_columns(table: JobTable) -> list[Hashes]:
@@ -97,17 +91,26 @@ def _column(table: JobTable, part: str) -> Hashes:
     return np.where(known, amounts, np.uint64(_UNSAID))
 
 
-def _reader(part: str) -> Callable[[JobRequest], int]:
-    if part == "name":
-        return lambda request: name_hash(request.name)
-    if part in TEXTS:
-        return lambda request: text_hash(getattr(request, part))
-
-    def amount(request: JobRequest) -> int:
-        value: int | None = getattr(request, part)
-        return _UNSAID if value is None else int(min(max(float(value), 0.0), _LARGEST))
-
-    return amount
+@lru_cache(maxsize=1 << 16)
+def _mixed(name: str, *values: str | int | None) -> int:
+    """Return the hash of one key; the same few users, names and sizes come again and again."""
+    mixed = text_hash(name)
+    for part, value in zip(_BY_NAME[name].parts, values, strict=True):
+        mixed = ((mixed ^ _number(part, value)) * _MULTIPLIER) & _MASK
+        mixed ^= mixed >> _SHIFT
+    return mixed
 
 
-_SCALAR: Final = tuple((text_hash(key.name), tuple(_reader(part) for part in key.parts)) for key in KEYS)
+def _number(part: str, value: str | int | None) -> int:
+    if isinstance(value, str):
+        return name_hash(value) if part == "name" else text_hash(value)
+    return _UNSAID if value is None else min(max(int(value), 0), _LARGEST)
+
+
+def _getter(parts: tuple[str, ...]) -> Callable[[JobRequest], tuple[Any, ...]]:
+    """Return a reader of a request's fields that always gives a tuple."""
+    return attrgetter(*parts) if len(parts) > 1 else lambda request: tuple(getattr(request, p) for p in parts)
+
+
+_BY_NAME: Final = {key.name: key for key in KEYS}
+_PARTS: Final = tuple((key.name, _getter(key.parts)) for key in KEYS)

@@ -11,30 +11,39 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuwaste.predict.outcome import Outcome
+from gpuwaste.predict.rows import LATE
 from gpuwaste.predict.table import Floats
 
 FAST: Final = 0.25  # weight of the newest end: half of the weight is on the last 2.4 ends
 SLOW: Final = 0.03  # on the last 23 ends
-PACE: Final = 0.2  # of run times and peaks: on the last 3.1 ends
+PACE: Final = 0.2  # of run times: on the last 3.1 ends
 HALF_MAX: Final = 65504.0  # the largest float16
-STREAK_MAX: Final = 32767
+STREAK_MAX: Final = 127
+COUNT_MAX: Final = (1 << 16) - 1
 MINUTE_S: Final = 60.0
 NEAR_LIMIT: Final = 0.95  # a run is at its limit from this share of it, or a minute before it
 BURST_S: Final = 60.0  # submissions of one key with no longer gap between them are one burst
 PEAK_UNIT_B: Final = float(1 << 28)  # of the last peak: a float16 then holds 16 B to 16 TiB
-FAILED: Final = frozenset({Outcome.FAILED, Outcome.OUT_OF_MEMORY})
-Rates = tuple[float, float, float, float, float]  # rows.EWS
+Rates = tuple[float, float, float, float, float]  # rows.EWS, then the streak
 
 
-def after_end(rates: Rates, failed: float, log_run: float, log_peak: float) -> Rates:
-    """Return the rates after one more end; `failed` is 1, 0 or NaN (neither), NaN also for unknown logarithms."""
-    fast, slow, mean, var, peak = rates
+def after_end(  # noqa: PLR0917 a call for each key of each end: keywords would take a fifth of it
+    fast: float, slow: float, mean: float, var: float, streak: float, failed: float, log_run: float
+) -> Rates:
+    """Return rates and streak after one more end; `failed` is 1, 0 or NaN (neither), `log_run` may be NaN.
+
+    The streak counts failures in a row (positive) or completed runs in a row (negative), up to STREAK_MAX.
+    """
     if failed == failed:  # noqa: PLR0124 not NaN
         if fast != fast:  # noqa: PLR0124
             fast = slow = failed
         else:
             fast += FAST * (failed - fast)
             slow += SLOW * (failed - slow)
+        if failed == 1.0:
+            streak = 1.0 if streak < 0.0 else streak + 1.0 if streak < STREAK_MAX else streak
+        else:
+            streak = -1.0 if streak > 0.0 else streak - 1.0 if streak > -STREAK_MAX else streak
     if log_run == log_run:  # noqa: PLR0124
         if mean != mean:  # noqa: PLR0124
             mean, var = log_run, 0.0
@@ -42,14 +51,12 @@ def after_end(rates: Rates, failed: float, log_run: float, log_peak: float) -> R
             step = log_run - mean
             mean += PACE * step
             var = (1.0 - PACE) * (var + PACE * (step * step))
-    if log_peak == log_peak:  # noqa: PLR0124
-        peak = log_peak if peak != peak else peak + PACE * (log_peak - peak)  # noqa: PLR0124
-    return fast, slow, mean, var, peak
+    return fast, slow, mean, var, streak
 
 
-def after_ends(rates: Floats, failed: Floats, log_run: Floats, log_peak: Floats) -> Floats:
-    """Return rates and streak [m, 6] of m keys after one more end of each: `after_end`, `next_streak` for arrays."""
-    fast, slow, mean, var, peak, streak = rates.T
+def after_ends(rates: Floats, failed: Floats, log_run: Floats) -> Floats:
+    """Return rates and streak [m, 5] of m keys after one more end of each: `after_end` for arrays."""
+    fast, slow, mean, var, streak = rates.T
     first = np.isnan(mean)
     step = log_run - mean
     after = np.empty_like(rates)
@@ -58,30 +65,15 @@ def after_ends(rates: Floats, failed: Floats, log_run: Floats, log_peak: Floats)
     known = ~np.isnan(log_run)
     after[:, 2] = np.where(known, np.where(first, log_run, mean + PACE * step), mean)
     after[:, 3] = np.where(known, np.where(first, 0.0, (1.0 - PACE) * (var + PACE * (step * step))), var)
-    after[:, 4] = _blend(peak, log_peak, PACE)
     worse = np.minimum(np.maximum(streak, 0.0) + 1.0, STREAK_MAX)
     better = np.maximum(np.minimum(streak, 0.0) - 1.0, -STREAK_MAX)
-    after[:, 5] = np.where(failed == 1.0, worse, np.where(failed == 0.0, better, streak))
+    after[:, 4] = np.where(failed == 1.0, worse, np.where(failed == 0.0, better, streak))
     return after
 
 
 def _blend(old: Floats, new: Floats, weight: float) -> Floats:
     blended = old + weight * (new - old)
     return np.where(np.isnan(new), old, np.where(np.isnan(old), new, blended))
-
-
-def next_streak(streak: int, failed: float) -> int:
-    """Return the number of failures in a row (positive) or of completed runs in a row (negative)."""
-    if failed == 1.0:
-        return min(max(streak, 0) + 1, STREAK_MAX)
-    if failed == 0.0:
-        return max(min(streak, 0) - 1, -STREAK_MAX)
-    return streak
-
-
-def failed_of(outcomes: NDArray[np.uint8]) -> Floats:
-    """Return 1 for failed, 0 for completed, NaN for any other end."""
-    return FAILED_OF[outcomes]
 
 
 def log_of(value: float) -> float:
@@ -99,12 +91,20 @@ def minutes(seconds: float) -> float:
     return min(max(seconds / MINUTE_S, 0.0), HALF_MAX)
 
 
+def half(amount: float | None) -> float:
+    """Return an amount that a float16 can hold, NaN for none."""
+    return math.nan if amount is None else min(max(float(amount), 0.0), HALF_MAX)
+
+
 def at_limit(run_s: float, limit_s: float) -> bool:
     """Tell whether a run came so near its limit that the limit ended it (False where one is not known)."""
     return run_s >= NEAR_LIMIT * limit_s or run_s >= limit_s - MINUTE_S
 
 
-FAILED_OF: Final = np.full(max(Outcome) + 1, np.nan)
-FAILED_OF[[Outcome.FAILED, Outcome.OUT_OF_MEMORY]] = 1.0
-FAILED_OF[Outcome.COMPLETED] = 0.0
+# By the codes of a ring's outcomes: an Outcome, and LATE with it where the run came to its limit.
+FAILED_OF: Final = np.full(2 * LATE, np.nan)
+FAILED_OF[[Outcome.FAILED, Outcome.OUT_OF_MEMORY, Outcome.FAILED + LATE, Outcome.OUT_OF_MEMORY + LATE]] = 1.0
+FAILED_OF[[Outcome.COMPLETED, Outcome.COMPLETED + LATE]] = 0.0
 FAILED_LIST: Final[list[float]] = FAILED_OF.tolist()
+RECENT_OF: Final = np.stack((FAILED_OF == 1.0, FAILED_OF == 0.0, np.arange(2 * LATE) >= LATE), axis=1)
+RECENT_LIST: Final[list[list[int]]] = RECENT_OF.astype(int).tolist()

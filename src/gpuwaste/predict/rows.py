@@ -8,40 +8,53 @@ from numpy.typing import NDArray
 
 from gpuwaste.predict.keys import Hashes
 
-RING: Final = 8  # runs remembered one by one for each key, the newest first
+RING: Final = 8  # ended runs remembered one by one for each key, the newest first
+EWS: Final = ("fail_fast", "fail_slow", "run_mean", "run_var")
+COUNTS: Final = ("failed", "completed", "cancelled", "ended", "running", "queued")
+BURSTS: Final = ("burst", "since_end")  # submissions right after one another; submissions since the last end
+SENT: Final = ("limit", "cpus")  # of the last submission: minutes, processors
+INSTANTS: Final = ("last_submit", "last_fail", "last_end")  # 0 is "never"; further ends follow the last one
 AMOUNTS: Final = ("run", "limit", "cpus")  # of each remembered run: minutes, minutes, processors
-EWS: Final = ("fail_fast", "fail_slow", "run_mean", "run_var", "peak_mean")
-COUNTS: Final = (
-    "ended", "unstarted", "failed", "completed", "at_limit", "cancelled", "started", "submitted", "last_submit",
-)  # fmt: skip
-USES: Final = ("used", "active", "asked")  # of the last run that the ledger judged: ratio, GPUs, GPUs
+LASTS: Final = ("used", "active", "asked", "peak_1", "peak_2", "peak_3")  # last judged run's GPUs; last known peaks
+PEAKS: Final = 3
+RECENT: Final = ("failed", "completed", "late", "streak")  # among the remembered runs; runs in a row that failed
 ROW: Final = np.dtype(
     [
         ("key", "<u8"),
         ("ews", "<f8", (len(EWS),)),
-        ("ends", "<u4", (RING,)),
-        ("amounts", "<f2", (RING, len(AMOUNTS))),
-        ("outcomes", "u1", (RING,)),
-        ("streak", "<i2"),
-        ("peak", "<f2"),
         ("counts", "<u4", (len(COUNTS),)),
-        ("burst", "<u2"),
-        ("uses", "<f2", (len(USES),)),
+        ("bursts", "<u2", (len(BURSTS),)),
+        ("sent", "<f2", (len(SENT),)),
+        ("instants", "<u4", (len(INSTANTS) - 1 + RING,)),
+        ("amounts", "<f2", (RING, len(AMOUNTS))),
+        ("lasts", "<f2", (len(LASTS),)),
+        ("outcomes", "u1", (RING,)),
+        ("recent", "i1", (len(RECENT),)),
     ]
 )
 SIZE: Final = ROW.itemsize
+END_0: Final = INSTANTS.index("last_end")
+LATE: Final = 16  # added to an outcome of the ring: the run came to its limit
+
+
+def _at(name: str, item: int = 0) -> int:
+    """Return the place in a row of an item of one of its fields."""
+    return int(ROW.fields[name][1]) + item * ROW[name].base.itemsize if ROW.fields else 0
+
+
 # The parts of a row that one event rewrites, for struct: far quicker on one row than an array's items.
-END_AT: Final = ROW.fields["ews"][1]  # type: ignore[index]
-END_READ: Final = struct.Struct("<5d28s4x42s6x7sxhe6I")
-END_WRITE: Final = struct.Struct("<5dI28s3e42sB7she6I")
-GONE_AT: Final = ROW.fields["counts"][1]  # type: ignore[index]
-GONE: Final = struct.Struct("<II")
-START_AT: Final = ROW.fields["counts"][1] + 4 * COUNTS.index("started")  # type: ignore[index]
-START: Final = struct.Struct("<I")
-SUBMIT_AT: Final = ROW.fields["counts"][1] + 4 * COUNTS.index("submitted")  # type: ignore[index]
-SUBMIT: Final = struct.Struct("<IIH")
-USE_AT: Final = ROW.fields["uses"][1]  # type: ignore[index]
+END_AT: Final = _at("ews")
+END_READ: Final = struct.Struct("<4d 6I HH 4s II28s4x 42s6x 6s6s 8s 4b")
+END_WRITE: Final = struct.Struct("<4d 6I HH 4s III28s 3e42s 6s6s B7s 4b")
+GONE_AT: Final = _at("counts", COUNTS.index("ended"))
+GONE: Final = struct.Struct("<III")  # ended, running, queued
+START_AT: Final = _at("counts", COUNTS.index("running"))
+START: Final = struct.Struct("<II")  # running, queued
+SUBMIT_AT: Final = _at("counts", COUNTS.index("queued"))
+SUBMIT: Final = struct.Struct("<I HH ee I")  # queued, bursts, sent, last submission
+USE_AT: Final = _at("lasts")
 USE: Final = struct.Struct("<3e")
+HALF: Final = struct.Struct("<e")
 KEY: Final = struct.Struct("<Q")
 NO_ROW: Final = 0  # the row of a key without history: never written
 _STEP: Final = 1 << 16  # rows added when full: an untouched page of new rows costs no memory
@@ -58,7 +71,7 @@ def empty_rows(count: int) -> NDArray[np.void]:
 def empty_row() -> NDArray[np.void]:
     """Return the one row of a key without history (a zero-dimensional array)."""
     row = np.zeros((), dtype=ROW)
-    for name in ("ews", "amounts", "peak", "uses"):
+    for name in ("ews", "sent", "amounts", "lasts"):
         row[name] = np.nan
     return row
 
@@ -160,8 +173,8 @@ class KeyRows:
             size *= 2
         self._mask = size - 1
         self.index: NDArray[np.uint32] = _index(self.rows["key"][: self.count], size)
-        self._slots: Any = memoryview(self.index)
-        self.view: Any = memoryview(self.rows.view(np.uint8))
+        self._slots: Any = self.index.data
+        self.view: Any = self.rows.view(np.uint8).data
         self._empty = empty_row().tobytes()
 
 

@@ -9,28 +9,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuwaste.core.request import JobRequest
-from gpuwaste.predict.context import context_of, request_row
+from gpuwaste.predict.context import Context, request_row
 from gpuwaste.predict.features import vectors
 from gpuwaste.predict.keys import keys_of
 from gpuwaste.predict.outcome import Outcome
 from gpuwaste.predict.recurrences import (
     BURST_S,
+    COUNT_MAX,
     FAILED_LIST,
     HALF_MAX,
     PEAK_UNIT_B,
+    RECENT_LIST,
     after_end,
     at_limit,
+    half,
     log_of,
     minutes,
-    next_streak,
 )
 from gpuwaste.predict.rows import (
-    COUNTS,
+    END_0,
     END_AT,
     END_READ,
     END_WRITE,
     GONE,
+    HALF,
     GONE_AT,
+    LATE,
+    ROW,
     SIZE,
     START,
     START_AT,
@@ -47,7 +52,6 @@ MAX_KEYS: Final = 2_000_000
 MAX_UNJUDGED: Final = 10_000  # ended GPU jobs that wait for the ledger; the oldest are dropped
 LAST_INSTANT: Final = (1 << 32) - 1
 NAN: Final = float("nan")
-BURST_MAX: Final = 65535
 
 
 def clip_instant(at: float) -> int:
@@ -76,8 +80,10 @@ class HistoryState:
         """Return the features [F] of a request at its submission, before `submitted` tells of it."""
         keys = self._keys_of(request)
         with self._lock:
-            found = self.keys.rows.take([self.keys.find(key) for key in keys])
-        return vectors(context_of(np.array([request_row(request)], dtype=np.float64), found[None]))[0]
+            view, find = self.keys.view, self.keys.find
+            found = b"".join([view[(at := find(key) * SIZE) : at + SIZE] for key in keys])
+        rows = np.frombuffer(found, dtype=ROW).reshape(1, -1)
+        return vectors(Context(np.array([request_row(request)], dtype=np.float64), rows))[0]
 
     def submitted(self, request: JobRequest, job_id: int) -> None:
         """Tell of a submission."""
@@ -85,20 +91,18 @@ class HistoryState:
         if run in self.open:
             return
         now = clip_instant(request.submit)
+        limit_s = NAN if request.time_limit_s is None else float(request.time_limit_s)
+        limit, cpus = minutes(limit_s), half(request.cpus)
         with self._lock:
             rows = tuple([self.keys.add(key) for key in self._keys_of(request)])
             view = self.keys.view
             for row in rows:
                 at = row * SIZE + SUBMIT_AT
-                count, last, burst = SUBMIT.unpack_from(view, at)
-                burst = min(burst + 1, BURST_MAX) if count and now - last <= BURST_S else 1
-                SUBMIT.pack_into(view, at, count + 1, now, burst)
+                queued, burst, waves, _, _, last = SUBMIT.unpack_from(view, at)
+                burst = min(burst + 1, COUNT_MAX) if last and now - last <= BURST_S else 1
+                SUBMIT.pack_into(view, at, queued + 1, burst, min(waves + 1, COUNT_MAX), limit, cpus, now)
             self.open[run] = OpenRun(
-                rows,
-                NAN if request.cpus is None else min(float(request.cpus), HALF_MAX),
-                NAN if request.time_limit_s is None else float(request.time_limit_s),
-                float(request.gpus),
-            )
+rows, cpus, limit_s, half(request.gpus))
             self.as_of = max(self.as_of, now)
             if len(self.keys) > self.max_keys:
                 self._forget()
@@ -140,11 +144,10 @@ class HistoryState:
         if run is None or not run.ended:
             return False
         with self._lock:
-            asked = min(run.gpus, HALF_MAX)
+            seen = USE.pack(use.used_ratio, half(use.gpus_active), run.gpus)
             for row in run.rows:
-                USE.pack_into(
-                    self.keys.view, row * SIZE + USE_AT, use.used_ratio, min(use.gpus_active, HALF_MAX), asked
-                )
+                at = row * SIZE + USE_AT
+                self.keys.view[at : at + USE.size] = seen
             self.as_of = max(self.as_of, clip_instant(use.known_at))
             del self.open[job_id, submit]
             del self.unjudged[job_id, submit]
@@ -162,31 +165,37 @@ class HistoryState:
         view = self.keys.view
         for row in run.rows:
             at = row * SIZE + START_AT
-            START.pack_into(view, at, START.unpack_from(view, at)[0] + 1)
+            running, queued = START.unpack_from(view, at)
+            START.pack_into(view, at, running + 1, queued - 1)
 
     def _count_end(self, run: OpenRun, end: int, run_s: float, outcome: int, peak_b: float) -> None:
-        view, unstarted = self.keys.view, not run.started
+        view, left = self.keys.view, int(run.started)
         run.ended = True
         if outcome == Outcome.NEVER_STARTED:  # says nothing about runs: it only leaves the queue
             for row in run.rows:
                 at = row * SIZE + GONE_AT
-                ended, gone = GONE.unpack_from(view, at)
-                GONE.pack_into(view, at, ended + 1, gone + unstarted)
+                ended, running, queued = GONE.unpack_from(view, at)
+                GONE.pack_into(view, at, ended + 1, running - left, queued - 1 + left)
             return
-        failed, log_run, log_peak = FAILED_LIST[outcome], log_of(run_s), log_of(peak_b)
-        late, cancelled = at_limit(run_s, run.limit_s), outcome == Outcome.CANCELLED
+        code = outcome + LATE * at_limit(run_s, run.limit_s)
+        failed, log_run = FAILED_LIST[outcome], log_of(run_s)
+        new, bad, good, cancelled = RECENT_LIST[code], failed == 1.0, failed == 0.0, outcome == Outcome.CANCELLED
         mine = (minutes(run_s), minutes(run.limit_s), run.cpus)
-        peak = min(peak_b / PEAK_UNIT_B, HALF_MAX)
+        peak = HALF.pack(min(max(peak_b / PEAK_UNIT_B, 0.0), HALF_MAX)) if peak_b == peak_b else b""  # noqa: PLR0124 NaN
         for row in run.rows:
             at = row * SIZE + END_AT
-            a, b, c, d, e, ends, amounts, outcomes, streak, last, n, gone, bad, good, n_late, n_cancelled = (
-                END_READ.unpack_from(view, at)
-            )
+            (
+                *rates, n_bad, n_good, n_cancelled, ended, running, queued, burst, _, sent, submit, last_bad, ends,
+                amounts, uses, peaks, outcomes, bad_8, good_8, late_8, streak,
+            ) = END_READ.unpack_from(view, at)  # fmt: skip
+            old = RECENT_LIST[outcomes[-1]]
+            *rates, streak = after_end(*rates, streak, failed, log_run)
             END_WRITE.pack_into(
-                view, at, *after_end((a, b, c, d, e), failed, log_run, log_peak), end, ends, *mine, amounts,
-                outcome, outcomes, next_streak(streak, failed), peak if peak == peak else last,  # noqa: PLR0124
-                n + 1, gone + unstarted, bad + (failed == 1.0), good + (failed == 0.0), n_late + late,
-                n_cancelled + cancelled,
+                view, at, *rates,
+                n_bad + bad, n_good + good, n_cancelled + cancelled, ended + 1, running - left, queued - 1 + left, burst, 0,
+                sent, submit, end if bad else last_bad, end, ends, *mine, amounts,
+                uses, (peak + peaks)[:6], code, outcomes[:-1],
+                bad_8 + new[0] - old[0], good_8 + new[1] - old[1], late_8 + new[2] - old[2], int(streak),
             )  # fmt: skip
 
     def save(self, path: Path) -> None:
@@ -232,7 +241,7 @@ class HistoryState:
     def _forget(self) -> None:
         """Keep three quarters of the keys: those of runs in the system, then those with the newest event."""
         rows = self.keys.used()
-        newest = np.maximum(rows["ends"][:, 0], rows["counts"][:, COUNTS.index("last_submit")]).astype(np.int64)
+        newest = np.maximum(rows["instants"][:, 0], rows["instants"][:, END_0]).astype(np.int64)
         for run in self.open.values():
             newest[list(run.rows)] = LAST_INSTANT + 1
         newest[0] = LAST_INSTANT + 2  # the empty row stays in its place

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from gpuwaste.predict.context import Context
 from gpuwaste.predict.keys import KEYS
 
-Block = NDArray[np.floating]
+Block = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,21 +26,25 @@ class Feature:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Features computed together: `compute(context)` returns [n, len(features)], NaN or infinite for "not known"."""
+    """Features computed together by `compute(context, out)`, which fills `out`, float32 [n, len(features)].
+
+    With `per_key` they stand for every key, and out is [n, keys, len(features)]; the name of a key is put before
+    theirs and "{jobs}" in their texts becomes that key's. "Not known" is NaN or infinite.
+    """
 
     features: tuple[Feature, ...]
-    compute: Callable[[Context], Block]
+    compute: Callable[[Context, Block], None]
+    per_key: bool = True
 
 
-def by_key(*features: Feature) -> tuple[Feature, ...]:
-    """Return the features of every key, key by key: KEY_name, and in its text {jobs} as that key says it."""
-    return tuple(
-        Feature(f"{key.name}_{f.name}", f.unit, f.text.replace("{jobs}", f"jobs {key.text}"))
-        for key in KEYS
-        for f in features
+def feature_list(groups: tuple[Group, ...]) -> tuple[Feature, ...]:
+    """Return the vector's columns: those of the request, then key by key the others."""
+    keyed = [feature for group in groups if group.per_key for feature in group.features]
+    return (
+        *(feature for group in groups if not group.per_key for feature in group.features),
+        *(
+            Feature(f"{key.name}_{f.name}", f.unit, f.text.replace("{jobs}", f"jobs {key.text}"))
+            for key in KEYS
+            for f in keyed
+        ),
     )
-
-
-def joined(block: Block) -> Block:
-    """Return a block [n, keys, features] as columns [n, keys * features]."""
-    return block.reshape(len(block), -1)

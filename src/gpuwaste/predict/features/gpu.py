@@ -1,30 +1,22 @@
-"""What the ledger said of the last GPU job of each key."""
+"""What the ledger said of the last judged GPU job of each key."""
 
-import numpy as np
+from gpuwaste.predict.context import Context
+from gpuwaste.predict.features.base import Block, Feature, Group
+from gpuwaste.predict.rows import LASTS
 
-from gpuwaste.predict.context import AT, Context
-from gpuwaste.predict.features.base import Block, Feature, Group, by_key, joined
-from gpuwaste.predict.rows import USES
-
-FEATURES = by_key(
+FEATURES = (
     Feature("gpu_used", "", "the GPUs of the last of the {jobs} were used {value} of the time"),
     Feature("gpu_active", "", "the last of the {jobs} worked on {value} GPUs"),
-    Feature("gpu_active_of_asked", "", "the last of the {jobs} worked on {value} of the GPUs it had"),
-    Feature("gpus_over_active", "", "{value} times the GPUs that the last of the {jobs} worked on"),
+    Feature("gpu_active_share", "", "the last of the {jobs} worked on {value} of the GPUs it had"),
 )
-_N = len(FEATURES) // 5
+_COPIED = LASTS.index("active") + 1
 
 
-def compute(context: Context) -> Block:
-    """Return the last GPU use of each key [n, keys * 4]."""
-    rows = context.rows
-    uses = rows["uses"].astype(np.float64)
-    active = uses[..., USES.index("active")]
-    out = np.empty((*rows.shape, _N))
-    out[..., :2] = uses[..., :2]
-    np.divide(active, uses[..., USES.index("asked")], out=out[..., 2])
-    np.divide(context.requests[:, AT["gpus"], None], active, out=out[..., 3])
-    return joined(out)
+def compute(context: Context, out: Block) -> None:
+    """Fill the last GPU use of each key [n, keys, 3]."""
+    lasts = context.rows["lasts"]
+    out[..., :_COPIED] = lasts[..., :_COPIED]
+    out[..., _COPIED] = lasts[..., 1] / lasts[..., 2]
 
 
 GROUP = Group(FEATURES, compute)

@@ -3,26 +3,26 @@
 import numpy as np
 
 from gpuwaste.predict.context import AT, Context
-from gpuwaste.predict.features.base import Block, Feature, Group, by_key, joined
+from gpuwaste.predict.features.base import Block, Feature, Group
 from gpuwaste.predict.recurrences import PEAK_UNIT_B
-from gpuwaste.predict.rows import EWS
+from gpuwaste.predict.rows import LASTS
 
-FEATURES = by_key(
+FEATURES = (
     Feature("peak_1", "B", "the last of the {jobs} used {value} of memory at most"),
     Feature("peak_1_of_asked", "", "the last of the {jobs} used {value} of the memory asked for now"),
-    Feature("peak_mean", "ln B", "{jobs} used e^{value} bytes of memory lately, as a logarithmic mean"),
+    Feature("peak_max", "B", "the largest of the last 3 {jobs} used {value} of memory at most"),
+    Feature("peak_max_of_asked", "", "the largest of the last 3 {jobs} used {value} of the memory asked for now"),
 )
-_N = len(FEATURES) // 5
+_FIRST = LASTS.index("peak_1")
 
 
-def compute(context: Context) -> Block:
-    """Return the peaks of each key [n, keys * 3]."""
-    rows = context.rows
-    out = np.empty((*rows.shape, _N))
-    np.multiply(rows["peak"], PEAK_UNIT_B, out=out[..., 0])
-    np.divide(out[..., 0], context.requests[:, AT["mem_b"], None], out=out[..., 1])
-    out[..., 2] = rows["ews"][..., EWS.index("peak_mean")]
-    return joined(out)
+def compute(context: Context, out: Block) -> None:
+    """Fill the peaks of each key [n, keys, 4]."""
+    peaks = context.rows["lasts"][..., _FIRST:] * _UNIT
+    peaks[..., 1] = np.fmax.reduce(peaks, axis=-1)
+    out[..., ::2] = peaks[..., :2]
+    out[..., 1::2] = peaks[..., :2] / context.requests[:, AT["mem_b"], None, None]
 
 
+_UNIT = np.float64(PEAK_UNIT_B)  # not a Python number: the product must not be a float16
 GROUP = Group(FEATURES, compute)

@@ -2,40 +2,39 @@
 
 import numpy as np
 
-from gpuwaste.predict.context import AT, Context
-from gpuwaste.predict.features.base import Block, Feature, Group, by_key, joined
-from gpuwaste.predict.recurrences import BURST_S
-from gpuwaste.predict.rows import COUNTS
+from gpuwaste.predict.context import AT, LIMIT_AND_CPUS, Context
+from gpuwaste.predict.features.base import Block, Feature, Group
+from gpuwaste.predict.recurrences import MINUTE_S
+from gpuwaste.predict.rows import BURSTS, COUNTS, INSTANTS, SENT
 
-FEATURES = by_key(
-    Feature("queued", "", "{value} {jobs} are waiting"),
+FEATURES = (
     Feature("running", "", "{value} {jobs} are running"),
+    Feature("queued", "", "{value} {jobs} are waiting"),
+    Feature("burst", "", "{value} {jobs} came no more than a minute after one another before this one"),
+    Feature("unanswered", "", "{value} {jobs} were submitted since one ended"),
+    Feature("sent_limit", "", "the last submitted of the {jobs} had {value} of this limit"),
+    Feature("sent_cpus", "", "the last submitted of the {jobs} had {value} of these CPUs"),
     Feature("since_submit", "s", "the last submission of {jobs} was {value} ago"),
+    Feature("since_fail", "s", "the last failure of {jobs} was {value} ago"),
     Feature("since_end", "s", "the last end of {jobs} was {value} ago"),
-    Feature("since_end_8", "s", "the last 8 {jobs} ended within {value}"),
-    Feature("burst", "", "{value} {jobs} submitted one right after the other before this one"),
 )
-_N = len(FEATURES) // 5
-_C = {name: place for place, name in enumerate(COUNTS)}
+_FIRST = COUNTS.index("running")
+_COUNTED = len(COUNTS) - _FIRST
+_BURSTS = _COUNTED + len(BURSTS)
+_SENT = _BURSTS + len(SENT)
+_UNITS = np.array([MINUTE_S, 1.0])
 
 
-def compute(context: Context) -> Block:
-    """Return the queue of each key [n, keys * 6]."""
-    rows, counts = context.rows, context.counts
-    now = context.requests[:, AT["submit"], None]
-    out = np.empty((*rows.shape, _N))
-    waited = counts[..., _C["started"]] + counts[..., _C["unstarted"]]
-    np.subtract(counts[..., _C["submitted"]], waited, out=out[..., 0])
-    np.subtract(waited, counts[..., _C["ended"]], out=out[..., 1])
-    ends = rows["ends"]
-    out[..., 2] = now - counts[..., _C["last_submit"]]
-    out[..., 3] = now - ends[..., 0]
-    out[..., 4] = now - ends[..., -1]
-    out[..., 2][counts[..., _C["submitted"]] == 0] = np.nan
-    out[..., 3][ends[..., 0] == 0] = np.nan
-    out[..., 4][ends[..., -1] == 0] = np.nan
-    out[..., 5] = rows["burst"] * (out[..., 2] <= BURST_S)
-    return joined(out)
+def compute(context: Context, out: Block) -> None:
+    """Fill the queue of each key [n, keys, 9]."""
+    rows = context.rows
+    out[..., :_COUNTED] = rows["counts"][..., _FIRST:]
+    out[..., _COUNTED:_BURSTS] = rows["bursts"]
+    out[..., _BURSTS:_SENT] = rows["sent"] * _UNITS / context.requests[:, None, LIMIT_AND_CPUS]
+    instants = rows["instants"][..., : len(INSTANTS)]
+    ages = context.requests[:, AT["submit"], None, None] - instants
+    np.copyto(ages, np.nan, where=instants == 0)
+    out[..., _SENT:] = ages
 
 
 GROUP = Group(FEATURES, compute)

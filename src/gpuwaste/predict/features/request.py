@@ -3,18 +3,8 @@
 import numpy as np
 
 from gpuwaste.core.units import DAY_S, HOUR_S
-from gpuwaste.predict.context import AT, Context
+from gpuwaste.predict.context import CYCLIC_AT, OVER_AT, SCRIPT_AT, UNDER_AT, Context
 from gpuwaste.predict.features.base import Block, Feature, Group
-from gpuwaste.predict.texts import NAME_FACTS
-
-_COPIED = ("limit_s", "nodes", "cpus", "mem_b", "gpus", "is_array", "interactive", *NAME_FACTS)
-_PICK = np.array([AT[name] for name in _COPIED])
-_OVER = np.array([AT[name] for name in ("mem_b", "cpus", "cpus", "mem_b", "gpus")])
-_UNDER = np.array([AT[name] for name in ("cpus", "nodes", "gpus", "gpus", "nodes")])
-_CYCLES = np.array([DAY_S, 7 * DAY_S], dtype=np.float64)
-_UNITS = np.array([HOUR_S, DAY_S], dtype=np.float64)
-_EPOCH_WEEKDAY = 3 * DAY_S  # 1 January 1970 was a Thursday: a week that starts on Monday
-_ROUND = np.array([HOUR_S, DAY_S], dtype=np.float64)
 
 FEATURES = (
     Feature("limit", "s", "a time limit of {value}"),
@@ -32,25 +22,26 @@ FEATURES = (
     Feature("cpus_per_gpu", "", "{value} CPUs for each GPU"),
     Feature("mem_per_gpu", "B", "{value} of memory for each GPU"),
     Feature("gpus_per_node", "", "{value} GPUs on each node"),
-    Feature("hour", "h", "submitted at {value} o'clock UTC"),
-    Feature("weekday", "", "submitted on day {value} of the week (0 is Monday)"),
+    Feature("hour", "h", "submitted {value} after midnight UTC"),
+    Feature("weekday", "d", "submitted {value} after the start of Monday UTC"),
     Feature("limit_past_hour", "s", "a time limit that is {value} over whole hours"),
     Feature("limit_past_day", "s", "a time limit that is {value} over whole days"),
 )
+_MONDAY = 4 * DAY_S  # 1 January 1970 was a Thursday: the first Monday came four days later
+_SHIFTS = np.array([0, -_MONDAY, 0, 0], dtype=np.float64)
+_CYCLES = np.array([DAY_S, 7 * DAY_S, HOUR_S, DAY_S], dtype=np.float64)
+_UNITS = np.array([HOUR_S, DAY_S, 1, 1], dtype=np.float64)
+_COPIED = SCRIPT_AT - 1
+_RATIOS = UNDER_AT - OVER_AT
 
 
-def compute(context: Context) -> Block:
-    """Return the request's own columns [n, 19]."""
+def compute(context: Context, out: Block) -> None:
+    """Fill the request's own columns [n, 19]."""
     asked = context.requests
-    copied = len(_COPIED)
-    out = np.empty((len(asked), len(FEATURES)))
-    out[:, :copied] = asked.take(_PICK, axis=1)
-    np.divide(asked.take(_OVER, axis=1), asked.take(_UNDER, axis=1), out=out[:, copied : copied + 5])
-    now = asked[:, AT["submit"], None] + _SHIFTS
-    np.floor_divide(np.remainder(now, _CYCLES), _UNITS, out=out[:, copied + 5 : copied + 7])
-    np.remainder(asked[:, AT["limit_s"], None], _ROUND, out=out[:, copied + 7 :])
-    return out
+    out[:, :_COPIED] = asked[:, 1:SCRIPT_AT]
+    out[:, _COPIED : _COPIED + _RATIOS] = asked[:, OVER_AT:UNDER_AT] / asked[:, UNDER_AT:CYCLIC_AT]
+    cyclic = np.remainder(asked[:, CYCLIC_AT:] + _SHIFTS, _CYCLES)
+    out[:, _COPIED + _RATIOS :] = cyclic / _UNITS
 
 
-_SHIFTS = np.array([0, _EPOCH_WEEKDAY], dtype=np.float64)
-GROUP = Group(FEATURES, compute)
+GROUP = Group(FEATURES, compute, per_key=False)

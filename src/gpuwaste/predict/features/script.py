@@ -1,8 +1,7 @@
 """Facts of the batch script, where there is one: what it starts and how careful it is."""
 
-from gpuwaste.predict.context import AT, Context
+from gpuwaste.predict.context import OVER_AT, SCRIPT_AT, Context
 from gpuwaste.predict.features.base import Block, Feature, Group
-from gpuwaste.predict.texts import SCRIPT_FACTS
 
 FEATURES = (
     Feature("script_lines", "", "a script of {value} lines"),
@@ -15,12 +14,11 @@ FEATURES = (
     Feature("script_set_e", "", "set -e in the script ({value}: 1 yes, 0 no)"),
     Feature("script_retry", "", "a retry in the script ({value}: 1 yes, 0 no)"),
 )
-_FIRST = AT[SCRIPT_FACTS[0]]
 
 
-def compute(context: Context) -> Block:
-    """Return the script's columns [n, 9]."""
-    return context.requests[:, _FIRST : _FIRST + len(FEATURES)]
+def compute(context: Context, out: Block) -> None:
+    """Fill the script's columns [n, 9]."""
+    out[:] = context.requests[:, SCRIPT_AT:OVER_AT]
 
 
-GROUP = Group(FEATURES, compute)
+GROUP = Group(FEATURES, compute, per_key=False)
