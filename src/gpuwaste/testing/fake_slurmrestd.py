@@ -45,9 +45,11 @@ class FakeSlurmrestd:
 
     def __enter__(self) -> Self:
         handler = self._handler()
-        self._server: socketserver.BaseServer = (
-            _UnixServer(self.path, handler) if self.path else ThreadingHTTPServer(("127.0.0.1", 0), handler)
-        )
+        if self.path:
+            self._server: socketserver.BaseServer = _UnixServer(self.path, handler)
+        else:
+            self._server = server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+            self._port = server.server_port
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
         self._thread.start()
         return self
@@ -62,7 +64,7 @@ class FakeSlurmrestd:
     @property
     def url(self) -> str:
         """Where it listens, as slurmrestd_url takes it."""
-        return f"unix:{self.path}" if self.path else f"http://127.0.0.1:{self._server.server_address[1]!s}"
+        return f"unix:{self.path}" if self.path else f"http://127.0.0.1:{self._port}"
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         fake = self

@@ -159,12 +159,22 @@ def _cancelled_running(run: _Run) -> None:
 
 
 def _cancelled_waiting(run: _Run) -> None:
-    job = run.submit("true", time="9-0:00:00")  # longer than the partition takes: eligible, and it never starts
-    run.control("scancel", str(job))
+    _cancel_eligible(run, run.submit("true", time="9-0:00:00"))  # longer than the partition takes: it never starts
 
 
 def _cancelled_array(run: _Run) -> None:
-    run.control("scancel", str(run.submit("true", array="1,3-5,9%2", time="9-0:00:00")))
+    _cancel_eligible(run, run.submit("true", array="1,3-5,9%2", time="9-0:00:00"))
+
+
+def _cancel_eligible(run: _Run, job: int) -> None:
+    """Cancel a waiting job once accounting knows since when it could start: without that no window shows it."""
+
+    def eligible() -> bool:
+        rows = run.cluster.sacct("-j", str(job), fields="JobIDRaw,Eligible")
+        return any(row["Eligible"].isdigit() for row in rows)
+
+    wait_until(eligible, 20, f"job {job} to be eligible in accounting", poll_s=5 * SLURM_POLL_S)
+    run.control("scancel", str(job))
 
 
 def _requeued(run: _Run) -> None:

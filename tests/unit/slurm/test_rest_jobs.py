@@ -3,7 +3,7 @@
 import copy
 import json
 import lzma
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from gpuwaste.core.errors import ParseError
 from gpuwaste.core.job import JobRecord
-from gpuwaste.slurm.rest_differences import allowed
+from gpuwaste.slurm.rest_differences import DIFFERENCES, allowed
 from gpuwaste.slurm.rest_jobs import parse_page
 from gpuwaste.slurm.sacct import FIELDS, BadRow, parse_sacct, sacct_fields
 
@@ -197,3 +197,12 @@ def test_the_columns_of_the_recording_are_those_that_are_asked() -> None:
     """The recorded rows of sacct have the columns that the client asks for today."""
     line = (FIXTURES / "sacct_24.11.txt").read_bytes().splitlines()[0]
     assert line.count(b"\x1f") == len(FIELDS)
+
+
+def test_a_wrong_value_is_no_listed_difference() -> None:
+    """The list excuses what slurmrestd cannot tell, never a value that is there and wrong."""
+    seen = JobRecord("gw", 7, 1, start=2, end=5, state="FAILED", exit_code=3, submit_line="sbatch a", restarts=1)
+    silent = replace(seen, exit_code=None, submit_line="", restarts=None)
+    assert set(allowed(seen, silent)) == {"exit_code", "submit_line", "restarts"}
+    assert not allowed(seen, replace(seen, exit_code=4, submit_line="sbatch b", restarts=2, elapsed_s=9))
+    assert {item.name for item in DIFFERENCES} <= set(asdict(seen))
