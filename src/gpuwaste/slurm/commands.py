@@ -11,8 +11,10 @@ from typing import Final
 
 from gpuwaste.core.errors import ParseError, SlurmError
 from gpuwaste.core.job import JobRecord
+from gpuwaste.core.request import JobRequest
 from gpuwaste.slurm import sacctmgr
 from gpuwaste.slurm.command import CommandError, Output, check, run_command, stream_lines
+from gpuwaste.slurm.rest_live import requests_of
 from gpuwaste.slurm.sacct import BadRow, parse_sacct, sacct_argv, sacct_fields
 from gpuwaste.slurm.scontrol import BadRecord, RunningJob, parse_job, parse_jobs
 from gpuwaste.slurm.site import NodeInfo, Partition, SlurmConfig, parse_config, parse_nodes, parse_partitions
@@ -69,6 +71,10 @@ class CommandClient:
         """
         listing = parse_jobs(self._text(*_SHOW, "job"))
         return list(listing.jobs) + self._ask_again(listing.bad)
+
+    def request(self, job_id: int) -> list[JobRequest]:
+        """Return what `scontrol show job -d ID` says that was asked for."""
+        return requests_of(self.job(job_id))
 
     def partitions(self) -> list[Partition]:
         """Run `scontrol show partition`."""
