@@ -29,21 +29,9 @@ class SacctRow:
     line: int
     values: dict[str, str]
     raw: str
-
-    @property
-    def job_id(self) -> int:
-        """The raw id of the job that the row belongs to."""
-        return int(self.values["JobIDRaw"].partition(".")[0])
-
-    @property
-    def is_step(self) -> bool:
-        """Whether the row is a step's."""
-        return "." in self.values["JobIDRaw"]
-
-    @property
-    def step(self) -> str:
-        """The step's name: 0, batch, extern, interactive; "" for the job's own row."""
-        return self.values["JobIDRaw"].partition(".")[2]
+    job_id: int  # the raw id of the job that the row belongs to
+    step: str  # 0, batch, extern, interactive; "" for the job's own row
+    is_step: bool
 
     def text(self, name: str) -> str:
         """Return a column, "" where it was not asked for."""
@@ -70,7 +58,9 @@ def is_row_start(line: bytes, delimiter: bytes, id_column: int) -> bool:
 def row_of(raw: bytes, fields: Sequence[str], delimiter: bytes, line: int) -> SacctRow:
     """Split a whole row; bytes that are no UTF-8 become escapes, so that the text can be stored anywhere."""
     text = raw.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8", "backslashreplace").replace("\0", "")
-    return SacctRow(line, dict(zip(fields, text.split(delimiter.decode("ascii")), strict=True)), text)
+    values = dict(zip(fields, text.split(delimiter.decode("utf-8")), strict=True))
+    job_id, dot, step = values["JobIDRaw"].partition(".")
+    return SacctRow(line, values, text, int(job_id), step, bool(dot))
 
 
 @dataclass(slots=True)
