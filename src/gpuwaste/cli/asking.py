@@ -20,6 +20,7 @@ from gpuwaste.slurm.defaults import with_defaults
 from gpuwaste.slurm.sbatch import MAX_SCRIPT_B, read_argv, read_submission
 from gpuwaste.slurm.sbatch_words import COMMAND_LINE, Given
 
+DEFAULTS_S: Final = 3.0  # a prediction without a site's defaults is better than one that is waited for
 _SENT_SCRIPT: Final = 1 << 18  # characters of a script that features look at
 _OPTION: Final = re.compile(r"#SBATCH (?:--([\w-]+)|-G)")
 _NO_HISTORY: Final = "no history given: the request's own fields alone speak; --history names a snapshot"
@@ -109,7 +110,8 @@ def _completed(config: Config, requests: Sequence[JobRequest]) -> tuple[tuple[Jo
     if all(request.partition and request.time_limit_s is not None for request in requests):
         return tuple(requests), ()
     try:
-        partitions = slurm_client(config.common).partitions()
+        common = config.common
+        partitions = slurm_client(replace(common, slurm_timeout_s=min(common.slurm_timeout_s, DEFAULTS_S))).partitions()
     except GpuwasteError:
         return tuple(requests), ("Slurm could not be asked for its defaults: what is not said stays unknown",)
     return tuple(with_defaults(request, partitions) for request in requests), ()
