@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from gpuwaste.cli.hub_access import hub_client
+from gpuwaste.cli.programs import load_program
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import GpuwasteError, NoDataError, UsageError
 from gpuwaste.core.request import JobRequest
@@ -86,14 +87,12 @@ def answer(config: Config, asked: Asked, model: Path | None, history: Path | Non
 
 
 def _here(asked: Asked, model: Path, history: Path | None) -> list[dict[str, Any]]:
-    try:
-        from gpuwaste.predict.bundle import load_bundle
-        from gpuwaste.predict.predictor import Predictor
-        from gpuwaste.predict.state import HistoryState
-    except ModuleNotFoundError as error:
-        raise GpuwasteError(
-            f"--model: no module {error.name}: install gpuwaste with its extra [predict], or ask the hub"
-        ) from error
+    for name in ("bundle", "state"):
+        load_program(f"gpuwaste.predict.{name}", "predict", "this host, or ask the hub")
+    from gpuwaste.predict.bundle import load_bundle
+    from gpuwaste.predict.predictor import Predictor
+    from gpuwaste.predict.state import HistoryState
+
     predictor = Predictor(load_bundle(model), HistoryState.load(history) if history else HistoryState())
     found = [predictor.predict(request) for request in asked.requests]
     notes = () if history else (_NO_HISTORY,)

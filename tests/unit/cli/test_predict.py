@@ -2,16 +2,26 @@
 
 import io
 import json
+import os
+import pwd
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.unit.cli.hub_double import HubDouble, running_hub
+from tests.unit.predict.bundles import manifest_of, probability_graph
+from tests.unit.predict.site_of_predict import Run, history
 from tests.unit.report.predictions import prediction
 
 from gpuwaste.cli.main import main
+from gpuwaste.models.export import write_files
+from gpuwaste.predict.bundle import our_features
+from gpuwaste.predict.manifest import TargetModel
+from gpuwaste.predict.outcome import Outcome
+from gpuwaste.slurm.sbatch import read_submission
 
 SCRIPT = "#!/bin/bash\n#SBATCH --gres=gpu:a100:4\n#SBATCH -p gpu -t 12:00:00\npython train.py\n"
 
@@ -131,6 +141,29 @@ def test_a_job_is_asked_of_the_hub(hub: HubDouble, config: list[str], capsys: py
     hub.answers = {}
     assert main(["predict", "--job", "4", *config]) == 3
     assert capsys.readouterr().err == "gpuwaste: job 4: no such job that you may read\n"
+
+
+def test_a_bundle_answers_here_without_a_hub(
+    config: list[str], script: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A real bundle and a real snapshot of history: the model's name, the user's own failures as a reason."""
+    user = pwd.getpwuid(os.getuid()).pw_name
+    (request,) = read_submission(SCRIPT, user=user, submit=1_750_000_000, name="job.sbatch").requests
+    history([Run(Outcome.FAILED)] * 5, request).save(tmp_path / "history")
+    features = our_features()
+    graph = probability_graph("failure", features.names.index("name_failed_8"), features)
+    target = TargetModel("failure", "failure.onnx", thresholds={"warn": 0.5}, rows=9)
+    manifest = replace(manifest_of("site-1", features=features), targets=(target,))
+    write_files(tmp_path / "bundle", manifest, {"failure.onnx": graph}, features)
+    (tmp_path / "gpuwaste.toml").write_text('[common]\nhub_url = "unix:/nonexistent"\n')
+    here = ["--model", str(tmp_path / "bundle"), "--history", str(tmp_path / "history")]
+    assert main(["predict", script, *here, *config]) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "says model site-1" in out
+    assert "99%] above the warn line" in out
+    assert "5 of your last 5 jobs named job.sbatch failed (fails +49 points)" in out
+    assert main(["predict", script, *here[:2], *config]) == 0
+    assert "no history given" in " ".join(capsys.readouterr().out.split())
 
 
 @pytest.mark.parametrize(("percent", "code"), [("30", 4), ("32", 0)])
