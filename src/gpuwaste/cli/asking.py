@@ -64,26 +64,32 @@ def of_job(config: Config, printed_id: str, *, here: bool) -> Asked:
     """Return a job's request from slurmrestd where one is configured, or where a bundle is used here; else its id."""
     if not (config.common.slurmrestd_url or here):
         return Asked(job=printed_id)
-    found = slurm_client(config.common).request(int(re.split(r"[_+]", printed_id)[0]))
-    if not found:
+    number, _, offset = printed_id.partition("+")
+    found = slurm_client(config.common).request(int(number.partition("_")[0]))
+    if not found or (offset and int(offset) >= len(found)):
         raise NoDataError(f"job {printed_id}: no such job that you may read in slurmctld's memory")
-    return Asked(tuple(replace(request, submit=int(time.time())) for request in found))
+    now = int(time.time())
+    asked = [replace(request, submit=now) for request in ([found[int(offset)]] if offset else found)]
+    return Asked(tuple(dict.fromkeys(asked)))  # the tasks of an array ask for the same
 
 
 def answer(config: Config, asked: Asked, model: Path | None, history: Path | None) -> list[dict[str, Any]]:
     """Return the predictions as documents. Raises NoDataError, AuthError, WireError, ModelError."""
-    if model is not None:
-        found = _here(asked, model, history)
-    elif asked.job:
-        try:
-            found = hub_client(config).predict_job(asked.job)
-        except NoDataError:
-            raise NoDataError(f"job {asked.job}: no such job that you may read") from None
-    else:
-        found = hub_client(config).predict([_sent(request) for request in asked.requests])
+    found = _of_hub(config, asked) if model is None else _here(asked, model, history)
     for prediction, options in zip(found, asked.options, strict=False):
         prediction["changes"] = [_placed(change, options) for change in prediction["changes"]]
     return found
+
+
+def _of_hub(config: Config, asked: Asked) -> list[dict[str, Any]]:
+    hub = hub_client(config)
+    try:
+        if asked.job:
+            return hub.predict_job(asked.job)
+        return hub.predict([_sent(request) for request in asked.requests])
+    except NoDataError:
+        what = f"job {asked.job}: no such job" if asked.job else f"user {asked.requests[0].user[:40]!r}: no history"
+        raise NoDataError(f"{what} that you may read") from None
 
 
 def _here(asked: Asked, model: Path, history: Path | None) -> list[dict[str, Any]]:
