@@ -1,0 +1,133 @@
+"""From vectors and labels to a fitted target: trees, calibration, operating points, first conformal shifts."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import xgboost
+from numpy.typing import NDArray
+from sklearn.linear_model import LogisticRegression
+
+from gpuwaste.core.errors import NoDataError
+from gpuwaste.models.operating import operating_points
+from gpuwaste.models.recipe import DEFAULTS, Recipe
+from gpuwaste.models.split import Rows
+from gpuwaste.predict.manifest import Calibration
+from gpuwaste.predict.table import JobTable
+from gpuwaste.predict.targets import Target, labels, timed_out
+
+Vectors = NDArray[np.float32]
+MIN_OF_A_CLASS: Final = 20  # rows of either class, or labelled rows of a quantile, below which nothing is learnt
+_EPS: Final = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """One target, learnt: a booster for a probability, one for each quantile otherwise.
+
+    `calibration`, `thresholds` and `shifts` come from validation rows alone.
+    """
+
+    target: Target
+    boosters: tuple[xgboost.Booster, ...]
+    calibration: Calibration
+    thresholds: Mapping[str, float]
+    shifts: tuple[float, ...]
+    rows: int
+    base_rate: float | None
+
+    def raw(self, vectors: Vectors) -> NDArray[np.float32]:
+        """Return [n, 1] probabilities before calibration, or [n, q] log quantiles before their shifts."""
+        return np.column_stack([b.inplace_predict(vectors) for b in self.boosters]).astype(np.float32)
+
+
+def fit(
+    target: Target,
+    table: JobTable,
+    vectors: Vectors,
+    learn: Rows,
+    validate: Rows,
+    *,
+    recipe: Recipe | None = None,
+    seed: int = 1,
+    threads: int = 2,
+) -> Fitted:
+    """Learn one target from the rows `learn`. Raises NoDataError, whose words go into the card, where it cannot."""
+    chosen = recipe or DEFAULTS[target.kind]
+    y = learnable(target, table)
+    learn, validate = learn[np.isfinite(y[learn])], validate[np.isfinite(y[validate])]
+    _check(target, y[learn])
+    base = {"seed": seed, "nthread": threads, "tree_method": "hist"}
+    boosters = tuple(
+        grow(vectors[learn], y[learn], {**chosen.params, **base, **objective}, chosen.rounds)
+        for objective in objectives(target)
+    )
+    fitted = Fitted(target, boosters, Calibration(), {}, (), len(learn), None)
+    raw = fitted.raw(vectors[validate]) if len(validate) else np.empty((0, len(boosters)), np.float32)
+    if target.kind == "quantiles":
+        gaps = y[validate, None] - raw
+        shifts = tuple(_quantile(gaps[:, i], q) for i, q in enumerate(target.quantiles))
+        return Fitted(target, boosters, Calibration(), {}, shifts, len(learn), None)
+    scale = platt(raw[:, 0], y[validate])
+    points = operating_points(y[validate].astype(np.float64), calibrated(raw[:, 0], scale))
+    return Fitted(target, boosters, scale, points, (), len(learn), float(y[learn].mean()))
+
+
+def learnable(target: Target, table: JobTable) -> NDArray[np.float32]:
+    """Return what trees learn: 0 and 1, or natural logarithms; a run that its limit ended counts as the limit."""
+    y = labels(target.name, table)
+    if target.kind == "probability":
+        return y
+    if target.name == "walltime":
+        y = np.where(timed_out(table), np.fmin(table.limit_s, y), y).astype(np.float32)
+    floor = 0.5 if target.name == "gpus_needed" else 1.0  # log needs a positive number; half a GPU stands for none
+    return np.log(np.maximum(y, floor)).astype(np.float32)
+
+
+def objectives(target: Target) -> list[dict[str, Any]]:
+    """Return XGBoost's objective for each booster of a target."""
+    if target.kind == "probability":
+        return [{"objective": "binary:logistic"}]
+    return [{"objective": "reg:quantileerror", "quantile_alpha": q} for q in target.quantiles]
+
+
+def grow(vectors: Vectors, y: NDArray[np.float32], params: Mapping[str, Any], rounds: int) -> xgboost.Booster:
+    """Train one booster on numeric float32 columns, NaN for missing."""
+    data = xgboost.QuantileDMatrix(vectors, label=y, nthread=int(params.get("nthread", 1)))
+    return xgboost.train(dict(params), data, num_boost_round=rounds)
+
+
+def platt(raw: NDArray[np.float32], y: NDArray[np.float32]) -> Calibration:
+    """Fit Platt's scaling on the logit; the identity where a class is missing."""
+    if len(y) < MIN_OF_A_CLASS or not 0 < y.mean() < 1:
+        return Calibration()
+    model = LogisticRegression(C=1e6).fit(logit(raw)[:, None], y)
+    return Calibration(float(model.coef_[0, 0]), float(model.intercept_[0]))
+
+
+def calibrated(raw: NDArray[np.float32], scale: Calibration) -> NDArray[np.float64]:
+    """Apply a calibration to raw probabilities."""
+    return 1.0 / (1.0 + np.exp(-(scale.slope * logit(raw) + scale.offset)))
+
+
+def logit(p: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Return log(p / (1 - p)), bounded."""
+    bounded = np.clip(p.astype(np.float64), _EPS, 1 - _EPS)
+    return np.log(bounded / (1 - bounded))
+
+
+def _check(target: Target, y: NDArray[np.float32]) -> None:
+    if target.kind == "quantiles":
+        if len(y) < MIN_OF_A_CLASS:
+            raise NoDataError(f"{len(y)} jobs with a known value: at least {MIN_OF_A_CLASS} are needed")
+        return
+    positive = int(y.sum())
+    if min(positive, len(y) - positive) < MIN_OF_A_CLASS:
+        raise NoDataError(f"{positive} of {len(y)} labelled jobs: at least {MIN_OF_A_CLASS} of either kind are needed")
+
+
+def _quantile(values: NDArray[np.float32], q: float) -> float:
+    """Return the conformal quantile: the ceil((n + 1) q)-th smallest; 0 without values."""
+    n = len(values)
+    return float(np.sort(values)[min(n, int(np.ceil((n + 1) * q))) - 1]) if n else 0.0

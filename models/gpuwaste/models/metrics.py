@@ -1,0 +1,89 @@
+"""How good a prediction is: the figures of the card and of the scorecard, each with the definition that it follows."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics import average_precision_score, precision_recall_curve
+
+Array = NDArray[np.float64]
+ECE_BINS: Final = 15  # Guo et al., On Calibration of Modern Neural Networks (2017): equal widths
+_REPEATS: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A figure with the 2.5 % and 97.5 % points of its bootstrap."""
+
+    value: float
+    low: float
+    high: float
+
+
+def average_precision(y: Array, p: Array, weight: Array | None = None) -> float:
+    """Area under precision over recall, stepwise; NaN where one class is missing."""
+    return float(average_precision_score(y, p, sample_weight=weight)) if 0 < y.mean() < 1 else float("nan")
+
+
+def f1(y: Array, said: NDArray[np.bool_], weight: Array | None = None) -> float:
+    """Harmonic mean of precision and recall; 0 where nothing was found."""
+    w = np.ones(len(y)) if weight is None else weight
+    hits = float(w[said & (y == 1)].sum())
+    total = float(w[said].sum() + w[y == 1].sum())
+    return 2 * hits / total if total else float("nan")
+
+
+def best_f1_threshold(y: Array, p: Array) -> float:
+    """Return the p from which on saying "yes" has the highest F1; for validation rows only."""
+    precision, recall, thresholds = precision_recall_curve(y, p)
+    score = 2 * precision * recall / np.maximum(precision + recall, 1e-12)
+    return float(thresholds[int(np.argmax(score[:-1]))])
+
+
+def recall_at_precision(y: Array, p: Array, precision: float = 0.95, weight: Array | None = None) -> float:
+    """Return the largest recall that any threshold gives at this precision or better; 0 where none does."""
+    if not 0 < y.mean() < 1:
+        return float("nan")
+    found, recall, _ = precision_recall_curve(y, p, sample_weight=weight)
+    return float(recall[found >= precision].max(initial=0.0))
+
+
+def ece(y: Array, p: Array, weight: Array | None = None) -> float:
+    """Return the expected calibration error: |mean p - share of positives| by bin of p, averaged over the rows."""
+    w = np.ones(len(y)) if weight is None else weight
+    bins = np.minimum((p * ECE_BINS).astype(int), ECE_BINS - 1)
+    gap = np.bincount(bins, w * (p - y), minlength=ECE_BINS)
+    return float(np.abs(gap).sum() / w.sum())
+
+
+def under_rate(run_s: Array, limit_s: Array, weight: Array | None = None) -> float:
+    """Return the share of runs for which this limit would have been too short."""
+    return float(np.average(limit_s < run_s, weights=weight))
+
+
+def reserved_over_used(run_s: Array, limit_s: Array, cpus: Array, weight: Array | None = None) -> float:
+    """Return processor-seconds reserved by these limits over those used; a limit that is too short counts as it is."""
+    w = np.ones(len(run_s)) if weight is None else weight
+    return float((w * limit_s * cpus).sum() / (w * run_s * cpus).sum())
+
+
+def bootstrap_by_user(users: NDArray[np.int32], metric: Callable[[Array], float], seed: int = 1) -> Interval:
+    """Draw whole users with replacement; `metric` takes each row's weight (how often its user was drawn).
+
+    One user's jobs are alike, so drawing jobs would make every interval too narrow (cluster bootstrap).
+    """
+    rng = np.random.default_rng(seed)
+    present, inverse = np.unique(users, return_inverse=True)
+    drawn = rng.multinomial(len(present), np.full(len(present), 1 / len(present)), size=_REPEATS)
+    values = np.array([metric(counts[inverse].astype(np.float64)) for counts in drawn])
+    low, high = np.nanpercentile(values, (2.5, 97.5)) if np.isfinite(values).any() else (np.nan, np.nan)
+    return Interval(metric(np.ones(len(users))), float(low), float(high))
+
+
+def worst_decile(users: NDArray[np.int32], loss: Array) -> tuple[float, float]:
+    """Return the mean over users of their mean loss, and that of the tenth of users who fare worst (at least one)."""
+    _, inverse = np.unique(users, return_inverse=True)
+    by_user = np.sort(np.bincount(inverse, loss) / np.bincount(inverse))[::-1]
+    return float(by_user.mean()), float(by_user[: max(1, len(by_user) // 10)].mean())

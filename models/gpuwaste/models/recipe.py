@@ -1,0 +1,37 @@
+"""How trees are grown: one recipe for every log, which a search may refine for a site."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Final
+
+# Shallow trees that see few columns each: history features repeat each other, and a deep tree learns single users.
+_PROBABILITY: Final = {
+    "learning_rate": 0.03,
+    "max_depth": 5,
+    "min_child_weight": 20.0,
+    "subsample": 0.8,
+    "colsample_bytree": 0.15,
+    "reg_lambda": 1.0,
+}
+_QUANTILES: Final = {
+    "learning_rate": 0.05,
+    "max_depth": 6,
+    "min_child_weight": 20.0,
+    "subsample": 0.8,
+    "colsample_bytree": 0.3,
+    "reg_lambda": 1.0,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """Parameters of xgboost.train for one kind of target; `rounds` trees (for each quantile)."""
+
+    params: Mapping[str, Any] = field(default_factory=dict)
+    rounds: int = 400
+
+
+DEFAULTS: Final = MappingProxyType(
+    {"probability": Recipe(MappingProxyType(_PROBABILITY), 400), "quantiles": Recipe(MappingProxyType(_QUANTILES), 200)}
+)
