@@ -119,15 +119,8 @@ class HistoryState:
                 self.as_of = max(self.as_of, clip_instant(at))
         return True
 
-    def ended(
-        self,
-        job_id: int,
-        submit: int,
-        at: int,
-        run_s: float | None,
-        outcome: Outcome,
-        *,
-        max_rss_b: float | None = None,
+    def ended(  # noqa: PLR0917 the facts of an end
+        self, job_id: int, submit: int, at: int, run_s: float | None, outcome: Outcome, max_rss_b: float | None = None
     ) -> bool:
         """Tell of an end; False where this run is not in the system."""
         run = self.open.get((job_id, submit))

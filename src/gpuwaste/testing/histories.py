@@ -31,15 +31,8 @@ class Told(Protocol):
     def started(self, job_id: int, submit: int, at: int) -> bool:
         """Tell of a start."""
 
-    def ended(
-        self,
-        job_id: int,
-        submit: int,
-        at: int,
-        run_s: float | None,
-        outcome: Outcome,
-        *,
-        max_rss_b: float | None = None,
+    def ended(  # noqa: PLR0917 the facts of an end
+        self, job_id: int, submit: int, at: int, run_s: float | None, outcome: Outcome, max_rss_b: float | None = None
     ) -> bool:
         """Tell of an end."""
 

@@ -114,15 +114,8 @@ class PlainHistory:
                 past.running += 1
         return bool(run["at"] == "nodes")
 
-    def ended(
-        self,
-        job_id: int,
-        submit: int,
-        at: int,
-        run_s: float | None,
-        outcome: Outcome,
-        *,
-        max_rss_b: float | None = None,
+    def ended(  # noqa: PLR0917 the facts of an end
+        self, job_id: int, submit: int, at: int, run_s: float | None, outcome: Outcome, max_rss_b: float | None = None
     ) -> bool:
         """Tell of an end."""
         run = self.open.get((job_id, submit))
