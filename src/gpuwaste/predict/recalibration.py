@@ -13,6 +13,9 @@ from gpuwaste.predict.manifest import Calibration
 WINDOW: Final = 2000  # ended jobs that the fit looks at
 EVERY: Final = 100  # ends between two fits
 _PRIOR: Final = 5.0  # curvature with which the bundle's own calibration holds back: about that of 40 jobs
+_FEW: Final = 150  # jobs of a class below which the slope stays the bundle's: a slope of few jobs wobbles
+_HELD: Final = 1e6
+_Array = NDArray[np.float64]
 _STEPS: Final = 20  # of Newton's method; it converges in four to eight
 _FLAT: Final = 30.0  # margin from which on the sigmoid is flat in float64's eyes
 _EPS: Final = 1e-6  # bound of p before its logit, as in training
@@ -72,18 +75,20 @@ def _fit(x: NDArray[np.float64], y: NDArray[np.float64], start: Calibration) -> 
     """Minimize the penalized log loss of p = sigmoid(slope * x + offset): Newton's steps, halved until they help."""
     at = np.array([start.slope, start.offset])
     origin = at.copy()
-    loss = _loss(at, x, y, origin)
+    few = min(float(y.sum()), len(y) - float(y.sum())) < _FEW
+    prior = np.array([_HELD if few else _PRIOR, _PRIOR])
+    loss = _loss(at, x, y, origin, prior)
     for _ in range(_STEPS):
         p = 1.0 / (1.0 + np.exp(-np.clip(at[0] * x + at[1], -_FLAT, _FLAT)))
         weight, gap = p * (1 - p), p - y
-        gradient = np.array([gap @ x, gap.sum()]) + _PRIOR * (at - origin)
+        gradient = np.array([gap @ x, gap.sum()]) + prior * (at - origin)
         mixed = weight @ x
-        curvature = np.array([[weight @ (x * x) + _PRIOR, mixed], [mixed, weight.sum() + _PRIOR]])
+        curvature = np.array([[weight @ (x * x) + prior[0], mixed], [mixed, weight.sum() + prior[1]]])
         step = np.linalg.solve(curvature, gradient)
-        after = _loss(at - step, x, y, origin)
+        after = _loss(at - step, x, y, origin, prior)
         while after > loss and np.abs(step).sum() > _TINY:
             step /= 2
-            after = _loss(at - step, x, y, origin)
+            after = _loss(at - step, x, y, origin, prior)
         at, loss = at - step, after
         if np.abs(step).sum() <= _TINY:
             break
@@ -91,12 +96,9 @@ def _fit(x: NDArray[np.float64], y: NDArray[np.float64], start: Calibration) -> 
     return Calibration(float(at[0]), float(at[1])) if at[0] >= 0 else _rate(y, start)
 
 
-def _loss(
-    at: NDArray[np.float64], x: NDArray[np.float64], y: NDArray[np.float64], origin: NDArray[np.float64]
-) -> float:
+def _loss(at: _Array, x: _Array, y: _Array, origin: _Array, prior: _Array) -> float:
     margin = at[0] * x + at[1]
-    penalty = _PRIOR / 2 * float(((at - origin) ** 2).sum())
-    return float((np.logaddexp(0.0, margin) - y * margin).sum()) + penalty
+    return float((np.logaddexp(0.0, margin) - y * margin).sum() + prior @ (at - origin) ** 2 / 2)
 
 
 def _rate(y: NDArray[np.float64], start: Calibration) -> Calibration:

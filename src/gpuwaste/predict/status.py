@@ -21,6 +21,7 @@ from gpuwaste.predict.drift import (
 )
 from gpuwaste.predict.manifest import TargetModel
 from gpuwaste.predict.roll import observed, roll, static
+from gpuwaste.predict.rolling import busy_users
 from gpuwaste.predict.table import ABSENT, JobTable
 
 _LEAD: Final = 2 * RECENT  # ended jobs with which the rolling correction is warmed up before it is judged
@@ -66,10 +67,11 @@ def _target(
     known = after[np.isfinite(y[after]) & (table.end[after] != ABSENT)]
     known = known[np.argsort(table.end[known], kind="stable")][-_LEAD:]
     part = table.take(np.sort(known))
-    raw = bundle.raw(model.target, np.ascontiguousarray(vectors[np.sort(known)]))
+    rows = np.ascontiguousarray(vectors[np.sort(known)])
+    raw, busy = bundle.raw(model.target, rows), busy_users(rows, bundle.manifest.features)
     judged = np.argsort(part.end, kind="stable")[-RECENT:]
     labels = observed(model.target, part)[judged]
-    as_is, rolled = static(model, part, raw)[judged], roll(part, model, raw).values[judged]
+    as_is, rolled = static(model, part, raw)[judged], roll(part, model, raw, busy=busy).values[judged]
     row: dict[str, Any] = {"target": model.target, "jobs": len(judged), "bad": False}
     if model.quantiles:
         return row | _quantiles(model, labels, as_is, rolled)

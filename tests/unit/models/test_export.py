@@ -96,7 +96,8 @@ def bad_base(model: onnx.ModelProto) -> None:
 
 
 def attribute(model: onnx.ModelProto, name: str) -> onnx.AttributeProto:
-    return next(a for node in model.graph.node for a in node.attribute if a.name == name)
+    found: onnx.AttributeProto = next(a for node in model.graph.node for a in node.attribute if a.name == name)
+    return found
 
 
 @pytest.mark.parametrize("spoil", [bad_zero, bad_missing, bad_side, bad_ulp, bad_base])

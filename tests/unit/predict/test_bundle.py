@@ -62,7 +62,8 @@ def test_an_answer_is_the_callers_own(bundle: Path) -> None:
 
 def test_threads_do_not_mix_their_rows(bundle: Path) -> None:
     """Four threads that ask at once each get the answer to their own row."""
-    session, wrong = load_bundle(bundle, FEATURES).sessions["walltime"], []
+    session = load_bundle(bundle, FEATURES).sessions["walltime"]
+    wrong: list[int] = []
 
     def ask(number: int) -> None:
         row = np.full((1, 3), number, np.float32)

@@ -176,7 +176,7 @@ def test_kill_9_at_any_moment_leaves_a_champion_that_loads(registry: Registry) -
         """
     )
     path = os.pathsep.join([str(ROOT), *(str(ROOT / root) for root in ("src", "agent", "models"))])
-    for number in range(6):
+    for number in range(4):
         process = subprocess.Popen(
             [sys.executable, "-c", script, registry.models_dir],
             stdout=subprocess.PIPE,

@@ -17,7 +17,7 @@ from gpuwaste.predict.drift import coverage, ece
 from gpuwaste.predict.manifest import Calibration, TargetModel
 from gpuwaste.predict.recalibration import Recalibration
 from gpuwaste.predict.roll import observed, request_cap, roll, static
-from gpuwaste.predict.rolling import Rolling
+from gpuwaste.predict.rolling import Rolling, busy_users
 from gpuwaste.predict.table import JobTable, table_of
 
 
@@ -52,9 +52,9 @@ def test_it_starts_with_the_bundles_own_numbers() -> None:
 
 
 def test_quantiles_never_fall_and_never_exceed_the_request() -> None:
-    """A crossed pair is lifted to the lower one's value, and both end at the cap."""
+    """A crossed pair is lifted to the lower one's value before its shift, and both end at the cap."""
     rolling = Rolling(manifest_of())
-    assert rolling.quantiles("walltime", [5.0, 1.0]) == pytest.approx([math.exp(5), math.exp(5)])
+    assert rolling.quantiles("walltime", [5.0, 1.0]) == pytest.approx([math.exp(5), math.exp(5.5)])
     assert rolling.quantiles("walltime", [5.0, 9.0], cap=100.0) == [100.0, 100.0]
     assert rolling.quantiles("walltime", [1e9, 1e9])[0] < math.inf
 
@@ -112,6 +112,26 @@ def test_shifts_follow_a_change_of_the_jobs() -> None:
     assert np.mean(inside[5 * WINDOW :]) == pytest.approx(0.9, abs=0.03)
 
 
+def test_users_with_jobs_in_the_system_have_their_own_window() -> None:
+    """Where busy users' runs differ from the others', each kind is covered as promised, by its own shifts."""
+    rng, shifts = np.random.default_rng(6), Shifts((0.9,), ())
+    inside: dict[bool, list[bool]] = {True: [], False: []}
+    for i in range(8 * WINDOW):
+        busy = bool(rng.random() < 0.4)
+        value = rng.normal(3.0 if busy else 0.0, 0.5)
+        if i > 2 * WINDOW:
+            inside[busy].append(math.log(shifts.apply([0.0], busy=busy)[0]) >= value)
+        shifts.observe([0.0], value, busy=busy)
+    assert [np.mean(inside[kind]) for kind in (True, False)] == pytest.approx([0.9, 0.9], abs=0.02)
+
+
+def test_busy_is_what_the_vector_says() -> None:
+    """A user with a waiting or a running job is busy; one of whom nothing is known is not."""
+    rows = np.array([[0, 1], [2, 0], [0, 0], [np.nan, np.nan]], np.float32)
+    assert busy_users(rows, ("user_queued", "user_running")).tolist() == [True, True, False, False]
+    assert busy_users(rows, ("a", "b")).tolist() == [False] * 4
+
+
 def test_a_score_never_knows_what_ended_later() -> None:
     """Labels and ends of jobs that had not ended at a submission can be changed: its number stays, bit for bit."""
     table, p = jobs(3000)
@@ -156,12 +176,12 @@ def test_rows_that_are_not_scored_are_not_learnt_from() -> None:
 
 def test_saved_and_loaded_goes_on_as_if_it_had_never_stopped(tmp_path: Path) -> None:
     """After a reload at any point, further ends and answers are the same, bit for bit."""
-    rng, kept = np.random.default_rng(5), Rolling(manifest_of(), "hash")
-    path = tmp_path / "rolling.npz"
+    rng, path = np.random.default_rng(5), tmp_path / "rolling.npz"
+    kept = loaded = Rolling(manifest_of(), "hash")
     for i in range(WINDOW + 350):
         raw = rng.normal(size=2).tolist()
-        for each in (kept, loaded) if i > MIN_ENDS + 7 else (kept,):  # noqa: F821 from there on it is
-            each.observe("walltime", raw, math.exp(raw[0] + 1))
+        for each in (kept,) if kept is loaded else (kept, loaded):
+            each.observe("walltime", raw, math.exp(raw[0] + 1), busy=i % 3 == 0)
             each.observe("failure", [0.3], float(i % 3 == 0))
         if i in {MIN_ENDS + 7, WINDOW + 30}:
             kept.save(path)
