@@ -8,6 +8,7 @@ from typing import Final, TypeVar
 from gpuwaste.core.errors import GpuwasteError, ParseError
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.units import parse_duration_s, parse_size_b
+from gpuwaste.slurm.interactive import is_interactive
 from gpuwaste.slurm.times import parse_cpu_s, parse_time_s
 from gpuwaste.slurm.tres import gpu_count, memory_b, parse_tres
 
@@ -78,7 +79,7 @@ class RunRows:
     job: SacctRow
     max_rss_b: int | None = None
     step_cpu_s: float = 0.0
-    steps: set[str] = field(default_factory=set)  # names that are no numbers, and "number" for those
+    steps: set[str] = field(default_factory=set)  # their names, "0" for every numbered one
     problem: str = ""
 
     def add_step(self, row: SacctRow) -> bool:
@@ -86,7 +87,7 @@ class RunRows:
         if row.job_id != self.job.job_id:
             return False
         step = row.step
-        self.steps.add("number" if step[:1].isdigit() else step)
+        self.steps.add("0" if step[:1].isdigit() else step)
         try:
             rss = row.read("MaxRSS", lambda text: parse_size_b(text) if text else None)
             cpu_s = row.read("TotalCPU", parse_cpu_s)
@@ -136,7 +137,7 @@ class RunRows:
             time_limit_s=job.read("TimelimitRaw", parse_duration_s),
             req_tres=job.text("ReqTRES"),
             submit_line=job.text("SubmitLine"),
-            interactive=self._interactive(),
+            interactive=is_interactive(job.text("SubmitLine"), self.steps),
             start=started,
             restarts=job.whole("Restarts"),
             nodes="" if job.text("NodeList") in _NOWHERE else job.text("NodeList"),
@@ -161,15 +162,6 @@ class RunRows:
         own = self.job.read("TotalCPU", parse_cpu_s)
         best = max(own or 0.0, self.step_cpu_s)
         return None if own is None or (not best and self.job.read("End", parse_time_s) is None) else best
-
-    def _interactive(self) -> bool:
-        """salloc, or srun without a batch script; by the steps where the submit line is not kept."""
-        if "batch" in self.steps:
-            return False
-        words = self.job.text("SubmitLine").split(None, 1)
-        if words:
-            return words[0].rpartition("/")[2] in {"salloc", "srun"}
-        return bool(self.steps & {"interactive", "number"})
 
 
 def _printed(text: str) -> tuple[int | None, int | None, int | None, int | None]:
