@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from gpuwaste.core.hour import SCHEMA, AllocationHour
 from gpuwaste.core.run import RunKey
 from gpuwaste.core.sample import Confidence, MapSource
-from gpuwaste.hub import models, refusal
+from gpuwaste.hub import models, questions, refusal
 from gpuwaste.hub.app import Limits, Services, build_app
 from gpuwaste.wire.batch import MAX_BATCH_BYTES, PROTOCOL, PROTOCOL_MAX, PROTOCOL_MIN, Batch, Envelope, encode_hour
 from gpuwaste.wire.signing import ACK_HEADER
@@ -55,7 +55,8 @@ STATUSES: Final = {
     refusal.TOO_LARGE: "the body is larger than `max_bytes`",
     refusal.NO_SUCH_ENCODING: "a compressed body",
     refusal.UPGRADE: "a protocol out of `protocol`: [lowest, highest]",
-    refusal.LATER: "the hub cannot answer now: try again",
+    refusal.NOT_INSTALLED: "the hub's host lacks the extra that this route needs",
+    refusal.LATER: "the hub cannot answer now: try again, after `Retry-After` seconds where it says so",
 }
 _CREDENTIALS: Final = f"""
 - `Authorization: Munge CREDENTIAL`: a munge credential whose payload is the hex sha256 of
@@ -66,6 +67,19 @@ _CREDENTIALS: Final = f"""
 
 The answer to a batch carries `{ACK_HEADER}`: a munge credential over the hex sha256 of `ACK\\n` and the answer's body,
 or, for a token, the HMAC-SHA256 of that digest under the caller's token.
+"""
+
+
+_PREDICT: Final = f"""
+`POST /v1/predict`, JSON with up to {questions.MAX_REQUESTS} requests; a field that is not named here is refused:
+
+```json
+{{"requests": [{{"name": "train", "partition": "gpu", "time_limit_s": 86400, "gpus": 4, "gpu_type": "a100"}}]}}
+```
+
+Who is no operator asks about himself: another user's name or job gets 404, as what does not exist. While the hub still
+reads the history after its start the answer is 503 with `Retry-After`. `GET /v1/predict?job=ID` takes the request
+from accounting, none of what was known after the submission, and asks it as if it were submitted now.
 """
 
 
@@ -100,6 +114,8 @@ def page() -> str:
         f"```json\n{_sample()}\n```",
         table(("field", "meaning"), [(code(name), HOUR_FIELDS[name]) for name in _hour().to_wire()]),
         "A row is stored by (cluster, jobid, start, node, gpu_uuid, hour_utc). Unknown fields are ignored.",
+        f"## A question for predictions\n\n{_PREDICT.strip()}",
+        *(_shape(model) for model in (questions.PredictQuestion, questions.JobQuestion)),
         "## Answers that are not 200\n\nA JSON object with `error`, one line.",
         table(("status", "meaning"), [(str(status), meaning) for status, meaning in STATUSES.items()]),
         "## Shapes of the answers",
@@ -119,7 +135,7 @@ def _type(annotation: Any) -> str:
     text = (
         annotation.__name__ if isinstance(annotation, type) and not hasattr(annotation, "__args__") else str(annotation)
     )
-    return re.sub(r"\b(?:typing|gpuwaste\.hub\.models)\.", "", text)
+    return re.sub(r"\b(?:typing|gpuwaste\.hub\.(?:models|questions))\.", "", text)
 
 
 def _hour() -> AllocationHour:

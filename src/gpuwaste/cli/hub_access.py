@@ -2,17 +2,26 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gpuwaste.core.config import Config
+
+if TYPE_CHECKING:
+    from gpuwaste.wire.client import HubClient
 
 
 def ask_hub(config: Config, path: str, parameters: Mapping[str, str | int] | None = None) -> dict[str, Any]:
     """Return the document at `path`. Raises NoDataError, AuthError, WireError."""
+    document: dict[str, Any] = hub_client(config).get(path, parameters)
+    return document
+
+
+def hub_client(config: Config) -> "HubClient":
+    """Return the hub as the caller reaches it. Raises AuthError where there is no credential."""
     from gpuwaste.wire.client import HubClient
 
     common = config.common
-    return HubClient(common.hub_url, _issuer(config), ca=common.hub_ca).get(path, parameters)
+    return HubClient(common.hub_url, _issuer(config), ca=common.hub_ca)
 
 
 def _issuer(config: Config) -> Any:

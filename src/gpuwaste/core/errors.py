@@ -33,6 +33,10 @@ class SlurmError(GpuwasteError):
     """A Slurm command or service did not answer, or answered with an error."""
 
 
+class ModelError(GpuwasteError):
+    """A model bundle cannot be used; the one in use stays in its place."""
+
+
 class StoreError(GpuwasteError):
     """A store cannot be opened, read or written."""
 

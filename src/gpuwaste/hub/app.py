@@ -21,7 +21,17 @@ from gpuwaste.hub.identity import Identity
 from gpuwaste.hub.ingest import Ingest
 from gpuwaste.hub.map import ClusterMap
 from gpuwaste.hub.metrics import HubMetrics
-from gpuwaste.hub.models import AckAnswer, Document, ErrorAnswer, HealthAnswer, HistoryAnswer, MapAnswer
+from gpuwaste.hub.models import (
+    AckAnswer,
+    Document,
+    ErrorAnswer,
+    HealthAnswer,
+    HistoryAnswer,
+    MapAnswer,
+    PredictAnswer,
+)
+from gpuwaste.hub.predictions import Predictions
+from gpuwaste.hub.questions import PredictQuestion, body_schema, parse_predict
 from gpuwaste.hub.reads import MAX_HISTORY, Reads, ReportQuestion
 from gpuwaste.hub.refusal import BAD, LATER, Refusal, not_found
 from gpuwaste.hub.roles import Scope as ReadScope
@@ -51,6 +61,7 @@ class Services:
     reads: Reads
     cluster_map: ClusterMap
     metrics: HubMetrics
+    predictions: Predictions
     health: Callable[[], dict[str, Any]]
 
 
@@ -61,6 +72,7 @@ def build_app(services: Services, version: str, limits: Limits) -> FastAPI:
     _add_errors(app)
     _add_ingest(app, services, limits)
     _add_documents(app, services)
+    _add_predictions(app, services, limits)
     _add_streams(app, services, limits)
     _add_health(app, services)
     return app
@@ -69,7 +81,8 @@ def build_app(services: Services, version: str, limits: Limits) -> FastAPI:
 def _add_errors(app: FastAPI) -> None:
     @app.exception_handler(Refusal)
     async def refused(_: Request, refusal: Refusal) -> Response:
-        return _json(refusal.body(), refusal.status)
+        after = refusal.extra.get("retry_after")
+        return _json(refusal.body(), refusal.status, None if after is None else {"Retry-After": str(after)})
 
     @app.exception_handler(HTTPException)
     async def http_error(_: Request, error: HTTPException) -> Response:
@@ -95,20 +108,9 @@ def _add_ingest(app: FastAPI, services: Services, limits: Limits) -> None:
     @app.post("/v1/hours", responses={200: {"model": AckAnswer}})
     async def hours(request: Request) -> Response:
         """Take a batch of hours: NDJSON, the envelope first."""
-        headers = request.headers
-        try:
-            body = await read_body(
-                request.stream(),
-                length=headers.get("content-length"),
-                encoding=headers.get("content-encoding", ""),
-                max_bytes=limits.max_body_bytes,
-                deadline_s=limits.body_deadline_s,
-            )
-        except ClientDisconnect as error:
-            raise Refusal(BAD, "the body ended early") from error
-        except Refusal as refusal:
-            # What is left of the body is not read: the connection ends with the answer.
-            return _json(refusal.body(), refusal.status, {"Connection": "close"})
+        body = await _body(request, limits)
+        if isinstance(body, Response):
+            return body
         taken = await run_in_threadpool(services.ingest.take, _authorization(request), _target(request), body)
         return Response(taken.body, media_type="application/json", headers=taken.headers)
 
@@ -140,6 +142,28 @@ def _add_documents(app: FastAPI, services: Services) -> None:
     async def top(request: Request, since: Number | None = None, limit: Number | None = None) -> Response:
         """Tell who wastes now; `since` is UTC seconds, an hour ago by default."""
         return await _document(services, request, lambda scope: reads.top(scope, since, limit))
+
+
+def _add_predictions(app: FastAPI, services: Services, limits: Limits) -> None:
+    predictions = services.predictions
+
+    @app.get("/v1/predict", responses={200: {"model": PredictAnswer}})
+    async def predict_job(request: Request, job: Name) -> Response:
+        """Predict a job that Slurm has, by what was known at its submission: 7, 3_1 or 4+1."""
+        return await _document(services, request, lambda scope: predictions.for_job(scope, job))
+
+    @app.post("/v1/predict", responses={200: {"model": PredictAnswer}}, openapi_extra=body_schema(PredictQuestion))
+    async def predict(request: Request) -> Response:
+        """Predict jobs as they would be submitted now: JSON, the caller's own; an operator may name any user."""
+        body = await _body(request, limits)
+        if isinstance(body, Response):
+            return body
+        scope = await _scope(services, request, body)
+
+        def answer() -> dict[str, Any]:
+            return predictions.for_requests(scope, parse_predict(body))
+
+        return _json(await run_in_threadpool(answer))
 
 
 def _add_streams(app: FastAPI, services: Services, limits: Limits) -> None:
@@ -180,6 +204,24 @@ def _add_health(app: FastAPI, services: Services) -> None:
         )
 
 
+async def _body(request: Request, limits: Limits) -> bytes | Response:
+    """Return the request's body, or the answer that refuses it."""
+    headers = request.headers
+    try:
+        return await read_body(
+            request.stream(),
+            length=headers.get("content-length"),
+            encoding=headers.get("content-encoding", ""),
+            max_bytes=limits.max_body_bytes,
+            deadline_s=limits.body_deadline_s,
+        )
+    except ClientDisconnect as error:
+        raise Refusal(BAD, "the body ended early") from error
+    except Refusal as refusal:
+        # What is left of the body is not read: the connection ends with the answer.
+        return _json(refusal.body(), refusal.status, {"Connection": "close"})
+
+
 async def _document(services: Services, request: Request, build: Callable[[ReadScope], dict[str, Any]]) -> Response:
     scope = await _scope(services, request)
 
@@ -189,9 +231,10 @@ async def _document(services: Services, request: Request, build: Callable[[ReadS
     return Response(await run_in_threadpool(answer), media_type="application/json")
 
 
-async def _scope(services: Services, request: Request) -> ReadScope:
+async def _scope(services: Services, request: Request, body: bytes = b"") -> ReadScope:
     peer_uid: int | None = getattr(request.state, "peer_uid", None)
-    return await run_in_threadpool(services.identity.reader, _authorization(request), _target(request), peer_uid)
+    reader = services.identity.reader
+    return await run_in_threadpool(reader, _authorization(request), _target(request), peer_uid, request.method, body)
 
 
 def _authorization(request: Request) -> str:

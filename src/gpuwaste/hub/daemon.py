@@ -19,6 +19,7 @@ from gpuwaste.hub.importer import Importer, ImportSettings
 from gpuwaste.hub.ingest import Ingest
 from gpuwaste.hub.map import ClusterMap
 from gpuwaste.hub.metrics import Gauges, HubMetrics
+from gpuwaste.hub.predictions import Predictions
 from gpuwaste.hub.reads import Reads
 from gpuwaste.hub.roles import Roles
 from gpuwaste.hub.server import WebServer, listening, open_tcp, open_unix
@@ -61,12 +62,21 @@ class Hub:
             settings=ImportSettings(hub.sacct_every_s, hub.sacct_overlap_s, hub.sacct_first_days),
             learn=self.cluster_map.learn,
         )
+        self.predictions = Predictions(
+            self.store,
+            self.site.cluster,
+            clock=clock,
+            metrics=self.metrics,
+            models_dir=Path(config.common.models_dir),
+            state_dir=Path(hub.state_dir),
+        )
         services = Services(
             self.identity,
             Ingest(self.store, self.identity, self.site, self.metrics, check_origin=hub.check_origin),
             Reads(self.store, LedgerSettings.from_config(hub, config.agent.ship_every_s), clock),
             self.cluster_map,
             self.metrics,
+            self.predictions,
             self.health,
         )
         self.app = build_app(services, own_version(), Limits(max_body_bytes=hub.max_body_bytes))
@@ -75,19 +85,22 @@ class Hub:
         """Serve until SIGTERM or SIGINT; the store is closed at the end."""
         stop = threading.Event()
         importing = threading.Thread(target=self.importer.run, args=(stop,), name="importer", daemon=True)
+        predicting = threading.Thread(target=self.predictions.run, args=(stop,), name="predictions", daemon=True)
         hub = self._config.hub
         tls = (hub.tls_cert, hub.tls_key) if hub.tls_cert else None
         server = WebServer(self.app, tcp, unix, tls)
         try:
             self.cluster_map.start()
             importing.start()
+            predicting.start()
             server.run()
         finally:
             stop.set()
             self.cluster_map.stop()
-            if importing.ident:
+            for thread in (importing, predicting):
                 # A Slurm command may hang; a write after the close fails, and is done again at the next start.
-                importing.join(_PATIENCE_S)
+                if thread.ident:
+                    thread.join(_PATIENCE_S)
             self.store.close()
 
     def health(self) -> dict[str, Any]:
@@ -95,8 +108,9 @@ class Hub:
         status = self.importer.status
         ok = not status.failures and status.read_until is not None
         ages = self.metrics.batch_ages_s()
+        prediction = self.predictions.health()
         return {
-            "status": "ok" if ok else "degraded",
+            "status": "ok" if ok and not prediction["error"] else "degraded",
             "version": own_version(),
             "cluster": self.site.known_cluster,
             "protocol": [PROTOCOL_MIN, PROTOCOL_MAX],
@@ -106,18 +120,24 @@ class Hub:
                 "failures": status.failures,
                 "error": status.error,
             },
+            "prediction": prediction,
             "nodes_reporting": sum(age_s < _REPORTING_S for age_s in ages.values()),
         }
 
     def _gauges(self) -> Gauges:
         counts = self.store.counts()
         counts.pop("last_event")
+        prediction = self.predictions.health()
+        created = prediction["created"]
         return Gauges(
             counts,
             self.store.size_b(),
             self.importer.lag_s(),
             not self.importer.status.failures,
             dict(self.cluster_map.questions),
+            (prediction["model"], prediction["model_hash"]) if prediction["model_hash"] else None,
+            None if created is None else self.clock.utc_us() / 1e6 - created,
+            None if prediction["state"] == "not installed" else not prediction["error"],
         )
 
 

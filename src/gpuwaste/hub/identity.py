@@ -38,10 +38,16 @@ class Identity:
             retry = isinstance(error, RetryableWireError)
             raise Refusal(UNAUTHORIZED, str(error), retry=retry) from error
 
-    def reader(self, authorization: str, target: str, peer_uid: int | None) -> Scope:
-        """Return what the sender of a GET may read: by his credential, or by the Unix socket's word. Raises Refusal."""
-        caller = Caller(peer_uid, "", "peer") if peer_uid is not None else self.caller(authorization, "GET", target)
-        return self.scope(caller)
+    def reader(
+        self, authorization: str, target: str, peer_uid: int | None, method: str = "GET", body: bytes = b""
+    ) -> Scope:
+        """Return what the sender of a question may read: by his credential, or by the Unix socket's word.
+
+        Raises Refusal.
+        """
+        if peer_uid is not None:
+            return self.scope(Caller(peer_uid, "", "peer"))
+        return self.scope(self.caller(authorization, method, target, body))
 
     def scope(self, caller: Caller) -> Scope:
         """Return what a proven caller may read. Raises Refusal."""

@@ -19,6 +19,9 @@ class Gauges:
     accounting_lag_s: float | None = None
     accounting_ok: bool = False
     map_questions: Mapping[str, int] = field(default_factory=dict)
+    model: tuple[str, str] | None = None  # name and hash of the bundle in use
+    model_age_s: float | None = None
+    model_ok: bool | None = None  # None: prediction is not installed
 
 
 class HubMetrics:
@@ -46,6 +49,9 @@ class HubMetrics:
             registry=self.registry,
             buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0),
         )
+        self._predictions = Counter(
+            "gpuwaste_hub_predictions", "Requests for which a prediction was given.", registry=self.registry
+        )
         for result in ("accepted", "changed", "rejected"):
             self._rows.labels(result)
         self._bad_rows.labels("sacct")
@@ -62,6 +68,10 @@ class HubMetrics:
     def quarantined(self, source: str, rows: int) -> None:
         """Note rows that were kept aside."""
         self._bad_rows.labels(source).inc(rows)
+
+    def predictions(self, count: int) -> None:
+        """Note predictions that were given."""
+        self._predictions.inc(count)
 
     def request(self, method: str, route: str, status: int, seconds: float) -> None:
         """Note an answered request."""
@@ -104,7 +114,25 @@ class HubMetrics:
         for kind, count in sorted(gauges.map_questions.items()):
             asked.add_metric([kind], count)
         yield asked
+        yield from _model_metrics(gauges)
 
     def describe(self) -> Iterator[Metric]:
         """Yield nothing: registering must not read the gauges."""
         yield from ()
+
+
+def _model_metrics(gauges: Gauges) -> Iterator[Metric]:
+    info = GaugeMetricFamily("gpuwaste_hub_model_info", "The model in use: 1.", labels=["name", "hash"])
+    if gauges.model is not None:
+        info.add_metric(gauges.model, 1)
+    yield info
+    age = GaugeMetricFamily("gpuwaste_hub_model_age_seconds", "Time since the model in use was made.")
+    if gauges.model_age_s is not None:
+        age.add_metric([], gauges.model_age_s)
+    yield age
+    good = GaugeMetricFamily(
+        "gpuwaste_hub_prediction_success", "Whether the champion and all of the history so far are in use."
+    )
+    if gauges.model_ok is not None:
+        good.add_metric([], gauges.model_ok)
+    yield good

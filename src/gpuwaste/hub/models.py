@@ -58,16 +58,29 @@ class HistoryRun(BaseModel):
     model_config = ConfigDict(extra="allow")
 
 
+class HistoryUse(BaseModel):
+    """What the ledger says of the own GPUs of a run that has ended, as it is known now."""
+
+    used_ratio: float = Field(description="Mean utilization of the run's GPUs over the known time, 0 to 1.")
+    gpus_active: int = Field(description="GPUs whose mean utilization is 5 % and more.")
+    coverage: float = Field(description="Known share of the allocation without suspension, 0 to 1.")
+
+
 class HistoryEvent(BaseModel):
     """One entry of the history stream."""
 
     seq: int
-    kind: Literal["started", "ended", "ledger"]
+    kind: Literal["submitted", "started", "ended", "ledger"] = Field(
+        description="submitted: seen waiting; a run that had started when it was first seen has none."
+    )
     cluster: str
     jobid: int
-    start: int = Field(description="The last part of the run key, UTC seconds.")
+    start: int = Field(description="The last part of the run key, UTC seconds; of submitted the submission.")
     at: int = Field(description="When it happened; for ledger when the hub learned it. UTC seconds.")
-    job: HistoryRun | None
+    job: HistoryRun | None = Field(description="null where accounting tells this run no more.")
+    use: HistoryUse | None = Field(
+        description="Of ended and ledger, once the run has ended and something of its GPUs is known; else null."
+    )
 
 
 class HistoryAnswer(BaseModel):
@@ -75,6 +88,66 @@ class HistoryAnswer(BaseModel):
 
     events: list[HistoryEvent]
     next: int
+
+
+class PredictReason(BaseModel):
+    """One feature's part in a probability, in the user's own words and numbers."""
+
+    feature: str
+    value: float | None
+    usual: float | None = Field(description="The feature's usual value at the site.")
+    effect: float = Field(description="The probability with the value, minus the one with the usual value.")
+    text: str
+
+
+class PredictTarget(BaseModel):
+    """What is said of one target: a probability, or quantiles in the target's unit."""
+
+    target: str
+    source: Literal["site model", "baseline", "history"]
+    basis: int = Field(description="Past jobs behind it where history speaks, else rows that the model learnt from.")
+    p: float | None
+    level: str = Field(description="The highest operating point that p reaches: warn, reject, or none.")
+    quantiles: dict[str, float]
+    reasons: list[PredictReason]
+
+
+class PredictChange(BaseModel):
+    """Another request, and what it would change."""
+
+    option: str
+    text: str
+    before: dict[str, float]
+    after: dict[str, float]
+
+
+class PredictDocument(BaseModel):
+    """The prediction of one request."""
+
+    model_config = ConfigDict(extra="allow")
+    request: dict[str, str | int | bool | None]
+    model: str = Field(description="The bundle's name; empty where history alone speaks.")
+    model_hash: str
+    targets: list[PredictTarget]
+    changes: list[PredictChange]
+    notes: list[str]
+
+
+class PredictAnswer(BaseModel):
+    """One prediction for each request, or for each component of the job asked for."""
+
+    predictions: list[PredictDocument]
+
+
+class PredictionHealth(BaseModel):
+    """How prediction stands."""
+
+    state: Literal["starting", "ready", "not installed"]
+    model: str = Field(description="The name of the bundle in use; empty: none.")
+    model_hash: str
+    created: int | None = Field(description="When the bundle was made, UTC seconds.")
+    event: int | None = Field(description="The last event of the history that is known.")
+    error: str = Field(description="Why the champion, or what is new in the history, is not in use; empty: nothing.")
 
 
 class AccountingHealth(BaseModel):
@@ -94,6 +167,7 @@ class HealthAnswer(BaseModel):
     cluster: str
     protocol: list[int]
     accounting: AccountingHealth
+    prediction: PredictionHealth
     nodes_reporting: int = Field(description="Nodes whose last batch is younger than an hour.")
 
 

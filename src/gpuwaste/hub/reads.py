@@ -1,20 +1,20 @@
 """What the GET routes answer: scope first, then the document. Blocks on the store: call it off the event loop."""
 
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Final
 
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.units import DAY_S, HOUR_S
 from gpuwaste.hub.refusal import BAD, FORBIDDEN, Refusal, not_found
 from gpuwaste.hub.roles import Scope
-from gpuwaste.store.hub.hub_store import Event, HubStore
+from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.waste.documents import Scope as ReportScope
 from gpuwaste.waste.documents import job_document, report_document, top_document
 from gpuwaste.waste.settings import LedgerSettings
 
 MAX_HISTORY: Final = 10_000
-_PRINTED_ID = re.compile(r"[0-9]{1,10}(?:[_+][0-9]{1,10})?", re.ASCII)
+PRINTED_ID: Final = re.compile(r"[0-9]{1,10}(?:[_+][0-9]{1,10})?", re.ASCII)
 _REPORT_DAYS: Final = 7
 
 
@@ -57,7 +57,7 @@ class Reads:
 
     def job(self, scope: Scope, printed_id: str) -> dict[str, Any]:
         """Return every run of a job that the caller may see."""
-        if not _PRINTED_ID.fullmatch(printed_id):
+        if not PRINTED_ID.fullmatch(printed_id):
             raise not_found()
         with self._store.reader() as db:
             document = job_document(db, printed_id, self._settings, self._now(), may_read=scope.may_read)
@@ -80,7 +80,7 @@ class Reads:
         if not (scope.everything or scope.agent):
             raise Refusal(FORBIDDEN, "the history is for operators")
         events = self._store.history(after, min(limit, MAX_HISTORY))
-        return {"events": [_event_json(e) for e in events], "next": events[-1].seq if events else after}
+        return {"events": [event.to_json() for event in events], "next": events[-1].seq if events else after}
 
     def _now(self) -> int:
         return self._clock.utc_us() // 1_000_000
@@ -110,16 +110,3 @@ def _accounts(scope: Scope, kind: ReportScope, name: str) -> frozenset[str] | No
     if scope.everything or kind != "user" or name == scope.user:
         return None
     return scope.accounts
-
-
-def _event_json(event: Event) -> dict[str, Any]:
-    run = event.run_key
-    return {
-        "seq": event.seq,
-        "kind": event.kind,
-        "cluster": run.cluster,
-        "jobid": run.job_id,
-        "start": run.start,
-        "at": event.at_utc,
-        "job": None if event.job is None or event.kind == "ledger" else asdict(event.job),
-    }

@@ -5,7 +5,7 @@ import logging
 import os
 import secrets
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -26,6 +26,11 @@ _SHOW: Final = ("scontrol", "--all", "--details", "show")
 _KEPT_VARIABLES: Final = ("PATH", "HOME", "LD_LIBRARY_PATH", "SLURM_CONF")
 _RPC_COMMANDS: Final = frozenset({"scontrol", "squeue", "sacct", "sacctmgr"})
 _MAX_ASKED_AGAIN: Final = 16  # records set aside that are asked for one by one
+
+
+def new_delimiter() -> bytes:
+    """Return a separator of columns that nobody can have put into a name."""
+    return f"\x1f{secrets.token_hex(8)}\x1f".encode()
 
 
 @dataclass(slots=True)
@@ -86,17 +91,26 @@ class CommandClient:
 
     def accounting(self, start: int, end: int) -> Iterator[JobRecord | BadRow]:
         """Run sacct and read it as it comes; the delimiter is drawn anew, so that no name can hold it."""
-        if not self._sacct_fields:
-            self._sacct_fields = sacct_fields(self._text("sacct", "--helpformat", rpc=False).split())
-        delimiter = f"\x1f{secrets.token_hex(8)}\x1f".encode()
-        argv = sacct_argv(start, end, self._sacct_fields, delimiter)
+        delimiter = new_delimiter()
+        columns = self.accounting_columns()
         cluster = self.cluster_name()
-        self._count(argv[0])
-        lines = stream_lines(argv, self._environment(), self.timeout_s)
+        lines = self.accounting_lines(start, end, delimiter)
         try:
-            yield from parse_sacct(lines, cluster, self._sacct_fields, delimiter)
+            yield from parse_sacct(lines, cluster, columns, delimiter)
         finally:
             lines.close()
+
+    def accounting_columns(self) -> tuple[str, ...]:
+        """Return the columns that are asked for, as far as this sacct has them; asked once."""
+        if not self._sacct_fields:
+            self._sacct_fields = sacct_fields(self._text("sacct", "--helpformat", rpc=False).split())
+        return self._sacct_fields
+
+    def accounting_lines(self, start: int, end: int, delimiter: bytes) -> Generator[bytes]:
+        """Run sacct and yield its lines as they come, with the columns of `accounting_columns`."""
+        argv = sacct_argv(start, end, self.accounting_columns(), delimiter)
+        self._count(argv[0])
+        yield from stream_lines(argv, self._environment(), self.timeout_s)
 
     def admin_levels(self) -> Mapping[str, str]:
         """Run `sacctmgr show user`."""

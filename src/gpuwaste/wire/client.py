@@ -1,7 +1,7 @@
 """The hub as its clients see it: GET for reports and maps, POST of hours with a signed acknowledgement."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import quote, urlencode
 
@@ -13,6 +13,7 @@ from gpuwaste.wire.signing import ACK_HEADER, sign_request, verify_ack
 
 MAX_ANSWER_BYTES: Final = 64 * 1024**2
 HOURS_PATH: Final = "/v1/hours"
+PREDICT_PATH: Final = "/v1/predict"
 _MAX_ACK_BYTES: Final = 8 * 1024**2
 _OK: Final = 200
 _UNAUTHORIZED: Final = 401
@@ -21,6 +22,7 @@ _NOT_FOUND: Final = 404
 _UPGRADE: Final = 426
 _TOO_MANY: Final = 429
 _SERVER_ERROR: Final = 500
+_NOT_INSTALLED: Final = 501
 
 
 class RefusedError(WireError):
@@ -58,6 +60,21 @@ class HubClient:
             raise NoDataError(_words_of(answer) or f"{path}: not found")
         return self._object(answer)
 
+    def post(self, path: str, question: Mapping[str, Any]) -> dict[str, Any]:
+        """Send a question as JSON and return the JSON object that answers it. Raises as `get` does."""
+        answer = self._send("POST", quote(path), json.dumps(question).encode(), MAX_ANSWER_BYTES, "application/json")
+        if answer.status == _NOT_FOUND:
+            raise NoDataError(_words_of(answer) or f"{path}: not found")
+        return self._object(answer)
+
+    def predict(self, requests: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+        """Return the hub's prediction for each request (the fields of JobRequest; user and submit may be left out)."""
+        return _predictions(self.post(PREDICT_PATH, {"requests": list(requests)}), len(requests))
+
+    def predict_job(self, printed_id: str) -> list[dict[str, Any]]:
+        """Return the hub's prediction for a job, one for each component of a het job."""
+        return _predictions(self.get(PREDICT_PATH, {"job": printed_id}), None)
+
     def post_hours(self, envelope: Envelope, batch: Batch) -> Ack:
         """Send a batch and return the hub's acknowledgement, its signature checked.
 
@@ -74,10 +91,12 @@ class HubClient:
         except ParseError as error:
             raise WireError(f"{self._endpoint.url}: {error}") from error
 
-    def _send(self, method: str, target: str, body: bytes, max_bytes: int) -> Answer:
+    def _send(
+        self, method: str, target: str, body: bytes, max_bytes: int, content: str = "application/x-ndjson"
+    ) -> Answer:
         headers = {"Accept": "application/json"}
         if body:
-            headers["Content-Type"] = "application/x-ndjson"
+            headers["Content-Type"] = content
         if self._issuer is not None:
             headers |= sign_request(self._issuer, method, target, body)
         return Exchange(self._endpoint, self._tls, self._timeout_s, max_bytes).send(
@@ -96,7 +115,7 @@ class HubClient:
     def _error(self, answer: Answer) -> WireError:
         url, status, body = self._endpoint.url, answer.status, _json_object(answer)
         said = f"{url}: {_words_of(answer) or 'no reason given'} (HTTP {status})"
-        if status >= _SERVER_ERROR or status == _TOO_MANY:
+        if (status >= _SERVER_ERROR and status != _NOT_INSTALLED) or status == _TOO_MANY:
             return RetryableWireError(said)
         if 300 <= status < 400:  # noqa: PLR2004 HTTP's redirects
             return WireError(
@@ -109,6 +128,18 @@ class HubClient:
         if body is None or "error" not in body:
             return WireError(f"{url}: answers HTTP {status} without a hub's words: is that the hub? See hub_url")
         return RefusedError(said, status, _protocol_range(body) if status == _UPGRADE else None)
+
+
+def _predictions(answer: Mapping[str, Any], wanted: int | None) -> list[dict[str, Any]]:
+    """Return the documents of an answer of /v1/predict. Raises WireError where they are not there."""
+    found = answer.get("predictions")
+    if (
+        not isinstance(found, list)
+        or not all(isinstance(item, dict) for item in found)
+        or len(found) != (len(found) if wanted is None else wanted)
+    ):
+        raise WireError("the hub's answer has no prediction for each request: is it of another version?")
+    return found
 
 
 def _json_object(answer: Answer) -> dict[str, Any] | None:

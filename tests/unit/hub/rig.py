@@ -18,6 +18,7 @@ from gpuwaste.hub.identity import Identity, user_name
 from gpuwaste.hub.ingest import Ingest
 from gpuwaste.hub.map import ClusterMap
 from gpuwaste.hub.metrics import HubMetrics
+from gpuwaste.hub.predictions import Predictions
 from gpuwaste.hub.reads import Reads
 from gpuwaste.hub.roles import Roles
 from gpuwaste.hub.server import WebServer, open_tcp, open_unix
@@ -194,12 +195,16 @@ def running_hub(
         lambda uid: USERS.get(uid) or user_name(uid),
     )
     cluster_map = ClusterMap(slurm, store, site, clock, 0.01)
+    predictions = Predictions(
+        store, site.cluster, clock=clock, metrics=metrics, models_dir=directory / "models", state_dir=directory
+    )
     services = Services(
         identity,
         Ingest(store, identity, site, metrics),
         Reads(store, LedgerSettings(), clock),
         cluster_map,
         metrics,
+        predictions,
         lambda: {"status": "ok"},
     )
     limits = limits or Limits(body_deadline_s=20, map_wait_s=10)

@@ -97,7 +97,8 @@ def test_a_job_is_followed_from_submit_to_end() -> None:
     bench.importer.step()
     bench.importer.step()
     assert bench.states(7) == [(NOW - 100, "COMPLETED")]
-    assert bench.events() == [("started", 7, NOW - 100), ("ended", 7, NOW - 100)]
+    assert bench.events() == [("submitted", 7, NOW - 500), ("started", 7, NOW - 100), ("ended", 7, NOW - 100)]
+    assert [e.job is not None for e in bench.store.history(0, 9)] == [True, True, True]
     assert bench.learned == [7, 7, 7, 7]
 
 
@@ -133,7 +134,19 @@ def test_a_job_that_starts_in_the_second_of_its_submit_has_started() -> None:
     bench.importer.step()
     bench.slurm.records = [run(start=NOW - 500, state="RUNNING")]
     bench.importer.step()
-    assert (bench.states(7), bench.events()) == ([(NOW - 500, "RUNNING")], [("started", 7, NOW - 500)])
+    assert bench.states(7) == [(NOW - 500, "RUNNING")]
+    assert bench.events() == [("submitted", 7, NOW - 500), ("started", 7, NOW - 500)]
+
+
+def test_a_submission_is_told_once() -> None:
+    """A job that waits is one submission, however often it is told and changed; one seen running had none."""
+    bench = Bench(run(state="PENDING"), run(8, start=NOW - 100, state="RUNNING"))
+    bench.importer.step()
+    bench.slurm.records = [run(state="PENDING", time_limit_s=60), *bench.slurm.records[1:]]
+    bench.importer.step()
+    bench.slurm.records = [run(end=NOW - 1, state="CANCELLED"), *bench.slurm.records[1:]]
+    bench.importer.step()
+    assert bench.events() == [("submitted", 7, NOW - 500), ("started", 8, NOW - 100), ("ended", 7, NOW - 500)]
 
 
 def test_bad_rows_are_kept_aside_once() -> None:

@@ -1,11 +1,13 @@
 """GET routes over real HTTP: everybody gets what is his to see, and the same bytes for all else."""
 
+from dataclasses import fields
 from typing import Any
 
 import pytest
 from tests.unit.hub.rig import AGENT_UID, HOUR, Answer, Rig, batch, hour
 
 from gpuwaste.core.job import JobRecord
+from gpuwaste.core.request import JobRequest
 
 ALICE, BOB, CAROL, OPER = 1001, 1002, 1003, 1004
 
@@ -157,9 +159,16 @@ def test_unknown_paths_and_methods_are_json(filled: Rig) -> None:
 def test_the_api_describes_itself(filled: Rig) -> None:
     """/openapi.json names every route and the shapes of their answers."""
     found = filled.send("GET", "/openapi.json").json
-    assert {"/v1/hours", "/v1/report", "/v1/jobs/{job_id}", "/v1/top", "/v1/history", "/v1/map", "/v1/health"} == set(
-        found["paths"]
-    )
-    assert {"AckAnswer", "MapAnswer", "HistoryAnswer", "HealthAnswer", "ErrorAnswer"} <= set(
-        found["components"]["schemas"]
-    )
+    routes = "/v1/hours /v1/report /v1/jobs/{job_id} /v1/top /v1/history /v1/map /v1/health /v1/predict"
+    assert set(found["paths"]) == set(routes.split())
+    asked = found["paths"]["/v1/predict"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    assert set(asked["properties"]["requests"]["items"]["properties"]) == {f.name for f in fields(JobRequest)}
+    assert {
+        "AckAnswer",
+        "PredictAnswer",
+        "PredictDocument",
+        "MapAnswer",
+        "HistoryAnswer",
+        "HealthAnswer",
+        "ErrorAnswer",
+    } <= set(found["components"]["schemas"])

@@ -1,1 +1,60 @@
-"""The features, a file for each group. May import predict's table, windows and request columns."""
+"""The features, a file for each group: one function from a context to vectors, for one job and for many.
+
+May import predict's table, rows and context. A new group is a file with GROUP and its name in GROUPS.
+"""
+
+import hashlib
+from functools import cache
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpuwaste.predict.context import Context
+from gpuwaste.predict.features import durations, gpu, memory, outcomes, queue, request, script
+from gpuwaste.predict.features.base import Feature, Group, feature_list
+from gpuwaste.predict.keys import KEYS
+
+FEATURE_VERSION: Final = 1  # of what the names mean: raise it when a formula, a key or the packed state changes
+GROUPS: Final[tuple[Group, ...]] = (
+    request.GROUP,
+    script.GROUP,
+    outcomes.GROUP,
+    durations.GROUP,
+    queue.GROUP,
+    memory.GROUP,
+    gpu.GROUP,
+)
+FEATURES: Final[tuple[Feature, ...]] = feature_list(GROUPS)
+
+
+@cache
+def feature_hash() -> str:
+    """Return the sha256 in hex over version and names: bundles of another one are refused."""
+    return hashlib.sha256("\n".join((str(FEATURE_VERSION), *(f.name for f in FEATURES))).encode()).hexdigest()
+
+
+@cache
+def _places(groups: tuple[Group, ...]) -> tuple[int, int, list[tuple[Group, slice]]]:
+    """Return the number of columns of the request, those of one key, and where each group writes."""
+    ends, places = [0, 0], []
+    for group in groups:
+        begin = ends[group.per_key]
+        ends[group.per_key] += len(group.features)
+        places.append((group, slice(begin, ends[group.per_key])))
+    return ends[False], ends[True], places
+
+
+def vectors(
+    context: Context, groups: tuple[Group, ...] = GROUPS, out: NDArray[np.float32] | None = None
+) -> NDArray[np.float32]:
+    """Return the vectors [n, F] of a context, in `out` where given; unknown is NaN, and nothing is infinite."""
+    own, keyed, places = _places(groups)
+    count = len(context.requests)
+    result = np.empty((count, own + len(KEYS) * keyed), dtype=np.float32) if out is None else out
+    blocks = result[:, own:].reshape(count, len(KEYS), keyed)  # a view: the rows stay where they are
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        for group, place in places:
+            group.compute(context, blocks[..., place] if group.per_key else result[:, place])
+        np.copyto(result, np.nan, where=np.isinf(result))
+    return result

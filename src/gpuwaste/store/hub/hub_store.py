@@ -13,22 +13,14 @@ from typing import Any, Literal, Self
 
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import StoreError
+from gpuwaste.core.history import HistoryEvent, RunUse
 from gpuwaste.core.hour import AllocationHour
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.run import RunKey
+from gpuwaste.core.units import HOUR_S
 from gpuwaste.store.database import MEMORY, Database
+from gpuwaste.store.hub.job_columns import ACTIVE_PCT, FAR_S
 from gpuwaste.store.hub.rows import hour_row, job_record, job_row, to_json
-
-
-@dataclass(frozen=True, slots=True)
-class Event:
-    """One entry of the history stream; `job` is the run as accounting knows it now, None where it does not."""
-
-    seq: int
-    kind: str  # started, ended, ledger
-    run_key: RunKey
-    at_utc: int
-    job: JobRecord | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +91,7 @@ class HubStore:
         return len(changed)
 
     def upsert_jobs(self, jobs: Sequence[JobRecord]) -> int:
-        """Take runs from accounting by their keys, with `started` and `ended` events; returns how many changed."""
+        """Take runs from accounting by their keys, with their events (core/history.py); returns how many changed."""
         if not jobs:
             return 0
         rows = {job.run_key: job_row(job) for job in jobs}
@@ -125,11 +117,19 @@ class HubStore:
         with self.reader() as db:
             return [job_record(row) for row in db.rows("jobs_of_id", {"cluster": cluster, "job_id": job_id})]
 
-    def history(self, after: int, limit: int) -> list[Event]:
-        """Return up to `limit` events whose seq is greater than `after`, in order."""
+    def runs_named(self, printed_id: str) -> list[JobRecord]:
+        """Return every run of the job, array or het job that a printed or raw id (7, 3_1, 4+1) names."""
+        names = {"printed_id": printed_id, "number": int(printed_id) if printed_id.isdecimal() else None}
         with self.reader() as db:
-            rows = db.rows("history", {"after": after, "limit": limit})
-        return [_event(row) for row in rows]
+            return [job_record(row) for row in db.rows("ledger_job_runs", names)]
+
+    def history(self, after: int, limit: int) -> list[HistoryEvent]:
+        """Return up to `limit` events whose seq is greater than `after`, in order."""
+        page = {"after": after, "limit": limit}
+        with self.reader() as db:
+            rows = db.rows("history", page)
+            uses = _uses(db, rows, page)
+        return [_event(row, uses) for row in rows]
 
     def quarantine(self, source: str, rows: Sequence[Aside]) -> int:
         """Keep bad rows aside; returns how many were not there yet."""
@@ -201,11 +201,24 @@ def _one_per_key(hours: Sequence[AllocationHour]) -> Iterable[AllocationHour]:
     return best.values()
 
 
-def _event(row: Mapping[str, Any]) -> Event:
-    return Event(
-        seq=row["seq"],
-        kind=row["kind"],
-        run_key=RunKey(row["event_cluster"], row["event_job_id"], row["event_run_start"]),
-        at_utc=row["at_utc"],
-        job=None if row["job_id"] is None else job_record(row),
-    )
+def _uses(db: Database, rows: Sequence[Mapping[str, Any]], page: Mapping[str, int]) -> dict[RunKey, RunUse]:
+    """Return what the ledger says of the runs that ended among the events `rows` of a page."""
+    held = [row for row in rows if row["job_id"] is not None and row["gpus"] and row["end"] is not None]
+    if not held:
+        return {}
+    first = min(row["run_start"] for row in held)
+    last = max(row["end"] for row in held)
+    bounds = {"from_hour": first - first % HOUR_S, "to_hour": min(last, FAR_S), "active_pct": ACTIVE_PCT}
+    return {
+        RunKey(row["cluster"], row["job_id"], row["run_start"]): RunUse(
+            float(row["used_ratio"]), int(row["gpus_active"]), float(row["coverage"])
+        )
+        for row in db.rows("history_use", {**page, **bounds})
+    }
+
+
+def _event(row: Mapping[str, Any], uses: Mapping[RunKey, RunUse]) -> HistoryEvent:
+    key = RunKey(row["event_cluster"], row["event_job_id"], row["event_run_start"])
+    job = None if row["job_id"] is None else job_record(row)
+    use = uses.get(key) if row["kind"] in {"ended", "ledger"} else None
+    return HistoryEvent(row["seq"], row["kind"], key, row["at_utc"], job, use)

@@ -1,8 +1,13 @@
--- Appends what an import tells anew: runs that have started, runs that have ended, in the order of time.
+-- Appends what an import tells anew: runs that wait, that have started, that have ended, in the order of time.
 INSERT INTO events (kind, cluster, job_id, run_start, at_utc)
 SELECT kind, cluster, job_id, run_start, at_utc
 FROM (
-    SELECT 'started' AS kind, cluster, job_id, run_start, "start" AS at_utc
+    SELECT 'submitted' AS kind, cluster, job_id, run_start, submit AS at_utc
+    FROM changed_jobs c
+    ANTI JOIN jobs j USING (cluster, job_id, submit)
+    WHERE c."start" IS NULL AND c."end" IS NULL
+    UNION ALL
+    SELECT 'started', cluster, job_id, run_start, "start"
     FROM changed_jobs c
     ANTI JOIN (SELECT * FROM jobs WHERE "start" IS NOT NULL) j USING (cluster, job_id, run_start)
     WHERE c."start" IS NOT NULL

@@ -1,0 +1,159 @@
+"""Where training takes its jobs from: a store's file, the hub that holds it, or a log in the standard workload format.
+
+Each gives a JobTable with one line that says what it is; nothing to learn from is one NoDataError.
+"""
+
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from gpuwaste.core.errors import NoDataError, ParseError, StoreError, UsageError, WireError
+from gpuwaste.core.history import HistoryEvent, RunUse, event_from_json
+from gpuwaste.core.job import JobRecord
+from gpuwaste.predict.from_store import read_table
+from gpuwaste.predict.table import GpuUse, JobTable, table_of
+from gpuwaste.store.database import Database
+from gpuwaste.store.hub.job_columns import clusters
+
+PAGE: Final = 10_000  # events asked of the hub at a time
+_READ_ONLY: Final = {"access_mode": "READ_ONLY", "threads": "2"}
+_TEXTS: Final = ("cluster", "name", "user", "account", "partition", "qos", "req_tres", "state")
+Progress = Callable[[int], None]
+
+
+class Hub(Protocol):
+    """The part of HubClient that is asked."""
+
+    def get(self, path: str, params: Mapping[str, str | int] | None = None) -> dict[str, Any]:
+        """Return the JSON object at `path`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The jobs of one cluster, and where they are from ("hub.duckdb, cluster gw")."""
+
+    table: JobTable
+    cluster: str
+    text: str
+
+
+def load_source(
+    store: Path | None = None, hub: Hub | None = None, cluster: str = "", progress: Progress = lambda _: None
+) -> Source:
+    """Return the history of the file, or through the hub where there is no file or another process holds it.
+
+    Raises NoDataError where there are no jobs, UsageError where one of several clusters has to be named, and what the
+    file or the hub raise.
+    """
+    held: StoreError | None = None
+    if store is not None and store.exists():
+        try:
+            return load_store(store, cluster)
+        except StoreError as error:
+            held = error
+    if hub is not None:
+        try:
+            return load_hub(hub, cluster, progress)
+        except WireError as error:
+            if held is not None:
+                raise StoreError(f"{held}; nor through the hub: {error}") from error
+            raise
+    raise held or NoDataError(
+        f"{store or 'history'}: no store of jobs there: start the hub, or import a history (gpuwaste history import)"
+    )
+
+
+def load_store(path: Path, cluster: str = "") -> Source:
+    """Return the runs of one cluster of a store, which is only read. Raises NoDataError, UsageError, StoreError."""
+    db = Database.open(path, "hub", _READ_ONLY)
+    try:
+        chosen = _chosen(clusters(db), cluster, str(path))
+        return Source(read_table(db, chosen).table, chosen, f"{path.name}, cluster {chosen}")
+    finally:
+        db.close()
+
+
+def load_hub(hub: Hub, cluster: str = "", progress: Progress = lambda _: None) -> Source:
+    """Return the runs that a hub's history tells; the caller needs to be an operator.
+
+    `progress` is told how many events each page brought. Raises NoDataError, UsageError, WireError, AuthError.
+    """
+    runs: dict[str, _Runs] = {}
+    after = 0
+    while True:
+        page = hub.get("/v1/history", {"after": after, "limit": PAGE})
+        for event in _events(page):
+            if not cluster or event.run_key.cluster == cluster:
+                runs.setdefault(event.run_key.cluster, _Runs()).take(event)
+        following = page["next"]
+        if following <= after:
+            break
+        progress(following - after)
+        after = following
+    chosen = _chosen(sorted(name for name, found in runs.items() if found.jobs), cluster, "the hub")
+    return Source(runs[chosen].table(), chosen, f"the hub's history, cluster {chosen}")
+
+
+def load_swf(path: Path, cluster: str = "") -> Source:
+    """Return the jobs of a log in the standard workload format. Raises NoDataError, UsageError, ParseError."""
+    from gpuwaste.predict.swf_table import swf_table  # noqa: PLC0415 a reader that only logs need
+
+    name = cluster or path.name.partition(".")[0]
+    return Source(swf_table(path, name).table, name, path.name)
+
+
+class _Runs:
+    """The runs of one cluster, as the newest event tells each; a run is (job id, submission)."""
+
+    def __init__(self) -> None:
+        self.jobs: dict[tuple[int, int], JobRecord] = {}
+        self._uses: dict[tuple[int, int], RunUse] = {}
+        self._learnt: dict[tuple[int, int], int] = {}
+
+    def take(self, event: HistoryEvent) -> None:
+        job = event.job
+        if job is None:
+            return
+        run = (job.job_id, job.submit)
+        self.jobs[run] = _lean(job)
+        if event.kind == "ledger":
+            self._learnt[run] = max(event.at_utc, self._learnt.get(run, 0))
+        if event.use is not None:
+            self._uses[run] = event.use
+
+    def table(self) -> JobTable:
+        return table_of(list(self.jobs.values()), use=[self._use(run, job) for run, job in self.jobs.items()])
+
+    def _use(self, run: tuple[int, int], job: JobRecord) -> GpuUse | None:
+        use = self._uses.get(run)
+        if use is None or job.end is None:
+            return None
+        return GpuUse(use.used_ratio, use.gpus_active, use.coverage, max(self._learnt.get(run, 0), job.end))
+
+
+def _events(page: Mapping[str, Any]) -> list[HistoryEvent]:
+    if not isinstance(page.get("events"), list) or type(page.get("next")) is not int:
+        raise WireError("/v1/history: the answer is no page of events: is that the hub? See hub_url")
+    try:
+        return [event_from_json(item) for item in page["events"]]
+    except ParseError as error:
+        raise WireError(str(error)) from error
+
+
+def _lean(job: JobRecord) -> JobRecord:
+    """Leave out what a table does not have; a million runs share the texts that they have in common."""
+    texts: dict[str, Any] = {name: sys.intern(getattr(job, name)) for name in _TEXTS}
+    return replace(job, printed_id="", submit_line="", nodes="", alloc_tres="", group="", gpu_type="", **texts)
+
+
+def _chosen(names: list[str], wanted: str, where: str) -> str:
+    if wanted and wanted not in names:
+        raise NoDataError(f"{where}: no jobs of cluster {wanted!r} there, known are: {', '.join(names) or 'none'}")
+    if not names:
+        raise NoDataError(f"{where}: no jobs there yet: let the hub import some, or see gpuwaste history import")
+    if len(names) > 1 and not wanted:
+        raise UsageError(f"{where}: holds several clusters, name one: {', '.join(names)}")
+    return wanted or names[0]

@@ -1,0 +1,80 @@
+"""The history stream: what happened to runs, in the order in which the hub learned it (CONTRACTS.md, "History stream").
+
+A run that was seen waiting gives `submitted`; every run that started gives `started`, every run that ended gives
+`ended`; `ledger` says that more is known of its GPUs. A run that had started when accounting first told it has no
+`submitted`: its `started` (or `ended`) carries the same request.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Final, Literal, get_args
+
+from gpuwaste.core.errors import ParseError
+from gpuwaste.core.job import JobRecord
+from gpuwaste.core.run import RunKey
+
+EventKind = Literal["submitted", "started", "ended", "ledger"]
+_KINDS: Final[tuple[str, ...]] = get_args(EventKind)
+_FIELDS: Final = {f.name for f in fields(JobRecord)}
+
+
+@dataclass(frozen=True, slots=True)
+class RunUse:
+    """What the ledger says of one ended run's own GPUs.
+
+    `used_ratio` is their mean utilization over the known time, 0..1; `gpus_active` how many of them have a mean of 5 %
+    and more; `coverage` the known share of the allocation without suspension, 0..1.
+    """
+
+    used_ratio: float
+    gpus_active: int
+    coverage: float
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryEvent:
+    """One entry; `job` and `use` are the run as it is known when the stream is read, None where they are not known.
+
+    `use` comes with `ended` and `ledger` alone, once the run has ended.
+    `run_key` is the run's key at the event: of `submitted` its last part is the submission. `at_utc` is when it
+    happened, of `ledger` when the hub learned it; UTC seconds.
+    """
+
+    seq: int
+    kind: EventKind
+    run_key: RunKey
+    at_utc: int
+    job: JobRecord | None
+    use: RunUse | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the event as GET /v1/history answers it."""
+        run = self.run_key
+        return {
+            "seq": self.seq,
+            "kind": self.kind,
+            "cluster": run.cluster,
+            "jobid": run.job_id,
+            "start": run.start,
+            "at": self.at_utc,
+            "job": None if self.job is None else asdict(self.job),
+            "use": None if self.use is None else asdict(self.use),
+        }
+
+
+def event_from_json(data: object) -> HistoryEvent:
+    """Read one event of GET /v1/history; what a newer hub adds is ignored. Raises ParseError."""
+    try:
+        if not isinstance(data, Mapping) or data["kind"] not in _KINDS:
+            raise ParseError("history: an event of a kind that this version does not know")
+        job, use = data["job"], data.get("use")
+        return HistoryEvent(
+            int(data["seq"]),
+            data["kind"],
+            RunKey(str(data["cluster"]), int(data["jobid"]), int(data["start"])),
+            int(data["at"]),
+            None if job is None else JobRecord(**{name: value for name, value in job.items() if name in _FIELDS}),
+            None if use is None else RunUse(*(use[name] for name in ("used_ratio", "gpus_active", "coverage"))),
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ParseError(f"history: an event lacks a part or has a wrong one: {str(error)[:200]}") from error

@@ -1,0 +1,74 @@
+"""The model in use: the bundle that the registry's link `champion` names, loaded again when the link moves."""
+
+import logging
+from pathlib import Path
+
+from gpuwaste.core.errors import GpuwasteError
+from gpuwaste.predict.bundle import Bundle, load_bundle
+from gpuwaste.predict.corrections import BundleCorrections
+from gpuwaste.predict.registry import Registry
+from gpuwaste.predict.rolling import Rolling
+
+_log = logging.getLogger(__name__)
+
+
+class Champion:
+    """The bundle in use, None before there is one; what cannot be loaded leaves the one before in its place."""
+
+    def __init__(self, models_dir: Path, rolling_path: Path) -> None:
+        self.bundle: Bundle | None = None
+        self.rolling: Rolling | None = None
+        self.corrections: BundleCorrections | None = None
+        self.error = ""
+        self._rolling_path = rolling_path
+        self._registry = Registry(models_dir)
+        self._tried: tuple[Path, int] | None = None
+        self.refresh()
+
+    @property
+    def hash(self) -> str:
+        """The bundle's hash, "" where there is none."""
+        return "" if self.bundle is None else self.bundle.hash
+
+    def refresh(self) -> bool:
+        """Load the champion if it is another one than at the last try; returns whether another one is in use now."""
+        try:
+            found = self._registry.champion()
+            tried = None if found is None else (found.resolve(), (found / "manifest.json").stat().st_mtime_ns)
+            if tried == self._tried:
+                return False
+            self._tried = tried
+            bundle = None if found is None else load_bundle(found)
+        except (GpuwasteError, OSError) as error:
+            return self._failed(str(error))
+        self._use(bundle)
+        return True
+
+    def save(self) -> None:
+        """Keep the rolling corrections for the next start. Raises StoreError."""
+        if self.rolling is not None:
+            self.rolling.save(self._rolling_path)
+
+    def _use(self, bundle: Bundle | None) -> None:
+        self.bundle, self.error, self.rolling, self.corrections = bundle, "", None, None
+        if bundle is None:
+            _log.info("no model in use: history alone speaks")
+            return
+        self.rolling = self._corrections_of(bundle)
+        self.corrections = BundleCorrections(bundle, self.rolling)
+        _log.info("model in use: %s %s", bundle.manifest.name, bundle.hash[:12])
+
+    def _corrections_of(self, bundle: Bundle) -> Rolling:
+        """Return what was learnt of this bundle's errors before, else what its validation gave."""
+        if self._rolling_path.exists():
+            try:
+                return Rolling.load(self._rolling_path, bundle.manifest, bundle.hash)
+            except GpuwasteError as error:
+                _log.info("%s", error)
+        return Rolling(bundle.manifest, bundle.hash)
+
+    def _failed(self, words: str) -> bool:
+        if words != self.error:
+            _log.warning("the champion is not loaded, %s stays in use: %s", self.hash[:12] or "no model", words)
+        self.error = words
+        return False

@@ -1,0 +1,104 @@
+"""Live: the state of the cluster's history and the champion model, kept up to date beside the store.
+
+Needs the extra `predict` (NumPy, ONNX Runtime): imported only by the thread of `predictions`.
+"""
+
+import logging
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from gpuwaste.core.clock import Clock
+from gpuwaste.core.errors import GpuwasteError, ParseError, StoreError
+from gpuwaste.core.request import JobRequest
+from gpuwaste.hub.champion import Champion
+from gpuwaste.predict.follow import Follower
+from gpuwaste.predict.from_store import read_table
+from gpuwaste.predict.prediction import Prediction
+from gpuwaste.predict.predictor import Predictor
+from gpuwaste.predict.replay import replay
+from gpuwaste.predict.state import HistoryState
+from gpuwaste.store.hub.hub_store import HubStore
+
+PAGE: Final = 500  # events applied at a time: predictions wait no longer than for these
+FAR_BEHIND: Final = 20_000  # events after which the history is replayed in the order of time instead
+SAVE_EVERY_S: Final = 900.0
+STATE_NAME: Final = "history"
+ROLLING_NAME: Final = "corrections.npz"
+_log = logging.getLogger(__name__)
+
+
+class Live:
+    """Answers requests from what has ended so far. `step` on one thread; `predict` on any."""
+
+    def __init__(self, store: HubStore, cluster: str, models_dir: Path, state_dir: Path, clock: Clock) -> None:
+        self.champion = Champion(models_dir, state_dir / ROLLING_NAME)
+        self._store = store
+        self._cluster = cluster
+        self._saved = state_dir / STATE_NAME
+        self._clock = clock
+        self._saved_at_us = clock.mono_us()
+        self._lock = threading.Lock()
+        self._follower = self._resumed() or self._replayed()
+        self._predictor = self._new_predictor()
+
+    @property
+    def seq(self) -> int:
+        """The last event that is known."""
+        return self._follower.seq
+
+    def step(self) -> None:
+        """Take a new champion, and the events since the last step. Raises StoreError."""
+        if self.champion.refresh():
+            with self._lock:
+                self._predictor = self._new_predictor()
+        if self._store.counts()["last_event"] - self._follower.seq > FAR_BEHIND:
+            follower = self._replayed()
+            with self._lock:
+                self._follower = follower
+                self._predictor = self._new_predictor()
+        while events := self._store.history(self._follower.seq, PAGE):
+            with self._lock:
+                self._follower.apply(events)
+        if self._clock.mono_us() - self._saved_at_us >= SAVE_EVERY_S * 1e6:
+            self.save()
+
+    def predict(self, requests: Sequence[JobRequest]) -> list[Prediction]:
+        """Return a prediction for each request. Raises ModelError."""
+        with self._lock:
+            return [self._predictor.predict(request) for request in requests]
+
+    def save(self) -> None:
+        """Keep the state for the next start; one that cannot be written is replayed then."""
+        self._saved_at_us = self._clock.mono_us()
+        try:
+            with self._lock:
+                self._follower.save(self._saved)
+                self.champion.save()
+        except GpuwasteError as error:
+            _log.warning("the state of the history is not saved: %s", error)
+
+    def _new_predictor(self) -> Predictor:
+        self._follower.correct_by(self.champion.corrections, self.champion.hash)
+        return Predictor(self.champion.bundle, self._follower.state, self.champion.rolling)
+
+    def _resumed(self) -> Follower | None:
+        """Return the state that was saved, if it is of this version and not far behind."""
+        if not self._saved.exists():
+            return None
+        try:
+            follower = Follower.load(self._saved, self._cluster, HistoryState.load)
+        except (ParseError, StoreError) as error:
+            _log.info("the history is replayed: %s", error)
+            return None
+        behind = self._store.counts()["last_event"] - follower.seq
+        return follower if 0 <= behind <= FAR_BEHIND else None
+
+    def _replayed(self) -> Follower:
+        with self._store.reader() as db:
+            snapshot = read_table(db, self._cluster)
+        follower = Follower(replay(snapshot.table).state, self._cluster)
+        follower.boot(snapshot)
+        _log.info("%d runs of the history are replayed", len(snapshot.table))
+        return follower

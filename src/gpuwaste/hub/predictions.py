@@ -1,0 +1,152 @@
+"""GET and POST /v1/predict: who may ask for what, and the thread that keeps the history and the model up to date.
+
+Until the history is read (a thread of its own: nothing else waits for it) the answer is 503 with Retry-After; on a
+host without the extra `predict` it is 501, and everything else of the hub runs.
+"""
+
+import logging
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from gpuwaste.core.clock import Clock
+from gpuwaste.core.errors import GpuwasteError
+from gpuwaste.core.job import JobRecord
+from gpuwaste.core.request import JobRequest
+from gpuwaste.hub.metrics import HubMetrics
+from gpuwaste.hub.questions import JobQuestion
+from gpuwaste.hub.reads import PRINTED_ID
+from gpuwaste.hub.refusal import LATER, NOT_INSTALLED, Refusal, not_found
+from gpuwaste.hub.roles import Scope
+from gpuwaste.predict.requests import request_of
+from gpuwaste.store.hub.hub_store import HubStore
+
+if TYPE_CHECKING:
+    from gpuwaste.hub.live import Live
+
+EVERY_S: Final = 5.0
+RETRY_S: Final = 60.0  # after a failure
+_AS_OF_NOW: Final = "asked as if the job were submitted now, by what is known today"
+_log = logging.getLogger(__name__)
+
+
+class Predictions:
+    """Answers for requests and for jobs of the store; `run` on a thread of its own."""
+
+    def __init__(
+        self,
+        store: HubStore,
+        cluster: Callable[[], str],
+        *,
+        clock: Clock,
+        metrics: HubMetrics,
+        models_dir: Path,
+        state_dir: Path,
+        every_s: float = EVERY_S,
+    ) -> None:
+        self._store = store
+        self._cluster = cluster
+        self._clock = clock
+        self._metrics = metrics
+        self._models_dir, self._state_dir = models_dir, state_dir
+        self._every_s = every_s
+        self._live: Live | None = None
+        self._error = ""
+        self._missing = ""
+
+    def run(self, stop: threading.Event) -> None:
+        """Read the history, then keep up, until `stop` is set."""
+        while not stop.is_set() and not self._missing:
+            self._clock.wait(stop, self.step())
+        if self._live is not None:
+            self._live.save()
+
+    def health(self) -> dict[str, Any]:
+        """Return the part of GET /v1/health."""
+        live, error = self._live, self._error
+        answer: dict[str, Any] = {"state": "starting", "model": "", "model_hash": "", "created": None, "event": None}
+        if self._missing:
+            answer["state"] = "not installed"
+        elif live is not None:
+            answer |= {"state": "ready", "event": live.seq}
+            error = error or live.champion.error
+            if live.champion.bundle is not None:
+                manifest = live.champion.bundle.manifest
+                answer |= {"model": manifest.name, "model_hash": live.champion.hash, "created": manifest.created_utc}
+        return {**answer, "error": error}
+
+    def for_requests(self, scope: Scope, questions: Sequence[JobQuestion]) -> dict[str, Any]:
+        """Return the predictions of the caller's own requests, or of anybody's for an operator. Raises Refusal."""
+        now = self._clock.utc_us() // 1_000_000
+        requests = []
+        for question in questions:
+            user = question.user or scope.user
+            if not user or not (scope.everything or user == scope.user):
+                raise not_found()
+            requests.append(question.request(user, now))
+        return self._answer(requests)
+
+    def for_job(self, scope: Scope, printed_id: str) -> dict[str, Any]:
+        """Return the prediction of a job of the store, by what was known at its submission. Raises Refusal."""
+        named = self._store.runs_named(printed_id) if PRINTED_ID.fullmatch(printed_id) else ()
+        jobs = [job for job in named if scope.everything or (scope.user and job.user == scope.user)]
+        if not jobs:
+            raise not_found()
+        now = self._clock.utc_us() // 1_000_000
+        return self._answer([replace(request_of(job), submit=now) for job in _of_one_submission(jobs)], _AS_OF_NOW)
+
+    def _answer(self, requests: list[JobRequest], note: str = "") -> dict[str, Any]:
+        if self._missing:
+            raise Refusal(NOT_INSTALLED, self._missing)
+        live = self._live
+        if live is None:
+            words = self._error or "the hub is still reading the history of jobs"
+            raise Refusal(LATER, f"no prediction yet: {words}: ask again in a minute", retry_after=10)
+        found = live.predict(requests)
+        self._metrics.predictions(len(found))
+        documents = [(replace(p, notes=(*p.notes, note)) if note else p).to_json() for p in found]
+        return {"predictions": documents}
+
+    def step(self) -> float:
+        """Do what is due; returns the seconds to wait. Raises nothing that the store or a model can cause."""
+        try:
+            if self._live is None:
+                self._live = self._begin()
+            else:
+                self._live.step()
+        except ModuleNotFoundError as error:
+            self._missing = (
+                f"prediction is not installed: no module {error.name}:"
+                " install gpuwaste with its extra [predict] on the hub's host"
+            )
+            _log.info("%s", self._missing)
+            return 0.0
+        except GpuwasteError as error:
+            return self._failed(str(error))
+        except Exception as error:  # noqa: BLE001 a defect here must not end predictions for good
+            _log.exception("defect in prediction")
+            return self._failed(f"defect: {type(error).__name__}: {error}")
+        self._error = ""
+        return self._every_s
+
+    def _begin(self) -> "Live":
+        from gpuwaste.hub.live import Live  # noqa: PLC0415 needs the extra `predict`
+
+        return Live(self._store, self._cluster(), self._models_dir, self._state_dir, self._clock)
+
+    def _failed(self, words: str) -> float:
+        if words != self._error:
+            _log.warning("predictions are not up to date: %s", words)
+        self._error = words
+        return RETRY_S
+
+
+def _of_one_submission(jobs: Sequence[JobRecord]) -> list[JobRecord]:
+    """Return the newest of the runs: of a het job its components, of an array one task, for all ask for the same."""
+    newest = max(jobs, key=lambda job: (job.submit, -(job.array_task_id or 0)))
+    if newest.het_job_id is None:
+        return [newest]
+    parts: Mapping[int | None, JobRecord] = {j.het_offset: j for j in jobs if j.submit == newest.submit}
+    return [parts[offset] for offset in sorted(parts, key=lambda o: o or 0)]

@@ -1,0 +1,47 @@
+"""What a bundle said at a job's submission, kept until its end, and learnt from by the rolling corrections."""
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpuwaste.core.history import RunUse
+from gpuwaste.core.job import JobRecord
+from gpuwaste.predict.bundle import Bundle
+from gpuwaste.predict.follow_types import Scores
+from gpuwaste.predict.rolling import Rolling, busy_users
+from gpuwaste.predict.table import GpuUse, JobTable, table_of
+from gpuwaste.predict.targets import labels, timed_out
+
+_BUSY: Final = "busy"  # kept beside the scores, as it was at the submission
+_OF_THE_LEDGER: Final = frozenset({"gpu_underused", "gpus_needed"})
+
+
+class BundleCorrections:
+    """Feeds a Rolling with the runs that a follower sees end."""
+
+    def __init__(self, bundle: Bundle, rolling: Rolling) -> None:
+        self._bundle = bundle
+        self._rolling = rolling
+
+    def score(self, vector: NDArray[np.float32]) -> Scores:
+        """Return the raw output [1 or quantiles] of each model for one vector [F], and whether its user was busy."""
+        scores = {target: self._bundle.raw(target, vector[None])[0] for target in self._bundle.targets}
+        return scores | {_BUSY: busy_users(vector[None], self._bundle.manifest.features).astype(np.float32)}
+
+    def ended(self, scores: Scores, job: JobRecord) -> None:
+        """Learn all but what the ledger has to say."""
+        self._learn(scores, table_of([job]), frozenset(scores) - _OF_THE_LEDGER - {_BUSY})
+
+    def gpu_use(self, scores: Scores, job: JobRecord, use: RunUse) -> None:
+        """Learn what the ledger says."""
+        known = GpuUse(use.used_ratio, use.gpus_active, use.coverage, job.end or 0)
+        self._learn(scores, table_of([job], use=[known]), frozenset(scores) & _OF_THE_LEDGER)
+
+    def _learn(self, scores: Scores, table: JobTable, targets: frozenset[str]) -> None:
+        busy = bool(scores[_BUSY][0]) if _BUSY in scores else False
+        for target in sorted(targets):
+            label = float(labels(target, table)[0])
+            if target == "walltime" and timed_out(table)[0] and np.isfinite(table.limit_s[0]):
+                label = float(table.limit_s[0])  # it ran into its limit: without one it had run longer
+            self._rolling.observe(target, scores[target].tolist(), label, busy=busy)

@@ -1,0 +1,40 @@
+"""What of each key is in the system at the submission, and how long ago things happened."""
+
+import numpy as np
+
+from gpuwaste.predict.context import AT, LIMIT_AND_CPUS, Context
+from gpuwaste.predict.features.base import Block, Feature, Group
+from gpuwaste.predict.recurrences import MINUTE_S
+from gpuwaste.predict.rows import BURSTS, COUNTS, INSTANTS, SENT
+
+FEATURES = (
+    Feature("running", "", "{value} {jobs} are running"),
+    Feature("queued", "", "{value} {jobs} are waiting"),
+    Feature("burst", "", "{value} {jobs} came no more than a minute after one another before this one"),
+    Feature("unanswered", "", "{value} {jobs} were submitted since one ended"),
+    Feature("sent_limit", "", "the last submitted of the {jobs} had {value} of this limit"),
+    Feature("sent_cpus", "", "the last submitted of the {jobs} had {value} of these CPUs"),
+    Feature("since_submit", "s", "the last submission of {jobs} was {value} ago"),
+    Feature("since_fail", "s", "the last failure of {jobs} was {value} ago"),
+    Feature("since_end", "s", "the last end of {jobs} was {value} ago"),
+)
+_FIRST = COUNTS.index("running")
+_COUNTED = len(COUNTS) - _FIRST
+_BURSTS = _COUNTED + len(BURSTS)
+_SENT = _BURSTS + len(SENT)
+_UNITS = np.array([MINUTE_S, 1.0])
+
+
+def compute(context: Context, out: Block) -> None:
+    """Fill the queue of each key [n, keys, 9]."""
+    rows = context.rows
+    out[..., :_COUNTED] = rows["counts"][..., _FIRST:]
+    out[..., _COUNTED:_BURSTS] = rows["bursts"]
+    out[..., _BURSTS:_SENT] = rows["sent"] * _UNITS / context.requests[:, None, LIMIT_AND_CPUS]
+    instants = rows["instants"][..., : len(INSTANTS)]
+    ages = context.requests[:, AT["submit"], None, None] - instants
+    np.copyto(ages, np.nan, where=instants == 0)
+    out[..., _SENT:] = ages
+
+
+GROUP = Group(FEATURES, compute)

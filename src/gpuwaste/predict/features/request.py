@@ -1,0 +1,47 @@
+"""The request itself: amounts, limit, time of day, facts of the name. Partition and QOS speak by their history only."""
+
+import numpy as np
+
+from gpuwaste.core.units import DAY_S, HOUR_S
+from gpuwaste.predict.context import CYCLIC_AT, OVER_AT, SCRIPT_AT, UNDER_AT, Context
+from gpuwaste.predict.features.base import Block, Feature, Group
+
+FEATURES = (
+    Feature("limit", "s", "a time limit of {value}"),
+    Feature("nodes", "", "{value} nodes"),
+    Feature("cpus", "", "{value} CPUs"),
+    Feature("mem", "B", "{value} of memory"),
+    Feature("gpus", "", "{value} GPUs"),
+    Feature("is_array", "", "an array job ({value}: 1 yes, 0 no)"),
+    Feature("interactive", "", "an interactive job ({value}: 1 yes, 0 no)"),
+    Feature("name_length", "", "a job name of {value} characters"),
+    Feature("name_digits", "", "a job name with {value} of its characters digits"),
+    Feature("name_test", "", "a job name that speaks of a test ({value}: 1 yes, 0 no)"),
+    Feature("mem_per_cpu", "B", "{value} of memory for each CPU"),
+    Feature("cpus_per_node", "", "{value} CPUs on each node"),
+    Feature("cpus_per_gpu", "", "{value} CPUs for each GPU"),
+    Feature("mem_per_gpu", "B", "{value} of memory for each GPU"),
+    Feature("gpus_per_node", "", "{value} GPUs on each node"),
+    Feature("hour", "h", "submitted {value} after midnight UTC"),
+    Feature("weekday", "d", "submitted {value} after the start of Monday UTC"),
+    Feature("limit_past_hour", "s", "a time limit that is {value} over whole hours"),
+    Feature("limit_past_day", "s", "a time limit that is {value} over whole days"),
+)
+_MONDAY = 4 * DAY_S  # 1 January 1970 was a Thursday: the first Monday came four days later
+_SHIFTS = np.array([0, -_MONDAY, 0, 0], dtype=np.float64)
+_CYCLES = np.array([DAY_S, 7 * DAY_S, HOUR_S, DAY_S], dtype=np.float64)
+_UNITS = np.array([HOUR_S, DAY_S, 1, 1], dtype=np.float64)
+_COPIED = SCRIPT_AT - 1
+_RATIOS = UNDER_AT - OVER_AT
+
+
+def compute(context: Context, out: Block) -> None:
+    """Fill the request's own columns [n, 19]."""
+    asked = context.requests
+    out[:, :_COPIED] = asked[:, 1:SCRIPT_AT]
+    out[:, _COPIED : _COPIED + _RATIOS] = asked[:, OVER_AT:UNDER_AT] / asked[:, UNDER_AT:CYCLIC_AT]
+    cyclic = np.remainder(asked[:, CYCLIC_AT:] + _SHIFTS, _CYCLES)
+    out[:, _COPIED + _RATIOS :] = cyclic / _UNITS
+
+
+GROUP = Group(FEATURES, compute, per_key=False)

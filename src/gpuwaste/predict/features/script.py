@@ -1,0 +1,24 @@
+"""Facts of the batch script, where there is one: what it starts and how careful it is."""
+
+from gpuwaste.predict.context import OVER_AT, SCRIPT_AT, Context
+from gpuwaste.predict.features.base import Block, Feature, Group
+
+FEATURES = (
+    Feature("script_lines", "", "a script of {value} lines"),
+    Feature("script_launcher", "", "srun or mpirun in the script ({value}: 1 yes, 0 no)"),
+    Feature("script_python", "", "Python in the script ({value}: 1 yes, 0 no)"),
+    Feature("script_torchrun", "", "torchrun, accelerate or deepspeed in the script ({value}: 1 yes, 0 no)"),
+    Feature("script_processes", "", "{value} processes a node started by the script"),
+    Feature("script_environment", "", "a module, conda or virtual environment in the script ({value}: 1 yes, 0 no)"),
+    Feature("script_container", "", "a container in the script ({value}: 1 yes, 0 no)"),
+    Feature("script_set_e", "", "set -e in the script ({value}: 1 yes, 0 no)"),
+    Feature("script_retry", "", "a retry in the script ({value}: 1 yes, 0 no)"),
+)
+
+
+def compute(context: Context, out: Block) -> None:
+    """Fill the script's columns [n, 9]."""
+    out[:] = context.requests[:, SCRIPT_AT:OVER_AT]
+
+
+GROUP = Group(FEATURES, compute, per_key=False)

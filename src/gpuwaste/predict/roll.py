@@ -1,0 +1,104 @@
+"""The rolling corrections over a whole table in time order: scores at submission, observations at the end."""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpuwaste.predict.conformal import Shifts
+from gpuwaste.predict.manifest import Manifest, TargetModel
+from gpuwaste.predict.rolling import Rolling
+from gpuwaste.predict.table import ABSENT, Floats, JobTable
+from gpuwaste.predict.targets import BY_NAME, labels, timed_out
+
+_END: Final = 0
+_SUBMIT: Final = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Rolled:
+    """`values` is [n] calibrated probabilities, or [n, q] quantiles in the target's unit; `rolling` as after it."""
+
+    values: Floats
+    rolling: Rolling
+
+
+def roll(
+    table: JobTable,
+    model: TargetModel,
+    raw: NDArray[np.float32],
+    *,
+    rolling: Rolling | None = None,
+    scored: NDArray[np.bool_] | None = None,
+    busy: NDArray[np.bool_] | None = None,
+) -> Rolled:
+    """Correct `raw` (float32 [n, 1 or q], a row for each of the table's) as it would have been done at each submission.
+
+    `model` gives the target, its quantiles and where the corrections begin. Only rows where `scored` holds (default:
+    all) are scored and observed; the others are NaN: the training rows, whose raw numbers flatter. A job is observed
+    at its end, after the submissions of that second where it was itself submitted in it. `busy` [n] is what
+    rolling.busy_users says of the vectors.
+    """
+    own = rolling or Rolling(_alone(model))
+    rows = np.arange(len(table)) if scored is None else np.flatnonzero(scored)
+    label, caps = observed(model.target, table), request_cap(model.target, table)
+    width = len(model.quantiles)
+    values = np.full((len(table), width) if width else len(table), np.nan)
+    listed = raw.tolist()
+    others = [False] * len(table) if busy is None else busy.tolist()
+    for kind, row in _events(table, rows, label):
+        if kind == _END:
+            own.observe(model.target, listed[row], float(label[row]), busy=others[row])
+        elif width:
+            values[row] = own.quantiles(model.target, listed[row], _known(caps[row]), busy=others[row])
+        else:
+            values[row] = own.probability(model.target, listed[row][0])
+    return Rolled(values, own)
+
+
+def observed(target: str, table: JobTable) -> Floats:
+    """Return what `Rolling.observe` takes of each row: labels, a run that its limit ended with its limit."""
+    y = labels(target, table).astype(np.float64)
+    if target == "walltime":
+        y = np.where(timed_out(table), np.fmin(table.limit_s, y), y)
+    return y
+
+
+def request_cap(target: str, table: JobTable) -> Floats:
+    """Return what each row asked for in the target's unit, NaN where it did not say: no quantile is above it."""
+    asked = {"walltime": table.limit_s, "memory": table.mem_b, "gpus_needed": table.gpus}
+    return asked.get(target, np.full(len(table), np.nan))
+
+
+def static(model: TargetModel, table: JobTable, raw: NDArray[np.float32]) -> Floats:
+    """Return what the bundle's own calibration or shifts give, never corrected: what `roll` is compared with."""
+    own, caps = Rolling(_alone(model)), request_cap(model.target, table)
+    if not model.quantiles:
+        return np.array([own.probability(model.target, float(r)) for r in raw[:, 0]])
+    shifts = Shifts(model.quantiles, model.shifts)
+    values = [shifts.apply(row, _known(cap)) for row, cap in zip(raw.tolist(), caps, strict=True)]
+    return np.array(values, dtype=np.float64).reshape(-1, len(model.quantiles))
+
+
+def _known(cap: float) -> float | None:
+    return None if np.isnan(cap) else float(cap)
+
+
+def _alone(model: TargetModel) -> Manifest:
+    """Return a manifest of this target alone."""
+    if model.target not in BY_NAME:
+        raise KeyError(model.target)
+    return Manifest("", "site", "", 0, 0, "", (), "", "", (0, 0), 0, (model,), {}, (), {})
+
+
+def _events(table: JobTable, rows: NDArray[np.intp], label: Floats) -> list[tuple[int, int]]:
+    """Return (kind, row) in time order; at equal seconds ends come first, but for runs of no length."""
+    ended = rows[(table.end[rows] != ABSENT) & np.isfinite(label[rows])]
+    own_second = table.end[ended] <= table.submit[ended]
+    at = np.concatenate([table.submit[rows], np.maximum(table.end[ended], table.submit[ended])])
+    rank = np.concatenate([np.full(len(rows), 1), np.where(own_second, 2, 0)])
+    kind = np.concatenate([np.full(len(rows), _SUBMIT), np.full(len(ended), _END)])
+    row = np.concatenate([rows, ended])
+    order = np.lexsort((row, rank, at))
+    return list(zip(kind[order].tolist(), row[order].tolist(), strict=True))

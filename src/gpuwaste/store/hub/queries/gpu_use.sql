@@ -1,0 +1,41 @@
+-- What the ledger says of the GPUs of the relation `runs` (cluster, job_id, run_start, gpus, start, end, suspended_s):
+-- one row for each run that has ended and has a GPU of its own of which something is known; a run that shares a GPU has
+-- none. Hours outside $from_hour to $to_hour are left out. Included by the queries that choose the runs.
+device_use AS MATERIALIZED (
+    SELECT
+        h.cluster,
+        h.job_id,
+        h.run_start,
+        min(h.share) AS share,
+        coalesce(sum(list_sum(h.util_ms)), 0)::BIGINT AS known_ms,
+        coalesce(sum(list_dot_product(h.pct::DOUBLE[], h.util_ms::DOUBLE[])), 0)::BIGINT AS pct_ms,
+        sum(h.suspended_ms)::BIGINT AS suspended_ms
+    FROM hours h
+    SEMI JOIN runs USING (cluster, job_id, run_start)
+    WHERE h.hour_utc BETWEEN $from_hour AND $to_hour
+    GROUP BY h.cluster, h.job_id, h.run_start, h.node, h.gpu_uuid
+),
+judged_use AS ( -- active_ms: the time that counts of each GPU, accounting's interval without suspension
+    SELECT
+        d.*,
+        r.gpus,
+        1000 * greatest(r."end" - r."start", 0) AS span_ms,
+        greatest(span_ms - greatest(d.suspended_ms, 1000 * r.suspended_s), 0) AS active_ms,
+        greatest(span_ms - 1000 * r.suspended_s, 0) AS unseen_ms -- of a GPU that no agent reported
+    FROM device_use d
+    JOIN runs r USING (cluster, job_id, run_start)
+    WHERE r."end" IS NOT NULL AND r."start" IS NOT NULL AND r.gpus > 0
+),
+gpu_use AS (
+    SELECT
+        cluster,
+        job_id,
+        run_start,
+        sum(pct_ms) / sum(known_ms) / 100.0 AS used_ratio,
+        least(count(*) FILTER (known_ms > 0 AND pct_ms >= $active_pct * known_ms), any_value(gpus)) AS gpus_active,
+        sum(least(known_ms, active_ms))
+            / (sum(active_ms) + greatest(any_value(gpus) - count(*), 0) * any_value(unseen_ms)) AS coverage
+    FROM judged_use
+    GROUP BY cluster, job_id, run_start
+    HAVING min(share) >= 1 AND sum(known_ms) > 0 AND sum(active_ms) > 0
+)
