@@ -101,8 +101,7 @@ class HistoryState:
                 queued, burst, waves, _, _, last = SUBMIT.unpack_from(view, at)
                 burst = min(burst + 1, COUNT_MAX) if last and now - last <= BURST_S else 1
                 SUBMIT.pack_into(view, at, queued + 1, burst, min(waves + 1, COUNT_MAX), limit, cpus, now)
-            self.open[run] = OpenRun(
-rows, cpus, limit_s, half(request.gpus))
+            self.open[run] = OpenRun(rows, cpus, limit_s, half(request.gpus))
             self.as_of = max(self.as_of, now)
             if len(self.keys) > self.max_keys:
                 self._forget()
