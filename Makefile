@@ -57,5 +57,8 @@ bench-predict: $(STAMP) ## all targets' inference for one job: latency, load tim
 baseline: $(STAMP) ## write the bundle of day one anew: after a change of the features
 	@$(PY) -m gpuwaste.models.baseline src/gpuwaste/predict/baseline
 
+bench-history: $(STAMP) ## rows of sacct per second that `gpuwaste history import` takes
+	@$(PY) -m bench.history
+
 .PHONY: help venv packages native lint types layers demo docs test baseline
-.PHONY: bench-report bench-ingest bench-agent bench-attribution bench-predict
+.PHONY: bench-report bench-ingest bench-agent bench-attribution bench-predict bench-history

@@ -23,8 +23,8 @@ def add_config(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--config", type=Path, metavar="FILE", help="instead of /etc/gpuwaste/gpuwaste.toml")
 
 
-def add_formats(parser: argparse.ArgumentParser) -> None:
-    """Add the formats, -n and --fail-over."""
+def add_formats(parser: argparse.ArgumentParser, over: str = "more than PCT %% of the GPU-time is wasted") -> None:
+    """Add the formats, -n and --fail-over; `over` says what is compared with its percentage."""
     form = parser.add_mutually_exclusive_group()
     for name, text in (
         ("json", "the whole document as JSON"),
@@ -33,9 +33,7 @@ def add_formats(parser: argparse.ArgumentParser) -> None:
     ):
         form.add_argument(f"--{name}", dest="form", action="store_const", const=name, help=text)
     parser.add_argument("-n", "--noheader", action="store_true", help="no header lines")
-    parser.add_argument(
-        "--fail-over", type=_percent, metavar="PCT", help="exit with 4 where more than PCT %% of the GPU-time is wasted"
-    )
+    parser.add_argument("--fail-over", type=_percent, metavar="PCT", help=f"exit with 4 where {over}")
 
 
 def config_of(options: argparse.Namespace) -> Config:

@@ -41,6 +41,14 @@ def format_duration(seconds: float) -> str:
     return f"{days}-{clock}" if days else clock
 
 
+def say_duration(seconds: float) -> str:
+    """Print a duration as one says it: 45 s, 20 min, 3.5 h, 4 days."""
+    for unit_s, text, upto in ((1, "s", 2 * MINUTE_S), (MINUTE_S, "min", 2 * HOUR_S), (HOUR_S, "h", 3 * DAY_S)):
+        if seconds < upto:
+            return f"{seconds / unit_s:.{1 if unit_s == HOUR_S else 0}f}".removesuffix(".0") + f" {text}"
+    return f"{seconds / DAY_S:.1f}".removesuffix(".0") + " days"
+
+
 def parse_size_b(text: str, default_unit: str = "") -> int:
     """Read a size with an optional 1024-based suffix (K, M, G, T, P, E) as bytes; `default_unit` if it has none.
 

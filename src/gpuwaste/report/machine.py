@@ -65,6 +65,21 @@ _DEVICE: Final = (
     "confidence",
     "recorded",
 )
+_PREDICTED: Final = (
+    "request",
+    "name",
+    "user",
+    "target",
+    "source",
+    "basis",
+    "p",
+    "level",
+    "quantile",
+    "value",
+    "model",
+    "model_hash",
+    "recorded",
+)
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -93,8 +108,10 @@ def to_csv(document: Mapping[str, Any], header: bool = True) -> str:
 
 
 def table(document: Mapping[str, Any]) -> tuple[Sequence[str], list[dict[str, Any]]]:
-    """Return the columns and rows of a document: jobs of a report or of top, devices of a job."""
+    """Return the columns and rows of a document: jobs of a report or of top, devices of a job, predicted numbers."""
     mark = {"recorded": document["recorded"]}
+    if document["document"] == "predict":
+        return _PREDICTED, [{**row, **mark} for row in _predicted(document["predictions"])]
     if document["document"] == "job":
         return _DEVICE, [{**row, **mark} for row in _devices(document["runs"])]
     return _JOB, [{**row, **mark} for row in document["jobs"]]
@@ -105,6 +122,16 @@ def _devices(runs: Iterable[Mapping[str, Any]]) -> Iterable[dict[str, Any]]:
         of_run = {name: run[name] for name in ("cluster", "jobid", "state")}
         of_run |= {"run_start": run["start"], "run_end": run["end"]}
         yield from ({**of_run, **device} for device in [*run["devices"], *run["shared"]])
+
+
+def _predicted(predictions: Iterable[Mapping[str, Any]]) -> Iterable[dict[str, Any]]:
+    """Yield a row for each probability and for each quantile."""
+    for place, prediction in enumerate(predictions, 1):
+        of_request = {"request": place, "name": prediction["request"]["name"], "user": prediction["request"]["user"]}
+        of_request |= {"model": prediction["model"], "model_hash": prediction["model_hash"]}
+        for target in prediction["targets"]:
+            row = {**of_request, **{key: target[key] for key in ("target", "source", "basis", "p", "level")}}
+            yield from ({**row, "quantile": q, "value": v} for q, v in (target["quantiles"] or {"": None}).items())
 
 
 def _cell(value: Any) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Protocol
 
 from gpuwaste.core.job import JobRecord
+from gpuwaste.core.request import JobRequest
 from gpuwaste.slurm.sacct import BadRow
 from gpuwaste.slurm.scontrol import RunningJob
 from gpuwaste.slurm.site import NodeInfo, Partition, SlurmConfig
@@ -59,4 +60,12 @@ class SlurmClient(Protocol):
 
     def listpids(self, job_id: int, node: str) -> Mapping[str, frozenset[int]]:
         """Return step -> pids of a job on a node of this host; asked of slurmstepd, not of slurmctld."""
+        ...
+
+
+class HistoryClient(SlurmClient, Protocol):
+    """A client that knows besides what a single job asked for: for reading history and for predictions."""
+
+    def request(self, job_id: int) -> list[JobRequest]:
+        """Return what a job in slurmctld's memory asks for; several for an array or a het job, none if unknown."""
         ...

@@ -5,14 +5,16 @@ import logging
 import os
 import secrets
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 from gpuwaste.core.errors import ParseError, SlurmError
 from gpuwaste.core.job import JobRecord
+from gpuwaste.core.request import JobRequest
 from gpuwaste.slurm import sacctmgr
 from gpuwaste.slurm.command import CommandError, Output, check, run_command, stream_lines
+from gpuwaste.slurm.rest_live import requests_of
 from gpuwaste.slurm.sacct import BadRow, parse_sacct, sacct_argv, sacct_fields
 from gpuwaste.slurm.scontrol import BadRecord, RunningJob, parse_job, parse_jobs
 from gpuwaste.slurm.site import NodeInfo, Partition, SlurmConfig, parse_config, parse_nodes, parse_partitions
@@ -24,6 +26,11 @@ _SHOW: Final = ("scontrol", "--all", "--details", "show")
 _KEPT_VARIABLES: Final = ("PATH", "HOME", "LD_LIBRARY_PATH", "SLURM_CONF")
 _RPC_COMMANDS: Final = frozenset({"scontrol", "squeue", "sacct", "sacctmgr"})
 _MAX_ASKED_AGAIN: Final = 16  # records set aside that are asked for one by one
+
+
+def new_delimiter() -> bytes:
+    """Return a separator of columns that nobody can have put into a name."""
+    return f"\x1f{secrets.token_hex(8)}\x1f".encode()
 
 
 @dataclass(slots=True)
@@ -70,6 +77,10 @@ class CommandClient:
         listing = parse_jobs(self._text(*_SHOW, "job"))
         return list(listing.jobs) + self._ask_again(listing.bad)
 
+    def request(self, job_id: int) -> list[JobRequest]:
+        """Return what `scontrol show job -d ID` says that was asked for."""
+        return requests_of(self.job(job_id))
+
     def partitions(self) -> list[Partition]:
         """Run `scontrol show partition`."""
         return parse_partitions(self._text(*_SHOW, "partition"))
@@ -80,17 +91,26 @@ class CommandClient:
 
     def accounting(self, start: int, end: int) -> Iterator[JobRecord | BadRow]:
         """Run sacct and read it as it comes; the delimiter is drawn anew, so that no name can hold it."""
-        if not self._sacct_fields:
-            self._sacct_fields = sacct_fields(self._text("sacct", "--helpformat", rpc=False).split())
-        delimiter = f"\x1f{secrets.token_hex(8)}\x1f".encode()
-        argv = sacct_argv(start, end, self._sacct_fields, delimiter)
+        delimiter = new_delimiter()
+        columns = self.accounting_columns()
         cluster = self.cluster_name()
-        self._count(argv[0])
-        lines = stream_lines(argv, self._environment(), self.timeout_s)
+        lines = self.accounting_lines(start, end, delimiter)
         try:
-            yield from parse_sacct(lines, cluster, self._sacct_fields, delimiter)
+            yield from parse_sacct(lines, cluster, columns, delimiter)
         finally:
             lines.close()
+
+    def accounting_columns(self) -> tuple[str, ...]:
+        """Return the columns that are asked for, as far as this sacct has them; asked once."""
+        if not self._sacct_fields:
+            self._sacct_fields = sacct_fields(self._text("sacct", "--helpformat", rpc=False).split())
+        return self._sacct_fields
+
+    def accounting_lines(self, start: int, end: int, delimiter: bytes) -> Generator[bytes]:
+        """Run sacct and yield its lines as they come, with the columns of `accounting_columns`."""
+        argv = sacct_argv(start, end, self.accounting_columns(), delimiter)
+        self._count(argv[0])
+        yield from stream_lines(argv, self._environment(), self.timeout_s)
 
     def admin_levels(self) -> Mapping[str, str]:
         """Run `sacctmgr show user`."""

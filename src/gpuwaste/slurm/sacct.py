@@ -7,6 +7,7 @@ put into a name.
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import UTC, tzinfo
 from typing import Final
 
 from gpuwaste.core.errors import ParseError
@@ -21,7 +22,7 @@ FIELDS: Final = (
     *("MaxRSS", "TotalCPU", "JobName", "SubmitLine", "ExitCode"),
 )
 RESTARTS: Final = "Restarts"  # from Slurm 23.11 on
-_NEEDED: Final = ("JobIDRaw", "JobID", "Submit")
+_NEEDED: Final = ("JobIDRaw", "Submit")
 _MAX_ROW_B: Final = 4 * 1024**2
 _KEPT_B: Final = 2000
 
@@ -52,12 +53,17 @@ def sacct_argv(start: int, end: int, fields: Sequence[str] = FIELDS, delimiter: 
 
 
 def parse_sacct(
-    lines: Iterable[bytes], cluster: str, fields: Sequence[str] = FIELDS, delimiter: bytes = DELIMITER
+    lines: Iterable[bytes],
+    cluster: str,
+    fields: Sequence[str] = FIELDS,
+    delimiter: bytes = DELIMITER,
+    zone: tzinfo = UTC,
 ) -> Iterator[JobRecord | BadRow]:
     """Yield one JobRecord for each run, its steps folded in, and a BadRow for what cannot be read.
 
-    `fields` are the columns of the lines, JobIDRaw, JobID and Submit among them; times without a zone are taken as
-    UTC. Raises ParseError where a needed column is missing, and for nothing in the lines.
+    `fields` are the columns of the lines, JobIDRaw and Submit among them; dates without an offset are in `zone`. A
+    column Cluster, where there is one, names the cluster. Raises ParseError where a needed column is missing, and for
+    nothing in the lines.
     """
     missing = [name for name in _NEEDED if name not in fields]
     if missing:
@@ -68,17 +74,17 @@ def parse_sacct(
             yield item
         elif not item.is_step:
             if run is not None:
-                yield _finish(run, cluster)
+                yield _finish(run, cluster, zone)
             run = RunRows(item)
         elif run is None or not run.add_step(item):
             yield BadRow(item.line, "a step without its job before it", item.raw[:_KEPT_B])
     if run is not None:
-        yield _finish(run, cluster)
+        yield _finish(run, cluster, zone)
 
 
-def _finish(run: RunRows, cluster: str) -> JobRecord | BadRow:
+def _finish(run: RunRows, cluster: str, zone: tzinfo) -> JobRecord | BadRow:
     try:
-        return run.record(cluster)
+        return run.record(cluster, zone)
     except ValueError as error:
         return BadRow(run.job.line, str(error), run.job.raw[:_KEPT_B])
 
@@ -88,6 +94,9 @@ def _rows(lines: Iterable[bytes], fields: Sequence[str], delimiter: bytes) -> It
     joiner = _Joiner(fields, delimiter)
     for number, line in enumerate(lines, 1):
         starts = joiner.starts(line)
+        if starts and not joiner.parts and joiner.fills(line):  # nearly all rows are one line
+            yield row_of(line, fields, delimiter, number)
+            continue
         if joiner.parts and not joiner.takes(line):
             # Too many fields. Where the line begins a row, the one before it lost its end and must not swallow it.
             yield joiner.aside() if starts else joiner.aside(line)
@@ -125,6 +134,9 @@ class _Joiner:
 
     def starts(self, line: bytes) -> bool:
         return line.count(self._delimiter) <= self._wanted and is_row_start(line, self._delimiter, self._id_column)
+
+    def fills(self, line: bytes) -> bool:
+        return line.count(self._delimiter) == self._wanted and len(line) <= _MAX_ROW_B
 
     def takes(self, line: bytes) -> bool:
         return self._seen + line.count(self._delimiter) <= self._wanted and self._size + len(line) <= _MAX_ROW_B

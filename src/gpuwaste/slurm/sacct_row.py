@@ -3,12 +3,15 @@
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, tzinfo
 from typing import Final, TypeVar
 
 from gpuwaste.core.errors import GpuwasteError, ParseError
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.units import parse_duration_s, parse_size_b
-from gpuwaste.slurm.times import parse_cpu_s, parse_time_s
+from gpuwaste.slurm.interactive import is_interactive
+from gpuwaste.slurm.sacct_request import request_tres
+from gpuwaste.slurm.times import parse_cpu_s, parse_interval_s, parse_time_s
 from gpuwaste.slurm.tres import gpu_count, memory_b, parse_tres
 
 _ID = re.compile(rb"\d{1,10}(?:\.[\w+]{1,32})?")
@@ -27,21 +30,9 @@ class SacctRow:
     line: int
     values: dict[str, str]
     raw: str
-
-    @property
-    def job_id(self) -> int:
-        """The raw id of the job that the row belongs to."""
-        return int(self.values["JobIDRaw"].partition(".")[0])
-
-    @property
-    def is_step(self) -> bool:
-        """Whether the row is a step's."""
-        return "." in self.values["JobIDRaw"]
-
-    @property
-    def step(self) -> str:
-        """The step's name: 0, batch, extern, interactive; "" for the job's own row."""
-        return self.values["JobIDRaw"].partition(".")[2]
+    job_id: int  # the raw id of the job that the row belongs to
+    step: str  # 0, batch, extern, interactive; "" for the job's own row
+    is_step: bool
 
     def text(self, name: str) -> str:
         """Return a column, "" where it was not asked for."""
@@ -68,7 +59,9 @@ def is_row_start(line: bytes, delimiter: bytes, id_column: int) -> bool:
 def row_of(raw: bytes, fields: Sequence[str], delimiter: bytes, line: int) -> SacctRow:
     """Split a whole row; bytes that are no UTF-8 become escapes, so that the text can be stored anywhere."""
     text = raw.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8", "backslashreplace").replace("\0", "")
-    return SacctRow(line, dict(zip(fields, text.split(delimiter.decode("ascii")), strict=True)), text)
+    values = dict(zip(fields, text.split(delimiter.decode("utf-8")), strict=True))
+    job_id, dot, step = values["JobIDRaw"].partition(".")
+    return SacctRow(line, values, text, int(job_id), step, bool(dot))
 
 
 @dataclass(slots=True)
@@ -78,7 +71,7 @@ class RunRows:
     job: SacctRow
     max_rss_b: int | None = None
     step_cpu_s: float = 0.0
-    steps: set[str] = field(default_factory=set)  # names that are no numbers, and "number" for those
+    steps: set[str] = field(default_factory=set)  # their names, "0" for every numbered one
     problem: str = ""
 
     def add_step(self, row: SacctRow) -> bool:
@@ -86,7 +79,7 @@ class RunRows:
         if row.job_id != self.job.job_id:
             return False
         step = row.step
-        self.steps.add("number" if step[:1].isdigit() else step)
+        self.steps.add("0" if step[:1].isdigit() else step)
         try:
             rss = row.read("MaxRSS", lambda text: parse_size_b(text) if text else None)
             cpu_s = row.read("TotalCPU", parse_cpu_s)
@@ -98,31 +91,36 @@ class RunRows:
         self.step_cpu_s += cpu_s or 0.0
         return True
 
-    def record(self, cluster: str) -> JobRecord:
-        """Return the run. Raises ValueError with the reason where a column cannot be read."""
+    def record(self, cluster: str, zone: tzinfo = UTC) -> JobRecord:
+        """Return the run; dates without an offset are in `zone`.
+
+        Raises ValueError with the reason where a column cannot be read.
+        """
         try:
-            return self._record(cluster)
+            return self._record(cluster, zone)
         except GpuwasteError as error:
             raise ValueError(str(error)) from error
 
-    def _record(self, cluster: str) -> JobRecord:
+    def _record(self, cluster: str, zone: tzinfo) -> JobRecord:
         if self.problem:
             raise ParseError(self.problem)
         job = self.job
-        submit = job.read("Submit", parse_time_s)
+        submit = job.read("Submit", lambda text: parse_time_s(text, zone))
         if submit is None:
             raise ParseError("Submit: a job without a submit time")
         tres = job.read("AllocTRES", parse_tres)
-        gpus = job.read("AllocTRES", lambda text: gpu_count(parse_tres(text)))
+        gpus = job.read("AllocTRES", lambda _: gpu_count(tres))
         n_nodes, cpus = job.whole("NNodes"), job.whole("AllocCPUS")
-        array_id, task_id, het_id, offset = _printed(job.text("JobID"))
+        printed = job.text("JobID") or job.text("JobIDRaw")
+        array_id, task_id, het_id, offset = _printed(printed)
         code, signal = _exit(job.text("ExitCode"))
-        started = job.read("Start", parse_time_s)
+        elapsed, suspended = _elapsed(job), _seconds(job.read("Suspended", parse_cpu_s))
+        started, ended = self._interval(None if elapsed is None else elapsed + suspended, zone)
         return JobRecord(
-            cluster=cluster,
+            cluster=job.text("Cluster") or cluster,
             job_id=job.job_id,
             submit=submit,
-            printed_id=job.text("JobID"),
+            printed_id=printed,
             array_job_id=array_id,
             array_task_id=task_id,
             het_job_id=het_id,
@@ -134,9 +132,9 @@ class RunRows:
             partition=job.text("Partition"),
             qos=job.text("QOS"),
             time_limit_s=job.read("TimelimitRaw", parse_duration_s),
-            req_tres=job.text("ReqTRES"),
+            req_tres=job.text("ReqTRES") or request_tres(job.values),
             submit_line=job.text("SubmitLine"),
-            interactive=self._interactive(),
+            interactive=is_interactive(job.text("SubmitLine"), self.steps),
             start=started,
             restarts=job.whole("Restarts"),
             nodes="" if job.text("NodeList") in _NOWHERE else job.text("NodeList"),
@@ -146,30 +144,30 @@ class RunRows:
             gpu_type=gpus.type,
             alloc_tres=job.text("AllocTRES"),
             mem_req_b=_req_mem_b(job.text("ReqMem"), n_nodes, cpus) or memory_b(tres),
-            end=job.read("End", parse_time_s),
-            elapsed_s=job.whole("ElapsedRaw") if started is not None else None,
-            suspended_s=_seconds(job.read("Suspended", parse_cpu_s)),
+            end=ended,
+            elapsed_s=elapsed if started is not None else None,
+            suspended_s=suspended,
             state=(job.text("State").split() or [""])[0].rstrip("+"),
             exit_code=code,
             exit_signal=signal,
-            total_cpu_s=self._total_cpu_s(),
+            total_cpu_s=self._total_cpu_s(ended),
             max_rss_b=self.max_rss_b,
         )
 
-    def _total_cpu_s(self) -> float | None:
+    def _interval(self, length_s: int | None, zone: tzinfo) -> tuple[int | None, int | None]:
+        """Return start and end. Raises ParseError naming the column."""
+        if zone is UTC:
+            return self.job.read("Start", parse_time_s), self.job.read("End", parse_time_s)
+        try:
+            return parse_interval_s(self.job.text("Start"), self.job.text("End"), length_s, zone)
+        except ParseError as error:
+            raise ParseError(f"Start, End: {error}") from error
+
+    def _total_cpu_s(self, ended: int | None) -> float | None:
         """Take the job's own column where it counts, else the sum over the steps; a running job has neither."""
         own = self.job.read("TotalCPU", parse_cpu_s)
         best = max(own or 0.0, self.step_cpu_s)
-        return None if own is None or (not best and self.job.read("End", parse_time_s) is None) else best
-
-    def _interactive(self) -> bool:
-        """salloc, or srun without a batch script; by the steps where the submit line is not kept."""
-        if "batch" in self.steps:
-            return False
-        words = self.job.text("SubmitLine").split(None, 1)
-        if words:
-            return words[0].rpartition("/")[2] in {"salloc", "srun"}
-        return bool(self.steps & {"interactive", "number"})
+        return None if own is None or (not best and ended is None) else best
 
 
 def _printed(text: str) -> tuple[int | None, int | None, int | None, int | None]:
@@ -186,6 +184,14 @@ def _printed(text: str) -> tuple[int | None, int | None, int | None, int | None]
 def _exit(text: str) -> tuple[int | None, int | None]:
     match = _EXIT.fullmatch(text)
     return (int(match[1]), int(match[2])) if match else (None, None)
+
+
+def _elapsed(job: SacctRow) -> int | None:
+    """Return the run's seconds without its suspensions, from whichever of the two columns is there."""
+    if "ElapsedRaw" in job.values:
+        return job.whole("ElapsedRaw")
+    seconds = job.read("Elapsed", parse_cpu_s)
+    return None if seconds is None else int(seconds)
 
 
 def _seconds(value: float | None) -> int:

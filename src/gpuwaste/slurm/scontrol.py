@@ -64,6 +64,7 @@ class RunningJob:
     exclusive: bool = False
     batch: bool = True
     tres: str = ""
+    req_tres: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +161,8 @@ def _job(header: re.Match[str], name: str, user: re.Match[str], head: str, tail:
         exclusive=sharing is not None and sharing[1] == "NO",
         batch=fields.word("BatchFlag") not in {"0", ""},
         tres=fields.word("AllocTRES") or fields.word("TRES"),
+        # Up to 22.05 TRES is what a waiting job asks for and what a running one holds.
+        req_tres=fields.word("ReqTRES") or fields.word("TRES"),
     )
 
 

@@ -56,6 +56,7 @@ class Partition:
     whole_node: bool = False
     state: str = ""
     max_time_s: int | None = None
+    default_time_s: int | None = None
     default: bool = False
     priority_tier: int = 1
 
@@ -126,6 +127,7 @@ def _partition(fields: dict[str, str]) -> Partition:
         whole_node=fields["OverSubscribe"] == "EXCLUSIVE",
         state=fields.get("State", ""),
         max_time_s=parse_duration_s(fields.get("MaxTime", "")),
+        default_time_s=parse_duration_s(fields.get("DefaultTime", "")),
         default=fields.get("Default") == "YES",
         priority_tier=int(tier) if tier.isascii() and tier.isdigit() else 1,
     )

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 
 from gpuwaste.core.errors import SlurmError
 from gpuwaste.core.job import JobRecord
+from gpuwaste.core.request import JobRequest
+from gpuwaste.slurm.rest_live import requests_of
 from gpuwaste.slurm.sacct import BadRow
 from gpuwaste.slurm.scontrol import RunningJob
 from gpuwaste.slurm.site import NodeInfo, Partition, SlurmConfig
@@ -53,6 +55,10 @@ class FakeSlurm:
         """Return all."""
         self._rpc("scontrol")
         return list(self.running)
+
+    def request(self, job_id: int) -> list[JobRequest]:
+        """Return the requests of the jobs of the id."""
+        return requests_of(self.job(job_id))
 
     def partitions(self) -> list[Partition]:
         """Return all."""

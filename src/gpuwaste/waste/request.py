@@ -2,15 +2,14 @@
 
 import re
 import shlex
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
 from gpuwaste.core.job import JobRecord
+from gpuwaste.slurm.gpu_option import GPU_OPTIONS, GpuRequest
 
 _TYPE: Final = re.compile(r"[A-Za-z0-9_.\-]{1,32}")
 _COUNT: Final = re.compile(r"(?:gpu:)?(?:([A-Za-z0-9_.\-]+)[:=])?(\d{1,5})")
-_OPTIONS: Final = ("--gres", "--gpus-per-node", "--gpus-per-task", "--gpus-per-socket", "--gpus", "-G")
 # Options of sbatch, salloc and srun without a value: the word after them starts the script.
 _FLAGS: Final = frozenset(
     {
@@ -43,31 +42,6 @@ _FLAGS: Final = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class GpuRequest:
-    """The option that asked for GPUs, its type ("" for any), and whether its number is for the whole job."""
-
-    option: str
-    gpu_type: str
-
-    def line(self, whole: int, on_a_node: int) -> str:
-        """Return the #SBATCH line that asks for `whole` GPUs, `on_a_node` of them on each node."""
-        kind = f"{self.gpu_type}:" if self.gpu_type else ""
-        if self.option == "--gres":
-            return f"#SBATCH --gres=gpu:{kind}{on_a_node}"
-        if self.option == "-G":
-            return f"#SBATCH -G {kind}{whole}"
-        if self.option == "--gpus":
-            return f"#SBATCH --gpus={kind}{whole}"
-        if self.option == "--gpus-per-task":
-            return f"#SBATCH --ntasks={whole} --gpus-per-task={kind}1"
-        return f"#SBATCH {self.option}={kind}{on_a_node}"
-
-    def none(self) -> str:
-        """Return the #SBATCH line that asks for no GPU."""
-        return "#SBATCH --gpus=0" if self.option in {"-G", "--gpus"} else "#SBATCH --gres=none"
-
-
 def gpu_request(job: JobRecord) -> GpuRequest:
     """Return how the job asked: from its submit line, else as --gres with the type that it was given."""
     for option, value in _options(job.submit_line):
@@ -98,6 +72,6 @@ def _options(submit_line: str) -> list[tuple[str, str]]:
             name, value = "-G", word[2:].lstrip("=")
         elif not equals and name not in _FLAGS and (name.startswith("--") or len(name) == 2):  # noqa: PLR2004 -X
             value = words.pop(0) if words and not words[0].startswith("-") else ""
-        if name in _OPTIONS:
+        if name in GPU_OPTIONS:
             found.append((name, value))
     return found

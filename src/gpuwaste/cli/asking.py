@@ -1,0 +1,164 @@
+"""What `gpuwaste predict` asks, and of whom: a script as sbatch reads it, a job, JSON; the hub or a bundle here."""
+
+import json
+import os
+import pwd
+import re
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from gpuwaste.cli.hub_access import hub_client
+from gpuwaste.cli.programs import load_program
+from gpuwaste.core.config import Config
+from gpuwaste.core.errors import GpuwasteError, NoDataError, UsageError
+from gpuwaste.core.request import JobRequest
+from gpuwaste.slurm.choice import slurm_client
+from gpuwaste.slurm.defaults import with_defaults
+from gpuwaste.slurm.sbatch import MAX_SCRIPT_B, read_argv, read_submission
+from gpuwaste.slurm.sbatch_words import COMMAND_LINE, Given
+
+DEFAULTS_S: Final = 3.0  # a prediction without a site's defaults is better than one that is waited for
+_SENT_SCRIPT: Final = 1 << 18  # characters of a script that features look at
+_OPTION: Final = re.compile(r"#SBATCH (?:--([\w-]+)|-G)")
+_NO_HISTORY: Final = "no history given: the request's own fields alone speak; --history names a snapshot"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Requests with the options they came from, or a job that the hub knows."""
+
+    requests: tuple[JobRequest, ...] = ()
+    options: tuple[Mapping[str, Given], ...] = ()
+    notes: tuple[str, ...] = ()
+    job: str = ""
+
+
+def of_words(config: Config, words: Sequence[str], *, as_json: bool) -> Asked:
+    """Read what sbatch would read: options, a script, its arguments; `-` is standard input. Raises UsageError."""
+    line = read_argv(words)
+    if line.wrap is None and not line.rest:
+        raise UsageError("predict: no script: say a batch script, - for standard input, or --wrap=COMMAND after --")
+    file = "" if line.wrap is not None else line.rest[0]
+    data = _read(file) if file else b""
+    user, now = _user(), int(time.time())
+    if file == "-" and as_json and not data.startswith(b"#!"):
+        from gpuwaste.predict.request_json import requests_from_json
+
+        return Asked(tuple(requests_from_json(_parsed(data), user=user, submit=now)))
+    name = "sbatch" if file == "-" else Path(file).name
+    try:
+        read = read_submission(data, line, os.environ, user=user, submit=now, name=name)
+    except UsageError:
+        raise
+    except GpuwasteError as error:
+        raise type(error)(f"{file}: {error}") from error
+    requests, notes = _completed(config, read.requests)
+    return Asked(requests, read.options, (*read.notes, *notes))
+
+
+def of_job(config: Config, printed_id: str, *, here: bool) -> Asked:
+    """Return a job's request from slurmrestd where one is configured, or where a bundle is used here; else its id."""
+    if not (config.common.slurmrestd_url or here):
+        return Asked(job=printed_id)
+    number, _, offset = printed_id.partition("+")
+    found = slurm_client(config.common).request(int(number.partition("_")[0]))
+    if not found or (offset and int(offset) >= len(found)):
+        raise NoDataError(f"job {printed_id}: no such job that you may read in slurmctld's memory")
+    now = int(time.time())
+    asked = [replace(request, submit=now) for request in ([found[int(offset)]] if offset else found)]
+    return Asked(tuple(dict.fromkeys(asked)))  # the tasks of an array ask for the same
+
+
+def answer(config: Config, asked: Asked, model: Path | None, history: Path | None) -> list[dict[str, Any]]:
+    """Return the predictions as documents. Raises NoDataError, AuthError, WireError, ModelError."""
+    found = _of_hub(config, asked) if model is None else _here(asked, model, history)
+    for prediction, options in zip(found, asked.options, strict=False):
+        prediction["changes"] = [_placed(change, options) for change in prediction["changes"]]
+    return found
+
+
+def _of_hub(config: Config, asked: Asked) -> list[dict[str, Any]]:
+    hub = hub_client(config)
+    try:
+        if asked.job:
+            return hub.predict_job(asked.job)
+        return hub.predict([_sent(request) for request in asked.requests])
+    except NoDataError:
+        what = f"job {asked.job}: no such job" if asked.job else f"user {asked.requests[0].user[:40]!r}: no history"
+        raise NoDataError(f"{what} that you may read") from None
+
+
+def _here(asked: Asked, model: Path, history: Path | None) -> list[dict[str, Any]]:
+    for name in ("bundle", "state"):
+        load_program(f"gpuwaste.predict.{name}", "predict", "this host, or ask the hub")
+    from gpuwaste.predict.bundle import load_bundle
+    from gpuwaste.predict.predictor import Predictor
+    from gpuwaste.predict.state import HistoryState
+
+    predictor = Predictor(load_bundle(model), HistoryState.load(history) if history else HistoryState())
+    found = [predictor.predict(request) for request in asked.requests]
+    notes = () if history else (_NO_HISTORY,)
+    return [replace(p, notes=(*p.notes, *notes)).to_json() for p in found]
+
+
+def _sent(request: JobRequest) -> dict[str, Any]:
+    script = request.script
+    return asdict(replace(request, script=None if script is None else script[:_SENT_SCRIPT]))
+
+
+def _completed(config: Config, requests: Sequence[JobRequest]) -> tuple[tuple[JobRequest, ...], tuple[str, ...]]:
+    """Fill in the partition's defaults where something is not said and Slurm can be asked."""
+    if all(request.partition and request.time_limit_s is not None for request in requests):
+        return tuple(requests), ()
+    try:
+        common = config.common
+        partitions = slurm_client(replace(common, slurm_timeout_s=min(common.slurm_timeout_s, DEFAULTS_S))).partitions()
+    except GpuwasteError:
+        return tuple(requests), ("Slurm could not be asked for its defaults: what is not said stays unknown",)
+    return tuple(with_defaults(request, partitions) for request in requests), ()
+
+
+def _placed(change: Mapping[str, Any], options: Mapping[str, Given]) -> dict[str, Any]:
+    """Say where the option stands now; one of the command line has no #SBATCH before it."""
+    found = _OPTION.match(change["option"])
+    given = options.get(found[1] or "gpus") if found else None
+    if given is None:
+        return dict(change)
+    placed = {**change, "text": f"{change['text']} ({given.where})"}
+    if not given.where.startswith("line "):
+        placed["option"] = change["option"].removeprefix("#SBATCH ")
+        if given.where != COMMAND_LINE:
+            placed["text"] = f"{change['text']} ({given.where} is set: the command line goes before it)"
+    return placed
+
+
+def _read(file: str) -> bytes:
+    try:
+        if file == "-":
+            return sys.stdin.buffer.read(MAX_SCRIPT_B + 1)
+        with Path(file).open("rb") as stream:
+            return stream.read(MAX_SCRIPT_B + 1)
+    except OSError as error:
+        raise UsageError(f"{file}: cannot be read: {error.strerror}: say a batch script") from error
+    except ValueError:
+        raise UsageError(f"{file[:80]!r}: no name of a file: say a batch script") from None
+
+
+def _parsed(data: bytes) -> object:
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise UsageError(
+            f"standard input: not JSON: {str(error)[:80]}: see the fields of a request in --help"
+        ) from error
+
+
+def _user() -> str:
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        raise UsageError(f"uid {os.getuid()} has no name on this host: ask on a login node") from None

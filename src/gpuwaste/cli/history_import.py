@@ -1,0 +1,185 @@
+"""What `gpuwaste history` does: the source that the options name, its import with a progress bar, the answer."""
+
+import argparse
+import os
+import sys
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from gpuwaste.cli.times import parse_time
+from gpuwaste.core.clock import SystemClock
+from gpuwaste.core.config import Config
+from gpuwaste.core.errors import NoDataError, UsageError
+from gpuwaste.core.units import DAY_S, format_size
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gpuwaste.models.history.importer import ImportResult, Progress
+    from gpuwaste.models.history.source import Source
+    from gpuwaste.models.history.windows import Period
+    from gpuwaste.store.hub.history_store import HistoryStore
+
+Answer = tuple[dict[str, Any], str]
+_LOCALTIME: Final = Path("/etc/localtime")
+
+
+def bring(options: argparse.Namespace, config: Config) -> Answer:
+    """Import. Raises GpuwasteError; NoDataError where there is nothing at all to import."""
+    from gpuwaste.models.history.importer import import_again, import_source
+
+    path = _store_path(options, config)
+    with _opened(path) as store:
+        if options.again:
+            with _progress("pages", len(store.kept_pages())) as progress:
+                results = import_again(store, path, progress=progress)
+            if not results:
+                raise NoDataError(f"{path}: no raw pages are kept there: import something first")
+        else:
+            source = _source(options, config)
+            with _progress(source.key, source.size) as progress:
+                results = [import_source(store, path, source, processes=options.jobs, progress=progress)]
+            if not results[0].pages and store.resume(source.key) is None:
+                raise NoDataError(f"{source.key}: there is nothing in it")
+    document = {"store": str(path), "again": options.again, "imports": [result.document() for result in results]}
+    return document, "".join(_line(result) for result in results) + f"store {path}\n"
+
+
+def stand(options: argparse.Namespace, config: Config) -> Answer:
+    """Tell what the store holds. Raises NoDataError where there is none."""
+    from gpuwaste.models.history.status import status_document, status_text
+
+    path = _store_path(options, config)
+    if not path.exists():
+        raise NoDataError(f"{path}: no store there: run gpuwaste history import first")
+    with _opened(path) as store:
+        document = status_document(store, path, SystemClock().utc_us() // 1_000_000)
+    return document, status_text(document)
+
+
+@contextmanager
+def _opened(path: Path) -> "Iterator[HistoryStore]":
+    from gpuwaste.store.hub.history_store import HistoryStore
+
+    store = HistoryStore.open(path, SystemClock())
+    try:
+        yield store
+    finally:
+        store.close()
+
+
+def _store_path(options: argparse.Namespace, config: Config) -> Path:
+    return options.into or Path(config.hub.state_dir) / "hub.duckdb"
+
+
+def _source(options: argparse.Namespace, config: Config) -> "Source":
+    """Return the source that the options name. Raises UsageError, ParseError, SlurmError."""
+    cluster = options.cluster or config.common.cluster
+    zone = options.time_zone or local_zone()
+    if options.swf is not None:
+        from gpuwaste.models.history.sources.swf import SwfFile
+
+        return SwfFile(options.swf, options.cluster)
+    if options.csv is not None:
+        from gpuwaste.models.history.sources.csv import CsvFile
+
+        if options.mapping is None:
+            raise UsageError("--csv: say with --mapping TOML which column is what (docs/how-to/history.md)")
+        return CsvFile(options.csv, options.mapping, cluster, zone=zone)
+    if options.sacct is not None:
+        from gpuwaste.models.history.sources.sacct import SacctFile
+
+        if not cluster:
+            raise UsageError("--sacct: say the cluster's name with --cluster, or set common.cluster")
+        return SacctFile(options.sacct, cluster, delimiter=options.delimiter, columns=options.format, zone=zone)
+    return _live(options, config)
+
+
+def _live(options: argparse.Namespace, config: Config) -> "Source":
+    from gpuwaste.slurm.commands import CommandClient
+
+    common, period = config.common, _period(options, config)
+    commands = CommandClient(slurm_conf=common.slurm_conf, timeout_s=common.slurm_timeout_s)
+    if not options.slurmrestd:
+        from gpuwaste.models.history.sources.sacct import SacctLive
+
+        return SacctLive(commands, options.cluster or common.cluster or commands.cluster_name(), period)
+    from gpuwaste.models.history.sources.slurmrestd import Slurmrestd
+    from gpuwaste.slurm.rest_client import RestClient
+    from gpuwaste.slurm.rest_http import RestServer
+
+    if not common.slurmrestd_url:
+        raise UsageError("--slurmrestd: set common.slurmrestd_url (and slurmrestd_token_file) in the configuration")
+    server = RestServer(common.slurmrestd_url, common.slurmrestd_token_file, common.slurm_timeout_s)
+    client = RestClient(commands, server, options.cluster or common.cluster)
+    return Slurmrestd(client, client.cluster_name(), period)
+
+
+def _period(options: argparse.Namespace, config: Config) -> "Period":
+    from gpuwaste.models.history.windows import Period
+
+    now = datetime.now()  # noqa: DTZ005 the caller's own zone is meant
+    start = None if options.starttime is None else parse_time(options.starttime, now)
+    end = min(parse_time(options.endtime, now), SystemClock().utc_us() // 1_000_000)
+    if start is not None and start >= end:
+        raise UsageError(f"-S {options.starttime} is not before -E {options.endtime}")
+    return Period(
+        start,
+        end,
+        window_s=options.window_days * DAY_S,
+        overlap_s=int(config.hub.sacct_overlap_s),
+        first_s=config.hub.sacct_first_days * DAY_S,
+    )
+
+
+def local_zone() -> str:
+    """Return this host's zone by TZ or /etc/localtime, UTC where neither names one."""
+    named = os.environ.get("TZ", "").removeprefix(":")
+    if named and not named.startswith("/"):
+        return named
+    try:
+        target = str(_LOCALTIME.readlink())
+    except OSError:
+        return "UTC"
+    return target.partition("zoneinfo/")[2].removeprefix("posix/") or "UTC"
+
+
+@contextmanager
+def _progress(what: str, total: int | None) -> "Iterator[Progress]":
+    """Show a bar where stderr is a terminal and tqdm is installed."""
+    try:
+        from tqdm import tqdm
+    except ImportError:
+        yield lambda *_: None
+        return
+    pages = what == "pages"
+    with tqdm(total=total, desc=what[-40:], unit="page" if pages else "B", disable=not sys.stderr.isatty()) as bar:
+        runs = 0
+
+        def show(until: int, count: int) -> None:
+            nonlocal runs
+            runs += count
+            bar.set_postfix(runs=runs, refresh=False)
+            bar.update(1 if pages else max(0, until - bar.n) if total else 1)
+
+        yield show
+
+
+def _line(result: "ImportResult") -> str:
+    """Return what a person wants to know of an import."""
+    if not result.pages:
+        return f"{result.key}: nothing new\n"
+    rate = f" ({result.runs / result.seconds:,.0f}/s)" if result.seconds >= 1 else ""
+    head = (
+        f"{result.key}: {result.runs} runs in {result.seconds:.1f} s{rate}, {result.changed} new or changed; "
+        f"{result.pages} raw pages kept, {format_size(result.size_b)} in {format_size(result.packed_b)}"
+    )
+    lines = [head]
+    if result.end_rule != "accounting":
+        lines.append("  no wait in it: starts are taken to be the submissions, ends submit + run")
+    if result.bad:
+        lines.append(f"  {result.bad} rows could not be read and are kept aside (gpuwaste history status):")
+        lines += [f"    line {bad['line']}: {bad['reason']}" for bad in result.first_bad]
+    return "\n".join(lines) + "\n"

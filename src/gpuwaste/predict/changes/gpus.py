@@ -1,0 +1,50 @@
+"""Fewer GPUs: as many as the job will use, asked for by the option that the script has."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final
+
+from gpuwaste.core.request import JobRequest
+from gpuwaste.predict.changes import Proposal
+from gpuwaste.predict.changes._support import asked, safe
+from gpuwaste.predict.prediction import TargetPrediction
+from gpuwaste.predict.wording import number
+from gpuwaste.slurm.gpu_option import GPU_OPTIONS, GpuRequest
+
+LEAST: Final = 0.9
+_OF_HISTORY: Final = 0.5  # history knows the last job alone
+_BY_JOB: Final = frozenset({"-G", "--gpus", "--gpus-per-task"})
+
+
+def propose(request: JobRequest, said: Mapping[str, TargetPrediction]) -> Proposal | None:
+    """Return the request for the GPUs that will be used, where that is fewer."""
+    needed = said.get("gpus_needed")
+    found = safe(needed, LEAST if needed and needed.source != "history" else _OF_HISTORY)
+    if needed is None or found is None or not request.gpus:
+        return None
+    nodes = request.nodes or 1
+    option = _option(request)
+    used = math.ceil(found[1] - 0.05)  # a quantile of 1.04 GPUs is one GPU
+    on_a_node = math.ceil(used / nodes)
+    whole = used if option.option in _BY_JOB else on_a_node * nodes
+    if whole >= request.gpus:
+        return None
+    expected = f"{number(found[0] * 100)} of 100 such jobs use at most {used}"
+    text = f"your last such job worked on {used}" if needed.source == "history" else expected
+    return Proposal(
+        request=replace(request, gpus=whole, gpu_type=request.gpu_type if whole else ""),
+        option=option.line(whole, on_a_node) if whole else option.none(),
+        text=f"{text} of {request.gpus} GPUs",
+        before={"gpus": float(request.gpus)},
+        after={"gpus": float(whole)},
+    )
+
+
+def _option(request: JobRequest) -> GpuRequest:
+    """Return the option of the script, else --gres."""
+    options = asked(request)
+    for name in GPU_OPTIONS:
+        if name.startswith("--") and name[2:] in options:
+            return GpuRequest(name, request.gpu_type if "," not in request.gpu_type else "")
+    return GpuRequest("--gres", request.gpu_type if "," not in request.gpu_type else "")

@@ -1,0 +1,116 @@
+"""What the user's own earlier jobs say of a request, where no model of the site does: counts, not estimates."""
+
+from collections.abc import Callable
+from statistics import median
+from typing import Final
+
+from gpuwaste.core.units import say_duration
+from gpuwaste.predict.prediction import Reason, TargetPrediction
+from gpuwaste.predict.targets import UNDERUSED_RATIO
+from gpuwaste.predict.view import (
+    COMPLETED,
+    FAILED,
+    GPU_ACTIVE,
+    GPU_USED,
+    LAST_RUNS,
+    LATE,
+    LONGEST,
+    PEAK,
+    SHORTEST,
+    View,
+)
+from gpuwaste.predict.wording import last_jobs, named, number
+
+LEAST: Final = 3  # ended jobs from which a count says something
+_PEAKS: Final = 3  # jobs that the feature looks back on
+
+
+def from_history(target: str, view: View) -> TargetPrediction | None:
+    """Return what history says of a target, None where it says nothing. Raises KeyError for an unknown target."""
+    return _SAYS[target](target, view)
+
+
+def _said(target: str, key: str, view: View, feature: str, text: str, **values: object) -> TargetPrediction:
+    reason = Reason(f"{key}_{feature}", view.get(f"{key}_{feature}"), None, 0.0, text)
+    return TargetPrediction(target, "history", view.remembered(key), reasons=(reason,), **values)  # type: ignore[arg-type]
+
+
+def _failure(target: str, view: View) -> TargetPrediction | None:
+    key = view.own_key(LEAST, FAILED, COMPLETED)
+    if key is None:
+        return None
+    failed = view.values[f"{key}_{FAILED}"]
+    judged = failed + view.values[f"{key}_{COMPLETED}"]
+    if judged < LEAST:
+        return None
+    text = f"{number(failed)} of {last_jobs(key, view)} failed"
+    return _said(target, key, view, FAILED, text, p=failed / judged)
+
+
+def _timeout(target: str, view: View) -> TargetPrediction | None:
+    key = view.own_key(LEAST, LATE)
+    if key is None:
+        return None
+    late = view.values[f"{key}_{LATE}"]
+    text = f"{number(late)} of {last_jobs(key, view)} came to their time limit"
+    return _said(target, key, view, LATE, text, p=min(1.0, late / view.remembered(key)))
+
+
+def _walltime(target: str, view: View) -> TargetPrediction | None:
+    """Return the median of three, and the longest of k, which the next of k + 1 alike exceeds once in k + 1."""
+    key = view.own_key(LEAST, LONGEST, SHORTEST, *LAST_RUNS)
+    if key is None:
+        return None
+    count = view.remembered(key)
+    low, high = view.values[f"{key}_{SHORTEST}"], view.values[f"{key}_{LONGEST}"]
+    middle = median(view.values[f"{key}_{name}"] for name in LAST_RUNS)
+    limit = view.request.time_limit_s
+    quantiles = {"0.5": middle, f"{count / (count + 1):.2f}": high}
+    if limit is not None:
+        quantiles = {name: min(value, float(limit)) for name, value in quantiles.items()}
+    text = f"{last_jobs(key, view)} ran {say_duration(low)} to {say_duration(high)}"
+    return _said(target, key, view, LONGEST, text, quantiles=quantiles)
+
+
+def _memory(target: str, view: View) -> TargetPrediction | None:
+    key = view.own_key(1, PEAK)
+    if key is None:
+        return None
+    peak = view.values[f"{key}_{PEAK}"]
+    return TargetPrediction(target, "history", min(_PEAKS, view.remembered(key)), quantiles={"0.5": peak})
+
+
+def _gpu_underused(target: str, view: View) -> TargetPrediction | None:
+    key = view.own_key(1, GPU_USED)
+    if key is None or not view.request.gpus:
+        return None
+    used = view.values[f"{key}_{GPU_USED}"]
+    text = f"the GPUs of your last job{named(key, view)} were used {used:.0%} of the time"
+    reason = Reason(f"{key}_{GPU_USED}", used, None, 0.0, text)
+    return TargetPrediction(target, "history", 1, p=float(used < UNDERUSED_RATIO), reasons=(reason,))
+
+
+def _gpus_needed(target: str, view: View) -> TargetPrediction | None:
+    key = view.own_key(1, GPU_ACTIVE)
+    if key is None or not view.request.gpus:
+        return None
+    active = view.values[f"{key}_{GPU_ACTIVE}"]
+    text = f"your last job{named(key, view)} worked on {number(active)} {'GPU' if active == 1 else 'GPUs'}"
+    reason = Reason(f"{key}_{GPU_ACTIVE}", active, None, 0.0, text)
+    quantiles = {"0.5": min(active, float(view.request.gpus))}
+    return TargetPrediction(target, "history", 1, quantiles=quantiles, reasons=(reason,))
+
+
+def _nothing(_target: str, _view: View) -> None:
+    """Return nothing: the features do not tell how many of the last jobs were cancelled."""
+
+
+_SAYS: Final[dict[str, Callable[[str, View], TargetPrediction | None]]] = {
+    "failure": _failure,
+    "failure_or_cancel": _nothing,
+    "timeout": _timeout,
+    "walltime": _walltime,
+    "memory": _memory,
+    "gpu_underused": _gpu_underused,
+    "gpus_needed": _gpus_needed,
+}

@@ -1,0 +1,130 @@
+"""Predictor: a model, what the site's history is at this moment, and a request: what is to be expected of the job."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpuwaste.core.request import JobRequest
+from gpuwaste.predict import whatif
+from gpuwaste.predict.explain import reasons
+from gpuwaste.predict.features import FEATURES
+from gpuwaste.predict.history import from_history
+from gpuwaste.predict.manifest import TargetModel
+from gpuwaste.predict.prediction import Prediction, TargetPrediction
+from gpuwaste.predict.request_json import request_to_json
+from gpuwaste.predict.rolling import Rolling
+from gpuwaste.predict.scores import Model, State, applies, cap
+from gpuwaste.predict.targets import BY_NAME, TARGETS
+from gpuwaste.predict.view import ENDED, View
+
+Vector = NDArray[np.float32]
+NO_MODEL: Final = "no model of this site: this is what your last jobs say, not an estimate"
+NO_HISTORY: Final = "none of your jobs has ended yet, as far as is known here"
+_NAMES: Final = tuple(feature.name for feature in FEATURES)
+_LEAST_P: Final = 0.01  # a smaller effect on a probability is no reason
+_LEAST_LOG: Final = 0.05  # a smaller effect on the logarithm of a median is no reason
+
+
+class Predictor:
+    """Answers requests, one thread at a time; state and corrections belong to the caller and stay as they are."""
+
+    def __init__(self, bundle: Model | None, state: State, rolling: Rolling | None = None) -> None:
+        """Take a bundle (None: history alone speaks), the state, and the bundle's corrections if there are some."""
+        self._bundle = bundle
+        self._state = state
+        self._models: dict[str, TargetModel] = {}
+        if bundle is not None:
+            self._models = {model.target: model for model in bundle.manifest.targets}
+            self._rolling = rolling or Rolling(bundle.manifest, bundle.hash)
+
+    def predict(self, request: JobRequest) -> Prediction:
+        """Return every target of one request, with reasons, and what a smaller request would change."""
+        vector = self._state.vector(request)
+        view = View.of(request, _NAMES, vector)
+        said = tuple(self._with_reasons(target, view, vector) for target in self._score([request], vector[None])[0])
+        bundle = self._bundle
+        return Prediction(
+            request=request_to_json(replace(request, script=None)),
+            model=bundle.manifest.name if bundle else "",
+            model_hash=bundle.hash if bundle else "",
+            targets=said,
+            changes=whatif.changes(request, said, self._again),
+            notes=self._notes(view),
+        )
+
+    def _again(self, requests: Sequence[JobRequest]) -> list[tuple[TargetPrediction, ...]]:
+        """Return the targets of other requests of the same user, without reasons."""
+        return self._score(requests, np.stack([self._state.vector(request) for request in requests]))
+
+    def _score(self, requests: Sequence[JobRequest], vectors: Vector) -> list[tuple[TargetPrediction, ...]]:
+        """Return the targets of each request: one call of each model for all of them."""
+        found: list[list[TargetPrediction]] = [[] for _ in requests]
+        for target in TARGETS:
+            model = self._models.get(target.name)
+            raw = self._raw(target.name, vectors) if model else None
+            for place, request in enumerate(requests):
+                if not applies(target.name, request):
+                    continue
+                if model is not None and raw is not None:
+                    found[place].append(self._from_model(model, raw[place], request))
+                elif answer := from_history(target.name, View.of(request, _NAMES, vectors[place])):
+                    found[place].append(answer)
+        return [tuple(targets) for targets in found]
+
+    def _raw(self, target: str, vectors: Vector) -> Vector:
+        assert self._bundle is not None  # noqa: S101 asked only for targets of a bundle
+        return self._bundle.raw(target, vectors)
+
+    def _from_model(self, model: TargetModel, raw: Vector, request: JobRequest) -> TargetPrediction:
+        site = self._bundle is not None and self._bundle.manifest.origin == "site"
+        said = TargetPrediction(model.target, "site model" if site else "baseline", model.rows)
+        if BY_NAME[model.target].kind == "probability":
+            p = self._rolling.probability(model.target, float(raw[0]))
+            return replace(said, p=p, level=level(model, p))
+        values = self._rolling.quantiles(model.target, [float(x) for x in raw], cap(model.target, request))
+        return replace(said, quantiles={f"{q:g}": v for q, v in zip(model.quantiles, values, strict=True)})
+
+    def _with_reasons(self, said: TargetPrediction, view: View, vector: Vector) -> TargetPrediction:
+        """Add the reasons of a model's answer; an effect on a quantile is told in its unit, at the median."""
+        model = self._models.get(said.target)
+        if model is None or self._bundle is None:
+            return said
+        references = self._bundle.manifest.references
+        if said.p is not None:
+            return replace(said, reasons=reasons(view, vector, references, self._probability(model), _LEAST_P))
+        place = min(range(len(model.quantiles)), key=lambda i: abs(model.quantiles[i] - 0.5))
+        middle = said.quantiles[f"{model.quantiles[place]:g}"]
+
+        def logarithm(rows: Vector) -> NDArray[np.float64]:
+            return self._raw(model.target, rows)[:, place].astype(np.float64)
+
+        found = reasons(view, vector, references, logarithm, _LEAST_LOG)
+        return replace(said, reasons=tuple(replace(r, effect=middle * (1 - math.exp(-r.effect))) for r in found))
+
+    def _probability(self, model: TargetModel) -> Callable[[Vector], NDArray[np.float64]]:
+        def score(rows: Vector) -> NDArray[np.float64]:
+            raw = self._raw(model.target, rows)[:, 0]
+            return np.array([self._rolling.probability(model.target, float(x)) for x in raw])
+
+        return score
+
+    def _notes(self, view: View) -> tuple[str, ...]:
+        notes = []
+        if self._bundle is None or self._bundle.manifest.origin != "site":
+            notes.append(NO_MODEL)
+        else:
+            left_out = sorted(self._bundle.manifest.left_out.items())
+            notes += [f"no model of {name}: {why}" for name, why in left_out if applies(name, view.request)]
+        if not view.get(f"user_{ENDED}"):
+            notes.append(NO_HISTORY)
+        return tuple(notes)
+
+
+def level(model: TargetModel, p: float) -> str:
+    """Return the highest operating point that a probability reaches, "" for none."""
+    reached = [(threshold, name) for name, threshold in model.thresholds.items() if p >= threshold]
+    return max(reached)[1] if reached else ""

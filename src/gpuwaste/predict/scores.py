@@ -1,0 +1,46 @@
+"""What is asked of a bundle, and what its numbers are bounded by."""
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpuwaste.core.request import JobRequest
+from gpuwaste.predict.manifest import Manifest
+
+
+class Model(Protocol):
+    """What is asked of a bundle; `predict.bundle.Bundle` is one."""
+
+    @property
+    def manifest(self) -> Manifest:
+        """What the bundle holds."""
+        ...
+
+    @property
+    def hash(self) -> str:
+        """The sha256 of the manifest."""
+        ...
+
+    def raw(self, target: str, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return [n, 1] probabilities before calibration, or [n, quantiles] logarithms. Raises ModelError."""
+        ...
+
+
+class State(Protocol):
+    """What is asked of the site's history; `predict.state.HistoryState` is one."""
+
+    def vector(self, request: JobRequest) -> NDArray[np.float32]:
+        """Return float32 [F], what is known at the request's submission."""
+        ...
+
+
+def cap(target: str, request: JobRequest) -> float | None:
+    """Return what a quantity cannot exceed, None where nothing was asked for."""
+    asked = {"walltime": request.time_limit_s, "memory": request.mem_b, "gpus_needed": request.gpus}.get(target)
+    return None if not asked else float(asked)
+
+
+def applies(target: str, request: JobRequest) -> bool:
+    """Tell whether a target says something of a request: GPUs are judged where there are some."""
+    return request.gpus > 0 or target not in {"gpu_underused", "gpus_needed"}

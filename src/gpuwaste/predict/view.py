@@ -1,0 +1,57 @@
+"""A vector by name: what a request's history says, key by key, in numbers that are known."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpuwaste.core.request import JobRequest
+
+RING: Final = 8  # earlier runs that a vector tells of, see predict/features
+# The features of a key that sentences and counts are made of. A renamed feature is renamed here, and only here.
+ENDED: Final = "ended"
+FAILED: Final = "failed_8"
+COMPLETED: Final = "completed_8"
+LATE: Final = "late_8"
+LAST_FAILED: Final = "fail_1"
+LAST_RUNS: Final = ("run_1", "run_2", "run_3")
+LONGEST: Final = "run_max"
+SHORTEST: Final = "run_min"
+PEAK: Final = "peak_max"
+GPU_USED: Final = "gpu_used"
+GPU_ACTIVE: Final = "gpu_active"
+LIMIT: Final = "limit"  # of the request
+OWN: Final = ("name", "shape", "user")  # keys of the user's own jobs, the most like this one first
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """One request and its vector: a name that is absent or NaN is None."""
+
+    request: JobRequest
+    values: Mapping[str, float]
+
+    @classmethod
+    def of(cls, request: JobRequest, names: tuple[str, ...], vector: NDArray[np.float32]) -> "View":
+        """Return the view of a vector whose columns are `names`."""
+        return cls(request, {name: float(v) for name, v in zip(names, vector, strict=True) if math.isfinite(float(v))})
+
+    def get(self, name: str) -> float | None:
+        """Return a feature's value, None where it is not known."""
+        return self.values.get(name)
+
+    def remembered(self, key: str) -> int:
+        """Return how many of a key's ended jobs the vector looks back on."""
+        return min(RING, round(self.values.get(f"{key}_{ENDED}", 0.0)))
+
+    def own_key(self, least: int = 1, *also: str) -> str | None:
+        """Return the most specific key of the user's own jobs with `least` ended ones and every feature of `also`."""
+        for key in OWN:
+            if key == "name" and not self.request.name:
+                continue
+            if self.remembered(key) >= least and all(f"{key}_{name}" in self.values for name in also):
+                return key
+        return None

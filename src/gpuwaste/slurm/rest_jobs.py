@@ -1,0 +1,171 @@
+"""Accounting as JSON: slurmrestd's /slurmdb/VERSION/jobs and `sacct --json`, which write the same, as JobRecords.
+
+Each job holds its steps, so a run is read from one item: memory is the largest of a step's, processor time the sum over
+the steps (up to 24.11 the job's own is 0). Texts and amounts come out as sacct prints them, so that a run read here and
+one read by sacct_row are equal; what cannot be equal is listed in rest_differences.
+"""
+
+import json
+from collections.abc import Iterator
+from typing import Any, Final
+
+from gpuwaste.core.errors import GpuwasteError, ParseError
+from gpuwaste.core.job import JobRecord
+from gpuwaste.core.units import MINUTE_S
+from gpuwaste.slurm import rest_value as value
+from gpuwaste.slurm.bitmap import task_text
+from gpuwaste.slurm.interactive import is_interactive
+from gpuwaste.slurm.sacct import BadRow
+from gpuwaste.slurm.tres import gpu_count, memory_b, parse_tres
+
+_NOWHERE: Final = frozenset({"", "None assigned", "(null)", "None"})
+_KEPT: Final = 2000
+_HOUR_S: Final = 3600
+_MICRO: Final = 1_000_000
+
+
+def parse_page(data: bytes, cluster: str) -> Iterator[JobRecord | BadRow]:
+    """Yield a JobRecord for each job of a page and a BadRow, its line the job's number, for what cannot be read.
+
+    `cluster` is the one asked for; "" takes each job's own. Raises ParseError where the page is no JSON with jobs,
+    SlurmError where it holds an error; both before the first row.
+    """
+    yield from records(value.jobs(data), cluster)
+
+
+def records(items: list[Any], cluster: str) -> Iterator[JobRecord | BadRow]:
+    """Yield what `parse_page` does, from the jobs of a page."""
+    for line, item in enumerate(items, 1):
+        try:
+            yield _record(item, cluster)
+        except GpuwasteError as error:
+            yield BadRow(line, str(error), value.clean(json.dumps(item, ensure_ascii=False))[:_KEPT])
+
+
+def _record(job: Any, cluster: str) -> JobRecord:
+    own = value.text(job, "cluster")
+    if cluster and own and own != cluster:
+        raise ParseError(f"cluster: a job of {own}, where {cluster} was asked for")
+    job_id = value.number(job, "job_id")
+    submit = value.time_s(job, "time", "submission")
+    if not job_id or submit is None:
+        raise ParseError("job_id or time.submission is missing")
+    start, end = value.time_s(job, "time", "start"), value.time_s(job, "time", "end")
+    state = value.state(job, "state", "current")
+    requested = value.tres_text(job, "tres", "requested")
+    asked = parse_tres(requested)
+    allocated = value.tres_text(job, "tres", "allocated")
+    granted = parse_tres(allocated)
+    gpus = gpu_count(granted)
+    limit_min = value.number(job, "time", "limit")
+    code, signal = value.exit_of(job, "exit_code")
+    submit_line = value.text(job, "submit_line")
+    ids, steps = _ids(job, job_id), _Steps(job)
+    return JobRecord(
+        cluster=cluster or own,
+        job_id=job_id,
+        submit=submit,
+        **ids,
+        name=value.text(job, "name"),
+        user=value.text(job, "user") or value.text(job, "association", "user"),  # the latter is empty in 26.05
+        account=value.text(job, "account"),
+        group=value.text(job, "group"),
+        partition=value.text(job, "partition"),
+        qos=value.text(job, "qos"),
+        time_limit_s=None if limit_min is None else limit_min * MINUTE_S,
+        req_tres=requested,
+        submit_line=submit_line,
+        interactive=is_interactive(submit_line, steps.names, het_part=bool(ids["het_offset"])),
+        start=start,
+        restarts=value.number(job, "restart_cnt"),
+        nodes=_nodes(job),
+        n_nodes=value.number(job, "allocation_nodes") or _whole(granted, "node") or _whole(asked, "node"),
+        cpus=_whole(granted, "cpu") or _cpus_before_start(job),
+        gpus=gpus.total,
+        gpu_type=gpus.type,
+        alloc_tres=allocated,
+        mem_req_b=memory_b(asked) or memory_b(granted),
+        end=end,
+        elapsed_s=value.number(job, "time", "elapsed") if start is not None else None,
+        suspended_s=value.number(job, "time", "suspended") or 0,
+        state=state,
+        exit_code=0 if code is None and state == "COMPLETED" else code,
+        exit_signal=signal,
+        total_cpu_s=steps.total_cpu_s(job, end),
+        max_rss_b=steps.max_rss_b,
+    )
+
+
+def _ids(job: Any, job_id: int) -> dict[str, Any]:
+    """Return printed_id and the ids of arrays and het jobs."""
+    array = value.number(job, "array", "job_id") or None
+    task = value.number(job, "array", "task_id") if array else None
+    het = value.number(job, "het", "job_id") or None
+    offset = value.number(job, "het", "job_offset") if het else None
+    printed = str(job_id)
+    if array and task is not None:
+        printed = f"{array}_{task}"
+    elif array:
+        waiting = value.text(job, "array", "task")
+        limit = value.number(job, "array", "limits", "max", "running", "tasks")
+        printed = f"{array}_[{task_text(waiting)}{f'%{limit}' if limit and '%' not in waiting else ''}]"
+        if not waiting:  # all its tasks have rows of their own; from 24.11 a job without tasks has an array id too
+            printed, array = str(job_id), None
+    elif het and offset is not None:
+        printed = f"{het}+{offset}"
+    return {
+        "printed_id": printed,
+        "array_job_id": array,
+        "array_task_id": task,
+        "het_job_id": het if offset is not None else None,
+        "het_offset": offset,
+    }
+
+
+def _nodes(job: Any) -> str:
+    nodes = value.text(job, "nodes")
+    return "" if nodes in _NOWHERE else nodes
+
+
+def _cpus_before_start(job: Any) -> int | None:
+    """Return AllocCPUS of a run without an allocation as its sacct prints it: what is asked in 22.05, 0 in 24.11."""
+    return 0 if value.newer(job, "time", "limit") else value.number(job, "required", "CPUs")
+
+
+def _whole(tres: dict[str, str], name: str) -> int | None:
+    return int(tres[name]) if name in tres else None
+
+
+class _Steps:
+    """What a job's steps add up to."""
+
+    def __init__(self, job: Any) -> None:
+        self.max_rss_b: int | None = None
+        self._cpu_us = 0
+        self.names: set[str] = set()
+        steps = value.at(job, "steps")
+        if steps is not None and not isinstance(steps, list):
+            raise ParseError("steps: expected a list")
+        for step in steps or ():
+            self._add(step)
+
+    def _add(self, step: Any) -> None:
+        name = value.text(step, "step", "id").rpartition(".")[2]  # 12.batch from v0.0.40 on
+        self.names.add("0" if name[:1].isdigit() else name)  # constant memory, however many there are
+        self._cpu_us += _cpu_us(step)
+        for kind, count in value.tres_items(step, "tres", "requested", "max"):
+            if kind == "mem":  # bytes here, unlike in an allocation
+                self.max_rss_b = max(count, self.max_rss_b or 0)
+
+    def total_cpu_s(self, job: Any, end: int | None) -> float | None:
+        """Return seconds, as precise as sacct prints them; a running job has none yet."""
+        best = max(self._cpu_us, _cpu_us(job))
+        if not best and end is None:
+            return None
+        seconds = best // _MICRO
+        return float(seconds) if seconds >= _HOUR_S else best // 1000 / 1000
+
+
+def _cpu_us(found: Any) -> int:
+    seconds = value.number(found, "time", "total", "seconds") or 0
+    return seconds * _MICRO + (value.number(found, "time", "total", "microseconds") or 0)

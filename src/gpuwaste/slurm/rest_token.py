@@ -1,0 +1,78 @@
+"""The JWT for slurmrestd: a password in a closed file, read again for each request, never printed."""
+
+import base64
+import json
+import os
+import re
+import stat
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from gpuwaste.core.errors import ConfigError
+
+_TOKEN = re.compile(r"[A-Za-z0-9_\-]{2,4096}\.[A-Za-z0-9_\-]{2,8192}\.[A-Za-z0-9_\-]{2,4096}")
+_MAX_FILE: Final = 64 * 1024
+_PREFIX: Final = "SLURM_JWT="  # as `scontrol token` prints it
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A JWT with what its claims say; `user` and `expires` (UTC seconds) are "" and None where they do not."""
+
+    text: str
+    user: str = ""
+    expires: float | None = None
+
+    def __repr__(self) -> str:
+        return f"Token(user={self.user!r}, expires={self.expires})"
+
+    @property
+    def expired(self) -> bool:
+        """Whether its time is over by this host's clock."""
+        return self.expires is not None and self.expires <= time.time()
+
+    def headers(self) -> Mapping[str, str]:
+        """Return the headers that slurmrestd of every version takes; before 23.11 it needs the name too."""
+        name = {"X-SLURM-USER-NAME": self.user} if self.user else {}
+        return {"X-SLURM-USER-TOKEN": self.text, **name}
+
+
+def read_token(path: Path) -> Token:
+    """Read the token file. Raises ConfigError, never with the token in it."""
+    word = _read_closed(path).strip().removeprefix(_PREFIX)
+    if not _TOKEN.fullmatch(word):
+        raise ConfigError(f"{path}: no JWT in it: write the one that `scontrol token` prints, alone")
+    claims = _claims(word)
+    user, expires = claims.get("sun"), claims.get("exp")
+    return Token(
+        word,
+        user if isinstance(user, str) and user.isprintable() and user.isascii() else "",
+        expires if isinstance(expires, int | float) and not isinstance(expires, bool) else None,
+    )
+
+
+def _claims(word: str) -> Mapping[str, object]:
+    """Return the claims, unchecked: the signature is slurmrestd's to check."""
+    body = word.split(".")[1]
+    try:
+        claims = json.loads(base64.urlsafe_b64decode(body + "=" * (-len(body) % 4)))
+    except (ValueError, RecursionError):
+        return {}
+    return claims if isinstance(claims, dict) else {}
+
+
+def _read_closed(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            if os.fstat(file.fileno()).st_mode & stat.S_IRWXO:
+                raise ConfigError(f"{path}: everybody can read or change this token: chmod o= {path}")
+            data = file.read(_MAX_FILE)
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror}: see slurmrestd_token_file") from error
+    try:
+        return data.decode("ascii")
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: holds characters that no token has") from error

@@ -1,0 +1,203 @@
+"""HistoryStore: a hub's store as the bulk import writes it, a page at a time, each in one transaction with its mark.
+
+One process holds the file: no hub runs on it meanwhile. What a method has written is on disk when it returns.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from gpuwaste.core.clock import Clock
+from gpuwaste.core.errors import StoreError
+from gpuwaste.store.database import Database
+from gpuwaste.store.hub.hub_store import Aside
+from gpuwaste.store.hub.page_files import PageFiles
+from gpuwaste.store.hub.rows import to_json
+
+
+@dataclass(frozen=True, slots=True)
+class PageRow:
+    """A page that was parsed; see table pages. `rows` is a file with a JSON array, one run of each key."""
+
+    number: int
+    place: str
+    digest: str
+    size_b: int
+    packed_b: int
+    position: int
+    until: int
+    line: int
+    lines: int
+    runs: int
+    rows: Path
+    bad: Sequence[Aside]
+    bad_count: int
+    notes: Mapping[str, int]
+    mark: int
+
+
+@dataclass(frozen=True, slots=True)
+class Resume:
+    """The last page of a source that was read: where it lies, its digest, the context of that import, and its end."""
+
+    position: int
+    until: int
+    line: int
+    digest: str
+    context: Mapping[str, str]
+    ended: bool
+
+
+@dataclass(frozen=True, slots=True)
+class KeptPage:
+    """A page that can be parsed again."""
+
+    import_id: int
+    kind: str
+    key: str
+    context: Mapping[str, str]
+    number: int
+    place: str
+    digest: str
+    position: int
+    until: int
+    line: int
+
+
+class HistoryStore:
+    """Jobs, pages and marks, written in bulk."""
+
+    def __init__(self, database: Database, clock: Clock, files: PageFiles) -> None:
+        self._db = database
+        self._clock = clock
+        self.files = files
+
+    @classmethod
+    def open(cls, path: Path, clock: Clock) -> Self:
+        """Open or create the store. Raises StoreError, which says what to do where a hub holds it."""
+        try:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreError(f"{path.parent}: cannot be made: {error.strerror}") from error
+        try:
+            database = Database.open(path, "hub", {"threads": "2"})
+        except StoreError as error:
+            if "lock on file" not in str(error):
+                raise
+            raise StoreError(
+                f"{path}: another process holds it, a running hub most likely: write to another file with --into, or "
+                "stop the hub meanwhile; the hub itself reads the last hub.sacct_first_days days when it starts first"
+            ) from error
+        files = PageFiles(path)
+        try:
+            files.prepare()
+        except StoreError:
+            database.close()
+            raise
+        database.run("jobs_stage_create")
+        return cls(database, clock, files)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._db.close()
+
+    def begin(self, kind: str, key: str, cluster: str, context: Mapping[str, str]) -> int:
+        """Note that an import begins; returns its id."""
+        values = {"kind": kind, "key": key, "cluster": cluster, "context": json.dumps(dict(context), sort_keys=True)}
+        row = self._db.rows("import_begin", {**values, "now": self._now()})[0]
+        return int(row["id"])
+
+    def end(self, import_id: int, end_rule: str) -> None:
+        """Note that an import has read all."""
+        self._db.run("import_end", {"id": import_id, "end_rule": end_rule, "now": self._now()})
+
+    def resume(self, key: str) -> Resume | None:
+        """Return the newest page of a source, None where it was never read."""
+        rows = self._db.rows("page_last", {"key": key})
+        if not rows:
+            return None
+        row = rows[0]
+        context = json.loads(row["context"])
+        ended = row["ended_utc"] is not None
+        return Resume(row["position"], row["until"], row["line"], row["digest"], context, ended)
+
+    def mark(self, key: str) -> int | None:
+        """Return where a source stands."""
+        rows = self._db.rows("mark", {"key": key})
+        return int(rows[0]["value"]) if rows else None
+
+    def take(self, import_id: int, key: str, page: PageRow) -> int:
+        """Take a page's runs and bad rows, note it, and set the source's mark; returns how many runs changed."""
+        with self._db.transaction():
+            changed = self._take_runs(page.rows) if page.runs else 0
+            self._set_aside(page)
+            values = {
+                name: getattr(page, name)
+                for name in ("number", "place", "digest", "size_b", "packed_b", "position", "until", "line", "lines")
+            }
+            values |= {"import_id": import_id, "key": key, "runs": page.runs, "changed": changed}
+            self._db.run("page_add", {**values, "bad": page.bad_count, "notes": _notes(page), "now": self._now()})
+            self._db.run("mark_set", {"key": key, "value": page.mark})
+        return changed
+
+    def take_again(self, import_id: int, page: PageRow) -> int:
+        """Take what a kept page gives now, in the place of its bad rows; returns how many runs changed."""
+        with self._db.transaction():
+            changed = self._take_runs(page.rows) if page.runs else 0
+            self._db.run("quarantine_forget", {"source": page.place, "line": page.line, "lines": page.lines})
+            self._set_aside(page)
+            values = {"import_id": import_id, "number": page.number, "runs": page.runs, "bad": page.bad_count}
+            self._db.run("page_again", {**values, "notes": _notes(page)})
+        return changed
+
+    def drop(self, digest: str) -> None:
+        """Remove a page's file where no import has taken it."""
+        if not self._db.rows("page_used", {"digest": digest}):
+            self.files.remove(digest)
+
+    def kept_pages(self) -> list[KeptPage]:
+        """Return every page that was read, in that order."""
+        return [KeptPage(**{**row, "context": json.loads(row["context"])}) for row in self._db.rows("pages_kept")]
+
+    def notes(self, key: str) -> tuple[int, dict[str, int]]:
+        """Return the runs of a source and the sums of what its parser counted."""
+        runs, sums = 0, dict[str, int]()
+        for row in self._db.rows("import_notes", {"key": key}):
+            runs += row["runs"]
+            for name, count in json.loads(row["notes"]).items():
+                sums[name] = sums.get(name, 0) + count
+        return runs, sums
+
+    def ask(self, query: str, parameters: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
+        """Return the rows of a named query that only reads."""
+        return self._db.rows(query, parameters)
+
+    def _take_runs(self, rows: Path) -> int:
+        self._db.run("jobs_stage_clear")
+        self._db.run("jobs_stage_file", {"file": str(rows)})
+        self._db.run("jobs_stage_stale")
+        self._db.run("jobs_changed")
+        changed = int(self._db.rows("jobs_changed_count")[0]["changed"])
+        if changed:
+            self._db.run("jobs_events")
+            self._db.run("jobs_delete_replaced")
+            self._db.run("jobs_insert")
+        return changed
+
+    def _set_aside(self, page: PageRow) -> None:
+        if not page.bad:
+            return
+        entries = [
+            {"source": page.place, "line": row.line, "reason": row.reason, "raw": row.raw, "at_utc": self._now()}
+            for row in page.bad
+        ]
+        self._db.run("quarantine_add", {"rows": to_json(entries)})
+
+    def _now(self) -> int:
+        return self._clock.utc_us() // 1_000_000
+
+
+def _notes(page: PageRow) -> str:
+    return json.dumps(dict(page.notes), sort_keys=True)

@@ -1,0 +1,87 @@
+"""Raw pages beside the store: each compressed in a file that its digest names, so that a page is kept once."""
+
+import hashlib
+import os
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from gpuwaste.core.errors import StoreError
+
+LEVEL: Final = 1  # of zlib: level 6 takes five times as long for a quarter less
+_SCRATCH: Final = "scratch"
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A page that is on disk: SHA-256 of its bytes, their number, and the bytes of the file."""
+
+    digest: str
+    size_b: int
+    packed_b: int
+
+
+class PageFiles:
+    """The folder of a store's pages: hub.duckdb has hub.pages."""
+
+    def __init__(self, store: Path) -> None:
+        self.folder = store.with_suffix(".pages")
+        self.scratch = self.folder / _SCRATCH
+
+    def prepare(self) -> None:
+        """Make the folders and remove what an import that was killed left unfinished. Raises StoreError."""
+        try:
+            self.scratch.mkdir(mode=0o700, parents=True, exist_ok=True)
+            for file in self.scratch.iterdir():
+                file.unlink()
+        except OSError as error:
+            raise StoreError(f"{self.folder}: cannot be used for raw pages: {error.strerror}") from error
+
+    def keep(self, data: bytes) -> Kept:
+        """Write a page; it is on disk when this returns. Raises StoreError."""
+        digest = hashlib.sha256(data).hexdigest()
+        path = self._path(digest)
+        try:
+            if path.exists():
+                return Kept(digest, len(data), path.stat().st_size)
+            packed = zlib.compress(data, LEVEL)
+            path.parent.mkdir(mode=0o700, exist_ok=True)
+            unfinished = self.scratch / f"{digest}.{os.getpid()}"
+            with unfinished.open("wb") as file:
+                file.write(packed)
+                file.flush()
+                os.fsync(file.fileno())
+            unfinished.replace(path)
+            _sync_folder(path.parent)
+        except OSError as error:
+            raise StoreError(f"{path}: the raw page cannot be kept: {error.strerror}") from error
+        return Kept(digest, len(data), len(packed))
+
+    def read(self, digest: str) -> bytes:
+        """Return a page's bytes. Raises StoreError where it is gone or damaged."""
+        path = self._path(digest)
+        try:
+            data = zlib.decompress(path.read_bytes())
+        except OSError as error:
+            raise StoreError(f"{path}: the raw page cannot be read: {error.strerror}") from error
+        except zlib.error as error:
+            raise StoreError(f"{path}: the raw page is damaged: {error}: import its source again") from error
+        if hashlib.sha256(data).hexdigest() != digest:
+            raise StoreError(f"{path}: the raw page is not what its name says: import its source again")
+        return data
+
+    def remove(self, digest: str) -> None:
+        """Remove a page that nothing refers to."""
+        self._path(digest).unlink(missing_ok=True)
+
+    def _path(self, digest: str) -> Path:
+        return self.folder / digest[:2] / f"{digest}.z"
+
+
+def _sync_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,2 @@
+-- Where every importer stands.
+SELECT key, value FROM marks ORDER BY key

@@ -1,0 +1,2 @@
+-- Notes what a page gave when it was parsed again.
+UPDATE pages SET runs = $runs, bad = $bad, notes = $notes WHERE import_id = $import_id AND number = $number

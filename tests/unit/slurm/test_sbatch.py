@@ -1,0 +1,191 @@
+"""Batch scripts without a cluster: the rules that tests/contract compares with sbatch, and what is refused in words."""
+
+from collections.abc import Mapping
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpuwaste.core.errors import GpuwasteError, ParseError, UsageError
+from gpuwaste.core.request import JobRequest
+from gpuwaste.slurm.sbatch import MAX_SCRIPT_B, Submission, read_argv, read_submission
+from gpuwaste.slurm.sbatch_options import OPTIONS, candidates
+
+GIB = 1 << 30
+
+
+def _read(lines: str, *argv: str, env: Mapping[str, str] | None = None) -> Submission:
+    return read_submission(
+        f"#!/bin/bash\n{lines}\nsleep 1\n", read_argv(argv), env, user="alice", submit=7, name="job.sh"
+    )
+
+
+def _is_one_line(error: GpuwasteError) -> None:
+    assert str(error).count("\n") == 0
+
+
+def _one(lines: str, *argv: str, env: Mapping[str, str] | None = None) -> JobRequest:
+    (request,) = _read(lines, *argv, env=env).requests
+    return request
+
+
+@pytest.mark.parametrize(
+    "form", ["-t 10", "-t10", "--time=10", "--time 10", "-Ht10", "-t '10'", "-t 1\\0", "--time\n#SBATCH 10"]
+)
+def test_every_form_of_an_option_is_read(form: str) -> None:
+    """Short and long, glued, quoted, grouped, over two lines: ten minutes."""
+    assert _one(f"#SBATCH {form}").time_limit_s == 600
+
+
+def test_a_whole_request_is_read() -> None:
+    """All that a model looks at, from one script."""
+    request = _one(
+        "#SBATCH -J train -A Physics -p gpu -q high -a 1-4\n"
+        "#SBATCH --nodes=2-4 --ntasks-per-node=2 -c 4 --mem=8G --gres=gpu:a100:2 -t 1-0"
+    )
+    assert request == JobRequest(
+        user="alice", submit=7, account="physics", partition="gpu", qos="high", name="train", time_limit_s=86400,
+        nodes=2, cpus=16, mem_b=16 * GIB, gpus=4, gpu_type="a100", is_array=True, script=request.script,
+    )  # fmt: skip
+
+
+def test_what_nobody_said_is_not_known() -> None:
+    """No limit, memory, partition, QOS, account: None and ""; one CPU on one node is what Slurm counts."""
+    request = _one("# nothing")
+    assert (request.time_limit_s, request.mem_b, request.partition, request.qos, request.account) == (
+        None,
+        None,
+        "",
+        "",
+        "",
+    )
+    assert (request.nodes, request.cpus, request.gpus, request.name) == (1, 1, 0, "job.sh")
+
+
+def test_the_command_line_goes_before_the_environment_and_that_before_the_script() -> None:
+    """sbatch(1): environment variables override the script, the command line overrides both."""
+    script, env = "#SBATCH -t 1 -J script -p script", {"SBATCH_TIMELIMIT": "2", "SBATCH_JOB_NAME": "env"}
+    request = _one(script, "-t", "3", env=env)
+    assert (request.time_limit_s, request.name, request.partition) == (180, "env", "script")
+
+
+def test_a_het_job_is_a_request_for_each_component() -> None:
+    """#SBATCH hetjob separates; the command line's last group serves the components after it."""
+    found = _read("#SBATCH -n2\n#SBATCH hetjob\n#SBATCH -n3 --gres=gpu:1", "-t5", ":", "-t6").requests
+    assert [(r.cpus, r.gpus, r.time_limit_s) for r in found] == [(2, 0, 300), (3, 1, 360)]
+
+
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        ("#SBATCH -n1\n#SBATCH --foo=1", "line 3: unknown option --foo"),
+        ("#SBATCH -y", "line 2: unknown option -y"),
+        ("#SBATCH --mem-per=1", "line 2: option --mem-per can mean --mem-per-cpu or --mem-per-gpu"),
+        ("#SBATCH --time", "line 2: option --time requires a value"),
+        ("#SBATCH --hold=3", "line 2: option --hold takes no value"),
+        ("#SBATCH -n2\n\n#SBATCH --time=5 foo", "line 4: 'foo' is no option"),
+        ("#SBATCH -J 'a b", "line 2: the quote ' is never closed"),
+        ("#SBATCH : -n2", "line 2: a word begins with `:`"),
+        ("#SBATCH -t soon", "line 2: --time=soon: expected"),
+        ("#SBATCH -n0", "line 2: --ntasks=0: expected a whole number"),
+        ("#SBATCH --mem=1.5G", "line 2: --mem=1.5G: expected"),
+        ("#SBATCH --gres=gpu=2", "line 2: --gres=gpu=2: expected"),
+        ("#SBATCH --mem=4G\n#SBATCH --mem-per-cpu=1G", "--mem (line 2) and --mem-per-cpu (line 3)"),
+        ("#SBATCH -n1\r", "line 2: ends as DOS lines do"),
+        ("sl\0eep", "NUL character"),
+    ],
+)
+def test_a_refusal_names_the_line_and_the_option(lines: str, words: str) -> None:
+    """What sbatch refuses is refused with its place."""
+    with pytest.raises(ParseError) as error:
+        _read(lines)
+    assert words in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (b"", "empty"),
+        (b"sleep 1\n", "line 1: does not begin with #!"),
+        (b"\n#!/bin/sh\n", "line 1"),
+        (b"#!/bin/sh\n" + b"#" * MAX_SCRIPT_B, "at most"),
+        (b"\x7fELF\0\0", "NUL"),
+    ],
+)
+def test_what_is_no_script_is_said_in_one_line(data: bytes, words: str) -> None:
+    """Empty, no interpreter, huge, a program."""
+    with pytest.raises(ParseError, match=words):
+        read_submission(data)
+
+
+def test_wrong_use_of_the_command_line_is_wrong_usage() -> None:
+    """Exit code 2, where a script gives 1."""
+    for argv in (["--nope"], ["-t"], ["--wrap=x", "y"], ["--help"]):
+        with pytest.raises(UsageError):
+            read_argv(argv)
+    with pytest.raises(UsageError, match="the command line"):
+        _read("", "-t", "soon")
+    with pytest.raises(ParseError, match="SBATCH_TIMELIMIT"):
+        _read("", env={"SBATCH_TIMELIMIT": ""})
+
+
+def test_options_of_later_releases_are_known_by_their_whole_name() -> None:
+    """An abbreviation means the same in every release, and what cannot be counted is said."""
+    assert [option.name for option in candidates("container")] == ["container"]
+    assert candidates("tres-per-t") == ()
+    assert "--tres-per-task is not read here" in _read("#SBATCH --tres-per-task=cpu:2").notes[0]
+
+
+def test_lines_of_other_batch_systems_are_told() -> None:
+    """#PBS is not read, and the note says on which lines; --ignore-pbs makes that moot."""
+    lines = "#PBS -l walltime=1:00:00\n#SBATCH -n1\n#BSUB -W 10"
+    assert "line 2, 4: #PBS and #BSUB are not read here" in _read(lines).notes[0]
+    assert not _read(f"#SBATCH --ignore-pbs\n{lines}").notes
+
+
+def test_names_of_any_bytes_are_kept_as_text() -> None:
+    """Latin-1 and control characters: escapes and themselves, no error, and JSON can hold them."""
+    read = read_submission(b"#!/bin/sh\n#SBATCH -J '\xe9t\xe9\x1b[31m'\n")
+    assert read.requests[0].name == "\\xe9t\\xe9\x1b[31m"
+    argv = read_argv(["-J", "\udce9"])
+    assert read_submission("#!/bin/sh\n", argv).requests[0].name.encode() == b"\\xe9"
+
+
+def test_wrap_stands_in_for_a_script() -> None:
+    """The job is named wrap and its script is what sbatch makes of the command."""
+    (request,) = read_submission(b"", read_argv(["--wrap=python x.py", "-n2"])).requests
+    assert (request.name, request.cpus, request.script) == ("wrap", 2, "#!/bin/sh\n\npython x.py\n")
+
+
+WORDS = st.one_of(
+    st.sampled_from([f"--{option.name}" for option in OPTIONS]),
+    st.sampled_from([f"-{option.letter}" for option in OPTIONS if option.letter]),
+    st.sampled_from(
+        ["hetjob", "--", ":", "''", "#", "\\", "gpu:a100:2", "1-2", "10:00", "4G", "0", "99999999999", "="]
+    ),
+    st.text(st.characters(exclude_characters="\n", exclude_categories=["Cs"]), max_size=6),
+)
+
+
+@given(st.lists(st.lists(WORDS, max_size=5), max_size=5), st.lists(WORDS, max_size=4))
+def test_any_directives_give_requests_or_one_line(lines: list[list[str]], argv: list[str]) -> None:
+    """Whatever stands there: a request of plain numbers, or a GpuwasteError of one line."""
+    script = "#!/bin/sh\n" + "".join(f"#SBATCH {' '.join(words)}\n" for words in lines)
+    try:
+        found = read_submission(script, read_argv(argv)).requests
+    except GpuwasteError as error:
+        _is_one_line(error)
+        return
+    for request in found:
+        assert (request.cpus or 0) >= 0
+        assert request.gpus >= 0
+        assert request.time_limit_s is None or request.time_limit_s % 60 == 0
+
+
+@given(st.binary(max_size=300))
+def test_any_bytes_give_requests_or_an_error_of_ours(data: bytes) -> None:
+    """Binary rubbish after a shebang never ends in another exception."""
+    try:
+        read_submission(b"#!/bin/sh\n#SBATCH " + data)
+    except GpuwasteError as error:
+        _is_one_line(error)
