@@ -1,6 +1,7 @@
 """The bundle of day one: history heuristics as ONNX graphs. No number in it was learnt from anybody's log.
 
-Evidence is chained from the wide to the narrow: cluster, partition, account, user, user x shape, user x name. Each step gives
+Evidence is chained from the wide to the narrow: cluster, partition, account, user, user x shape, user x name. Each
+step gives
     estimate = (STRENGTH * estimate + n * own) / (STRENGTH + n),  n = min(ended runs of the key, 8),
 so that a key with many ended runs speaks for itself and one with none leaves the wider estimate as it is (shrinkage
 as in Efron and Morris 1975, with a strength that is set, not estimated). It starts from constants that say little.

@@ -1,5 +1,7 @@
 """Job tables for tests and benches of history: made ones and real logs, and telling them to a state run by run."""
 
+# ruff: noqa: PLR2004 shares and amounts of a made log mean nothing beyond it
+
 import lzma
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -3,6 +3,8 @@
 Tests compare HistoryState and replay with it; the bench shows what it costs.
 """
 
+# ruff: noqa: PLR2004 the definitions are numbers here, and stand apart from predict's names on purpose
+
 import math
 import struct
 from collections import deque
@@ -110,7 +112,7 @@ class PlainHistory:
             for past in run["pasts"]:
                 past.queued -= 1
                 past.running += 1
-        return run["at"] == "nodes"
+        return bool(run["at"] == "nodes")
 
     def ended(
         self,
