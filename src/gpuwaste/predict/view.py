@@ -11,6 +11,19 @@ from numpy.typing import NDArray
 from gpuwaste.core.request import JobRequest
 
 RING: Final = 8  # earlier runs that a vector tells of, see predict/features
+# The features of a key that sentences and counts are made of. A renamed feature is renamed here, and only here.
+ENDED: Final = "ended"
+FAILED: Final = "failed_8"
+COMPLETED: Final = "completed_8"
+LATE: Final = "late_8"
+LAST_FAILED: Final = "fail_1"
+LAST_RUNS: Final = ("run_1", "run_2", "run_3")
+LONGEST: Final = "run_max"
+SHORTEST: Final = "run_min"
+PEAK: Final = "peak_max"
+GPU_USED: Final = "gpu_used"
+GPU_ACTIVE: Final = "gpu_active"
+LIMIT: Final = "limit"  # of the request
 OWN: Final = ("name", "shape", "user")  # keys of the user's own jobs, the most like this one first
 
 
@@ -32,7 +45,7 @@ class View:
 
     def remembered(self, key: str) -> int:
         """Return how many of a key's ended jobs the vector looks back on."""
-        return min(RING, round(self.values.get(f"{key}_ended", 0.0)))
+        return min(RING, round(self.values.get(f"{key}_{ENDED}", 0.0)))
 
     def own_key(self, least: int = 1, *also: str) -> str | None:
         """Return the most specific key of the user's own jobs with `least` ended ones and every feature of `also`."""

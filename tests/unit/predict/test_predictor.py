@@ -118,7 +118,7 @@ def test_asking_changes_nothing() -> None:
     state = history(FAILING)
     other = replace(TRAIN, user="bob")
     before = state.vector(other)
-    predictor = Predictor(FormulaModel({"name_fails_8": 0.4}, bias=-2), state)
+    predictor = Predictor(FormulaModel({"name_failed_8": 0.4}, bias=-2), state)
     assert predictor.predict(TRAIN) == predictor.predict(TRAIN)
     assert np.array_equal(before, state.vector(other), equal_nan=True)
 
