@@ -54,8 +54,14 @@ bench-agent: $(STAMP) native ## what the agent costs a node: CPU, memory, bytes 
 bench-attribution: $(STAMP) native ## samples on the right job, by layout, on real clusters (ROUNDS, SEED)
 	@$(PY) -m bench.attribution
 
+bench-predict: $(STAMP) ## all targets' inference for one job: latency, load time, memory, beside XGBoost
+	@$(PY) -m bench.predict
+
+baseline: $(STAMP) ## write the bundle of day one anew: after a change of the features
+	@$(PY) -m gpuwaste.models.baseline src/gpuwaste/predict/baseline
+
 bench-history: $(STAMP) ## rows of sacct per second that `gpuwaste history import` takes
 	@$(PY) -m bench.history
 
-.PHONY: help venv packages native lint types layers demo docs test
-.PHONY: bench-table bench-report bench-ingest bench-agent bench-attribution bench-history
+.PHONY: help venv packages native lint types layers demo docs test baseline
+.PHONY: bench-report bench-table bench-ingest bench-agent bench-attribution bench-predict bench-history

@@ -17,6 +17,7 @@ UNDER: Final = ("cpus", "nodes", "gpus", "gpus", "nodes")
 CYCLIC: Final = ("submit", "submit", "limit_s", "limit_s")
 COLUMNS: Final = ("submit", *PLAIN[1:], *NAME_FACTS, *SCRIPT_FACTS, *OVER, *UNDER, *CYCLIC)
 AT: Final = {name: COLUMNS.index(name) for name in COLUMNS}
+LIMIT_AND_CPUS: Final = slice(AT["limit_s"], AT["cpus"] + 1, AT["cpus"] - AT["limit_s"])  # a view of both
 FACTS_AT: Final = len(PLAIN)
 SCRIPT_AT: Final = FACTS_AT + len(NAME_FACTS)
 OVER_AT: Final = SCRIPT_AT + len(SCRIPT_FACTS)

@@ -78,7 +78,7 @@ class Events:
     failed: Floats
     log_run: Floats
     peak: NDArray[np.float16]
-    tallies: NDArray[np.uint32]  # [n, 4]: an end adds to failed, completed, cancelled; whether it had started
+    tallies: NDArray[np.uint32]  # [n, 3]: what an end adds to failed, completed, cancelled
     uses: NDArray[np.float16]
     started: Bools
     ended: Bools
@@ -114,7 +114,7 @@ def events_of(table: JobTable, known: Known) -> Events:
         ended=has_end | known.ended,
         judged=has_ledger,
         as_of=max(latest, default=0),
-        **_additions(table, has_start | known.started),
+        **_additions(table),
     )
 
 
@@ -143,7 +143,7 @@ def _ordered(
     return np.concatenate(kinds)[order], np.concatenate(jobs)[order]
 
 
-def _additions(table: JobTable, started: Bools) -> dict[str, Any]:
+def _additions(table: JobTable) -> dict[str, Any]:
     """Return what the end of each row adds to the history of its keys."""
     with np.errstate(invalid="ignore"):
         failed = FAILED_OF[table.outcome]
@@ -153,7 +153,7 @@ def _additions(table: JobTable, started: Bools) -> dict[str, Any]:
         ring["outcome"] = table.outcome + late * np.uint8(LATE)
         for place, amount in enumerate((table.run_s / MINUTE_S, table.limit_s / MINUTE_S, table.cpus)):
             ring["amounts"][:, place] = np.clip(amount, 0.0, HALF_MAX)
-        tallies = np.stack((failed == 1.0, failed == 0.0, table.outcome == Outcome.CANCELLED, started), axis=1)
+        tallies = np.stack((failed == 1.0, failed == 0.0, table.outcome == Outcome.CANCELLED), axis=1)
         uses = np.empty((len(table), 3), dtype=np.float16)
         for place, use in enumerate((table.used_ratio, table.gpus_active, table.gpus)):
             uses[:, place] = np.clip(use, 0.0, HALF_MAX)

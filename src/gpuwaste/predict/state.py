@@ -15,6 +15,7 @@ from gpuwaste.predict.keys import keys_of
 from gpuwaste.predict.outcome import Outcome
 from gpuwaste.predict.recurrences import (
     BURST_S,
+    COUNT_MAX,
     FAILED_LIST,
     HALF_MAX,
     PEAK_UNIT_B,
@@ -24,7 +25,6 @@ from gpuwaste.predict.recurrences import (
     half,
     log_of,
     minutes,
-    next_streak,
 )
 from gpuwaste.predict.rows import (
     END_0,
@@ -52,7 +52,6 @@ MAX_KEYS: Final = 2_000_000
 MAX_UNJUDGED: Final = 10_000  # ended GPU jobs that wait for the ledger; the oldest are dropped
 LAST_INSTANT: Final = (1 << 32) - 1
 NAN: Final = float("nan")
-COUNT_MAX: Final = (1 << 16) - 1
 
 
 def clip_instant(at: float) -> int:
@@ -190,12 +189,13 @@ rows, cpus, limit_s, half(request.gpus))
                 amounts, uses, peaks, outcomes, bad_8, good_8, late_8, streak,
             ) = END_READ.unpack_from(view, at)  # fmt: skip
             old = RECENT_LIST[outcomes[-1]]
+            *rates, streak = after_end(*rates, streak, failed, log_run)
             END_WRITE.pack_into(
-                view, at, *after_end(*rates, failed, log_run),
+                view, at, *rates,
                 n_bad + bad, n_good + good, n_cancelled + cancelled, ended + 1, running - left, queued - 1 + left, burst, 0,
                 sent, submit, end if bad else last_bad, end, ends, *mine, amounts,
                 uses, (peak + peaks)[:6], code, outcomes[:-1],
-                bad_8 + new[0] - old[0], good_8 + new[1] - old[1], late_8 + new[2] - old[2], next_streak(streak, failed),
+                bad_8 + new[0] - old[0], good_8 + new[1] - old[1], late_8 + new[2] - old[2], int(streak),
             )  # fmt: skip
 
     def save(self, path: Path) -> None:

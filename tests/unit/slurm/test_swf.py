@@ -12,33 +12,14 @@ from gpuwaste.slurm.log_file import read_lines
 from gpuwaste.slurm.sacct import BadRow
 from gpuwaste.slurm.swf import SwfFacts, read_swf
 
-#       job submit wait run procs cpu mem rprocs limit rmem status user group exe queue part prev think
-ROW = [7, 1000, 50, 300, 4, 20, 9, 8, 600, 2048, 1, 12, 3, 5, 2, 1, -1, -1]
-NAMES = [
-    "job",
-    "submit",
-    "wait",
-    "run",
-    "procs",
-    "cpu",
-    "mem",
-    "rprocs",
-    "limit",
-    "rmem",
-    "status",
-    "user",
-    "group",
-    "exe",
-    "queue",
-    "part",
-    "prev",
-    "think",
-]
+ROW: dict[str, object] = {
+    "job": 7, "submit": 1000, "wait": 50, "run": 300, "procs": 4, "cpu": 20, "mem": 9, "rprocs": 8, "limit": 600,
+    "rmem": 2048, "status": 1, "user": 12, "group": 3, "exe": 5, "queue": 2, "part": 1, "prev": -1, "think": -1,
+}  # fmt: skip
 
 
 def row(**changes: object) -> bytes:
-    values = dict(zip(NAMES, ROW, strict=True)) | changes
-    return (" ".join(str(v) for v in values.values()) + "\n").encode()
+    return (" ".join(str(v) for v in (ROW | changes).values()) + "\n").encode()
 
 
 def read(*lines: bytes) -> tuple[SwfFacts, list[JobRecord | BadRow]]:
@@ -78,7 +59,7 @@ def test_every_column_has_its_place() -> None:
         ({"limit": -1, "user": -1, "queue": 0}, {"time_limit_s": None, "user": "", "qos": "0"}),
         ({"cpu": "20.5"}, {"total_cpu_s": 80.0}),
         (
-            dict.fromkeys(NAMES[2:], -1),
+            dict.fromkeys(list(ROW)[2:], -1),
             {"state": "", "start": None, "cpus": None, "req_tres": "", "name": "", "total_cpu_s": None},
         ),
     ],

@@ -69,22 +69,33 @@ def import_source(
     began = time.monotonic()
     result = ImportResult(source.kind, source.key, source.cluster)
     resume = store.resume(source.key)
-    import_id = store.begin(source.kind, source.key, source.cluster, source.context)
-    pages = work_pages(source.kind, source.context, path, source.pages(resume), processes)
-    for page in pages:
-        if page.bad_count and not result.runs and not page.runs and resume is None and result.pages == 0:
-            first = page.bad[0]
-            raise NoDataError(
-                f"{source.key}: no job in its first {page.bad_count} rows: line {first.line}: {first.reason}: "
-                f"is it {source.kind}?"
-            )
+    import_id: int | None = None
+    for page in work_pages(source.kind, source.context, path, source.pages(resume), processes):
+        if import_id is None:
+            if resume is None and page.bad_count and not page.runs:
+                raise _refused(store, source, page)
+            import_id = store.begin(source.kind, source.key, source.cluster, source.context)
         result.add(page, store.take(import_id, source.key, page))
         page.rows.unlink(missing_ok=True)
         progress(page.until, page.runs)
     result.end_rule = _end_rule(store, source.key)
-    store.end(import_id, result.end_rule)
+    if import_id is None and resume is not None and not resume.ended:  # it was cut off after its last page
+        import_id = store.begin(source.kind, source.key, source.cluster, source.context)
+    if import_id is not None:
+        store.end(import_id, result.end_rule)
     result.seconds = time.monotonic() - began
     return result
+
+
+def _refused(store: HistoryStore, source: Source, page: PageRow) -> NoDataError:
+    """Forget a first page without a run, and return what to say: this is no file of that kind."""
+    page.rows.unlink(missing_ok=True)
+    store.drop(page.digest)
+    first = page.bad[0]
+    return NoDataError(
+        f"{source.key}: no job in its first {page.bad_count} rows: line {first.line}: {first.reason}: "
+        f"is it {source.kind}?"
+    )
 
 
 def import_again(store: HistoryStore, path: Path, *, progress: Progress = lambda *_: None) -> list[ImportResult]:

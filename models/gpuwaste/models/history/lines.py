@@ -45,14 +45,14 @@ def file_pages(
         raise damage[0]
 
 
-def cut_lines(lines: Iterable[bytes], position: int, line: int) -> Iterator[Cut]:
-    """Cut at any end of a line."""
+def cut_lines(lines: Iterable[bytes], position: int, line: int, *, page_b: int = PAGE_B) -> Iterator[Cut]:
+    """Cut at any end of a line, after about `page_b` bytes."""
     parts: list[bytes] = []
     size = 0
     for text in lines:
         parts.append(text)
         size += len(text)
-        if size >= PAGE_B:
+        if size >= page_b:
             yield Cut(position, line, b"".join(parts))
             position, line = position + size, line + len(parts)
             parts, size = [], 0

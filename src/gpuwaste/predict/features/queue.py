@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from gpuwaste.predict.context import AT, Context
+from gpuwaste.predict.context import AT, LIMIT_AND_CPUS, Context
 from gpuwaste.predict.features.base import Block, Feature, Group
 from gpuwaste.predict.recurrences import MINUTE_S
 from gpuwaste.predict.rows import BURSTS, COUNTS, INSTANTS, SENT
@@ -30,8 +30,7 @@ def compute(context: Context, out: Block) -> None:
     rows = context.rows
     out[..., :_COUNTED] = rows["counts"][..., _FIRST:]
     out[..., _COUNTED:_BURSTS] = rows["bursts"]
-    asked = context.requests[:, None, AT["limit_s"] : AT["cpus"] + 1 : 2]
-    out[..., _BURSTS:_SENT] = rows["sent"] * _UNITS / asked
+    out[..., _BURSTS:_SENT] = rows["sent"] * _UNITS / context.requests[:, None, LIMIT_AND_CPUS]
     instants = rows["instants"][..., : len(INSTANTS)]
     ages = context.requests[:, AT["submit"], None, None] - instants
     np.copyto(ages, np.nan, where=instants == 0)

@@ -152,6 +152,11 @@ class HistoryStore:
             self._db.run("page_again", {**values, "notes": _notes(page)})
         return changed
 
+    def drop(self, digest: str) -> None:
+        """Remove a page's file where no import has taken it."""
+        if not self._db.rows("page_used", {"digest": digest}):
+            self.files.remove(digest)
+
     def kept_pages(self) -> list[KeptPage]:
         """Return every page that was read, in that order."""
         return [KeptPage(**{**row, "context": json.loads(row["context"])}) for row in self._db.rows("pages_kept")]

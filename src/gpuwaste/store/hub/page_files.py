@@ -71,6 +71,10 @@ class PageFiles:
             raise StoreError(f"{path}: the raw page is not what its name says: import its source again")
         return data
 
+    def remove(self, digest: str) -> None:
+        """Remove a page that nothing refers to."""
+        self._path(digest).unlink(missing_ok=True)
+
     def _path(self, digest: str) -> Path:
         return self.folder / digest[:2] / f"{digest}.z"
 

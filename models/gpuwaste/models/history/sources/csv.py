@@ -3,6 +3,7 @@
 import io
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -34,8 +35,11 @@ class CsvFile:
 
     kind = KIND
 
-    def __init__(self, path: Path, mapping: Path, cluster: str = "", *, zone: str = "UTC") -> None:
+    def __init__(
+        self, path: Path, mapping: Path, cluster: str = "", *, zone: str = "UTC", page_b: int = PAGE_B
+    ) -> None:
         """Read mapping and header. Raises UsageError, ConfigError, ParseError."""
+        self._cut = partial(_cut, page_b=page_b)
         self.path = path
         self.key = f"{KIND}:{path.resolve()}"
         self.size = plain_size(path)
@@ -59,10 +63,10 @@ class CsvFile:
 
     def pages(self, resume: Resume | None) -> Iterator[Page]:
         """Cut the file between rows."""
-        return file_pages(self.path, self.key, _cut, resume, self.context)
+        return file_pages(self.path, self.key, self._cut, resume, self.context)
 
 
-def _cut(lines: Iterable[bytes], position: int, line: int) -> Iterator[Cut]:
+def _cut(lines: Iterable[bytes], position: int, line: int, *, page_b: int) -> Iterator[Cut]:
     """Cut at ends of lines where every quote is closed; a newline may stand between quotes."""
     parts: list[bytes] = []
     size = quotes = 0
@@ -70,7 +74,7 @@ def _cut(lines: Iterable[bytes], position: int, line: int) -> Iterator[Cut]:
         parts.append(text)
         size += len(text)
         quotes += text.count(b'"')
-        if size >= PAGE_B and (quotes % 2 == 0 or size >= _MAX_PAGE_B):
+        if size >= page_b and (quotes % 2 == 0 or size >= _MAX_PAGE_B):
             yield Cut(position, line, b"".join(parts))
             position, line = position + size, line + len(parts)
             parts, size, quotes = [], 0, 0

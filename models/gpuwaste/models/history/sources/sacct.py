@@ -40,8 +40,20 @@ class SacctFile:
 
     kind = KIND
 
-    def __init__(self, path: Path, cluster: str, *, delimiter: str = "|", columns: str = "", zone: str = "UTC") -> None:
+    def __init__(
+        self,
+        path: Path,
+        cluster: str,
+        *,
+        delimiter: str = "|",
+        columns: str = "",
+        zone: str = "UTC",
+        page_b: int = PAGE_B,
+    ) -> None:
         """Find the columns. Raises UsageError, ParseError."""
+        if not delimiter:
+            raise UsageError("--delimiter: is empty")
+        self._page_b = page_b
         self.path = path
         self.cluster = cluster
         self.key = f"{KIND}:{path.resolve()}"
@@ -66,7 +78,7 @@ class SacctFile:
         return file_pages(self.path, self.key, self._cut, resume, self.context)
 
     def _cut(self, lines: Iterable[bytes], position: int, line: int) -> Iterator[Cut]:
-        return cut_pages(lines, self._columns, self._delimiter, PAGE_B, position=position, line=line)
+        return cut_pages(lines, self._columns, self._delimiter, self._page_b, position=position, line=line)
 
 
 class RawAccounting(Protocol):

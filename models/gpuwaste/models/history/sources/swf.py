@@ -2,13 +2,14 @@
 
 import io
 from collections.abc import Iterator, Mapping
+from functools import partial
 from itertools import takewhile
 from pathlib import Path
 from typing import Final
 
 from gpuwaste.core.job import JobRecord
 from gpuwaste.models.history.lines import cut_lines, file_pages, plain_size
-from gpuwaste.models.history.source import Notes, Page
+from gpuwaste.models.history.source import PAGE_B, Notes, Page
 from gpuwaste.slurm.log_file import read_lines
 from gpuwaste.slurm.sacct import BadRow
 from gpuwaste.slurm.swf import read_swf
@@ -31,8 +32,9 @@ class SwfFile:
 
     kind = KIND
 
-    def __init__(self, path: Path, cluster: str = "") -> None:
+    def __init__(self, path: Path, cluster: str = "", *, page_b: int = PAGE_B) -> None:
         """Read the header. Raises UsageError, ParseError."""
+        self._cut = partial(cut_lines, page_b=page_b)
         self.path = path
         self.cluster = cluster or path.name.partition(".swf")[0]
         self.key = f"{KIND}:{path.resolve()}"
@@ -44,7 +46,7 @@ class SwfFile:
 
     def pages(self, resume: Resume | None) -> Iterator[Page]:
         """Cut the file at any line."""
-        return file_pages(self.path, self.key, cut_lines, resume, self.context)
+        return file_pages(self.path, self.key, self._cut, resume, self.context)
 
 
 def _is_header(line: bytes) -> bool:
