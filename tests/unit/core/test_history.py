@@ -38,7 +38,8 @@ def test_an_event_comes_back_from_json(event: HistoryEvent) -> None:
 )
 def test_an_event_that_is_none_is_one_error(change: dict[str, Any]) -> None:
     """A part that is missing or of another type is named in one line."""
-    for data in ({**EVENT.to_json(), **change}, [], None, {"kind": "ended"}):
+    broken: list[object] = [{**EVENT.to_json(), **change}, [], None, {"kind": "ended"}]
+    for data in broken:
         with pytest.raises(ParseError, match="history") as caught:
             event_from_json(data)
         assert "\n" not in str(caught.value)
