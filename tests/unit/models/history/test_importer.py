@@ -155,7 +155,7 @@ def test_what_a_running_job_became_replaces_it(path: Path, tmp_path: Path) -> No
 
 
 def test_a_window_without_a_step_does_not_forget_it(path: Path, tmp_path: Path) -> None:
-    """sacct lists the steps of its window alone: the largest memory that was told stays, in either order."""
+    """A window lists its own steps alone: the largest memory that was told stays, in either order."""
     store = opened(path)
     bring(store, path, log(tmp_path / "a.txt", [1], row(2)))
     assert bring(store, path, log(tmp_path / "b.txt", [2], row(1))).changed == 1
