@@ -192,8 +192,8 @@ class HistoryState:
         for row in run.rows:
             at = row * SIZE + END_AT
             (
-                fast, slow, mean, var, n_bad, n_good, n_cancelled, ended, running, queued, burst, _, sent, submit, last_bad, ends,
-                amounts, uses, peaks, outcomes, bad_8, good_8, late_8, streak,
+                fast, slow, mean, var, n_bad, n_good, n_cancelled, ended, running, queued, burst, _, sent, submit,
+                last_bad, ends, amounts, uses, peaks, outcomes, bad_8, good_8, late_8, streak,
             ) = END_READ.unpack_from(view, at)  # fmt: skip
             old = RECENT_LIST[outcomes[-1]]
             *rates, streak = after_end(fast, slow, mean, var, streak, failed, log_run)
