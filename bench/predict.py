@@ -98,8 +98,8 @@ def learn(target: Target, rows: Rows, rounds: int) -> tuple[xgboost.Booster, ...
     signal = np.sign(np.nan_to_num(rows[:, columns])).sum(axis=1) + rng.normal(size=len(rows)) * 2
     y = (signal > 2).astype(np.float32) if target.kind == "probability" else 7 + signal.astype(np.float32)
     recipe = DEFAULTS[target.kind]
-    data = xgboost.QuantileDMatrix(rows, label=y, nthread=2)
-    base = {**recipe.params, "nthread": 2, "seed": 1, "tree_method": "hist"}
+    data = xgboost.QuantileDMatrix(rows, label=y, nthread=1)
+    base = {**recipe.params, "nthread": 1, "seed": 1, "tree_method": "hist"}
     return tuple(xgboost.train({**base, **o}, data, rounds or recipe.rounds) for o in objectives(target))
 
 
