@@ -51,6 +51,9 @@ bench-ingest: $(STAMP) ## hours rows per second that the hub takes
 bench-agent: $(STAMP) native ## what the agent costs a node: CPU, memory, bytes a day, scrapes
 	@$(PY) -m bench.agent
 
+bench-features: $(STAMP) ## features: jobs per second, us for an update and a vector, bytes of a key
+	@$(PY) -m bench.features
+
 bench-attribution: $(STAMP) native ## samples on the right job, by layout, on real clusters (ROUNDS, SEED)
 	@$(PY) -m bench.attribution
 
@@ -64,4 +67,4 @@ bench-history: $(STAMP) ## rows of sacct per second that `gpuwaste history impor
 	@$(PY) -m bench.history
 
 .PHONY: help venv packages native lint types layers demo docs test baseline
-.PHONY: bench-report bench-table bench-ingest bench-agent bench-attribution bench-predict bench-history
+.PHONY: bench-report bench-table bench-ingest bench-agent bench-features bench-attribution bench-predict bench-history

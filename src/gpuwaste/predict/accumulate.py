@@ -5,7 +5,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuwaste.predict.recurrences import after_end, after_ends
+from gpuwaste.predict.recurrences import Rates, after_end, after_ends
 from gpuwaste.predict.table import Floats
 
 Places = NDArray[np.int64]
@@ -30,7 +30,7 @@ def accumulate(first: Any, counts: Any, begin: Floats, failed: Floats, log_run: 
         step += 1
     for place in range(active):
         ends = slice(int(begins[place]) + step, int(begins[place] + left[place]))
-        rates: tuple[float, ...] = tuple(now[place].tolist())
+        rates: Rates = tuple(now[place].tolist())
         values = []
         for bad, run in zip(failed[ends].tolist(), log_run[ends].tolist(), strict=True):
             rates = after_end(*rates, bad, run)

@@ -60,7 +60,7 @@ def request_columns(table: JobTable) -> Floats:
 
 
 def _amount(value: int | None) -> float:
-    return np.nan if value is None else value if value < _LARGEST else _LARGEST
+    return np.nan if value is None else min(_LARGEST, value)
 
 
 def _facts(names: Categories) -> Any:

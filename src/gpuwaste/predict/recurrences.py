@@ -8,7 +8,6 @@ import math
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gpuwaste.predict.outcome import Outcome
 from gpuwaste.predict.rows import LATE

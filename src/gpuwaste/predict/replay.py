@@ -9,16 +9,17 @@ from numpy.typing import NDArray
 
 from gpuwaste.predict.context import Context, request_columns
 from gpuwaste.predict.events import Events, Known, events_of
-from gpuwaste.predict.features import FEATURES, GROUPS, vectors
-from gpuwaste.predict.features.base import Group
+from gpuwaste.predict.features import GROUPS, vectors
+from gpuwaste.predict.features.base import Group, feature_list
 from gpuwaste.predict.keys import Hashes, key_columns
 from gpuwaste.predict.recurrences import half
 from gpuwaste.predict.rows import ROW
-from gpuwaste.predict.state import MAX_UNJUDGED, HistoryState, OpenRun
+from gpuwaste.predict.snapshot import OpenRun
+from gpuwaste.predict.state import MAX_UNJUDGED, HistoryState
 from gpuwaste.predict.table import JobTable
 from gpuwaste.predict.windows import KeyHistory
 
-_THREADS: Final = 1  # numpy works without the interpreter's lock in the long calls
+_THREADS: Final = 2  # numpy works without the interpreter's lock in the long calls
 _CHUNK: Final = 2048  # rows whose windows fit the processor's cache
 
 
@@ -60,8 +61,7 @@ def _vectors(
     table: JobTable, histories: list[KeyHistory], groups: tuple[Group, ...], pool: Executor
 ) -> NDArray[np.float32]:
     requests = request_columns(table)
-    width = len(FEATURES) if groups is GROUPS else sum(len(group.features) for group in groups)
-    result = np.empty((len(table), width), dtype=np.float32)
+    result = np.empty((len(table), len(feature_list(groups))), dtype=np.float32)
 
     def fill(begin: int) -> None:
         part = slice(begin, begin + _CHUNK)

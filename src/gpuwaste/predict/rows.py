@@ -82,6 +82,9 @@ class KeyRows:
     def __init__(self, rows: NDArray[np.void] | None = None) -> None:
         """Start empty, or with rows (row 0 the empty one) as `used` returned them."""
         self.rows = np.zeros(_STEP, dtype=ROW)
+        self.count = 0
+        self._mask = 0
+        self._empty = empty_row().tobytes()
         self._fill(empty_rows(1) if rows is None else rows)
 
     def __len__(self) -> int:
@@ -100,17 +103,17 @@ class KeyRows:
         """Return the key's row, NO_ROW where it has none."""
         slots, mask, view = self._slots, self._mask, self.view
         at = key & mask
-        while (row := slots[at]) and KEY.unpack_from(view, row * SIZE)[0] != key:
+        while (row := int(slots[at])) and KEY.unpack_from(view, row * SIZE)[0] != key:
             at = (at + 1) & mask
-        return int(row)
+        return row
 
     def add(self, key: int) -> int:
         """Return the key's row, a new one where it has none."""
         slots, mask, view = self._slots, self._mask, self.view
         at = key & mask
-        while row := slots[at]:
+        while row := int(slots[at]):
             if KEY.unpack_from(view, row * SIZE)[0] == key:
-                return int(row)
+                return row
             at = (at + 1) & mask
         if self.count == len(self.rows) or self.count > _LOAD * len(self.index):
             self._grow(self.count + 1)
@@ -175,7 +178,6 @@ class KeyRows:
         self.index: NDArray[np.uint32] = _index(self.rows["key"][: self.count], size)
         self._slots: Any = self.index.data
         self.view: Any = self.rows.view(np.uint8).data
-        self._empty = empty_row().tobytes()
 
 
 def _index(keys: Hashes, size: int) -> NDArray[np.uint32]:

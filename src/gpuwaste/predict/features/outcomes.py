@@ -1,7 +1,5 @@
 """How the earlier jobs of each key ended."""
 
-import numpy as np
-
 from gpuwaste.predict.context import Context
 from gpuwaste.predict.features.base import Block, Feature, Group
 from gpuwaste.predict.recurrences import FAILED_OF
