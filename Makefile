@@ -42,6 +42,9 @@ test: venv packages native ## all tests, the real cluster included
 bench-report: $(STAMP) ## time of gpuwaste report with a million jobs in the hub
 	@$(PY) -m bench.report
 
+bench-table: $(STAMP) ## a million jobs from the store to a table and to the state of predictions: seconds, memory
+	@$(PY) -m bench.table
+
 bench-ingest: $(STAMP) ## hours rows per second that the hub takes
 	@$(PY) -m bench.ingest
 
@@ -64,4 +67,4 @@ bench-history: $(STAMP) ## rows of sacct per second that `gpuwaste history impor
 	@$(PY) -m bench.history
 
 .PHONY: help venv packages native lint types layers demo docs test baseline
-.PHONY: bench-report bench-ingest bench-agent bench-attribution bench-predict bench-history bench-features
+.PHONY: bench-report bench-table bench-ingest bench-agent bench-features bench-attribution bench-predict bench-history

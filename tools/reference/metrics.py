@@ -35,7 +35,10 @@ def agent_rows() -> Iterator[Row]:
 
 def hub_rows() -> Iterator[Row]:
     """Yield the hub's metrics: its registry after one of each thing that it counts."""
-    gauges = Gauges({"jobs": 1}, 1, 0.0, accounting_ok=True, map_questions={"job": 1})
+    gauges = Gauges(
+        {"jobs": 1}, 1, 0.0, accounting_ok=True, map_questions={"job": 1},
+        model=("name", "hash"), model_age_s=0.0, model_ok=True,
+    )  # fmt: skip
     hub = HubMetrics(SystemClock(), lambda: gauges)
     hub.batch("gpu1", 1, 0, 0)
     hub.request("GET", "/v1/health", 200, 0.001)

@@ -12,7 +12,7 @@ def page() -> str:
         "slurmrestd and sacct",
         f"Versions that are asked for, the newest first: {', '.join(VERSIONS)}.",
         "## What differs",
-        "A few hundred real jobs are run and read both ways by the tests (Slurm 22.05.8), and a recording of 24.11.5 is"
-        " read both ways; v0.0.43 and later were not run. Each field is equal but for these:",
+        "Some two hundred real jobs are run and read both ways by the tests (Slurm 22.05.8); recordings of 24.11.5 and"
+        " 26.05.5, with a job of each kind, are read both ways too. Each field is equal but for these:",
         table(("field", "versions", "slurmrestd gives", "because"), rows),
     )

@@ -67,8 +67,16 @@ def load_source(
 
 
 def load_store(path: Path, cluster: str = "") -> Source:
-    """Return the runs of one cluster of a store, which is only read. Raises NoDataError, UsageError, StoreError."""
-    db = Database.open(path, "hub", _READ_ONLY)
+    """Return the runs of one cluster of a store, which is only read unless an earlier version wrote it.
+
+    Raises NoDataError, UsageError, StoreError.
+    """
+    try:
+        db = Database.open(path, "hub", _READ_ONLY)
+    except StoreError as error:
+        if "read-only" not in str(error):
+            raise
+        db = Database.open(path, "hub")  # of an earlier version: its schema is brought up to date
     try:
         chosen = _chosen(clusters(db), cluster, str(path))
         return Source(read_table(db, chosen).table, chosen, f"{path.name}, cluster {chosen}")

@@ -31,7 +31,7 @@ from gpuwaste.hub.models import (
     PredictAnswer,
 )
 from gpuwaste.hub.predictions import Predictions
-from gpuwaste.hub.questions import PredictQuestion, body_schema, parse_predict
+from gpuwaste.hub.questions import PredictQuestion, body_schema
 from gpuwaste.hub.reads import MAX_HISTORY, Reads, ReportQuestion
 from gpuwaste.hub.refusal import BAD, LATER, Refusal, not_found
 from gpuwaste.hub.roles import Scope as ReadScope
@@ -161,7 +161,7 @@ def _add_predictions(app: FastAPI, services: Services, limits: Limits) -> None:
         scope = await _scope(services, request, body)
 
         def answer() -> dict[str, Any]:
-            return predictions.for_requests(scope, parse_predict(body))
+            return predictions.for_requests(scope, body)
 
         return _json(await run_in_threadpool(answer))
 

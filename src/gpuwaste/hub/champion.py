@@ -2,6 +2,7 @@
 
 import logging
 from pathlib import Path
+from typing import Final
 
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.predict.bundle import Bundle, load_bundle
@@ -9,6 +10,7 @@ from gpuwaste.predict.corrections import BundleCorrections
 from gpuwaste.predict.registry import Registry
 from gpuwaste.predict.rolling import Rolling
 
+LEARNT: Final = "rolling.npz"  # what training leaves beside a bundle
 _log = logging.getLogger(__name__)
 
 
@@ -59,12 +61,13 @@ class Champion:
         _log.info("model in use: %s %s", bundle.manifest.name, bundle.hash[:12])
 
     def _corrections_of(self, bundle: Bundle) -> Rolling:
-        """Return what was learnt of this bundle's errors before, else what its validation gave."""
-        if self._rolling_path.exists():
-            try:
-                return Rolling.load(self._rolling_path, bundle.manifest, bundle.hash)
-            except GpuwasteError as error:
-                _log.info("%s", error)
+        """Return what was learnt of this bundle's errors here, else in training after it, else its validation."""
+        for path in (self._rolling_path, bundle.directory / LEARNT):
+            if path.exists():
+                try:
+                    return Rolling.load(path, bundle.manifest, bundle.hash)
+                except GpuwasteError as error:
+                    _log.info("%s", error)
         return Rolling(bundle.manifest, bundle.hash)
 
     def _failed(self, words: str) -> bool:

@@ -16,7 +16,7 @@ from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.request import JobRequest
 from gpuwaste.hub.metrics import HubMetrics
-from gpuwaste.hub.questions import JobQuestion
+from gpuwaste.hub.questions import parse_requests
 from gpuwaste.hub.reads import PRINTED_ID
 from gpuwaste.hub.refusal import LATER, NOT_INSTALLED, Refusal, not_found
 from gpuwaste.hub.roles import Scope
@@ -77,16 +77,13 @@ class Predictions:
                 answer |= {"model": manifest.name, "model_hash": live.champion.hash, "created": manifest.created_utc}
         return {**answer, "error": error}
 
-    def for_requests(self, scope: Scope, questions: Sequence[JobQuestion]) -> dict[str, Any]:
+    def for_requests(self, scope: Scope, body: bytes) -> dict[str, Any]:
         """Return the predictions of the caller's own requests, or of anybody's for an operator. Raises Refusal."""
         now = self._clock.utc_us() // 1_000_000
-        requests = []
-        for question in questions:
-            user = question.user or scope.user
-            if not user or not (scope.everything or user == scope.user):
-                raise not_found()
-            requests.append(question.request(user, now))
-        return self._answer(requests)
+        requests = parse_requests(body, scope.user, now)
+        if not all(r.user and (scope.everything or r.user == scope.user) for r in requests):
+            raise not_found()
+        return self._answer([replace(request, submit=max(request.submit, now)) for request in requests])
 
     def for_job(self, scope: Scope, printed_id: str) -> dict[str, Any]:
         """Return the prediction of a job of the store, by what was known at its submission. Raises Refusal."""

@@ -1,59 +1,60 @@
-"""The shapes of what is asked of the hub in a body: strict, so that a misspelt field is refused and not passed over."""
+"""What is asked of the hub in a body: its shape for /openapi.json, and its reading."""
 
-from typing import Annotated, Any, Final
+import json
+from typing import Any, Final
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
+from gpuwaste.core.errors import UsageError
 from gpuwaste.core.request import JobRequest
 from gpuwaste.hub.refusal import BAD, Refusal
+from gpuwaste.predict.request_json import requests_from_json
 
-MAX_REQUESTS: Final = 64  # the components of one het job, and some candidates
-_STRICT: Final = ConfigDict(extra="forbid", strict=True)
-Text = Annotated[str, Field(max_length=4096)]
-Amount = Annotated[int, Field(ge=0, le=2**53)]
+MAX_REQUESTS: Final = 64  # the components of one het job, or some candidates: each takes milliseconds
 
 
 class JobQuestion(BaseModel):
-    """One job as it would be submitted: the fields of JobRequest; null and "" are "not said"."""
+    """One job as it would be submitted: the fields of JobRequest; null, "" and a field left out are "not said"."""
 
-    model_config = _STRICT
-    user: Text = Field("", description="Whose history speaks: the caller's own; an operator may name anybody.")
-    submit: Amount | None = Field(None, description="UTC seconds; a time that has passed is taken as now.")
-    account: Text = ""
-    partition: Text = ""
-    qos: Text = ""
-    name: Text = ""
-    time_limit_s: Amount | None = None
-    nodes: Amount | None = None
-    cpus: Amount | None = Field(None, description="Processors of the whole job.")
-    mem_b: Amount | None = Field(None, description="Bytes over all nodes.")
-    gpus: Amount = Field(0, description="Whole GPUs of the whole job.")
-    gpu_type: Text = ""
-    is_array: bool = False
-    interactive: bool = False
+    model_config = ConfigDict(extra="forbid")
+    user: str | None = Field(None, description="Whose history speaks: the caller's own; an operator may name anybody.")
+    submit: int | None = Field(None, description="UTC seconds; left out or passed: now.")
+    account: str | None = None
+    partition: str | None = None
+    qos: str | None = None
+    name: str | None = None
+    time_limit_s: int | None = None
+    nodes: int | None = None
+    cpus: int | None = Field(None, description="Processors of the whole job.")
+    mem_b: int | None = Field(None, description="Bytes over all nodes.")
+    gpus: int | None = Field(None, description="Whole GPUs of the whole job.")
+    gpu_type: str | None = None
+    is_array: bool | None = None
+    interactive: bool | None = None
     script: str | None = Field(None, description="The batch script's text.")
-
-    def request(self, user: str, now: int) -> JobRequest:
-        """Return the request of `user`, submitted now or later (UTC seconds)."""
-        submit = max(now, self.submit or 0)
-        return JobRequest(user=user, submit=submit, **self.model_dump(exclude={"user", "submit"}))
 
 
 class PredictQuestion(BaseModel):
     """The body of POST /v1/predict."""
 
-    model_config = _STRICT
+    model_config = ConfigDict(extra="forbid")
     requests: list[JobQuestion] = Field(min_length=1, max_length=MAX_REQUESTS)
 
 
-def parse_predict(body: bytes) -> list[JobQuestion]:
-    """Return the questions of a body. Raises Refusal 400 with the first thing that is wrong."""
+def parse_requests(body: bytes, user: str, now: int) -> list[JobRequest]:
+    """Return the requests of a body, of `user` and submitted `now` where they do not say.
+
+    Raises Refusal 400 with the first thing that is wrong.
+    """
     try:
-        return PredictQuestion.model_validate_json(body).requests
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        where = ".".join(map(str, first["loc"]))
-        raise Refusal(BAD, f"{where or 'body'}: {first['msg']}") from error
+        data = json.loads(body)
+        if not isinstance(data, dict) or set(data) != {"requests"} or not isinstance(data["requests"], list):
+            raise Refusal(BAD, 'the body is no JSON object {"requests": [...]}')
+        if len(data["requests"]) > MAX_REQUESTS:
+            raise Refusal(BAD, f"{len(data['requests'])} requests: at most {MAX_REQUESTS} at a time")
+        return requests_from_json(data, user=user, submit=now)
+    except (ValueError, RecursionError, UsageError) as error:
+        raise Refusal(BAD, f"the body: {error}") from error
 
 
 def body_schema(model: type[BaseModel]) -> dict[str, Any]:

@@ -9,9 +9,9 @@ from gpuwaste.core.history import RunUse
 from gpuwaste.core.job import JobRecord
 from gpuwaste.predict.bundle import Bundle
 from gpuwaste.predict.follow_types import Scores
+from gpuwaste.predict.roll import observed
 from gpuwaste.predict.rolling import Rolling, busy_users
 from gpuwaste.predict.table import GpuUse, JobTable, table_of
-from gpuwaste.predict.targets import labels, timed_out
 
 _BUSY: Final = "busy"  # kept beside the scores, as it was at the submission
 _OF_THE_LEDGER: Final = frozenset({"gpu_underused", "gpus_needed"})
@@ -41,7 +41,4 @@ class BundleCorrections:
     def _learn(self, scores: Scores, table: JobTable, targets: frozenset[str]) -> None:
         busy = bool(scores[_BUSY][0]) if _BUSY in scores else False
         for target in sorted(targets):
-            label = float(labels(target, table)[0])
-            if target == "walltime" and timed_out(table)[0] and np.isfinite(table.limit_s[0]):
-                label = float(table.limit_s[0])  # it ran into its limit: without one it had run longer
-            self._rolling.observe(target, scores[target].tolist(), label, busy=busy)
+            self._rolling.observe(target, scores[target].tolist(), float(observed(target, table)[0]), busy=busy)

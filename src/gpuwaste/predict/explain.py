@@ -27,10 +27,9 @@ from gpuwaste.predict.view import (
     LONGEST,
     OWN,
     PEAK,
-    SHORTEST,
     View,
 )
-from gpuwaste.predict.wording import feature_text, last_jobs, others_text
+from gpuwaste.predict.wording import feature_text, last_jobs, others_text, span
 
 Vectors = NDArray[np.float32]
 TOP: Final = 3
@@ -128,14 +127,9 @@ def _reason(group: Bundled, view: View, references: Sequence[float | None], effe
     column, key = chosen
     feature = FEATURES[column]
     value = view.values[feature.name]
-    text = _durations(view, key) if feature.name == f"{key}_{LONGEST}" else None
-    return Reason(
-        feature=feature.name,
-        value=value,
-        usual=references[column],
-        effect=effect,
-        text=text or feature_text(feature, value, key, view),
-    )
+    durations = feature.name == f"{key}_{LONGEST}"
+    text = _durations(view, key) if durations else feature_text(feature, value, key, view)
+    return Reason(feature.name, value, references[column], effect, text)
 
 
 def _speaking(group: Bundled, view: View, *, own: bool) -> tuple[int, str] | None:
@@ -162,16 +156,8 @@ def _says(view: View, key: str, name: str) -> bool:
     return name in _ALWAYS or bool(view.values[f"{key}_{name}"])
 
 
-def _durations(view: View, key: str) -> str | None:
+def _durations(view: View, key: str) -> str:
     """Return "you asked for 12 h; your last 5 jobs named train ran 20 min to 35 min"."""
-    low, high = view.get(f"{key}_{SHORTEST}"), view.get(f"{key}_{LONGEST}")
-    if low is None or high is None:
-        return None
-    span = (
-        say_duration(high)
-        if say_duration(low) == say_duration(high)
-        else f"{say_duration(low)} to {say_duration(high)}"
-    )
     limit = view.get(LIMIT)
     asked = f"you asked for {say_duration(limit)}; " if limit is not None else ""
-    return f"{asked}{last_jobs(key, view)} ran {span}"
+    return f"{asked}{last_jobs(key, view)} ran {span(view, key)}"

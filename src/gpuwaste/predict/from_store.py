@@ -37,7 +37,8 @@ def _table(columns: JobColumns) -> JobTable:
     values |= {name: found[name] for name in ("gpu_coverage", "is_array", "interactive")}
     values |= {name: Categories(found[name], columns.texts[name]) for name in _PLAIN}
     values |= _amounts(columns.texts["req_tres"], found["req_tres"])
-    return JobTable(outcome=_outcomes(columns.texts["state"], found["state"], found["start"] >= 0), **values)
+    outcome = _outcomes(columns.texts["state"], found["state"], found["start"] >= 0)
+    return JobTable(outcome=outcome, end_rule=columns.end_rule, **values)
 
 
 def _amounts(texts: tuple[str, ...], codes: NDArray[np.int32]) -> dict[str, Floats | Categories]:

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from statistics import median
 from typing import Final
 
-from gpuwaste.core.units import say_duration
 from gpuwaste.predict.prediction import Reason, TargetPrediction
 from gpuwaste.predict.targets import UNDERUSED_RATIO
 from gpuwaste.predict.view import (
@@ -16,10 +15,9 @@ from gpuwaste.predict.view import (
     LATE,
     LONGEST,
     PEAK,
-    SHORTEST,
     View,
 )
-from gpuwaste.predict.wording import last_jobs, named, number
+from gpuwaste.predict.wording import last_jobs, named, number, span
 
 LEAST: Final = 3  # ended jobs from which a count says something
 _PEAKS: Final = 3  # jobs that the feature looks back on
@@ -58,17 +56,16 @@ def _timeout(target: str, view: View) -> TargetPrediction | None:
 
 def _walltime(target: str, view: View) -> TargetPrediction | None:
     """Return the median of three, and the longest of k, which the next of k + 1 alike exceeds once in k + 1."""
-    key = view.own_key(LEAST, LONGEST, SHORTEST, *LAST_RUNS)
+    key = view.own_key(LEAST, LONGEST)
     if key is None:
         return None
-    count = view.remembered(key)
-    low, high = view.values[f"{key}_{SHORTEST}"], view.values[f"{key}_{LONGEST}"]
-    middle = median(view.values[f"{key}_{name}"] for name in LAST_RUNS)
+    count, high = view.remembered(key), view.values[f"{key}_{LONGEST}"]
+    last = [seconds for name in LAST_RUNS if (seconds := view.seconds(key, name)) is not None]
+    quantiles = {"0.5": median(last), f"{count / (count + 1):.2f}": high} if last else {}
     limit = view.request.time_limit_s
-    quantiles = {"0.5": middle, f"{count / (count + 1):.2f}": high}
     if limit is not None:
         quantiles = {name: min(value, float(limit)) for name, value in quantiles.items()}
-    text = f"{last_jobs(key, view)} ran {say_duration(low)} to {say_duration(high)}"
+    text = f"{last_jobs(key, view)} ran {span(view, key)}"
     return _said(target, key, view, LONGEST, text, quantiles=quantiles)
 
 

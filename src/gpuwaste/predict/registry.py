@@ -89,7 +89,8 @@ class Registry:
                 raise ModelError(f"{target}: another bundle has this name: train again under another name")
             temporary = self.models_dir / f"{TEMPORARY}{os.getpid()}"
             shutil.rmtree(temporary, ignore_errors=True)
-            temporary.mkdir(mode=0o755)
+            temporary.mkdir()
+            temporary.chmod(0o755)  # whatever the umask: hub and commands read it
             try:
                 self._copy(bundle, temporary)
                 temporary.rename(target)

@@ -24,6 +24,7 @@ PEAK: Final = "peak_max"
 GPU_USED: Final = "gpu_used"
 GPU_ACTIVE: Final = "gpu_active"
 LIMIT: Final = "limit"  # of the request
+OF_LIMIT: Final = "_of_limit"  # after a run time that stands as a share of the limit
 OWN: Final = ("name", "shape", "user")  # keys of the user's own jobs, the most like this one first
 
 
@@ -42,6 +43,13 @@ class View:
     def get(self, name: str) -> float | None:
         """Return a feature's value, None where it is not known."""
         return self.values.get(name)
+
+    def seconds(self, key: str, name: str) -> float | None:
+        """Return a run time of a key's jobs: as it stands in the vector, or as its share of the limit."""
+        if (value := self.get(f"{key}_{name}")) is not None:
+            return value
+        share, limit = self.get(f"{key}_{name}{OF_LIMIT}"), self.get(LIMIT)
+        return None if share is None or limit is None else share * limit
 
     def remembered(self, key: str) -> int:
         """Return how many of a key's ended jobs the vector looks back on."""

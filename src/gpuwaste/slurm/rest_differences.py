@@ -1,6 +1,7 @@
 """Where a run read through slurmrestd cannot equal the same run read through sacct, each with its reason.
 
-Seen by running a mix of real jobs and reading it both ways: Slurm 22.05.8 (v0.0.38) and 24.11.5 (v0.0.40 to v0.0.42).
+Seen by running a mix of real jobs and reading it both ways: Slurm 22.05.8 (v0.0.38), 24.11.5 (v0.0.40 to v0.0.42) and
+26.05.5 (v0.0.42 to v0.0.45).
 """
 
 from dataclasses import dataclass

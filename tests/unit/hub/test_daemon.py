@@ -61,6 +61,21 @@ def test_hours_are_acknowledged_through_the_whole_way(lone: LoneHub) -> None:
     assert (health["status"], health["accounting"]["ok"], health["cluster"]) == ("degraded", False, "gw")
 
 
+def test_a_prediction_comes_the_whole_way(lone: LoneHub) -> None:
+    """A munge credential bound to the body, the thread that reads the history, and the answer fit together."""
+    lone.start()
+    found: list[dict[str, object]] = []
+
+    def asked() -> bool:
+        with contextlib.suppress(RetryableWireError):
+            found.extend(lone.client().predict([{"name": "train", "gpus": 2}]))
+        return bool(found)
+
+    wait_until(asked, 60, "the hub to have read the history")
+    assert found[0]["request"] == found[0]["request"] | {"name": "train", "gpus": 2, "user": "root"}  # type: ignore[operator]
+    assert HubClient(lone.url).get("/v1/health")["prediction"]["state"] == "ready"
+
+
 def test_an_acknowledgement_of_another_user_is_not_believed(lone: LoneHub) -> None:
     """A hub that runs as another user than the agent expects is not believed, and its rows stay with the agent."""
     lone.start()

@@ -54,9 +54,9 @@ def test_evidence_is_shrunk_towards_the_wider_key(bundle: Bundle) -> None:
     assert bundle.raw("failure", unknown)[0, 0] == pytest.approx(one)
 
 
-def test_counts_of_the_last_eight_make_the_other_rates(bundle: Bundle) -> None:
-    """Failures and cancellations add up; runs into the limit are the timeouts."""
-    seen = row(name_ended=8, name_fails_8=2, name_cancelled_8=2, name_at_limit_8=8)
+def test_cancellations_and_late_runs_make_the_other_rates(bundle: Bundle) -> None:
+    """Failures and cancellations add up; runs that came to their limit are the timeouts."""
+    seen = row(name_ended=8, name_fail_slow=0.25, name_cancelled=2, name_late_8=8)
     weight = 8 / (8 + STRENGTH)
     prior = PRIOR_RATE * (1 - weight)
     assert bundle.raw("failure_or_cancel", seen)[0, 0] == pytest.approx(prior + weight * 0.5)

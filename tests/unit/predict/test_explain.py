@@ -28,10 +28,13 @@ def _reasons(model: FormulaModel, state: HistoryState) -> tuple[Reason, ...]:
 
 def test_the_features_of_sentences_are_there() -> None:
     """Every name in view.py is a feature of each key, or of the request: a feature that was renamed is seen here."""
-    own = [value for name, value in vars(view).items() if name.isupper() and isinstance(value, str) and name != "LIMIT"]
+    runs = {*view.LAST_RUNS, view.SHORTEST}
+    own = {value for name, value in vars(view).items() if name.isupper() and isinstance(value, str)}
     assert view.LIMIT in NAMES
-    for name in (*own, *view.LAST_RUNS):
+    for name in own - {view.LIMIT, view.OF_LIMIT, view.SHORTEST}:
         assert {f"{key}_{name}" for key in view.OWN} <= set(NAMES), name
+    for name in runs:
+        assert all({f"{key}_{name}", f"{key}_{name}{view.OF_LIMIT}"} & set(NAMES) for key in view.OWN), name
 
 
 def test_every_feature_is_in_one_group() -> None:
@@ -130,7 +133,7 @@ def test_the_numbers_of_a_reason_are_those_of_the_user_s_jobs(runs: list[Run]) -
         "name_failed_8": 3.0,
         "name_fail_fast": 3.0,
         "name_run_max": 1e-4,
-        "name_run_min": -1e-4,
+        "name_run_min_of_limit": -1.0,
         "limit": 1e-4,
     }
     state = history(runs, replace(TRAIN, submit=NOW))

@@ -5,7 +5,7 @@ The columns are NumPy arrays (extra `predict`), made by DuckDB without a Python 
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from gpuwaste.store.database import Database
 
@@ -18,18 +18,21 @@ class JobColumns:
     """n runs by (submit, job_id, start): `numbers` maps a column of the query job_table to its array [n].
 
     Of a text column the numbers are codes; `texts` maps it to the texts by code, in the order of first occurrence.
-    `last_event` is the newest event of the history stream that the columns have in them.
+    `end_rule` says how the ends are known: "submit + run" of a log without waits. `last_event` is the newest event of
+    the history stream that the columns have in them.
     """
 
     numbers: Mapping[str, Any]
     texts: Mapping[str, tuple[str, ...]]
     last_event: int
+    end_rule: Literal["accounting", "submit + run"] = "accounting"
 
 
 def job_columns(db: Database, cluster: str) -> JobColumns:
     """Read every run of a cluster and what the ledger says of it, as of one instant. Raises StoreError."""
     with db.transaction():
         last_event = int(db.rows("last_event")[0]["seq"])
+        rules = db.rows("job_end_rule", {"cluster": cluster})
         db.run("job_table_pick", {"cluster": cluster})
         db.run("job_table_texts")
         texts: dict[str, list[str]] = {
@@ -39,7 +42,9 @@ def job_columns(db: Database, cluster: str) -> JobColumns:
             texts[kind].append(text)
         found = db.run("job_table", {"from_hour": 0, "to_hour": FAR_S, "active_pct": ACTIVE_PCT}).fetchnumpy()
         db.run("job_table_drop")
-    return JobColumns(found, {kind: tuple(values) for kind, values in texts.items()}, last_event)
+    values = {kind: tuple(found_texts) for kind, found_texts in texts.items()}
+    assumed = bool(rules) and rules[0]["end_rule"] == "submit + run"
+    return JobColumns(found, values, last_event, "submit + run" if assumed else "accounting")
 
 
 def clusters(db: Database) -> list[str]:

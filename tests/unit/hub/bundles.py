@@ -1,0 +1,38 @@
+"""Model bundles for the tests of the hub: one probability that is the same for every job."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+from onnx import helper, numpy_helper
+
+from gpuwaste.models.export import write_files
+from gpuwaste.models.graphs import serialized
+from gpuwaste.predict.features import FEATURE_VERSION, FEATURES, feature_hash
+from gpuwaste.predict.manifest import Manifest, TargetModel
+from gpuwaste.predict.registry import Registry
+from gpuwaste.predict.session import INPUT, OUTPUT
+
+
+def promote(models_dir: Path, name: str, p: float) -> str:
+    """Make a bundle that gives every job the probability `p` of failure the champion; returns its hash."""
+    width = len(FEATURES)
+    logit = np.array([[math.log(p / (1 - p))]], dtype=np.float32)
+    nodes = [
+        helper.make_node("Mul", [INPUT, "nothing"], ["product"]),
+        helper.make_node("IsNaN", ["product"], ["unknown"]),  # of NaN and of infinity
+        helper.make_node("Where", ["unknown", "nothing", INPUT], ["known"]),
+        helper.make_node("Gemm", ["known", "weights", "bias"], ["margin"]),
+        helper.make_node("Sigmoid", ["margin"], [OUTPUT]),
+    ]
+    constants = {"nothing": np.zeros(1, np.float32), "weights": np.zeros((width, 1), np.float32), "bias": logit}
+    given = [helper.make_node("Constant", [], [n], value=numpy_helper.from_array(v)) for n, v in constants.items()]
+    graph = serialized([*given, *nodes], "failure", width=width, outputs=1, feature_hash=feature_hash())
+    manifest = Manifest(
+        name=name, origin="site", cluster="gw", created_utc=1_700_000_000, feature_version=FEATURE_VERSION,
+        feature_hash=feature_hash(), features=tuple(f.name for f in FEATURES), label_rule="", end_rule="accounting",
+        window=(0, 1), rows=100, left_out={}, references=(None,) * width, files={},
+        targets=(TargetModel("failure", "failure.onnx", thresholds={"warn": 0.5}, rows=100),),
+    )  # fmt: skip
+    write_files(models_dir / name, manifest, {"failure.onnx": graph})
+    return Registry(models_dir).promote(name).hash

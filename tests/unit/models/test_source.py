@@ -1,0 +1,178 @@
+"""Where training's jobs come from: a store's file and the hub that holds it tell the same."""
+
+import json
+import random
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pytest
+from tests.unit.predict.test_follow import T0, some_jobs
+from tests.unit.predict.test_from_store import assert_equal, hour_of
+
+from gpuwaste.core.clock import SystemClock
+from gpuwaste.core.errors import NoDataError, RetryableWireError, StoreError, UsageError, WireError
+from gpuwaste.hub.reads import Reads
+from gpuwaste.hub.roles import Scope
+from gpuwaste.models import source
+from gpuwaste.models.source import load_hub, load_source, load_store
+from gpuwaste.predict.from_store import read_table
+from gpuwaste.store.database import migrations
+from gpuwaste.store.hub.history_store import HistoryStore
+from gpuwaste.store.hub.hub_store import HubStore
+from gpuwaste.waste.settings import LedgerSettings
+
+
+class DirectHub:
+    """A hub's GET /v1/history for an operator, its answers through JSON as on the wire."""
+
+    def __init__(self, store: HubStore, change: Mapping[str, Any] | None = None) -> None:
+        self._reads = Reads(store, LedgerSettings(), SystemClock())
+        self._change = change or {}
+        self.pages = 0
+
+    def get(self, path: str, params: Mapping[str, str | int] | None = None) -> dict[str, Any]:
+        assert path == "/v1/history"
+        assert params is not None
+        self.pages += 1
+        found = self._reads.history(Scope("oper", everything=True), int(params["after"]), int(params["limit"]))
+        answer: dict[str, Any] = json.loads(json.dumps({**found, **self._change}))
+        return answer
+
+
+class DeadHub:
+    """A hub that nobody reaches."""
+
+    def get(self, path: str, params: Mapping[str, str | int] | None = None) -> dict[str, Any]:
+        raise RetryableWireError(f"{path}: is the hub running there? {params}")
+
+
+def filled(path: Path) -> HubStore:
+    """Return a store with ended, running and waiting runs, some with hours."""
+    store = HubStore.open(path, SystemClock())
+    jobs, _ = some_jobs(120, 11)
+    rng = random.Random(1)
+    waits = [replace(job, job_id=900 + n, start=None, end=None, state="PENDING") for n, job in enumerate(jobs[:5])]
+    runs = [replace(job, job_id=950 + n, end=None, state="RUNNING") for n, job in enumerate(jobs[:5]) if job.start]
+    rng.shuffle(jobs)
+    store.upsert_jobs([*jobs, *waits, *runs])
+    store.upsert_jobs([replace(waits[0], start=T0 + 10**6, state="RUNNING")])
+    for job in jobs:
+        if job.gpus and job.start is not None and rng.random() < 0.8:
+            store.upsert_hours([hour_of(job, gpu, {0: 1, 50: rng.randint(1, 9)}) for gpu in range(job.gpus)])
+    return store
+
+
+def test_file_and_hub_tell_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The table of the store's file equals the one that is put together from pages of the hub's history."""
+    store = filled(tmp_path / "hub.duckdb")
+    monkeypatch.setattr(source, "PAGE", 50)
+    hub, told = DirectHub(store), list[int]()
+    through = load_hub(hub, progress=told.append)
+    assert hub.pages > 4
+    assert sum(told) == store.counts()["events"]
+    with store.reader() as db:
+        direct = read_table(db, "gw").table
+    store.close()
+    assert_equal(through.table, direct)
+    file = load_store(tmp_path / "hub.duckdb")
+    assert_equal(file.table, direct)
+    assert (file.cluster, file.text, through.text) == ("gw", "hub.duckdb, cluster gw", "the hub's history, cluster gw")
+    assert np.isfinite(direct.used_ratio).sum() > 10
+
+
+def test_the_hub_that_holds_the_file_is_asked(tmp_path: Path) -> None:
+    """Where another process has the file, the same jobs come through the hub; where that fails too, both are named."""
+    path = tmp_path / "hub.duckdb"
+    store = filled(path)
+    assert len(load_source(path, DirectHub(store)).table) == len(load_source(None, DirectHub(store)).table) > 100
+    with pytest.raises(StoreError, match=r"hub\.duckdb.*nor through the hub: /v1/history"):
+        load_source(path, DeadHub())
+    with pytest.raises(WireError):
+        load_source(None, DeadHub())
+    with pytest.raises(StoreError, match=r"hub\.duckdb"):
+        load_source(path)
+    store.close()
+
+
+def test_reading_a_store_changes_nothing(tmp_path: Path) -> None:
+    """The file is opened for reading only, byte for byte as it was after it."""
+    path = tmp_path / "hub.duckdb"
+    filled(path).close()
+    before = path.read_bytes()
+    path.chmod(0o400)
+    load_store(path)
+    assert path.read_bytes() == before
+    assert [p.name for p in tmp_path.iterdir()] == ["hub.duckdb"]
+
+
+def test_how_ends_are_known_comes_with_an_import(tmp_path: Path) -> None:
+    """A cluster whose newest import was of a log without waits says so in its table; others are accounting's."""
+    path = tmp_path / "hub.duckdb"
+    history, jobs = HistoryStore.open(path, SystemClock()), some_jobs(4, 3)[0]
+    for rule in ("accounting", "submit + run"):
+        history.end(history.begin("swf", "swf:log", "atlas", {}), rule)
+    history.begin("swf", "swf:log", "atlas", {})  # cut off
+    history.close()
+    store = HubStore.open(path, SystemClock())
+    store.upsert_jobs([*jobs, *(replace(job, cluster="atlas") for job in jobs)])
+    store.close()
+    assert [load_store(path, name).table.end_rule for name in ("atlas", "gw")] == ["submit + run", "accounting"]
+
+
+def test_a_store_of_an_earlier_version_is_brought_up_to_date(tmp_path: Path) -> None:
+    """Training reads a store that an older hub wrote."""
+    path = tmp_path / "hub.duckdb"
+    connection = duckdb.connect(str(path))
+    connection.execute(migrations("hub")[0])
+    connection.execute("CREATE TABLE schema_version (schema VARCHAR, version INTEGER)")
+    connection.execute("INSERT INTO schema_version VALUES ('hub', 1)")
+    connection.execute(
+        "INSERT INTO jobs BY NAME SELECT 'gw' AS cluster, 7 AS job_id, 9 AS run_start, 5 AS submit, '7' AS printed_id,"
+        " '' AS name, 'u' AS \"user\", '' AS account, '' AS \"group\", '' AS \"partition\", '' AS qos, '' AS req_tres,"
+        " '' AS submit_line, false AS interactive, 9 AS start, '' AS nodes, 0 AS gpus, '' AS gpu_type,"
+        " '' AS alloc_tres, 0 AS suspended_s, 'RUNNING' AS state"
+    )
+    connection.close()
+    assert load_source(path).table.job_id.tolist() == [7]
+
+
+def test_several_clusters_have_to_be_chosen_from(tmp_path: Path) -> None:
+    """A store of one cluster needs no name; of two the caller says which, by a name that is there."""
+    path = tmp_path / "hub.duckdb"
+    store = HubStore.open(path, SystemClock())
+    jobs, _ = some_jobs(10, 3)
+    store.upsert_jobs([*jobs, *(replace(job, cluster="two") for job in jobs[:4])])
+    hub = DirectHub(store)
+    with pytest.raises(UsageError, match="gw, two"):
+        load_hub(hub)
+    with pytest.raises(NoDataError, match="three"):
+        load_hub(hub, "three")
+    assert len(load_hub(hub, "two").table) == 4
+    store.close()
+    with pytest.raises(UsageError, match="gw, two"):
+        load_store(path)
+    assert len(load_source(path, cluster="two").table) == 4
+    with pytest.raises(NoDataError, match="three"):
+        load_source(path, cluster="three")
+
+
+def test_nothing_to_learn_from_is_one_error(tmp_path: Path) -> None:
+    """No file, and a store without jobs, say so in one line with exit code 3."""
+    HubStore.open(tmp_path / "empty.duckdb", SystemClock()).close()
+    empty = HubStore.open(":memory:", SystemClock())
+    for store, hub in (("none.duckdb", None), (None, None), ("empty.duckdb", None), (None, DirectHub(empty))):
+        with pytest.raises(NoDataError) as caught:
+            load_source(None if store is None else tmp_path / store, hub)
+        assert "\n" not in str(caught.value)
+        assert caught.value.exit_code == 3
+
+
+@pytest.mark.parametrize("change", [{"events": 7}, {"next": None}, {"events": [7]}, {"events": [{"kind": "started"}]}])
+def test_an_answer_that_is_no_history_is_one_error(change: dict[str, Any]) -> None:
+    """A page of another shape ends the reading with the wire's error."""
+    with pytest.raises(WireError, match="history"):
+        load_hub(DirectHub(HubStore.open(":memory:", SystemClock()), change))
