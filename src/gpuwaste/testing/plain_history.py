@@ -204,7 +204,7 @@ def _of_past(past: Past, request: JobRequest) -> dict[str, float]:
     runs, now = list(past.runs), request.submit
     times = [run.run * 60.0 for run in runs]
     known = [time for time in times if not math.isnan(time)]
-    longest = max(known, default=NAN)
+    longest, shortest = max(known, default=NAN), min(known, default=NAN)
     newest = runs[0] if runs else Run(0, Outcome.UNKNOWN, NAN, NAN, NAN, late=False)
     peaks = [peak * 2**28 for peak in past.peaks]
     values = {
@@ -212,7 +212,9 @@ def _of_past(past: Past, request: JobRequest) -> dict[str, float]:
         "late_8": sum(run.late for run in runs), "fail_streak": past.streak, "fail_fast": past.fast,
         "fail_slow": past.slow, "cancelled": past.cancelled, "ended": past.ended,
         "fail_all": _ratio(past.failed, past.failed + past.completed), "run_max": longest,
-        "run_max_of_limit": _ratio(longest, limit),
+        "run_max_of_limit": _ratio(longest, limit), "run_min": shortest, "run_min_of_limit": _ratio(shortest, limit),
+        "peak_max": max(peaks, default=NAN), "peak_max_of_asked": _ratio(max(peaks, default=NAN), mem),
+        "peak_1": peaks[0] if peaks else NAN, "peak_1_of_asked": _ratio(peaks[0] if peaks else NAN, mem),
         "share_1": _ratio(newest.run, newest.limit), "last_limit": _ratio(newest.limit, limit / 60.0),
         "last_cpus": _ratio(newest.cpus, cpus), "run_mean": past.mean, "run_var": past.var, "running": past.running,
         "queued": past.queued, "burst": past.burst, "unanswered": past.unanswered,
@@ -226,8 +228,6 @@ def _of_past(past: Past, request: JobRequest) -> dict[str, float]:
         values[f"fail_{place}"] = runs[place - 1].failed if len(runs) >= place else NAN
         values[f"run_{place}"] = times[place - 1] if len(runs) >= place else NAN
         values[f"run_{place}_of_limit"] = _ratio(values[f"run_{place}"], limit)
-        values[f"peak_{place}"] = peaks[place - 1] if len(peaks) >= place else NAN
-        values[f"peak_{place}_of_asked"] = _ratio(values[f"peak_{place}"], mem)
     return {name: float(value) for name, value in values.items()}
 
 

@@ -12,10 +12,12 @@ FEATURES = (
     Feature("run_2", "s", "the second last of the {jobs} ran {value}"),
     Feature("run_3", "s", "the third last of the {jobs} ran {value}"),
     Feature("run_max", "s", "the longest of the last 8 {jobs} ran {value}"),
+    Feature("run_min", "s", "the shortest of the last 8 {jobs} ran {value}"),
     Feature("run_1_of_limit", "", "the last of the {jobs} ran {value} of this limit"),
     Feature("run_2_of_limit", "", "the second last of the {jobs} ran {value} of this limit"),
     Feature("run_3_of_limit", "", "the third last of the {jobs} ran {value} of this limit"),
     Feature("run_max_of_limit", "", "the longest of the last 8 {jobs} ran {value} of this limit"),
+    Feature("run_min_of_limit", "", "the shortest of the last 8 {jobs} ran {value} of this limit"),
     Feature("share_1", "", "the last of the {jobs} ran {value} of its own limit"),
     Feature("last_limit", "", "the last of the {jobs} had {value} of this limit"),
     Feature("last_cpus", "", "the last of the {jobs} had {value} of these CPUs"),
@@ -24,7 +26,7 @@ FEATURES = (
 )
 _LAST = 3
 _RUN, _LIMIT = AMOUNTS.index("run"), AMOUNTS.index("limit")
-_RUNS = _LAST + 1
+_RUNS = _LAST + 2
 _SHARE = 2 * _RUNS
 _RATES = _SHARE + 3
 _MEAN = EWS.index("run_mean")
@@ -32,12 +34,13 @@ _SECONDS = np.float64(MINUTE_S)  # not a Python number: the product must not be 
 
 
 def compute(context: Context, out: Block) -> None:
-    """Fill the durations of each key [n, keys, 13]; a ring's minutes times 60 fit a float32 without rounding."""
+    """Fill the durations of each key [n, keys, 15]; a ring's minutes times 60 fit a float32 without rounding."""
     rows, asked = context.rows, context.requests
     amounts = rows["amounts"]
     runs = amounts[..., _RUN]
     np.multiply(runs[..., :_LAST], _SECONDS, out=out[..., :_LAST])
     np.multiply(np.fmax.reduce(runs, axis=-1), _SECONDS, out=out[..., _LAST])
+    np.multiply(np.fmin.reduce(runs, axis=-1), _SECONDS, out=out[..., _LAST + 1])
     np.divide(out[..., :_RUNS], asked[:, AT["limit_s"], None, None], out=out[..., _RUNS:_SHARE])
     newest = amounts[..., 0, :]
     np.divide(newest[..., _RUN], newest[..., _LIMIT], out=out[..., _SHARE], dtype=np.float64)
