@@ -19,7 +19,7 @@ from gpuwaste.predict.request_json import request_to_json
 from gpuwaste.predict.rolling import Rolling
 from gpuwaste.predict.scores import Model, State, applies, cap
 from gpuwaste.predict.targets import BY_NAME, TARGETS
-from gpuwaste.predict.view import View
+from gpuwaste.predict.view import ENDED, View
 
 Vector = NDArray[np.float32]
 NO_MODEL: Final = "no model of this site: this is what your last jobs say, not an estimate"
@@ -119,7 +119,7 @@ class Predictor:
         else:
             left_out = sorted(self._bundle.manifest.left_out.items())
             notes += [f"no model of {name}: {why}" for name, why in left_out if applies(name, view.request)]
-        if not view.get("user_ended"):
+        if not view.get(f"user_{ENDED}"):
             notes.append(NO_HISTORY)
         return tuple(notes)
 

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuwaste.predict.context import Context, request_columns
+from gpuwaste.predict.context import Context, facts_of, request_columns
 from gpuwaste.predict.events import Events, Known, events_of
 from gpuwaste.predict.features import GROUPS, vectors
 from gpuwaste.predict.features.base import Group, feature_list
@@ -60,15 +60,16 @@ def _history(column: Hashes, events: Events, state: HistoryState) -> KeyHistory:
 def _vectors(
     table: JobTable, histories: list[KeyHistory], groups: tuple[Group, ...], pool: Executor
 ) -> NDArray[np.float32]:
-    requests = request_columns(table)
+    facts = facts_of(table.name)
     result = np.empty((len(table), len(feature_list(groups))), dtype=np.float32)
 
     def fill(begin: int) -> None:
         part = slice(begin, begin + _CHUNK)
-        rows = np.empty((len(requests[part]), len(histories)), dtype=ROW)
+        requests = request_columns(table, part, facts)
+        rows = np.empty((len(requests), len(histories)), dtype=ROW)
         for place, history in enumerate(histories):
             history.rows(history.at_submit.part(part), rows[:, place])
-        vectors(Context(requests[part], rows), groups, result[part])
+        vectors(Context(requests, rows), groups, result[part])
 
     list(pool.map(fill, range(0, len(table), _CHUNK)))
     return result

@@ -119,15 +119,8 @@ class HistoryState:
                 self.as_of = max(self.as_of, clip_instant(at))
         return True
 
-    def ended(
-        self,
-        job_id: int,
-        submit: int,
-        at: int,
-        run_s: float | None,
-        outcome: Outcome,
-        *,
-        max_rss_b: float | None = None,
+    def ended(  # noqa: PLR0917 the facts of an end
+        self, job_id: int, submit: int, at: int, run_s: float | None, outcome: Outcome, max_rss_b: float | None = None
     ) -> bool:
         """Tell of an end; False where this run is not in the system."""
         run = self.open.get((job_id, submit))
@@ -192,8 +185,8 @@ class HistoryState:
         for row in run.rows:
             at = row * SIZE + END_AT
             (
-                fast, slow, mean, var, n_bad, n_good, n_cancelled, ended, running, queued, burst, _, sent, submit, last_bad, ends,
-                amounts, uses, peaks, outcomes, bad_8, good_8, late_8, streak,
+                fast, slow, mean, var, n_bad, n_good, n_cancelled, ended, running, queued, burst, _, sent, submit,
+                last_bad, ends, amounts, uses, peaks, outcomes, bad_8, good_8, late_8, streak,
             ) = END_READ.unpack_from(view, at)  # fmt: skip
             old = RECENT_LIST[outcomes[-1]]
             *rates, streak = after_end(fast, slow, mean, var, streak, failed, log_run)

@@ -1,5 +1,7 @@
 """Job tables for tests and benches of history: made ones and real logs, and telling them to a state run by run."""
 
+# ruff: noqa: PLR2004 shares and amounts of a made log mean nothing beyond it
+
 import lzma
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -29,15 +31,8 @@ class Told(Protocol):
     def started(self, job_id: int, submit: int, at: int) -> bool:
         """Tell of a start."""
 
-    def ended(
-        self,
-        job_id: int,
-        submit: int,
-        at: int,
-        run_s: float | None,
-        outcome: Outcome,
-        *,
-        max_rss_b: float | None = None,
+    def ended(  # noqa: PLR0917 the facts of an end
+        self, job_id: int, submit: int, at: int, run_s: float | None, outcome: Outcome, max_rss_b: float | None = None
     ) -> bool:
         """Tell of an end."""
 

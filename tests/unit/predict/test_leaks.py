@@ -126,7 +126,7 @@ def test_a_planted_run_time_does_not_pass() -> None:
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_the_future_does_not_change_the_past(seed: int) -> None:
-    """Dropping and permuting later jobs, and other ends of jobs still open, leave all vectors up to then as they are."""
+    """Dropping and permuting later jobs, and other ends of open jobs, leave all vectors up to then as they are."""
     assert the_future_leaves_the_past_alone(ours, made_table(200, seed=seed), range(3, 200, 17))
 
 

@@ -33,7 +33,7 @@ def assert_equal(one: NDArray[np.float32], other: NDArray[np.float32]) -> None:
 
 
 def content(state: HistoryState) -> tuple[object, ...]:
-    """What a state knows, whatever the places of its rows."""
+    """Return what a state knows, whatever the places of its rows."""
     rows = state.keys.used()[1:]
     at = np.argsort(rows["key"])
     keys = state.keys.used()["key"]
@@ -109,9 +109,7 @@ def test_replay_goes_on_from_a_state(share: float) -> None:
     state = HistoryState()
     tell(table, state, until=(int(table.submit[row]), 5))
     before = content(state)
-    held = [
-        n for n in range(len(table)) if n >= row or (int(table.job_id[n]), int(table.submit[n])) in state.open
-    ]
+    held = [n for n in range(len(table)) if n >= row or (int(table.job_id[n]), int(table.submit[n])) in state.open]
     rest = table.take(np.array(held, dtype=np.intp))
     resumed = replay(rest, state)
     first = held.index(row)
@@ -148,5 +146,3 @@ def test_absurd_amounts_are_values() -> None:
     online = tell(odd, HistoryState())
     assert_equal(online, replay(odd).vectors)
     assert not np.isinf(online).any()
-
-

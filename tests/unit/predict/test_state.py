@@ -48,9 +48,9 @@ def test_a_snapshot_resumes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("damage", "says"),
     [
-        (lambda data: b"", "no history snapshot"),
-        (lambda data: b"\x00\xff" * 9000, "no history snapshot"),
-        (lambda data: b"[" * 4000, "no history snapshot"),
+        (lambda _: b"", "no history snapshot"),
+        (lambda _: b"\x00\xff" * 9000, "no history snapshot"),
+        (lambda _: b"[" * 4000, "no history snapshot"),
         (lambda data: data[: len(data) // 2], "truncated"),
         (lambda data: data + b"more", "truncated"),
         (lambda data: data[:-40] + b"\x01" + data[-39:], "corrupt"),

@@ -2,14 +2,17 @@
 
 import numpy as np
 
-from gpuwaste.predict.context import AT, LIMIT_AND_CPUS, Context
+from gpuwaste.predict.context import AT, PAIR_AT, Context
 from gpuwaste.predict.features.base import Block, Feature, Group
 from gpuwaste.predict.recurrences import MINUTE_S
 from gpuwaste.predict.rows import AMOUNTS, EWS
 
 FEATURES = (
     Feature("run_1", "s", "the last of the {jobs} ran {value}"),
+    Feature("run_2", "s", "the second last of the {jobs} ran {value}"),
+    Feature("run_3", "s", "the third last of the {jobs} ran {value}"),
     Feature("run_max", "s", "the longest of the last 8 {jobs} ran {value}"),
+    Feature("run_min", "s", "the shortest of the last 8 {jobs} ran {value}"),
     Feature("run_1_of_limit", "", "the last of the {jobs} ran {value} of this limit"),
     Feature("run_2_of_limit", "", "the second last of the {jobs} ran {value} of this limit"),
     Feature("run_3_of_limit", "", "the third last of the {jobs} ran {value} of this limit"),
@@ -23,26 +26,26 @@ FEATURES = (
 )
 _LAST = 3
 _RUN, _LIMIT = AMOUNTS.index("run"), AMOUNTS.index("limit")
-_SHARE = 2 + _LAST + 2
+_RUNS = _LAST + 2
+_SHARE = 2 * _RUNS
 _RATES = _SHARE + 3
 _MEAN = EWS.index("run_mean")
+_SECONDS = np.float64(MINUTE_S)  # not a Python number: the product must not be a float16
 
 
 def compute(context: Context, out: Block) -> None:
-    """Fill the durations of each key [n, keys, 12]; the ring's times are minutes that a float16 holds."""
+    """Fill the durations of each key [n, keys, 15]; a ring's minutes times 60 fit a float32 without rounding."""
     rows, asked = context.rows, context.requests
-    amounts = np.multiply(rows["amounts"], _SECONDS)
-    runs = np.empty((*rows.shape, _LAST + 2))
-    ring = amounts[..., _RUN]
-    runs[..., :_LAST] = ring[..., :_LAST]
-    np.fmax.reduce(ring, axis=-1, out=runs[..., _LAST])
-    np.fmin.reduce(ring, axis=-1, out=runs[..., _LAST + 1])
-    out[..., :2] = runs[..., : _LAST + 1 : _LAST]
-    out[..., 2:_SHARE] = runs / asked[:, AT["limit_s"], None, None]
-    out[..., _SHARE] = ring[..., 0] / amounts[..., 0, _LIMIT]
-    out[..., _SHARE + 1 : _RATES] = amounts[..., 0, _LIMIT:] / asked[:, None, LIMIT_AND_CPUS]
-    out[..., _RATES:] = rows["ews"][..., _MEAN : _MEAN + 2]
+    amounts = rows["amounts"]
+    runs = amounts[..., _RUN]
+    np.multiply(runs[..., :_LAST], _SECONDS, out=out[..., :_LAST])
+    np.multiply(np.fmax.reduce(runs, axis=-1), _SECONDS, out=out[..., _LAST])
+    np.multiply(np.fmin.reduce(runs, axis=-1), _SECONDS, out=out[..., _LAST + 1])
+    np.divide(out[..., :_RUNS], asked[:, AT["limit_s"], None, None], out=out[..., _RUNS:_SHARE])
+    newest = amounts[..., 0, :]
+    np.divide(newest[..., _RUN], newest[..., _LIMIT], out=out[..., _SHARE], dtype=np.float64)
+    np.divide(newest[..., _LIMIT:], asked[:, None, PAIR_AT:], out=out[..., _SHARE + 1 : _RATES])
+    out[..., _RATES:] = rows["ews"][..., _MEAN:]
 
 
-_SECONDS = np.array([MINUTE_S, MINUTE_S, 1.0])
 GROUP = Group(FEATURES, compute)

@@ -1,5 +1,7 @@
 """What the ledger said of the last judged GPU job of each key."""
 
+import numpy as np
+
 from gpuwaste.predict.context import Context
 from gpuwaste.predict.features.base import Block, Feature, Group
 from gpuwaste.predict.rows import LASTS
@@ -16,7 +18,7 @@ def compute(context: Context, out: Block) -> None:
     """Fill the last GPU use of each key [n, keys, 3]."""
     lasts = context.rows["lasts"]
     out[..., :_COPIED] = lasts[..., :_COPIED]
-    out[..., _COPIED] = lasts[..., 1] / lasts[..., 2]
+    np.divide(lasts[..., 1], lasts[..., 2], out=out[..., _COPIED], dtype=np.float64)
 
 
 GROUP = Group(FEATURES, compute)

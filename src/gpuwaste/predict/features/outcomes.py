@@ -1,5 +1,7 @@
 """How the earlier jobs of each key ended."""
 
+import numpy as np
+
 from gpuwaste.predict.context import Context
 from gpuwaste.predict.features.base import Block, Feature, Group
 from gpuwaste.predict.recurrences import FAILED_OF
@@ -35,7 +37,7 @@ def compute(context: Context, out: Block) -> None:
     out[..., _RATES:_COUNTED] = rows["ews"][..., :2]
     out[..., _COUNTED:_ALL] = counts[..., _FIRST:_UPTO]
     failed, completed = counts[..., 0], counts[..., 1]
-    out[..., _ALL] = failed / (failed + completed)
+    np.divide(failed, failed + completed, out=out[..., _ALL])
 
 
 GROUP = Group(FEATURES, compute)
