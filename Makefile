@@ -51,8 +51,11 @@ bench-agent: $(STAMP) native ## what the agent costs a node: CPU, memory, bytes 
 bench-attribution: $(STAMP) native ## samples on the right job, by layout, on real clusters (ROUNDS, SEED)
 	@$(PY) -m bench.attribution
 
+bench-train: $(STAMP) ## gpuwaste train with its search on 100,000 jobs: seconds by stage, memory
+	@$(PY) -m bench.train
+
 bench-history: $(STAMP) ## rows of sacct per second that `gpuwaste history import` takes
 	@$(PY) -m bench.history
 
 .PHONY: help venv packages native lint types layers demo docs test
-.PHONY: bench-report bench-ingest bench-agent bench-attribution bench-history
+.PHONY: bench-report bench-ingest bench-agent bench-attribution bench-history bench-train
