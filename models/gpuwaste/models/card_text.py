@@ -157,14 +157,11 @@ def _importance(target: Mapping[str, Any]) -> str:
 def _search(search: Mapping[str, Any]) -> str:
     if not search["trials"]:
         return f"Search: {search['note']}; learnt with the defaults."
-    kept = (
-        "a trial that was better in every fold" if search["changed"] else "the recipe, no trial beat it in every fold"
-    )
+    trials = f"{search['trials']} trial{'s' if search['trials'] > 1 else ''} on {search['folds']} folds"
+    scores = f"score {search['score_of_defaults']:.4f} with the defaults, {search['best_score']:.4f} at best"
+    kept = "a trial that beat them" if search["changed"] else "the defaults, which no trial beat in most folds"
     params = ", ".join(f"{name} {value:.4g}" for name, value in search["params"].items())
-    return (
-        f"Search: {search['trials']} trial{'s' if search['trials'] > 1 else ''} on {search['folds']} folds; score {search['score_of_defaults']:.4f} with "
-        f"the defaults, {search['best_score']:.4f} at best; chosen: {kept} ({params})."
-    )
+    return f"Search: {trials}; {scores}; chosen: {kept} ({params})."
 
 
 def _left_out(card: Mapping[str, Any]) -> str:

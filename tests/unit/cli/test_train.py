@@ -15,8 +15,9 @@ QUICK = ("--targets", "failure", "--trials", "0", "--threads", "1")
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Path:
-    """Return a place with a configuration of its own."""
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the current directory, with a configuration of its own."""
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "gpuwaste.toml").write_text(
         f'[common]\ncluster = "gw"\nmodels_dir = "{tmp_path}/models"\nhub_url = "unix:{tmp_path}/none.sock"\n'
         f'[hub]\nstate_dir = "{tmp_path}"\n'
@@ -84,13 +85,11 @@ def test_a_log_becomes_a_model_in_use(home: Path, capsys: pytest.CaptureFixture[
 def test_what_cannot_be_learnt_from_is_one_line(
     home: Path,
     capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
     words: list[str],
     code: int,
     says: str,
 ) -> None:
     """Each kind of bad log or wrong usage has its exit code and one line that says what to do; no model appears."""
-    monkeypatch.chdir(home)
     swf(home / "short.swf", 10)
     (home / "binary.swf").write_bytes(bytes(range(256)) * 9)
     unknown = "{} {} -1 30 4 -1 -1 -1 -1 -1 1 -1 -1 -1 -1 -1 -1 -1"

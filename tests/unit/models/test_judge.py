@@ -1,11 +1,10 @@
 """The figures of the test part, from models whose answers are known."""
 
 from dataclasses import replace
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import pytest
-import xgboost
 from numpy.typing import NDArray
 
 from gpuwaste.models.fit import Fitted
@@ -15,6 +14,9 @@ from gpuwaste.predict.manifest import Calibration
 from gpuwaste.predict.table import JobTable
 from gpuwaste.predict.targets import BY_NAME, labels
 from gpuwaste.testing.planted import planted_table
+
+if TYPE_CHECKING:
+    import xgboost
 
 
 class Column:

@@ -1,6 +1,7 @@
 """The search for parameters."""
 
 import time
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,6 +63,4 @@ def test_a_trial_has_to_beat_the_recipe_in_most_folds() -> None:
 
 
 def drawn(*scores: float) -> Trial:
-    from dataclasses import replace
-
     return Trial(replace(DEFAULTS["probability"], rounds=100), scores)

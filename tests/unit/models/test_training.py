@@ -24,7 +24,7 @@ SETTINGS = Settings(trials=1, threads=1, targets=("failure", "walltime", "gpu_un
 
 
 def history(jobs: int = 900, seed: int = 2) -> JobTable:
-    """A planted history without GPUs."""
+    """Return a planted history without GPUs."""
     table = planted_table(jobs, seed=seed, users=20)
     nothing = np.full(jobs, np.nan)
     return replace(
@@ -136,7 +136,7 @@ def alone(state: Outcome, table: JobTable) -> JobTable:
 
 
 def blank(table: JobTable) -> JobTable:
-    """A log with -1 everywhere: no ends, no run times, no states, no requests but the number of processors."""
+    """Return a log with -1 everywhere: no ends, no run times, no states, no requests but the number of processors."""
     nothing, absent = np.full(len(table), np.nan), np.full(len(table), ABSENT)
     return replace(
         alone(Outcome.UNKNOWN, table),
@@ -157,7 +157,7 @@ def blank(table: JobTable) -> JobTable:
 def test_a_log_that_teaches_nothing_is_one_line_and_the_champion_stays(
     trained: Trained, table: JobTable, words: str
 ) -> None:
-    """No failures, nothing but failures, -1 everywhere, too few rows: no data, in words; nothing in the registry moves."""
+    """No failures, failures alone, -1 everywhere, too few rows: no data, in words; the registry is as it was."""
     registry = Registry(trained.directory.parent)
     wanted = ("failure",) if table.outcome.min() == table.outcome.max() and table.end.max() > 0 else ()
     with pytest.raises(NoDataError, match=words) as error:
@@ -180,7 +180,7 @@ def test_a_bundle_that_cannot_be_registered_leaves_the_champion(trained: Trained
 
 
 def test_one_user_and_rows_told_twice(trained: Trained) -> None:
-    """One user's log is learnt and the card warns; repeats are left out and counted; only --promote makes it champion."""
+    """One user's log is learnt and the card warns; repeats are left out and counted; the champion stays unasked."""
     table = history(400, seed=5)
     one = replace(table, user=replace(table.user, codes=np.zeros(400, np.int32)))
     twice = one.take(np.sort(np.concatenate([np.arange(400), np.arange(0, 400, 4)])))
