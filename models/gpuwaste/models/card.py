@@ -26,7 +26,7 @@ LABEL_RULE: Final = (
 )
 _NOT_FOR: Final = (
     "Jobs of another cluster: rates, limits and habits differ. Train there.",
-    "Judging people: a probability is of a job, and the figures of the worst tenth of users show how unevenly it holds.",
+    "Judging people: a probability is of a job, and the worst tenth of users shows how unevenly it holds.",
     "Rejecting jobs below the point called reject, or at all where a target has no such point.",
     "Reasons as causes: a feature's part in a number says what the model looked at, not why a job fails.",
     "Times long after its window: look at gpuwaste model status, and train again when it reports drift.",
@@ -44,7 +44,10 @@ def card_document(
     targets: Mapping[str, Mapping[str, Any]],
     parity: Mapping[str, Parity],
 ) -> dict[str, Any]:
-    """Return the whole card. `left` counts rows that were not learnt from, `targets` is of `target_document`."""
+    """Return the whole card. `left` counts rows that were not learnt from, `targets` is of `target_document`.
+
+    Thresholds are the manifest's: the export may have moved them a little.
+    """
     return {
         "schema": SCHEMA,
         "name": manifest.name,
@@ -67,7 +70,9 @@ def card_document(
             "last_calibration": round(1 - FINAL_SHARE, 6),
         },
         "warnings": list(warnings),
-        "targets": {name: dict(document) for name, document in targets.items()},
+        "targets": {
+            model.target: {**targets[model.target], "thresholds": dict(model.thresholds)} for model in manifest.targets
+        },
         "left_out": dict(manifest.left_out),
         "parity": {
             name: {
@@ -94,7 +99,6 @@ def target_document(honest: Fitted, shipped: Fitted, figures: Mapping[str, Any],
         "jobs_learnt_from_for_the_figures": honest.rows,
         "base_rate": shipped.base_rate,
         "test": dict(figures),
-        "thresholds": dict(shipped.thresholds),
         "calibration": {"slope": shipped.calibration.slope, "offset": shipped.calibration.offset},
         "shifts": list(shipped.shifts),
         "importance": importance(shipped.boosters),

@@ -46,20 +46,19 @@ def _jobs(card: Mapping[str, Any]) -> str:
 
 def _how(card: Mapping[str, Any]) -> str:
     settings, split = card["settings"], card["split"]
-    return "\n\n".join(
-        [
-            "## How the figures came about",
-            f"Jobs in the order of submission: {split['train']:.0%} to learn from, {split['validation']:.0%} to calibrate "
-            f"and to choose thresholds by, the last {split['test']:.0%} to judge by, looked at once. A job's history "
-            "holds only jobs that had ended when it was submitted, and so do the rolling corrections that the figures "
-            "include. Parameters were searched on folds in time of the first part alone: "
-            f"{settings['trials']} trials a target, seed {settings['seed']}. Intervals are 95 %, by bootstrap over users.",
-            f"What is shipped was then learnt with the same parameters from all but the last "
-            f"{split['last_calibration']:.0%} of the jobs, and calibrated on these. So no job is left to judge the "
-            "shipped model itself by: the figures are of the one learnt from the first part, which had older and "
-            "fewer jobs.",
-        ]
+    figures = (
+        f"Jobs in the order of submission: {split['train']:.0%} to learn from, {split['validation']:.0%} to calibrate "
+        f"and to choose thresholds by, the last {split['test']:.0%} to judge by, looked at once. A job's history holds "
+        "only jobs that had ended when it was submitted, and so do the rolling corrections that the figures include. "
+        "Parameters were searched on folds in time of the first part alone: "
+        f"{settings['trials']} trials a target, seed {settings['seed']}. Intervals are 95 %, by bootstrap over users."
     )
+    shipped = (
+        "What is shipped was then learnt with the same parameters from all but the last "
+        f"{split['last_calibration']:.0%} of the jobs, and calibrated on these. So no job is left to judge the shipped "
+        "model itself by: the figures are of the one learnt from the first part, which had fewer and older jobs."
+    )
+    return f"## How the figures came about\n\n{figures}\n\n{shipped}"
 
 
 def _summary(card: Mapping[str, Any]) -> str:
@@ -97,11 +96,13 @@ def _target(name: str, target: Mapping[str, Any], files: Iterable[str]) -> str:
 
 
 def _learnt(target: Mapping[str, Any]) -> str:
-    rate = target["base_rate"]
-    return (
+    rate, points = target["base_rate"], target["thresholds"]
+    text = (
         f"Learnt from {target['jobs_learnt_from']} jobs ({target['jobs_learnt_from_for_the_figures']} for the figures)"
-        + (f", of which {rate:.1%} are positive." if rate is not None else ".")
     )
+    text += f", of which {rate:.1%} are positive." if rate is not None else "."
+    shipped = ", ".join(f"{name} from {at:.3f} on" for name, at in sorted(points.items()))
+    return f"{text} The shipped model's own points: {shipped}." if points else text
 
 
 def _probability(test: Mapping[str, Any]) -> Iterator[str]:
@@ -156,14 +157,11 @@ def _importance(target: Mapping[str, Any]) -> str:
 def _search(search: Mapping[str, Any]) -> str:
     if not search["trials"]:
         return f"Search: {search['note']}; learnt with the defaults."
-    kept = (
-        "a trial that was better in every fold" if search["changed"] else "the recipe, no trial beat it in every fold"
-    )
+    trials = f"{search['trials']} trial{'s' if search['trials'] > 1 else ''} on {search['folds']} folds"
+    scores = f"score {search['score_of_defaults']:.4f} with the defaults, {search['best_score']:.4f} at best"
+    kept = "a trial that beat them" if search["changed"] else "the defaults, which no trial beat in most folds"
     params = ", ".join(f"{name} {value:.4g}" for name, value in search["params"].items())
-    return (
-        f"Search: {search['trials']} trials on {search['folds']} folds; score {search['score_of_defaults']:.4f} with "
-        f"the defaults, {search['best_score']:.4f} at best; chosen: {kept} ({params})."
-    )
+    return f"Search: {trials}; {scores}; chosen: {kept} ({params})."
 
 
 def _left_out(card: Mapping[str, Any]) -> str:

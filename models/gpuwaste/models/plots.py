@@ -5,14 +5,14 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from matplotlib import rc_context
+from matplotlib import rc_context, rcParams
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
 from gpuwaste.predict.targets import Target
 
-_SALT: Final = {"svg.hashsalt": "gpuwaste", "svg.fonttype": "none", "font.size": 9}
+_STYLE: Final[dict[Any, Any]] = {"svg.hashsalt": "gpuwaste", "svg.fonttype": "none", "font.size": 9}
 _INK: Final = "#1f4e79"
 _FAINT: Final = "#999999"
 
@@ -72,11 +72,12 @@ def _limits(axes: Axes, target: Target, curves: Mapping[str, Any]) -> None:
 
 def _positive(values: Sequence[float]) -> list[float | None]:
     """Return values that a logarithmic axis can show, None for the others."""
-    return [value if math.isfinite(value) and 0 < value < 1e18 else None for value in values]  # noqa: PLR2004 1e18: an exabyte
+    return [value if math.isfinite(value) and 0 < value < 1e18 else None for value in values]  # noqa: PLR2004 an exabyte
 
 
 def _drawn(draw: Callable[[Axes], None]) -> bytes:
-    with rc_context(_SALT):
+    with rc_context():
+        rcParams.update(_STYLE)
         figure = Figure(figsize=(4.5, 3.4), layout="constrained")
         FigureCanvasSVG(figure)
         draw(figure.add_subplot())

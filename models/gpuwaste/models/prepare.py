@@ -1,4 +1,4 @@
-"""From a table of jobs to what trees learn from: repeats left out, vectors by replay, the state after the last event."""
+"""From a table of jobs to what trees learn from: repeats left out, vectors by replay, the state after the last job."""
 
 from dataclasses import dataclass
 

@@ -23,7 +23,7 @@ from gpuwaste.predict.table import JobTable
 from gpuwaste.predict.targets import Target
 
 FOLDS: Final = 3
-MAX_ROWS: Final = 30_000  # newest labelled rows that a search looks at
+MAX_ROWS: Final = 16_000  # newest labelled rows that a search looks at
 _QUANTILE: Final = 0.95  # the one quantile that stands for all of a target
 _STEP: Final = 50  # of the number of trees
 _LEAST: Final = 0.5  # what a request of nothing counts as: log needs a positive number

@@ -88,8 +88,9 @@ class _Programs:
 
 def _shares(users: int) -> NDArray[np.float64]:
     """Return how busy each user is: few submit most jobs."""
-    share = 1.0 / np.arange(1, users + 1)
-    return share / share.sum()
+    share: NDArray[np.float64] = 1.0 / np.arange(1, users + 1)
+    share /= share.sum()
+    return share
 
 
 def _texts(prefix: str, numbers: NDArray[np.int64]) -> Categories:
