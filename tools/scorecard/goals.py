@@ -8,6 +8,7 @@ import numpy as np
 from tools.scorecard.part import Part
 
 _POINT: Final = 0.01
+_FIVE: Final = 0.05
 _QUEUED: Final = (
     "nearly all of the signal is in how the user's earlier jobs ended, and many have not ended at the submission (on "
     "KTH-SP2 48 % of the jobs come while the user's previous one is unended, on Atlas 22 %). A probe that knows those "
@@ -24,7 +25,8 @@ _WALL: Final = (
 )
 _RESERVED: Final = (
     "the goal does not say which weights or rows it means: by processors and by job are both shown. One user's jobs "
-    "differ by factors of ten in run time, and a limit that holds for 95 % of them is as long as the longest"
+    "differ by factors of ten in run time, and a limit that holds for 95 % of them is as long as the longest. Where the "
+    "rate of under-estimates is above 5 %, that is a miss by itself"
 )
 
 
@@ -39,6 +41,7 @@ class Goal:
     at_least: bool
     reason: str
     within: float = 0.0
+    while_under: str = ""  # the metric that must be at most 5 %, as it is shown, for the goal to be reached
 
 
 def _under(log: str) -> list[Goal]:
@@ -84,6 +87,7 @@ GOALS: Final = (
             2.0,
             at_least=False,
             reason=_RESERVED,
+            while_under="walltime.model.under_rate_0.95",
         )
         for log in ("CEA-Curie 2012-03/04", "CEA-Curie 2012-06/07", "CEA-Curie")
         for kind, words in (("", "by processors"), ("_unweighted", "by job"))
@@ -101,13 +105,19 @@ def goal_lines(parts: list[Part]) -> list[str]:
         if not values:
             lines.append(f"| {goal.log} | {goal.title} | {_aim(goal)} | not measured | |")
             continue
-        verdict = "reached"
-        if not _met(goal, float(np.mean(values))):
+        verdict, rate = "reached", round(float(np.mean(known[goal.log].get(goal.while_under, [0.0]))), 3)
+        if not _met(goal, float(np.mean(values))) or rate > _FIVE:
             if goal.reason not in reasons:
                 reasons.append(goal.reason)
             verdict = f"MISSED ({reasons.index(goal.reason) + 1})"
-        lines.append(f"| {goal.log} | {goal.title} | {_aim(goal)} | {_seeds(goal, values)} | {verdict} |")
+        lines.append(
+            f"| {goal.log} | {goal.title} | {_aim(goal)} | {_seeds(goal, values)}{_at(goal, rate)} | {verdict} |"
+        )
     return [*lines, "", *(f"{number}. {reason[0].upper()}{reason[1:]}." for number, reason in enumerate(reasons, 1))]
+
+
+def _at(goal: Goal, rate: float) -> str:
+    return f", {rate:.1%} under-estimated" if goal.while_under else ""
 
 
 def _met(goal: Goal, value: float) -> bool:

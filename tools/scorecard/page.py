@@ -20,8 +20,8 @@ the same. Intervals are 95 %, bootstrapped by user; the worst decile of users st
 {seed}; where seeds are compared, {seed} to {last}. One thread, so that the figures come out again.
 
 The recipe and the features were chosen while figures of the test parts of KTH-SP2, Atlas and the Curie samples were in
-sight (about a hundred variants were looked at): differences below .005 there mean nothing. CTC-SP2, the whole Curie
-log and the sample of UiO were not looked at for any choice but that of the rolling correction.
+sight (about a hundred variants were looked at): differences below .005 there mean nothing. CTC-SP2 and the whole Curie
+log were looked at only when the rolling correction was chosen.
 
 ## What was aimed at
 """

@@ -44,6 +44,15 @@ def test_a_miss_is_called_one_and_has_its_reason() -> None:
     assert any("0.705 (0.700 to 0.710)" in line for line in lines)
 
 
+def test_little_is_reserved_only_where_it_was_mostly_enough() -> None:
+    """Reserved over used below its goal is a miss where more than 5 % of the jobs would have been cut short."""
+    for rate, verdict in ((0.0504, "reached"), (0.053, "MISSED (1)")):
+        numbers = {"walltime.model.reserved_over_used_0.95": [1.8], "walltime.model.under_rate_0.95": [rate]}
+        lines = goal_lines([Part(Log("CEA-Curie", ""), "", numbers)])
+        row = next(line for line in lines if line.startswith("| CEA-Curie |"))
+        assert f"1.80, {rate:.1%} under-estimated | {verdict} |" in row
+
+
 def test_cells_of_the_sacct_sample_become_columns(tmp_path: Path) -> None:
     """NAME=VALUE cells in any order, values with commas and bars included."""
     source, target = tmp_path / "in.csv", tmp_path / "out.txt"
