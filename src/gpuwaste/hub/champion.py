@@ -2,13 +2,16 @@
 
 import logging
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.predict.beside import corrections_of
 from gpuwaste.predict.bundle import Bundle, load_bundle
 from gpuwaste.predict.corrections import BundleCorrections
 from gpuwaste.predict.registry import Registry
-from gpuwaste.predict.rolling import Rolling
+
+if TYPE_CHECKING:
+    from gpuwaste.predict.rolling import Rolling
 
 _log = logging.getLogger(__name__)
 
