@@ -109,7 +109,7 @@ def test_an_import_that_brings_nothing_new_writes_nothing() -> None:
 
 
 def test_a_window_without_a_run_s_steps_does_not_forget_them() -> None:
-    """sacct tells a run again without the steps that lie before its window: peak memory and processor time stay."""
+    """A run is told again without the steps that lie before its window: peak memory and processor time stay."""
     store = new_store()
     whole = JobRecord(
         "c", 7, 100, "7", start=100, end=4000, elapsed_s=3900, state="COMPLETED", max_rss_b=5, total_cpu_s=9.0
