@@ -15,10 +15,11 @@ from gpuwaste.models.recipe import DEFAULTS, Recipe
 from gpuwaste.models.split import Rows
 from gpuwaste.predict.manifest import Calibration
 from gpuwaste.predict.table import JobTable
-from gpuwaste.predict.targets import Target, labels, timed_out
+from gpuwaste.predict.targets import Target, labels
 
 Vectors = NDArray[np.float32]
 MIN_OF_A_CLASS: Final = 20  # rows of either class, or labelled rows of a quantile, below which nothing is learnt
+_BINS: Final = 256  # XGBoost's own default
 _EPS: Final = 1e-6
 
 
@@ -56,18 +57,18 @@ def fit(
     """Learn one target from the rows `learn`. Raises NoDataError, whose words go into the card, where it cannot."""
     chosen = recipe or DEFAULTS[target.kind]
     y = learnable(target, table)
-    learn, validate = learn[np.isfinite(y[learn])], validate[np.isfinite(y[validate])]
-    _check(target, y[learn])
+    learn, validate = learn[np.isfinite(y[learn])][-chosen.max_rows :], validate[np.isfinite(y[validate])]
+    check_labels(target, y[learn])
     base = {"seed": seed, "nthread": threads, "tree_method": "hist"}
+    data = columns(vectors[learn], y[learn], {**chosen.params, **base})
     boosters = tuple(
-        grow(vectors[learn], y[learn], {**chosen.params, **base, **objective}, chosen.rounds)
-        for objective in objectives(target)
+        grow(data, {**chosen.params, **base, **objective}, chosen.rounds) for objective in objectives(target)
     )
     fitted = Fitted(target, boosters, Calibration(), {}, (), len(learn), None)
     raw = fitted.raw(vectors[validate]) if len(validate) else np.empty((0, len(boosters)), np.float32)
     if target.kind == "quantiles":
         gaps = y[validate, None] - raw
-        shifts = tuple(_quantile(gaps[:, i], q) for i, q in enumerate(target.quantiles))
+        shifts = tuple(conformal(gaps[:, i], q) for i, q in enumerate(target.quantiles))
         return Fitted(target, boosters, Calibration(), {}, shifts, len(learn), None)
     scale = platt(raw[:, 0], y[validate])
     points = operating_points(y[validate].astype(np.float64), calibrated(raw[:, 0], scale))
@@ -75,12 +76,15 @@ def fit(
 
 
 def learnable(target: Target, table: JobTable) -> NDArray[np.float32]:
-    """Return what trees learn: 0 and 1, or natural logarithms; a run that its limit ended counts as the limit."""
+    """Return what trees learn: 0 and 1, or natural logarithms.
+
+    A run that its limit ended is censored: it counts with the limit, as does the grace in which it was ended.
+    """
     y = labels(target.name, table)
     if target.kind == "probability":
         return y
     if target.name == "walltime":
-        y = np.where(timed_out(table), np.fmin(table.limit_s, y), y).astype(np.float32)
+        y = np.where(np.isfinite(y), np.fmin(table.limit_s, y), np.nan).astype(np.float32)
     floor = 0.5 if target.name == "gpus_needed" else 1.0  # log needs a positive number; half a GPU stands for none
     return np.log(np.maximum(y, floor)).astype(np.float32)
 
@@ -92,9 +96,14 @@ def objectives(target: Target) -> list[dict[str, Any]]:
     return [{"objective": "reg:quantileerror", "quantile_alpha": q} for q in target.quantiles]
 
 
-def grow(vectors: Vectors, y: NDArray[np.float32], params: Mapping[str, Any], rounds: int) -> xgboost.Booster:
-    """Train one booster on numeric float32 columns, NaN for missing."""
-    data = xgboost.QuantileDMatrix(vectors, label=y, nthread=int(params.get("nthread", 1)))
+def columns(vectors: Vectors, y: NDArray[np.float32], params: Mapping[str, Any]) -> xgboost.QuantileDMatrix:
+    """Return numeric float32 columns in bins, NaN for missing: made once for all boosters of a target."""
+    bins = int(params.get("max_bin", _BINS))
+    return xgboost.QuantileDMatrix(vectors, label=y, nthread=int(params.get("nthread", 1)), max_bin=bins)
+
+
+def grow(data: xgboost.QuantileDMatrix, params: Mapping[str, Any], rounds: int) -> xgboost.Booster:
+    """Train one booster."""
     return xgboost.train(dict(params), data, num_boost_round=rounds)
 
 
@@ -117,7 +126,8 @@ def logit(p: NDArray[np.float32]) -> NDArray[np.float64]:
     return np.log(bounded / (1 - bounded))
 
 
-def _check(target: Target, y: NDArray[np.float32]) -> None:
+def check_labels(target: Target, y: NDArray[np.float32]) -> None:
+    """Raise NoDataError, in words for the card, where there is too little to learn from."""
     if target.kind == "quantiles":
         if len(y) < MIN_OF_A_CLASS:
             raise NoDataError(f"{len(y)} jobs with a known value: at least {MIN_OF_A_CLASS} are needed")
@@ -127,7 +137,7 @@ def _check(target: Target, y: NDArray[np.float32]) -> None:
         raise NoDataError(f"{positive} of {len(y)} labelled jobs: at least {MIN_OF_A_CLASS} of either kind are needed")
 
 
-def _quantile(values: NDArray[np.float32], q: float) -> float:
+def conformal(values: NDArray[np.floating], q: float) -> float:
     """Return the conformal quantile: the ceil((n + 1) q)-th smallest; 0 without values."""
     n = len(values)
     return float(np.sort(values)[min(n, int(np.ceil((n + 1) * q))) - 1]) if n else 0.0

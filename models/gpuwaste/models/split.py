@@ -17,6 +17,7 @@ from gpuwaste.predict.table import JobTable
 
 Rows = NDArray[np.intp]
 SHARES: Final = (0.6, 0.1, 0.3)  # train, validation, test
+FINAL_SHARE: Final = 0.9  # of the jobs that a shipped model learns from; the rest calibrate it
 MIN_ROWS: Final = 50
 
 
@@ -41,6 +42,12 @@ def split_by_time(table: JobTable, shares: tuple[float, float, float] = SHARES) 
         known_before(table, rows[first:second], int(table.submit[second])),
         rows[second:],
     )
+
+
+def final_cut(table: JobTable) -> tuple[Rows, Rows]:
+    """Return the rows that a shipped model learns from, and the last ones, which calibrate it."""
+    rows, cut = np.arange(len(table)), int(len(table) * FINAL_SHARE)
+    return known_before(table, rows[:cut], int(table.submit[cut])), rows[cut:]
 
 
 def folds_by_time(table: JobTable, rows: Rows, count: int) -> Iterator[tuple[Rows, Rows]]:

@@ -1,0 +1,59 @@
+"""How long gpuwaste train takes with its search on 100,000 jobs, stage by stage, and how much memory.
+
+The jobs are made (gpuwaste.testing.planted), because no public log has labels for every target: all seven are learnt,
+which is the longest case. Prints each stage, then one line of JSON. Measured in a process of its own, the reading of
+the history left out (bench-history has that).
+"""
+
+import argparse
+import json
+import resource
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Final
+
+from gpuwaste.models.progress import Progress
+from gpuwaste.models.source import Source
+from gpuwaste.models.training import TRIALS, Settings, train
+from gpuwaste.predict.registry import Registry
+from gpuwaste.testing.planted import planted_table
+
+TARGET_S: Final = 600
+TARGET_MB: Final = 2000
+
+
+def main() -> int:
+    """Make the jobs, train, print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--jobs", type=int, default=100_000)
+    parser.add_argument("--trials", type=int, default=TRIALS)
+    parser.add_argument("--threads", type=int, default=2)
+    options = parser.parse_args()
+    table = planted_table(options.jobs, users=400)
+    progress = Progress(sys.stdout)
+    settings = Settings(trials=options.trials, threads=options.threads)
+    began, worked = time.perf_counter(), time.process_time()
+    with tempfile.TemporaryDirectory(prefix="gpuwaste-bench-") as folder:
+        source = Source(table, "bench", f"{options.jobs} made jobs")
+        trained = train(source, Registry(Path(folder)), settings, created_utc=int(time.time()), progress=progress)
+    figures = {
+        "bench": "train",
+        "jobs": options.jobs,
+        "targets": len(trained.card["targets"]),
+        "trials": options.trials,
+        "threads": options.threads,
+        "seconds": round(time.perf_counter() - began, 1),
+        "cpu_seconds": round(time.process_time() - worked, 1),
+        "target_s": TARGET_S,
+        "peak_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024),
+        "target_mb": TARGET_MB,
+        "stages": {name: round(seconds, 1) for name, seconds in progress.seconds.items()},
+    }
+    print(json.dumps(figures))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,142 @@
+"""A bundle's card as a document (card.json): what it learnt from, how good it was on jobs it had not seen, its limits.
+
+Counts and figures only: no names of users, accounts or jobs.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+import xgboost
+
+from gpuwaste.models.fit import Fitted
+from gpuwaste.models.parity import Parity
+from gpuwaste.models.search import Found
+from gpuwaste.models.split import FINAL_SHARE, SHARES
+from gpuwaste.predict.features import FEATURES
+from gpuwaste.predict.manifest import Manifest
+from gpuwaste.predict.table import JobTable
+
+SCHEMA: Final = 1
+MOST_USED: Final = 10  # features listed for a target
+LABEL_RULE: Final = (
+    "failure: FAILED and OUT_OF_MEMORY are 1, COMPLETED is 0; TIMEOUT is a target of its own and a walltime that its "
+    "limit cut off; jobs ended by the system (NODE_FAIL, BOOT_FAIL, PREEMPTED, REQUEUED, DEADLINE, REVOKED) or "
+    "cancelled before their start are left out; failure_or_cancel adds jobs cancelled after their start"
+)
+_NOT_FOR: Final = (
+    "Jobs of another cluster: rates, limits and habits differ. Train there.",
+    "Judging people: a probability is of a job, and the worst tenth of users shows how unevenly it holds.",
+    "Rejecting jobs below the point called reject, or at all where a target has no such point.",
+    "Reasons as causes: a feature's part in a number says what the model looked at, not why a job fails.",
+    "Times long after its window: look at gpuwaste model status, and train again when it reports drift.",
+)
+
+
+def card_document(
+    manifest: Manifest,
+    table: JobTable,
+    *,
+    source: str,
+    settings: Mapping[str, Any],
+    left: Mapping[str, int],
+    warnings: Sequence[str],
+    targets: Mapping[str, Mapping[str, Any]],
+    parity: Mapping[str, Parity],
+) -> dict[str, Any]:
+    """Return the whole card. `left` counts rows that were not learnt from, `targets` is of `target_document`.
+
+    Thresholds are the manifest's: the export may have moved them a little.
+    """
+    return {
+        "schema": SCHEMA,
+        "name": manifest.name,
+        "cluster": manifest.cluster,
+        "created_utc": manifest.created_utc,
+        "source": source,
+        "jobs": len(table),
+        "users": len(np.unique(table.user.codes)),
+        "window_utc": list(manifest.window),
+        "left": dict(left),
+        "end_rule": manifest.end_rule,
+        "label_rule": manifest.label_rule,
+        "feature_version": manifest.feature_version,
+        "features": len(manifest.features),
+        "settings": dict(settings),
+        "split": {
+            "train": SHARES[0],
+            "validation": SHARES[1],
+            "test": SHARES[2],
+            "last_calibration": round(1 - FINAL_SHARE, 6),
+        },
+        "warnings": list(warnings),
+        "targets": {
+            model.target: {**targets[model.target], "thresholds": dict(model.thresholds)} for model in manifest.targets
+        },
+        "left_out": dict(manifest.left_out),
+        "parity": {
+            name: {
+                "rows": p.rows,
+                "real": p.real,
+                "edges": p.edges,
+                "max_difference": p.max_difference,
+                "flips": p.flips,
+            }
+            for name, p in parity.items()
+        },
+        "not_for": list(_NOT_FOR),
+    }
+
+
+def target_document(honest: Fitted, shipped: Fitted, figures: Mapping[str, Any], found: Found) -> dict[str, Any]:
+    """Return what the card says of one target: the figures are those of `honest`, the rest is of what is shipped."""
+    target = shipped.target
+    return {
+        "text": target.text,
+        "unit": target.unit,
+        "kind": target.kind,
+        "jobs_learnt_from": shipped.rows,
+        "jobs_learnt_from_for_the_figures": honest.rows,
+        "base_rate": shipped.base_rate,
+        "test": dict(figures),
+        "calibration": {"slope": shipped.calibration.slope, "offset": shipped.calibration.offset},
+        "shifts": list(shipped.shifts),
+        "importance": importance(shipped.boosters),
+        "search": _search(found),
+    }
+
+
+def importance(boosters: Sequence[xgboost.Booster]) -> list[dict[str, Any]]:
+    """Return the features with the largest share of the total gain, averaged over the boosters."""
+    shares = np.zeros(len(FEATURES))
+    for booster in boosters:
+        gains = booster.get_score(importance_type="total_gain")
+        column = np.zeros(len(FEATURES))
+        for name, gain in gains.items():
+            column[int(name.removeprefix("f"))] = float(np.mean(gain))
+        shares += column / max(column.sum(), 1e-12) / len(boosters)
+    order = np.argsort(-shares, kind="stable")[:MOST_USED]
+    return [
+        {"feature": FEATURES[i].name, "text": _words(FEATURES[i].text), "share_of_gain": float(shares[i])}
+        for i in order.tolist()
+        if shares[i] > 0
+    ]
+
+
+def _words(text: str) -> str:
+    """Return a reason's words without a value."""
+    return " ".join(text.replace("{value}", "…").split())
+
+
+def _search(found: Found) -> dict[str, Any]:
+    if not found.trials:
+        return {"trials": 0, "note": found.note}
+    best = max(found.trials, key=lambda trial: trial.mean)
+    return {
+        "trials": len(found.trials),
+        "folds": len(found.trials[0].scores),
+        "score_of_defaults": found.trials[0].mean,
+        "best_score": best.mean,
+        "changed": found.changed,
+        "params": {**found.recipe.params, "rounds": found.recipe.rounds},
+    }

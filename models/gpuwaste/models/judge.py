@@ -1,0 +1,177 @@
+"""A target's figures on the test part: what the rolling correction would have said at each submission, and what came.
+
+The result is a part of card.json: plain numbers, None for what cannot be said, intervals as {value, low, high}.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpuwaste.models import metrics
+from gpuwaste.models.fit import Fitted, Vectors, calibrated
+from gpuwaste.models.split import Split
+from gpuwaste.predict.manifest import TargetModel
+from gpuwaste.predict.roll import observed, request_cap, roll
+from gpuwaste.predict.table import JobTable
+from gpuwaste.predict.targets import Target
+
+Array = NDArray[np.float64]
+REJECT_PRECISION: Final = 0.95
+MIN_TEST: Final = 20  # labelled test rows below which no figure is given
+_CURVE: Final = 120  # points of a curve
+_CLOUD: Final = 1500  # jobs in a plot
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """`figures` go into the card; `curves` are what its plots draw."""
+
+    figures: dict[str, Any]
+    curves: dict[str, Any]
+
+
+def judge(fitted: Fitted, table: JobTable, vectors: Vectors, split: Split) -> Judged:
+    """Judge a fitted target on `split.test`, which nothing of it has seen; validation rows start the correction."""
+    target = fitted.target
+    first = int(split.validation[0]) if len(split.validation) else int(split.test[0])
+    scored = np.arange(len(table)) >= first
+    raw = np.full((len(table), len(fitted.boosters)), np.nan, np.float32)
+    raw[first:] = fitted.raw(vectors[first:])
+    said = roll(table, model_of(fitted), raw, scored=scored).values
+    y = observed(target.name, table)
+    rows = split.test[np.isfinite(y[split.test])]
+    users = table.user.codes[rows]
+    head = {"jobs": len(rows), "users": len(np.unique(users))}
+    if len(rows) < MIN_TEST:
+        return Judged({**head, "note": f"{len(rows)} labelled jobs in the test part are too few to judge by"}, {})
+    if target.kind == "probability":
+        own = calibrated(raw[rows, 0], fitted.calibration)
+        judged = _probability(y[rows], said[rows], own, users, fitted.thresholds)
+    else:
+        judged = _quantiles(target, table, rows, said[rows])
+    return Judged({**head, **judged.figures}, judged.curves)
+
+
+def model_of(fitted: Fitted) -> TargetModel:
+    """Return what a manifest says of a fitted target; its file is named by the export."""
+    target = fitted.target
+    return TargetModel(
+        target=target.name,
+        file="",
+        quantiles=target.quantiles,
+        calibration=fitted.calibration,
+        thresholds=dict(fitted.thresholds),
+        shifts=fitted.shifts,
+        rows=fitted.rows,
+        base_rate=fitted.base_rate,
+    )
+
+
+def _probability(y: Array, p: Array, own: Array, users: NDArray[np.int32], points: Mapping[str, float]) -> Judged:
+    def between(metric: Callable[[Array], float]) -> dict[str, float | None]:
+        return interval(metrics.bootstrap_by_user(users, metric))
+
+    figures: dict[str, Any] = {"base_rate": float(y.mean())}
+    if not 0 < y.mean() < 1:
+        figures["note"] = f"all {len(y)} labelled jobs of the test part are alike: nothing to tell apart"
+    else:
+        figures["average_precision"] = between(lambda w: metrics.average_precision(y, p, w))
+        figures["recall_at_precision_0.95"] = between(lambda w: metrics.recall_at_precision(y, p, REJECT_PRECISION, w))
+        if "f1" in points:
+            figures["f1"] = between(lambda w: metrics.f1(y, p >= points["f1"], w))
+    figures["ece"] = between(lambda w: metrics.ece(y, p, w))
+    figures["ece_uncorrected"] = finite(metrics.ece(y, own))
+    figures["operating_points"] = {name: _point(y, p, at, users) for name, at in sorted(points.items())}
+    mean, worst = metrics.worst_decile(users, (p - y) ** 2)
+    figures["brier_by_user"] = {"mean": finite(mean), "worst_decile": finite(worst)}
+    return Judged(figures, {"precision_recall": _pr_curve(y, p), "calibration": _calibration(y, p)})
+
+
+def _point(y: Array, p: Array, at: float, users: NDArray[np.int32]) -> dict[str, Any]:
+    """Return threshold, how many jobs it names, and precision and recall on the test part."""
+    said = p >= at
+
+    def precision(weight: Array) -> float:
+        total = float(weight[said].sum())
+        return float(weight[said] @ y[said]) / total if total else float("nan")
+
+    def recall(weight: Array) -> float:
+        total = float(weight @ y)
+        return float(weight[said] @ y[said]) / total if total else float("nan")
+
+    return {
+        "threshold": at,
+        "jobs": int(said.sum()),
+        "share": float(said.mean()),
+        "precision": interval(metrics.bootstrap_by_user(users, precision)),
+        "recall": interval(metrics.bootstrap_by_user(users, recall)),
+    }
+
+
+def _quantiles(target: Target, table: JobTable, rows: NDArray[np.intp], said: Array) -> Judged:
+    users, asked = table.user.codes[rows], request_cap(target.name, table)[rows]
+    used = np.fmin(observed(target.name, table)[rows], asked)
+    weight = np.where(np.isfinite(table.cpus[rows]), table.cpus[rows], 1.0)
+    size = weight if target.name == "walltime" else np.ones(len(rows))
+    by_quantile = {}
+    for column, q in zip(said.T, target.quantiles, strict=True):
+        by_quantile[str(q)] = _level(users, used, column, size)
+    figures: dict[str, Any] = {"quantiles": by_quantile}
+    known = np.isfinite(asked)
+    if known.any():
+        figures["request"] = {
+            "jobs": int(known.sum()),
+            "reserved_over_used": finite(metrics.reserved_over_used(used[known], asked[known], size[known])),
+        }
+    at = target.quantiles.index(0.95)
+    mean, worst = metrics.worst_decile(users, (said[:, at] < used).astype(np.float64))
+    figures["under_rate_0.95_by_user"] = {"mean": finite(mean), "worst_decile": finite(worst)}
+    achieved = [float((used <= column).mean()) for column in said.T]
+    picked = np.unique(np.linspace(0, len(rows) - 1, _CLOUD).astype(int))
+    curves = {
+        "coverage": [list(target.quantiles), achieved],
+        "cloud": [used[picked].tolist(), said[picked, at].tolist()],
+    }
+    return Judged(figures, curves)
+
+
+def _level(users: NDArray[np.int32], used: Array, limit: Array, size: Array) -> dict[str, Any]:
+    return {
+        "under_rate": interval(metrics.bootstrap_by_user(users, lambda w: metrics.under_rate(used, limit, w))),
+        "reserved_over_used": interval(
+            metrics.bootstrap_by_user(users, lambda w: metrics.reserved_over_used(used, limit, size, w))
+        ),
+        "reserved_over_used_unweighted": finite(metrics.reserved_over_used(used, limit, np.ones(len(used)))),
+    }
+
+
+def _pr_curve(y: Array, p: Array) -> list[list[float]]:
+    """Return recall and precision at thresholds spread over the jobs."""
+    order = np.argsort(-p, kind="stable")
+    hits = np.cumsum(y[order])
+    last = np.flatnonzero(np.append(np.diff(p[order]) != 0, values=True))  # jobs of equal p are named together
+    picked = last[np.unique(np.linspace(0, len(last) - 1, _CURVE).astype(int))]
+    total = max(float(y.sum()), 1.0)
+    return [(hits[picked] / total).tolist(), (hits[picked] / (picked + 1)).tolist()]
+
+
+def _calibration(y: Array, p: Array) -> list[list[float]]:
+    """Return mean p, share of positives and jobs of each bin that has jobs."""
+    number = np.minimum((p * metrics.ECE_BINS).astype(int), metrics.ECE_BINS - 1)
+    jobs = np.bincount(number, minlength=metrics.ECE_BINS)
+    some = jobs > 0
+    means = [np.bincount(number, values, minlength=metrics.ECE_BINS)[some] / jobs[some] for values in (p, y)]
+    return [means[0].tolist(), means[1].tolist(), jobs[some].tolist()]
+
+
+def interval(found: metrics.Interval) -> dict[str, float | None]:
+    """Return an interval as JSON takes it."""
+    return {"value": finite(found.value), "low": finite(found.low), "high": finite(found.high)}
+
+
+def finite(value: float) -> float | None:
+    """Return a number, None for NaN and infinities."""
+    return float(value) if np.isfinite(value) else None

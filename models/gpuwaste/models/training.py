@@ -1,0 +1,191 @@
+"""gpuwaste train: from a history to a bundle in the registry. The champion stays until a new bundle is whole."""
+
+import re
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from gpuwaste.core.errors import NoDataError, UsageError
+from gpuwaste.models.card import LABEL_RULE, target_document
+from gpuwaste.models.fit import Fitted, check_labels, fit, learnable
+from gpuwaste.models.judge import Judged, judge, model_of
+from gpuwaste.models.prepare import Prepared, prepare
+from gpuwaste.models.progress import Progress
+from gpuwaste.models.publish import Made, publish
+from gpuwaste.models.search import Found, search
+from gpuwaste.models.source import Source
+from gpuwaste.models.split import Split, final_cut, split_by_time
+from gpuwaste.models.usable import reason_of, warnings_of
+from gpuwaste.predict import drift
+from gpuwaste.predict.bundle import our_features
+from gpuwaste.predict.manifest import Manifest
+from gpuwaste.predict.registry import Registry
+from gpuwaste.predict.targets import BY_NAME, TARGETS, Target
+
+TRIALS: Final = 6
+_DRIFT_ROWS: Final = 50_000  # newest rows whose shares of bins are kept
+_CLUSTER: Final = 40  # characters of a cluster's name in a bundle's name
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the caller chooses; `targets` empty is all of them, `time_budget_s` bounds the searches together.
+
+    Equal data, `trials`, `seed` and `threads` give equal ONNX files, where no budget cut a search short.
+    """
+
+    trials: int = TRIALS
+    seed: int = 1
+    time_budget_s: float | None = None
+    targets: tuple[str, ...] = ()
+    since: int | None = None
+    threads: int = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Learnt:
+    """One target: the model that the figures are of, the one to ship, the figures, and what the search found."""
+
+    honest: Fitted
+    shipped: Fitted
+    judged: Judged
+    found: Found
+
+
+@dataclass(frozen=True, slots=True)
+class Trained:
+    """What came of it: the bundle's name and directory in the registry, its card, and whether it is the champion."""
+
+    name: str
+    directory: Path
+    card: Mapping[str, Any]
+    promoted: bool
+
+
+def train(
+    source: Source,
+    registry: Registry,
+    settings: Settings,
+    *,
+    created_utc: int,
+    promote: bool = False,
+    progress: Progress | None = None,
+) -> Trained:
+    """Learn, judge, export, register; promote where asked or where there is no champion.
+
+    Raises NoDataError where no target can be learnt, ModelError where the gate or the registry refuses; nothing of the
+    registry has changed then.
+    """
+    show = progress or Progress()
+    had_champion = registry.champion() is not None  # a registry that cannot be used is told before the work
+    chosen = _targets(settings.targets)
+    with show.stage("features"):
+        data = prepare(source.table, source.text, settings.since)
+    learnt, left_out = _learn(data, chosen, settings, show)
+    if not learnt:
+        reasons = "; ".join(f"{name}: {why}" for name, why in left_out.items())
+        raise NoDataError(f"{source.text}: no target can be learnt: {reasons}")
+    manifest = _manifest(source, data, learnt, left_out, created_utc)
+    with show.stage("export"), tempfile.TemporaryDirectory(prefix="gpuwaste-train-") as folder:
+        about = {
+            "source": source.text,
+            "settings": _settings(settings),
+            "left": {"rows that told a run again": data.repeated, "earlier jobs, history alone": data.earlier},
+            "warnings": warnings_of(data.table),
+            "targets": {n: target_document(x.honest, x.shipped, x.judged.figures, x.found) for n, x in learnt.items()},
+        }
+        made = {name: Made(x.shipped, x.judged) for name, x in learnt.items()}
+        name, card = publish(registry, Path(folder), manifest, data, made, about)
+    promoted = promote or not had_champion
+    if promoted:
+        registry.promote(name)
+    return Trained(name, registry.models_dir / name, card, promoted)
+
+
+def _learn(
+    data: Prepared, chosen: Sequence[Target], settings: Settings, show: Progress
+) -> tuple[dict[str, Learnt], dict[str, str]]:
+    split = split_by_time(data.table)
+    learnt: dict[str, Learnt] = {}
+    left_out = {target.name: "was not asked for" for target in TARGETS if target not in chosen}
+    began = time.monotonic()
+    for number, target in enumerate(chosen):
+        until = np.inf
+        if settings.time_budget_s is not None:
+            until = began + settings.time_budget_s * (number + 1) / len(chosen)
+        why = reason_of(target, data.table)
+        if why:
+            left_out[target.name] = why
+            continue
+        try:
+            learnt[target.name] = _one(target, data, split, settings, until=until, show=show)
+        except NoDataError as error:
+            left_out[target.name] = str(error)
+    return learnt, left_out
+
+
+def _one(target: Target, data: Prepared, split: Split, settings: Settings, *, until: float, show: Progress) -> Learnt:
+    """Search, fit and judge one target, then learn it again for shipping. Raises NoDataError."""
+    table, vectors = data.table, data.vectors
+    y = learnable(target, table)
+    check_labels(target, y[split.train][np.isfinite(y[split.train])])
+    own: dict[str, Any] = {"seed": settings.seed, "threads": settings.threads}
+    with show.stage(f"search {target.name}", settings.trials) as tick:
+        found = search(target, table, vectors, split.train, trials=settings.trials, until=until, tick=tick, **own)
+    with show.stage(f"fit {target.name}"):
+        honest = fit(target, table, vectors, split.train, split.validation, recipe=found.recipe, **own)
+    with show.stage(f"judge {target.name}"):
+        judged = judge(honest, table, vectors, split)
+    with show.stage(f"final fit {target.name}"):
+        shipped = fit(target, table, vectors, *final_cut(table), recipe=found.recipe, **own)
+    return Learnt(honest, shipped, judged, found)
+
+
+def _manifest(
+    source: Source, data: Prepared, learnt: Mapping[str, Learnt], left_out: Mapping[str, str], created_utc: int
+) -> Manifest:
+    ours, (rows, _) = our_features(), final_cut(data.table)
+    seen = data.vectors[rows[-_DRIFT_ROWS:]]
+    edges, shares = drift.bins(seen)
+    return Manifest(
+        name=_name(source.cluster, created_utc),
+        origin="site",
+        cluster=source.cluster,
+        created_utc=created_utc,
+        feature_version=ours.version,
+        feature_hash=ours.hash,
+        features=ours.names,
+        label_rule=LABEL_RULE,
+        end_rule=data.table.end_rule,
+        window=(int(data.table.submit[rows[0]]), int(data.table.submit[rows[-1]])),
+        rows=len(rows),
+        targets=tuple(model_of(x.shipped) for x in learnt.values()),
+        left_out=dict(left_out),
+        references=drift.references(seen),
+        files={},
+        drift_bins=edges,
+        drift_shares=shares,
+    )
+
+
+def _targets(names: Sequence[str]) -> Sequence[Target]:
+    """Return the targets of these names in their own order. Raises UsageError."""
+    unknown = [name for name in names if name not in BY_NAME]
+    if unknown:
+        raise UsageError(f"--targets {unknown[0][:40]!r}: known are {', '.join(BY_NAME)}")
+    return [target for target in TARGETS if not names or target.name in names]
+
+
+def _settings(settings: Settings) -> dict[str, Any]:
+    return asdict(replace(settings, targets=tuple(settings.targets)))
+
+
+def _name(cluster: str, created_utc: int) -> str:
+    """Return a name for a bundle: the cluster and the time, in characters that a registry takes."""
+    safe = re.sub(r"[^A-Za-z0-9._-]+", "-", cluster).strip("-.")[:_CLUSTER] or "model"
+    return f"{safe}-{time.strftime('%Y%m%d-%H%M%S', time.gmtime(created_utc))}"

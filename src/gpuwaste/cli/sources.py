@@ -1,0 +1,83 @@
+"""The options that name a history to learn from or to judge by, and the jobs that they name."""
+
+import argparse
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gpuwaste.core.config import Config
+from gpuwaste.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from gpuwaste.models.history.source import Source as Pages
+    from gpuwaste.models.source import Source
+
+
+def add_sources(parser: argparse.ArgumentParser) -> None:
+    """Add --store, --swf, --sacct and --csv with what they need."""
+    whence = parser.add_mutually_exclusive_group()
+    whence.add_argument(
+        "--store", type=Path, metavar="FILE", help="a store (default: the hub's own, or the hub itself)"
+    )
+    whence.add_argument("--swf", type=Path, metavar="FILE", help="a log in Standard Workload Format")
+    whence.add_argument("--sacct", type=Path, metavar="FILE", help="a file that sacct -P wrote, with its header")
+    whence.add_argument("--csv", type=Path, metavar="FILE", help="a CSV file, read as --mapping says")
+    parser.add_argument("--mapping", type=Path, metavar="TOML", help="with --csv: which column is what")
+    parser.add_argument("--time-zone", default="", metavar="ZONE", help="of dates without one (default: this host's)")
+    parser.add_argument("--cluster", default="", metavar="NAME", help="of the jobs (default: the configuration's)")
+
+
+def source_of(options: argparse.Namespace, config: Config) -> "Source":
+    """Read the jobs. Raises NoDataError, UsageError, ParseError, StoreError, WireError, AuthError."""
+    from gpuwaste.models.source import load_source, load_store, load_swf
+
+    if options.swf is not None:
+        return load_swf(options.swf, options.cluster)
+    if options.sacct is not None or options.csv is not None:
+        return _through_a_store(_pages(options, config), options.sacct or options.csv)
+    if options.store is not None:
+        if not options.store.exists():
+            raise UsageError(f"{options.store}: no such file: --store names a store that gpuwaste history import wrote")
+        return load_store(options.store, options.cluster)
+    from gpuwaste.cli.hub_access import hub_client
+
+    store = Path(config.hub.state_dir) / "hub.duckdb"
+    return load_source(store, hub_client(config), options.cluster or config.common.cluster)
+
+
+def _pages(options: argparse.Namespace, config: Config) -> "Pages":
+    from gpuwaste.cli.history_import import local_zone
+
+    zone, cluster = options.time_zone or local_zone(), options.cluster or config.common.cluster
+    if options.csv is not None:
+        from gpuwaste.models.history.sources.csv import CsvFile
+
+        if options.mapping is None:
+            raise UsageError("--csv: say with --mapping TOML which column is what (docs/how-to/history.md)")
+        return CsvFile(options.csv, options.mapping, cluster, zone=zone)
+    from gpuwaste.models.history.sources.sacct import SacctFile
+
+    if not cluster:
+        raise UsageError("--sacct: say the cluster's name with --cluster, or set common.cluster")
+    return SacctFile(options.sacct, cluster, zone=zone)
+
+
+def _through_a_store(pages: "Pages", file: Path) -> "Source":
+    """Import into a store that is thrown away, so that a file is read by the same rules as the site's history."""
+    from dataclasses import replace
+
+    from gpuwaste.core.clock import SystemClock
+    from gpuwaste.models.history.importer import import_source
+    from gpuwaste.models.source import load_store
+    from gpuwaste.store.hub.history_store import HistoryStore
+
+    with tempfile.TemporaryDirectory(prefix="gpuwaste-history-") as folder:
+        path = Path(folder) / "history.duckdb"
+        store = HistoryStore.open(path, SystemClock())
+        try:
+            result = import_source(store, path, pages)
+        finally:
+            store.close()
+        found = load_store(path)
+    bad = f", {result.bad} rows of it could not be read" if result.bad else ""
+    return replace(found, text=f"{file.name}{bad}")

@@ -1,0 +1,75 @@
+"""What `gpuwaste train` does: the jobs that the options name, the training with progress, the answer."""
+
+import argparse
+import json
+import sys
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gpuwaste.cli.sources import source_of
+from gpuwaste.cli.times import parse_time
+from gpuwaste.core.clock import SystemClock
+from gpuwaste.core.config import Config
+from gpuwaste.core.errors import GpuwasteError
+
+if TYPE_CHECKING:
+    from gpuwaste.models.training import Trained
+
+
+def train_and_tell(options: argparse.Namespace, config: Config) -> int:
+    """Train and print the card's short form, or its JSON. Raises GpuwasteError."""
+    try:
+        from gpuwaste.models.progress import Progress
+        from gpuwaste.models.training import Settings, train
+        from gpuwaste.predict.registry import Registry
+    except ModuleNotFoundError as error:
+        raise GpuwasteError(
+            f"train: no module {error.name}: install gpuwaste with its extra [train] on the host that trains"
+        ) from error
+    progress = Progress(sys.stderr)
+    settings = Settings(
+        trials=options.trials,
+        seed=options.seed,
+        time_budget_s=options.time_budget,
+        targets=tuple(name.strip() for name in options.targets.split(",") if name.strip()),
+        since=None if options.since is None else parse_time(options.since, datetime.now()),  # noqa: DTZ005 caller's zone
+        threads=max(1, options.threads),
+    )
+    with progress.stage("history"):
+        source = source_of(options, config)
+    trained = train(
+        source,
+        Registry(options.into or Path(config.common.models_dir)),
+        settings,
+        created_utc=SystemClock().utc_us() // 1_000_000,
+        promote=options.promote,
+        progress=progress,
+    )
+    sys.stdout.write(json.dumps(trained.card, indent=1) + "\n" if options.json else _text(trained))
+    return 0
+
+
+def _text(trained: "Trained") -> str:
+    from tabulate import tabulate
+
+    from gpuwaste.models.card_text import headline
+
+    card = trained.card
+    rows = [(name, *_row(target), *headline(target)) for name, target in card["targets"].items()]
+    lines = [
+        tabulate(rows, headers=("TARGET", "LEARNT FROM", "FIGURE OF JOBS NOT SEEN", "VALUE (95 %)"), tablefmt="plain"),
+        *(f"{name}: left out: {why}" for name, why in card["left_out"].items()),
+        *card["warnings"],
+        f"card: {trained.directory / 'card.md'}",
+    ]
+    if trained.promoted:
+        lines.append(f"{trained.name} is the model in use now")
+    else:
+        lines.append(f"{trained.name} is not in use: read the card, then gpuwaste model promote {trained.name}")
+    return "\n".join(lines) + "\n"
+
+
+def _row(target: Mapping[str, Any]) -> tuple[str]:
+    return (f"{target['jobs_learnt_from']} jobs",)

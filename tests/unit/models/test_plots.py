@@ -1,0 +1,35 @@
+"""Plots of a card."""
+
+from xml.etree import ElementTree as ET
+
+import numpy as np
+
+from gpuwaste.models.plots import plots
+from gpuwaste.predict.targets import BY_NAME
+
+POINT = {"threshold": 0.4, "recall": {"value": 0.8}, "precision": {"value": 0.5}}
+UNSUPPORTED = {"threshold": 0.9, "recall": {"value": 0.0}, "precision": {"value": None}}
+FIGURES = {"base_rate": 0.2, "operating_points": {"warn": POINT, "reject": UNSUPPORTED}}
+CURVES = {"precision_recall": [[0.0, 0.5, 1.0], [1.0, 0.7, 0.2]], "calibration": [[0.1, 0.9], [0.2, 0.8], [30, 5]]}
+
+
+def test_equal_figures_give_equal_bytes() -> None:
+    """Two drawings are the same file: no date, no random ids; each is SVG with its axes named."""
+    first, second = (plots(BY_NAME["failure"], FIGURES, CURVES) for _ in range(2))
+    assert first == second
+    assert sorted(first) == ["failure.calibration.svg", "failure.precision_recall.svg"]
+    for data in first.values():
+        assert ET.fromstring(data).tag.endswith("svg")  # noqa: S314 our own
+        assert b"<dc:date>" not in data
+    assert b"warn (p" in first["failure.precision_recall.svg"]
+    assert b"reject (p" not in first["failure.precision_recall.svg"]
+
+
+def test_odd_values_are_left_out_of_a_cloud() -> None:
+    """Zero, infinite and absurd values have no place on logarithmic axes; with none left the axes stay empty."""
+    curves = {"coverage": [[0.5, 0.95], [0.4, 0.96]], "cloud": [[0.0, 10.0, 5.0], [1.0, 20.0, 1e300]]}
+    drawn = plots(BY_NAME["walltime"], {}, curves)
+    assert sorted(drawn) == ["walltime.coverage.svg", "walltime.limits.svg"]
+    curves["cloud"] = [[0.0], [np.inf]]
+    assert plots(BY_NAME["walltime"], {}, curves)["walltime.limits.svg"]
+    assert plots(BY_NAME["walltime"], {"note": "too few"}, {}) == {}
