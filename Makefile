@@ -39,6 +39,9 @@ docs: $(STAMP) ## write docs/reference and etc/gpuwaste.toml from the code
 test: venv packages native ## all tests, the real cluster included
 	@$(VENV)/bin/pytest
 
+scorecard: $(STAMP) ## write docs/scorecard.md from the public logs in ../shared/data (many minutes)
+	@$(PY) -m tools.scorecard
+
 bench-report: $(STAMP) ## time of gpuwaste report with a million jobs in the hub
 	@$(PY) -m bench.report
 
@@ -68,5 +71,5 @@ bench-train: $(STAMP) ## gpuwaste train with its search on 100,000 jobs: seconds
 bench-history: $(STAMP) ## rows of sacct per second that `gpuwaste history import` takes
 	@$(PY) -m bench.history
 
-.PHONY: help venv packages native lint types layers demo docs test baseline
+.PHONY: help venv packages native lint types layers demo docs test scorecard baseline
 .PHONY: bench-report bench-table bench-ingest bench-agent bench-features bench-attribution bench-predict bench-train bench-history

@@ -17,7 +17,7 @@ def add_sources(parser: argparse.ArgumentParser) -> None:
     """Add --store, --swf, --sacct and --csv with what they need."""
     whence = parser.add_mutually_exclusive_group()
     whence.add_argument(
-        "--store", type=Path, metavar="FILE", help="a store (default: the hub's own, or the hub itself)"
+        "--store", nargs="?", type=Path, metavar="FILE", help="a store (default: the hub's own, or the hub itself)"
     )
     whence.add_argument("--swf", type=Path, metavar="FILE", help="a log in Standard Workload Format")
     whence.add_argument("--sacct", type=Path, metavar="FILE", help="a file that sacct -P wrote, with its header")
