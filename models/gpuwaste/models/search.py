@@ -164,7 +164,7 @@ def _score(target: Target, fold: _Fold, recipe: Recipe, base: dict[str, Any]) ->
 
     The pinball loss would also pay for a level that the rolling correction sets anyway.
     """
-    booster = grow(fold.data, {**recipe.params, **base}, recipe.rounds)
+    booster = grow(fold.data, {**recipe.on(fold.data.num_row()), **base}, recipe.rounds)
     said = booster.inplace_predict(fold.vectors).astype(np.float64)
     if target.kind == "probability":
         return average_precision(fold.y, said)
