@@ -42,11 +42,17 @@ test: venv packages native ## all tests, the real cluster included
 bench-report: $(STAMP) ## time of gpuwaste report with a million jobs in the hub
 	@$(PY) -m bench.report
 
+bench-table: $(STAMP) ## a million jobs from the store to a table and to the state of predictions: seconds, memory
+	@$(PY) -m bench.table
+
 bench-ingest: $(STAMP) ## hours rows per second that the hub takes
 	@$(PY) -m bench.ingest
 
 bench-agent: $(STAMP) native ## what the agent costs a node: CPU, memory, bytes a day, scrapes
 	@$(PY) -m bench.agent
+
+bench-features: $(STAMP) ## features: jobs per second, us for an update and a vector, bytes of a key
+	@$(PY) -m bench.features
 
 bench-attribution: $(STAMP) native ## samples on the right job, by layout, on real clusters (ROUNDS, SEED)
 	@$(PY) -m bench.attribution
@@ -54,8 +60,14 @@ bench-attribution: $(STAMP) native ## samples on the right job, by layout, on re
 bench-train: $(STAMP) ## gpuwaste train with its search on 100,000 jobs: seconds by stage, memory
 	@$(PY) -m bench.train
 
+bench-predict: $(STAMP) ## all targets' inference for one job: latency, load time, memory, beside XGBoost
+	@$(PY) -m bench.predict
+
+baseline: $(STAMP) ## write the bundle of day one anew: after a change of the features
+	@$(PY) -m gpuwaste.models.baseline src/gpuwaste/predict/baseline
+
 bench-history: $(STAMP) ## rows of sacct per second that `gpuwaste history import` takes
 	@$(PY) -m bench.history
 
-.PHONY: help venv packages native lint types layers demo docs test
-.PHONY: bench-report bench-ingest bench-agent bench-attribution bench-history bench-train
+.PHONY: help venv packages native lint types layers demo docs test baseline
+.PHONY: bench-report bench-table bench-ingest bench-agent bench-features bench-attribution bench-predict bench-history bench-train

@@ -119,6 +119,12 @@ DIRECTIVES = """
 -B 1:2:1
 -N2 -B 1:2:2
 -B *:2
+-B 1:1 --sockets-per-node=3
+-w gpu[1-2] --cores-per-socket=2 --sockets-per-node=3
+--cores-per-socket=4
+-N2 --cores-per-socket=2
+--gpus-per-socket=1 -B 2:3
+-n 2 --ntasks-per-gpu=1
 --spread-job -n2
 -k -n2
 --no-kill=off -n2
@@ -180,6 +186,7 @@ REFUSED = (
 : -n2
 -J 'a b
 -N2,4
+-N 3-2
 -n0
 -n4k
 -c 0

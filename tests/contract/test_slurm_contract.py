@@ -1,8 +1,9 @@
-"""What any SlurmClient answers: the fake of the tests and the commands of a real cluster alike."""
+"""What any SlurmClient answers: the fake of the tests, the commands and slurmrestd of a real cluster alike."""
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TypeVar
 
 import pytest
@@ -10,6 +11,8 @@ import pytest
 from gpuwaste.core.job import JobRecord
 from gpuwaste.slurm.commands import CommandClient
 from gpuwaste.slurm.gres import GresEntry, GresOnNode
+from gpuwaste.slurm.rest_client import RestClient
+from gpuwaste.slurm.rest_http import RestServer
 from gpuwaste.slurm.scontrol import RunningJob
 from gpuwaste.slurm.site import NodeInfo, Partition
 from gpuwaste.slurm.slurmd_g import DevicePosition
@@ -28,7 +31,7 @@ EVIL = (
 class Subject:
     """A client of a cluster on which `job_id` runs for alice with two GPUs of gpu1."""
 
-    client: CommandClient | FakeSlurm
+    client: CommandClient | FakeSlurm | RestClient
     job_id: int
     minors: tuple[int, ...]
 
@@ -54,6 +57,7 @@ def _fake() -> Subject:
         nodes={"gpu1": GresOnNode((0, 1), 2, ("a100",))},
         time_limit_s=600,
         tres="cpu=1,gres/gpu=2",
+        req_tres="cpu=1,gres/gpu=2",
     )
     record = JobRecord(
         "gw", 7, start, user="alice", start=start, gpus=2, gpu_type="a100", state="RUNNING", nodes="gpu1"
@@ -80,14 +84,26 @@ def _real(cluster: LoopbackCluster) -> Subject:
     return Subject(client, job_id, cluster.nodes["gpu1"].minors)
 
 
-@pytest.fixture(params=["fake", pytest.param("real", marks=pytest.mark.cluster)])
-def subject(request: pytest.FixtureRequest) -> Subject:
-    return _fake() if request.param == "fake" else _real(request.getfixturevalue("cluster"))
+def _rest(cluster: LoopbackCluster, folder: Path) -> Subject:
+    subject = _real(cluster)
+    assert isinstance(subject.client, CommandClient)
+    token = folder / "token"
+    token.touch(0o600)
+    token.write_text(cluster.jwt_token("gpuwaste"))
+    return replace(subject, client=RestClient(subject.client, RestServer(cluster.slurmrestd_url, str(token))))
+
+
+@pytest.fixture(params=["fake", *(pytest.param(name, marks=pytest.mark.cluster) for name in ("real", "rest"))])
+def subject(request: pytest.FixtureRequest, tmp_path: Path) -> Subject:
+    if request.param == "fake":
+        return _fake()
+    cluster = request.getfixturevalue("cluster")
+    return _real(cluster) if request.param == "real" else _rest(cluster, tmp_path)
 
 
 def test_a_client_keeps_its_contract(subject: Subject) -> None:
     """One running job, seen from every side that a client has."""
-    for check in (_jobs, _site, _node, _accounting, _people):
+    for check in (_jobs, _request, _site, _node, _accounting, _people):
         check(subject)
 
 
@@ -99,6 +115,13 @@ def _jobs(subject: Subject) -> None:
     assert abs(job.start - time.time()) < 600
     assert job in subject.client.jobs()
     assert subject.client.job(99_999_999) == []
+
+
+def _request(subject: Subject) -> None:
+    (request,) = subject.client.request(subject.job_id)
+    assert (request.user, request.name, request.partition, request.gpus) == ("alice", "train", "gpu", 2)
+    assert (request.cpus, request.time_limit_s, request.interactive, request.is_array) == (1, 600, False, False)
+    assert subject.client.request(99_999_999) == []
 
 
 def _site(subject: Subject) -> None:

@@ -3,14 +3,16 @@
 from collections.abc import Callable
 from typing import Final
 
-from tools.reference import commands, configuration, exit_codes, findings, metrics, wire
+from tools.reference import commands, configuration, exit_codes, features, findings, metrics, slurmrestd, wire
 
 PAGES: Final[dict[str, Callable[[], str]]] = {
     "docs/reference/commands.md": commands.page,
     "docs/reference/configuration.md": configuration.page,
     "docs/reference/exit-codes.md": exit_codes.page,
+    "docs/reference/features.md": features.page,
     "docs/reference/findings.md": findings.page,
     "docs/reference/metrics.md": metrics.page,
+    "docs/reference/slurmrestd.md": slurmrestd.page,
     "docs/reference/wire.md": wire.page,
     "etc/gpuwaste.toml": configuration.example,
 }

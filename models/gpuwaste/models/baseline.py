@@ -1,12 +1,15 @@
 """The bundle of day one: history heuristics as ONNX graphs. No number in it was learnt from anybody's log.
 
-Evidence is chained from the wide to the narrow: partition, account, user, user x shape, user x name. Each step gives
+Evidence is chained from the wide to the narrow: cluster, partition, account, user, user x shape, user x name. Each
+step gives
     estimate = (STRENGTH * estimate + n * own) / (STRENGTH + n),  n = min(ended runs of the key, 8),
 so that a key with many ended runs speaks for itself and one with none leaves the wider estimate as it is (shrinkage
 as in Efron and Morris 1975, with a strength that is set, not estimated). It starts from constants that say little.
 """
 
+import shutil
 import sys
+import tempfile
 from pathlib import Path
 from typing import Final
 
@@ -14,14 +17,15 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
+from gpuwaste.core.errors import ModelError
 from gpuwaste.models.export import write_files
 from gpuwaste.models.graphs import serialized
 from gpuwaste.predict.bundle import FeatureSet, our_features
-from gpuwaste.predict.manifest import NAME, Manifest, TargetModel
+from gpuwaste.predict.manifest import Manifest, TargetModel
 from gpuwaste.predict.session import INPUT, OUTPUT
 from gpuwaste.predict.targets import BY_NAME, TARGETS
 
-CHAIN: Final = ("partition", "account", "user", "shape", "name")
+CHAIN: Final = ("cluster", "partition", "account", "user", "shape", "name")
 STRENGTH: Final = 2.0  # runs that the wider estimate counts as
 REMEMBERED: Final = 8.0
 PRIOR_RATE: Final = 0.1  # of failures, cancellations and timeouts, where no run at all has ended
@@ -41,7 +45,9 @@ class _Graph:
         self.constants: dict[str, onnx.TensorProto] = {}
 
     def column(self, name: str) -> str:
-        """Return a feature's column."""
+        """Return a feature's column. Raises ModelError where there is none of this name."""
+        if name not in self._names:
+            raise ModelError(f"baseline: no feature {name}: its rules need another one in models/baseline.py")
         index = self._constant(np.array([self._names.index(name)], np.int64))
         return self.op("Gather", INPUT, index, axis=1)
 
@@ -118,13 +124,15 @@ def _rate(names: tuple[str, ...], target: str) -> _Graph:
     estimate = graph.number(PRIOR_RATE)
     for key in CHAIN:
         n = _ended(graph, key)
-        if target == "failure":
-            own = graph.column(f"{key}_fail_slow")
+        if target == "timeout":
+            own = graph.op("Div", graph.column(f"{key}_late_8"), graph.op("Max", n, graph.number(1.0)))
         else:
-            counted = ("at_limit_8",) if target == "timeout" else ("fails_8", "cancelled_8")
-            sums = [graph.column(f"{key}_{name}") for name in counted]
-            total = sums[0] if len(sums) == 1 else graph.op("Add", *sums)
-            own = graph.op("Div", total, graph.op("Max", n, graph.number(1.0)))
+            own = graph.column(f"{key}_fail_slow")
+        if target == "failure_or_cancel":
+            cancelled = graph.known(graph.column(f"{key}_cancelled"), graph.number(0.0))
+            all_ended = graph.known(graph.column(f"{key}_ended"), graph.number(0.0))
+            share = graph.op("Div", cancelled, graph.op("Max", all_ended, graph.number(1.0)))
+            own = graph.op("Min", graph.op("Add", own, share), graph.number(1.0))
         estimate = _shrunk(graph, estimate, own, n)
     graph.finish([estimate], graph.number(0.001), graph.number(0.999))
     return graph
@@ -165,11 +173,12 @@ def _shrunk(graph: _Graph, wider: str, own: str, n: str) -> str:
 def main(argv: list[str]) -> int:
     """Write the shipped bundle anew: `python -m gpuwaste.models.baseline DIRECTORY`."""
     directory = Path(argv[1])
-    if directory.is_dir():
-        for name in (*(path.name for path in directory.glob("*.onnx")), NAME):
-            (directory / name).unlink(missing_ok=True)
-        directory.rmdir()
-    write_baseline(directory)
+    with tempfile.TemporaryDirectory() as folder:
+        fresh = Path(folder) / "baseline"
+        write_baseline(fresh)
+        if directory.is_dir():
+            shutil.rmtree(directory)
+        shutil.copytree(fresh, directory)
     return 0
 
 

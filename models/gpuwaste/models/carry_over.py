@@ -14,9 +14,10 @@ from gpuwaste.core.errors import NoDataError
 from gpuwaste.models.fit import Fitted, fit
 from gpuwaste.models.metrics import average_precision, ece, reserved_over_used, under_rate
 from gpuwaste.models.split import Rows, split_by_time
-from gpuwaste.predict.bundle import BASELINE, Bundle, load_bundle
+from gpuwaste.predict.bundle import BASELINE, Bundle, load_bundle, our_features
 from gpuwaste.predict.manifest import TargetModel
 from gpuwaste.predict.roll import observed, roll, static
+from gpuwaste.predict.rolling import busy_users
 from gpuwaste.predict.table import JobTable
 from gpuwaste.predict.targets import BY_NAME, labels
 
@@ -108,7 +109,8 @@ def _judged(learnt_on: str, log: Log, model: TargetModel, raw: NDArray[np.float3
     later[int(split.validation[0]) if len(split.validation) else int(split.test[0]) :] = True
     y = observed(model.target, log.table)
     test = split.test[np.isfinite(y[split.test])]
-    rolled = roll(log.table, model, raw, scored=later).values
+    busy = busy_users(log.vectors, our_features().names)
+    rolled = roll(log.table, model, raw, scored=later, busy=busy).values
     as_is = np.full(rolled.shape, np.nan)
     as_is[test] = static(model, log.table.take(test), raw[test])
     figures = [_figures(model, log.table, y, values, test) for values in (as_is, rolled)]

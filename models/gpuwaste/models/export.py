@@ -68,7 +68,8 @@ def write_files(
     try:
         directory.parent.mkdir(parents=True, exist_ok=True)
         shutil.rmtree(temporary, ignore_errors=True)
-        temporary.mkdir(mode=0o755)
+        temporary.mkdir()
+        temporary.chmod(0o755)  # whatever the umask: hub and commands read it
         for name, data in files.items():
             write_whole(temporary / name, data)
         write_whole(temporary / NAME, listed.to_json().encode())

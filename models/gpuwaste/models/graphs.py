@@ -23,7 +23,7 @@ OPSET: Final = 17
 ML_OPSET: Final = 3  # the last one whose TreeEnsembleRegressor holds float32, as XGBoost does
 IR_VERSION: Final = 9
 _OFFSETS: Final = ("nodes_treeids", "target_treeids")
-_LINKS: Final = {"binary:logistic": True, "reg:logistic": True}
+_OBJECTIVES: Final = {True: ("binary:logistic",), False: ("reg:quantileerror", "reg:squarederror", "reg:absoluteerror")}
 
 
 def graph_of(model: TargetModel, boosters: Sequence[xgboost.Booster], width: int, feature_hash: str) -> bytes:
@@ -106,7 +106,7 @@ def _base(model: TargetModel, booster: xgboost.Booster, width: int, *, link: boo
     learner = json.loads(booster.save_config())["learner"]
     objective = learner["objective"]["name"]
     kind = learner["gradient_booster"]["name"]
-    if kind != "gbtree" or _LINKS.get(objective, False) != link or booster.num_boosted_rounds() < 1:
+    if kind != "gbtree" or objective not in _OBJECTIVES[link] or booster.num_boosted_rounds() < 1:
         raise ModelError(f"{model.target}: a {kind} with {objective}, not the trees of this target: train it again")
     if "c" in (booster.feature_types or ()):
         raise ModelError(f"{model.target}: has a categorical column, which ONNX gets wrong: make it numeric")

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from gpuwaste.cli.hub_access import hub_client
+from gpuwaste.cli.programs import load_program
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import GpuwasteError, NoDataError, UsageError
 from gpuwaste.core.request import JobRequest
@@ -20,9 +21,12 @@ from gpuwaste.slurm.defaults import with_defaults
 from gpuwaste.slurm.sbatch import MAX_SCRIPT_B, read_argv, read_submission
 from gpuwaste.slurm.sbatch_words import COMMAND_LINE, Given
 
+DEFAULTS_S: Final = 3.0  # a prediction without a site's defaults is better than one that is waited for
 _SENT_SCRIPT: Final = 1 << 18  # characters of a script that features look at
 _OPTION: Final = re.compile(r"#SBATCH (?:--([\w-]+)|-G)")
-_NO_HISTORY: Final = "no history given: the request's own fields alone speak; --history names a snapshot"
+_NO_HISTORY: Final = (
+    "no history.state beside the bundle: the request's own fields alone speak; --history names a snapshot"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,40 +66,47 @@ def of_job(config: Config, printed_id: str, *, here: bool) -> Asked:
     """Return a job's request from slurmrestd where one is configured, or where a bundle is used here; else its id."""
     if not (config.common.slurmrestd_url or here):
         return Asked(job=printed_id)
-    found = slurm_client(config.common).request(int(re.split(r"[_+]", printed_id)[0]))
-    if not found:
+    number, _, offset = printed_id.partition("+")
+    found = slurm_client(config.common).request(int(number.partition("_")[0]))
+    if not found or (offset and int(offset) >= len(found)):
         raise NoDataError(f"job {printed_id}: no such job that you may read in slurmctld's memory")
-    return Asked(tuple(replace(request, submit=int(time.time())) for request in found))
+    now = int(time.time())
+    asked = [replace(request, submit=now) for request in ([found[int(offset)]] if offset else found)]
+    return Asked(tuple(dict.fromkeys(asked)))  # the tasks of an array ask for the same
 
 
 def answer(config: Config, asked: Asked, model: Path | None, history: Path | None) -> list[dict[str, Any]]:
     """Return the predictions as documents. Raises NoDataError, AuthError, WireError, ModelError."""
-    if model is not None:
-        found = _here(asked, model, history)
-    elif asked.job:
-        try:
-            found = hub_client(config).predict_job(asked.job)
-        except NoDataError:
-            raise NoDataError(f"job {asked.job}: no such job that you may read") from None
-    else:
-        found = hub_client(config).predict([_sent(request) for request in asked.requests])
+    found = _of_hub(config, asked) if model is None else _here(asked, model, history)
     for prediction, options in zip(found, asked.options, strict=False):
         prediction["changes"] = [_placed(change, options) for change in prediction["changes"]]
     return found
 
 
-def _here(asked: Asked, model: Path, history: Path | None) -> list[dict[str, Any]]:
+def _of_hub(config: Config, asked: Asked) -> list[dict[str, Any]]:
+    hub = hub_client(config)
     try:
-        from gpuwaste.predict.bundle import load_bundle
-        from gpuwaste.predict.predictor import Predictor
-        from gpuwaste.predict.state import HistoryState
-    except ModuleNotFoundError as error:
-        raise GpuwasteError(
-            f"--model: no module {error.name}: install gpuwaste with its extra [predict], or ask the hub"
-        ) from error
-    predictor = Predictor(load_bundle(model), HistoryState.load(history) if history else HistoryState())
+        if asked.job:
+            return hub.predict_job(asked.job)
+        return hub.predict([_sent(request) for request in asked.requests])
+    except NoDataError:
+        what = f"job {asked.job}: no such job" if asked.job else f"user {asked.requests[0].user[:40]!r}: no history"
+        raise NoDataError(f"{what} that you may read") from None
+
+
+def _here(asked: Asked, model: Path, history: Path | None) -> list[dict[str, Any]]:
+    for name in ("bundle", "state"):
+        load_program(f"gpuwaste.predict.{name}", "predict", "this host, or ask the hub")
+    from gpuwaste.predict.beside import corrections_of, history_beside
+    from gpuwaste.predict.bundle import load_bundle
+    from gpuwaste.predict.predictor import Predictor
+    from gpuwaste.predict.state import HistoryState
+
+    bundle = load_bundle(model)
+    state = HistoryState.load(history) if history else history_beside(model)
+    predictor = Predictor(bundle, state or HistoryState(), corrections_of(bundle))
     found = [predictor.predict(request) for request in asked.requests]
-    notes = () if history else (_NO_HISTORY,)
+    notes = () if state else (_NO_HISTORY,)
     return [replace(p, notes=(*p.notes, *notes)).to_json() for p in found]
 
 
@@ -109,7 +120,8 @@ def _completed(config: Config, requests: Sequence[JobRequest]) -> tuple[tuple[Jo
     if all(request.partition and request.time_limit_s is not None for request in requests):
         return tuple(requests), ()
     try:
-        partitions = slurm_client(config.common).partitions()
+        common = config.common
+        partitions = slurm_client(replace(common, slurm_timeout_s=min(common.slurm_timeout_s, DEFAULTS_S))).partitions()
     except GpuwasteError:
         return tuple(requests), ("Slurm could not be asked for its defaults: what is not said stays unknown",)
     return tuple(with_defaults(request, partitions) for request in requests), ()

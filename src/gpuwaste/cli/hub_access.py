@@ -12,11 +12,12 @@ if TYPE_CHECKING:
 
 def ask_hub(config: Config, path: str, parameters: Mapping[str, str | int] | None = None) -> dict[str, Any]:
     """Return the document at `path`. Raises NoDataError, AuthError, WireError."""
-    return hub_client(config).get(path, parameters)
+    document: dict[str, Any] = hub_client(config).get(path, parameters)
+    return document
 
 
 def hub_client(config: Config) -> "HubClient":
-    """Return the client of the hub that the configuration names."""
+    """Return the hub as the caller reaches it. Raises AuthError where there is no credential."""
     from gpuwaste.wire.client import HubClient
 
     common = config.common

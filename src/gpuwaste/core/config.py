@@ -32,8 +32,8 @@ class CommonConfig:
     munge_socket: str = _key("", "munged's socket; empty: munge's default.")
     slurm_conf: str = _key("", "slurm.conf for the Slurm commands; empty: Slurm's default.")
     slurm_timeout_s: float = _key(20.0, "Seconds after which a Slurm command is given up.")
-    slurmrestd_url: str = _key("", "slurmrestd, as http://HOST:PORT or unix:PATH; empty: Slurm's commands are used.")
-    slurmrestd_token_file: str = _key("", "File with the JWT that slurmrestd asks for.")
+    slurmrestd_url: str = _key("", "slurmrestd for history, http(s)://HOST:PORT or unix:/PATH; empty: the commands.")
+    slurmrestd_token_file: str = _key("", "File with the JWT that slurmrestd asks for, closed to others.")
     models_dir: str = _key(
         "/var/lib/gpuwaste/models", "Registry of model bundles; the link champion names the one in use."
     )

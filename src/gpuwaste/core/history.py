@@ -15,7 +15,7 @@ from gpuwaste.core.run import RunKey
 
 EventKind = Literal["submitted", "started", "ended", "ledger"]
 _KINDS: Final[tuple[str, ...]] = get_args(EventKind)
-_FIELDS: Final = {f.name for f in fields(JobRecord)}
+_FIELDS: Final = tuple(f.name for f in fields(JobRecord))
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class HistoryEvent:
             "jobid": run.job_id,
             "start": run.start,
             "at": self.at_utc,
-            "job": None if self.job is None else asdict(self.job),
+            "job": None if self.job is None else {name: getattr(self.job, name) for name in _FIELDS},
             "use": None if self.use is None else asdict(self.use),
         }
 
@@ -73,7 +73,7 @@ def event_from_json(data: object) -> HistoryEvent:
             data["kind"],
             RunKey(str(data["cluster"]), int(data["jobid"]), int(data["start"])),
             int(data["at"]),
-            None if job is None else JobRecord(**{name: value for name, value in job.items() if name in _FIELDS}),
+            None if job is None else JobRecord(**{name: job[name] for name in _FIELDS if name in job}),
             None if use is None else RunUse(*(use[name] for name in ("used_ratio", "gpus_active", "coverage"))),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:

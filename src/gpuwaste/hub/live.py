@@ -98,7 +98,8 @@ class Live:
     def _replayed(self) -> Follower:
         with self._store.reader() as db:
             snapshot = read_table(db, self._cluster)
-        follower = Follower(replay(snapshot.table).state, self._cluster)
+        # Without a group of features no vector is made: a million runs' would take more than a gigabyte.
+        follower = Follower(replay(snapshot.table, groups=()).state, self._cluster)
         follower.boot(snapshot)
         _log.info("%d runs of the history are replayed", len(snapshot.table))
         return follower

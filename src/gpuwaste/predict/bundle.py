@@ -1,7 +1,7 @@
 """A model bundle in memory: every file checked before ONNX Runtime sees it, every graph tried once."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -96,6 +96,13 @@ def _check_features(manifest: Manifest, wanted: FeatureSet, where: Path) -> None
     for name, values in per_feature.items():
         if len(values) != width and not (len(values) == 0 and name != "references"):
             raise ModelError(f"{where}: {name} has {len(values)} entries for {width} features: {AGAIN}")
+    medians = tuple(value for value in manifest.references if value is not None)
+    pairs = zip(manifest.drift_bins, manifest.drift_shares, strict=False)
+    fit = all(len(shares) == len(edges) + 2 for edges, shares in pairs)  # one bin more than edges, and the unknown
+    if len(manifest.drift_bins) != len(manifest.drift_shares) or not fit:
+        raise ModelError(f"{where}: drift_bins and drift_shares do not fit together: {AGAIN}")
+    if not all(map(_finite, (medians, *manifest.drift_bins, *manifest.drift_shares))):
+        raise ModelError(f"{where}: references, drift_bins or drift_shares hold what is no number: {AGAIN}")
 
 
 def _check_targets(manifest: Manifest, contents: Mapping[str, bytes], where: Path) -> None:
@@ -118,10 +125,14 @@ def _sound(model: TargetModel) -> bool:
     """Tell whether a target's numbers are finite, in order and of one length."""
     q, shifts = model.quantiles, model.shifts
     numbers = (*q, *shifts, model.calibration.slope, model.calibration.offset, *model.thresholds.values())
-    if not all(isinstance(x, int | float) and math.isfinite(x) for x in numbers):
+    if not _finite(numbers):
         return False
     bounded = all(0 < x < 1 for x in q) and all(0 <= x <= 1 for x in model.thresholds.values())
     return bounded and list(q) == sorted(set(q)) and len(shifts) in {0, len(q)} and model.calibration.slope >= 0
+
+
+def _finite(values: Iterable[object]) -> bool:
+    return all(isinstance(x, int | float) and math.isfinite(x) for x in values)
 
 
 def _session(model: TargetModel, manifest: Manifest, contents: Mapping[str, bytes], directory: Path) -> Session:

@@ -59,17 +59,19 @@ def _read(folder: int, directory: Path, name: str, limit: int) -> bytes:
         file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
     except (OSError, ValueError) as error:
         raise ModelError(f"{path}: cannot be read: {_cause(error)}: {AGAIN}") from error
-    with os.fdopen(file, "rb") as stream:
+    try:
         found = os.fstat(file)
         if not stat.S_ISREG(found.st_mode):
             raise ModelError(f"{path}: no plain file: {AGAIN}")
         _private(found, path)
         if found.st_size > limit:
             raise ModelError(f"{path}: {found.st_size} bytes are more than a bundle may have ({limit}): {AGAIN}")
-        try:
+        with os.fdopen(file, "rb", closefd=False) as stream:
             data = stream.read(limit + 1)
-        except OSError as error:
-            raise ModelError(f"{path}: cannot be read: {_cause(error)}: {AGAIN}") from error
+    except OSError as error:
+        raise ModelError(f"{path}: cannot be read: {_cause(error)}: {AGAIN}") from error
+    finally:
+        os.close(file)
     if len(data) > limit:
         raise ModelError(f"{path}: grew beyond {limit} bytes while it was read: {AGAIN}")
     return data

@@ -1,14 +1,17 @@
 """Conformal shifts of log quantiles: each quantile is moved so that it would have held over the jobs that ended last.
 
 Split conformal prediction for quantile regression (Romano, Patterson, Candes 2019) on a rolling window, with the level
-led by what was missed lately (adaptive conformal inference: Gibbs and Candes 2021). A run that its limit ended enters
-with its limit: it is censored there, and no quantile above the limit is ever said.
+led by what was missed lately (adaptive conformal inference: Gibbs and Candes 2021). Users who have other jobs in the
+system submit bursts of equal jobs, so there is a window for them, one for the others, and one for all while theirs is
+short (Mondrian conformal prediction: Vovk 2005). A run that its limit ended enters with its limit: it is censored
+there, and no quantile above the limit is ever said. The promise holds on average over many days, not for each user.
 """
 
 import math
 from bisect import bisect_left, insort
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
 from typing import Final
 
 import numpy as np
@@ -16,9 +19,32 @@ from numpy.typing import NDArray
 
 WINDOW: Final = 1000  # ended jobs that the shifts look at: 500 to 2000 do alike, shorter follows a change sooner
 MIN_ENDS: Final = 200  # ends below which the bundle's own shifts stand
+_RARE: Final = 0.02  # share that may be missed, below which a window needs twice as many ends
 _STEP: Final = 0.003  # of the level, for each ended job
 _LEAST, _MOST = 0.1, 4.0  # bounds of the level, as multiples of the one aimed at
 _HUGE: Final = 700.0  # exp of it is still finite
+
+
+class _Window:
+    """The gaps of the last ended jobs, each quantile's in order too."""
+
+    def __init__(self, width: int, size: int) -> None:
+        self._size = size
+        self.gaps: deque[tuple[float, ...]] = deque()
+        self.ordered: list[list[float]] = [[] for _ in range(width)]
+
+    def push(self, gaps: tuple[float, ...]) -> None:
+        self.gaps.append(gaps)
+        for ordered, gap in zip(self.ordered, gaps, strict=True):
+            insort(ordered, gap)
+        if len(self.gaps) > self._size:
+            for ordered, gap in zip(self.ordered, self.gaps.popleft(), strict=True):
+                del ordered[bisect_left(ordered, gap)]
+
+    def shift(self, i: int, missable: float) -> float:
+        """Return the ceil((n + 1) * level)-th smallest gap of quantile i."""
+        n = len(self.gaps)
+        return self.ordered[i][min(n, math.ceil((n + 1) * (1.0 - missable))) - 1]
 
 
 class Shifts:
@@ -28,56 +54,67 @@ class Shifts:
         self._aims = [1.0 - q for q in quantiles]
         self._missable = list(self._aims)  # share of jobs above the quantile that the shifts now aim at
         self._start = list(start) if len(start) else [0.0] * len(self._aims)
-        self._window = window
-        self._gaps: deque[tuple[float, ...]] = deque()
-        self._sorted: list[list[float]] = [[] for _ in self._aims]
+        self._least = [MIN_ENDS * 2 if aim < _RARE else MIN_ENDS for aim in self._aims]
+        self._size = window
+        self._fresh()
 
     def __len__(self) -> int:
-        return len(self._gaps)
+        return len(self._all.gaps)
 
-    @property
-    def current(self) -> list[float]:
-        """The shifts in force: the ceil((n + 1) * level)-th smallest gap of the window, or the bundle's at first."""
-        n = len(self._gaps)
-        if n < MIN_ENDS:
+    def current(self, *, busy: bool = False) -> list[float]:
+        """Return the shifts in force for a user with or without other jobs in the system."""
+        own, whole = self._of[busy], self._all
+        if len(whole.gaps) < MIN_ENDS:
             return self._start
-        ranks = (min(n, math.ceil((n + 1) * (1.0 - missable))) for missable in self._missable)
-        return [ordered[rank - 1] for ordered, rank in zip(self._sorted, ranks, strict=True)]
+        n = len(own.gaps)
+        return [
+            (own if n >= least else whole).shift(i, missable)
+            for i, (missable, least) in enumerate(zip(self._missable, self._least, strict=True))
+        ]
 
-    def apply(self, raw: Sequence[float], cap: float | None = None) -> list[float]:
+    def apply(self, raw: Sequence[float], cap: float | None = None, *, busy: bool = False) -> list[float]:
         """Return the quantiles in the target's unit: shifted, never falling with q, none above `cap`."""
         highest, values = -math.inf, []
-        for log_value, shift in zip(raw, self.current, strict=True):
+        for log_value, shift in zip(_rising(raw), self.current(busy=busy), strict=True):
             highest = max(highest, log_value + shift)
             value = math.exp(min(highest, _HUGE))
             values.append(cap if cap is not None and value > cap else value)
         return values
 
-    def observe(self, raw: Sequence[float], log_value: float) -> None:
-        """Take the raw log quantiles that a job had at submission, and the log of what it took, at the job's end."""
-        gaps = tuple(log_value - r for r in raw)
-        if len(self._gaps) >= MIN_ENDS:
-            for i, (gap, shift) in enumerate(zip(gaps, self.current, strict=True)):
+    def observe(self, raw: Sequence[float], log_value: float, *, busy: bool = False) -> None:
+        """Take a job's end: its raw log quantiles and `busy` as at its submission, and the log of what it took."""
+        gaps = tuple(log_value - r for r in _rising(raw))
+        if len(self) >= MIN_ENDS:
+            for i, (gap, shift) in enumerate(zip(gaps, self.current(busy=busy), strict=True)):
                 aim = self._aims[i]
                 moved = self._missable[i] + _STEP * (aim - (gap > shift))
                 self._missable[i] = min(max(moved, _LEAST * aim), _MOST * aim, 1.0)
-        self._gaps.append(gaps)
-        for ordered, gap in zip(self._sorted, gaps, strict=True):
-            insort(ordered, gap)
-        if len(self._gaps) > self._window:
-            for ordered, gap in zip(self._sorted, self._gaps.popleft(), strict=True):
-                del ordered[bisect_left(ordered, gap)]
+        self._all.push(gaps)
+        self._of[busy].push(gaps)
 
     def pack(self) -> NDArray[np.float64]:
-        """Return the levels and the window as [1 + n, q]: first the shares that may be missed, then the gaps."""
-        return np.array([tuple(self._missable), *self._gaps], dtype=np.float64)
+        """Return levels and windows as [1 + n, 1 + q]: first the shares that may be missed, then window and gaps."""
+        windows = (self._all, *self._of)
+        gaps = [(float(number), *gap) for number, window in enumerate(windows) for gap in window.gaps]
+        return np.array([(0.0, *self._missable), *gaps], dtype=np.float64)
 
     def unpack(self, rows: NDArray[np.float64]) -> None:
         """Take what `pack` returned. Raises ValueError."""
-        whole = rows.ndim == 2 and rows.shape[1:] == (len(self._aims),) and len(rows) > 0  # noqa: PLR2004 rows, columns
-        if not whole or not np.isfinite(rows).all():
+        whole = rows.ndim == 2 and rows.shape[1:] == (len(self._aims) + 1,) and len(rows) > 0  # noqa: PLR2004 a matrix
+        if not whole or not np.isfinite(rows).all() or not np.isin(rows[:, 0], (0.0, 1.0, 2.0)).all():
             raise ValueError(f"gaps of {rows.shape}")
         bounds = [(_LEAST * aim, min(_MOST * aim, 1.0)) for aim in self._aims]
-        self._missable = [min(max(v, lo), hi) for v, (lo, hi) in zip(rows[0].tolist(), bounds, strict=True)]
-        self._gaps = deque(tuple(row) for row in rows[1:][-self._window :].tolist())
-        self._sorted = [sorted(gaps[i] for gaps in self._gaps) for i in range(len(self._aims))]
+        self._missable = [min(max(v, lo), hi) for v, (lo, hi) in zip(rows[0, 1:].tolist(), bounds, strict=True)]
+        self._fresh()
+        windows = (self._all, *self._of)
+        for number, *gaps in rows[1:].tolist():
+            windows[int(number)].push(tuple(gaps))
+
+    def _fresh(self) -> None:
+        self._all, *both = (_Window(len(self._aims), self._size) for _ in range(3))
+        self._of = (both[0], both[1])
+
+
+def _rising(raw: Sequence[float]) -> Iterable[float]:
+    """Lift what crosses: a higher quantile is at least the lower one."""
+    return accumulate(raw, max)

@@ -1,12 +1,13 @@
 """What a vector is computed from: the request's columns and the rows of its keys, for one job or for many."""
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gpuwaste.core.request import JobRequest
+from gpuwaste.core.units import DAY_S, MINUTE_S
 from gpuwaste.predict.table import Categories, Floats, JobTable
 from gpuwaste.predict.texts import NAME_FACTS, SCRIPT_FACTS, name_facts, script_facts
 
@@ -14,14 +15,17 @@ PLAIN: Final = ("submit", "limit_s", "nodes", "cpus", "mem_b", "gpus", "is_array
 # Repeated for whole-array arithmetic: OVER by UNDER are the request's ratios, CYCLIC the remainders that matter.
 OVER: Final = ("mem_b", "cpus", "cpus", "mem_b", "gpus")
 UNDER: Final = ("cpus", "nodes", "gpus", "gpus", "nodes")
-CYCLIC: Final = ("submit", "submit", "limit_s", "limit_s")
-COLUMNS: Final = ("submit", *PLAIN[1:], *NAME_FACTS, *SCRIPT_FACTS, *OVER, *UNDER, *CYCLIC)
+CYCLIC: Final = ("submit", "since_monday", "limit_s", "limit_s")
+PAIR: Final = ("limit_min", "cpus")  # as the rows hold both of earlier runs
+COLUMNS: Final = ("submit", *PLAIN[1:], *NAME_FACTS, *SCRIPT_FACTS, *OVER, *UNDER, *CYCLIC, *PAIR)
 AT: Final = {name: COLUMNS.index(name) for name in COLUMNS}
 FACTS_AT: Final = len(PLAIN)
 SCRIPT_AT: Final = FACTS_AT + len(NAME_FACTS)
 OVER_AT: Final = SCRIPT_AT + len(SCRIPT_FACTS)
 UNDER_AT: Final = OVER_AT + len(OVER)
 CYCLIC_AT: Final = UNDER_AT + len(UNDER)
+PAIR_AT: Final = CYCLIC_AT + len(CYCLIC)
+MONDAY_S: Final = 4 * DAY_S  # 1 January 1970 was a Thursday: the first Monday came four days later
 _LARGEST: Final = 1 << 62
 
 
@@ -43,25 +47,31 @@ def request_row(request: JobRequest) -> list[float]:
         *name_facts(request.name), *script_facts(request.script),
         mem, cpus, cpus, mem, gpus,
         cpus, nodes, gpus, gpus, nodes,
-        now, now, limit, limit,
+        now, now - MONDAY_S, limit, limit,
+        limit / MINUTE_S, cpus,
     ]  # fmt: skip
 
 
-def request_columns(table: JobTable) -> Floats:
-    """Return the columns of every row: `request_row` for tables, which have no scripts."""
-    columns = np.empty((len(table), len(COLUMNS)))
-    for place, name in enumerate(COLUMNS):
-        if name in PLAIN:
-            columns[:, place] = getattr(table, name)
-    columns[:, FACTS_AT:SCRIPT_AT] = _facts(table.name)
-    columns[:, SCRIPT_AT:OVER_AT] = script_facts(None)
+def request_columns(table: JobTable, part: slice, facts: Floats) -> Floats:
+    """Return the columns of some rows: `request_row` for tables, which have no scripts; see `facts_of` for `facts`."""
+    columns = np.empty((len(table.submit[part]), len(COLUMNS)))
+    for name, places in _PLACES.items():
+        columns[:, places] = getattr(table, name)[part, None]
+    columns[:, AT["since_monday"]] = table.submit[part] - MONDAY_S
+    columns[:, AT["limit_min"]] = table.limit_s[part] / MINUTE_S
+    columns[:, FACTS_AT:SCRIPT_AT] = facts[table.name.codes[part]]
+    columns[:, SCRIPT_AT:OVER_AT] = np.nan
     return columns
 
 
-def _amount(value: int | None) -> float:
-    return np.nan if value is None else value if value < _LARGEST else _LARGEST
-
-
-def _facts(names: Categories) -> Any:
+def facts_of(names: Categories) -> Floats:
+    """Return NAME_FACTS of every name that occurs, [names, facts]."""
     facts = np.array([name_facts(text) for text in names.values], dtype=np.float64)
-    return facts.reshape(-1, len(NAME_FACTS))[names.codes]
+    return facts.reshape(-1, len(NAME_FACTS))
+
+
+def _amount(value: int | None) -> float:
+    return np.nan if value is None else min(_LARGEST, value)
+
+
+_PLACES: Final = {name: [n for n, column in enumerate(COLUMNS) if column == name] for name in PLAIN}

@@ -10,9 +10,10 @@ from gpuwaste.core.job import JobRecord
 from gpuwaste.predict.bundle import Bundle
 from gpuwaste.predict.follow_types import Scores
 from gpuwaste.predict.roll import observed
-from gpuwaste.predict.rolling import Rolling
+from gpuwaste.predict.rolling import Rolling, busy_users
 from gpuwaste.predict.table import GpuUse, JobTable, table_of
 
+_BUSY: Final = "busy"  # kept beside the scores, as it was at the submission
 _OF_THE_LEDGER: Final = frozenset({"gpu_underused", "gpus_needed"})
 
 
@@ -24,12 +25,13 @@ class BundleCorrections:
         self._rolling = rolling
 
     def score(self, vector: NDArray[np.float32]) -> Scores:
-        """Return the raw output [1 or quantiles] of each model for one vector [F]."""
-        return {target: self._bundle.raw(target, vector[None])[0] for target in self._bundle.targets}
+        """Return the raw output [1 or quantiles] of each model for one vector [F], and whether its user was busy."""
+        scores = {target: self._bundle.raw(target, vector[None])[0] for target in self._bundle.targets}
+        return scores | {_BUSY: busy_users(vector[None], self._bundle.manifest.features).astype(np.float32)}
 
     def ended(self, scores: Scores, job: JobRecord) -> None:
         """Learn all but what the ledger has to say."""
-        self._learn(scores, table_of([job]), frozenset(scores) - _OF_THE_LEDGER)
+        self._learn(scores, table_of([job]), frozenset(scores) - _OF_THE_LEDGER - {_BUSY})
 
     def gpu_use(self, scores: Scores, job: JobRecord, use: RunUse) -> None:
         """Learn what the ledger says."""
@@ -37,5 +39,6 @@ class BundleCorrections:
         self._learn(scores, table_of([job], use=[known]), frozenset(scores) & _OF_THE_LEDGER)
 
     def _learn(self, scores: Scores, table: JobTable, targets: frozenset[str]) -> None:
+        busy = bool(scores[_BUSY][0]) if _BUSY in scores else False
         for target in sorted(targets):
-            self._rolling.observe(target, scores[target].tolist(), float(observed(target, table)[0]))
+            self._rolling.observe(target, scores[target].tolist(), float(observed(target, table)[0]), busy=busy)

@@ -19,6 +19,7 @@ from gpuwaste.predict.recurrences import (
 )
 from gpuwaste.predict.rows import AMOUNTS, LATE
 from gpuwaste.predict.table import ABSENT, Floats, Ints, JobTable
+from gpuwaste.predict.targets import MIN_COVERAGE
 
 Bools = NDArray[np.bool_]
 LAST_INSTANT: Final = (1 << 32) - 1
@@ -78,7 +79,7 @@ class Events:
     failed: Floats
     log_run: Floats
     peak: NDArray[np.float16]
-    tallies: NDArray[np.uint32]  # [n, 4]: an end adds to failed, completed, cancelled; whether it had started
+    tallies: NDArray[np.uint32]  # [n, 3]: what an end adds to failed, completed, cancelled
     uses: NDArray[np.float16]
     started: Bools
     ended: Bools
@@ -92,7 +93,7 @@ def events_of(table: JobTable, known: Known) -> Events:
     submit = np.clip(table.submit, 1, LAST_INSTANT)
     has_start, has_end = table.start != ABSENT, table.end != ABSENT
     gone = table.outcome == Outcome.NEVER_STARTED
-    has_ledger = has_end & (table.ledger_at != ABSENT) & (table.gpus > 0)
+    has_ledger = has_end & (table.ledger_at != ABSENT) & (table.gpus > 0) & (table.gpu_coverage >= MIN_COVERAGE)
     start = np.maximum(table.start, submit)
     end = np.maximum(table.end, np.where(has_start, start, submit))
     ledger = np.maximum(table.ledger_at, end)
@@ -114,7 +115,7 @@ def events_of(table: JobTable, known: Known) -> Events:
         ended=has_end | known.ended,
         judged=has_ledger,
         as_of=max(latest, default=0),
-        **_additions(table, has_start | known.started),
+        **_additions(table),
     )
 
 
@@ -143,7 +144,7 @@ def _ordered(
     return np.concatenate(kinds)[order], np.concatenate(jobs)[order]
 
 
-def _additions(table: JobTable, started: Bools) -> dict[str, Any]:
+def _additions(table: JobTable) -> dict[str, Any]:
     """Return what the end of each row adds to the history of its keys."""
     with np.errstate(invalid="ignore"):
         failed = FAILED_OF[table.outcome]
@@ -153,7 +154,7 @@ def _additions(table: JobTable, started: Bools) -> dict[str, Any]:
         ring["outcome"] = table.outcome + late * np.uint8(LATE)
         for place, amount in enumerate((table.run_s / MINUTE_S, table.limit_s / MINUTE_S, table.cpus)):
             ring["amounts"][:, place] = np.clip(amount, 0.0, HALF_MAX)
-        tallies = np.stack((failed == 1.0, failed == 0.0, table.outcome == Outcome.CANCELLED, started), axis=1)
+        tallies = np.stack((failed == 1.0, failed == 0.0, table.outcome == Outcome.CANCELLED), axis=1)
         uses = np.empty((len(table), 3), dtype=np.float16)
         for place, use in enumerate((table.used_ratio, table.gpus_active, table.gpus)):
             uses[:, place] = np.clip(use, 0.0, HALF_MAX)

@@ -6,6 +6,7 @@ at once, since a model that loses one of them leans on the next. One batch of al
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
 
 import numpy as np
@@ -15,8 +16,20 @@ from gpuwaste.core.units import say_duration
 from gpuwaste.predict.features import FEATURES, GROUPS
 from gpuwaste.predict.keys import KEYS
 from gpuwaste.predict.prediction import Reason
-from gpuwaste.predict.view import OWN, View
-from gpuwaste.predict.wording import feature_text, last_jobs, others_text
+from gpuwaste.predict.view import (
+    ENDED,
+    FAILED,
+    GPU_ACTIVE,
+    GPU_USED,
+    LAST_FAILED,
+    LATE,
+    LIMIT,
+    LONGEST,
+    OWN,
+    PEAK,
+    View,
+)
+from gpuwaste.predict.wording import feature_text, last_jobs, others_text, span
 
 Vectors = NDArray[np.float32]
 TOP: Final = 3
@@ -34,12 +47,12 @@ _REQUEST: Final = {
     "name_length": "name_test",
     "name_digits": "name_test",
 }
-# The features of a key's group that make a sentence, the best first.
+# The features of a key that make a sentence, the best first.
 _SPEAKING: Final = (
-    "fails_8", "fail_1", "at_limit_8", "cancelled_8", "run_max_8", "run_1", "peak_1", "gpu_used", "gpu_active",
-    "burst", "queued", "running", "since_end", "ended",
+    FAILED, LAST_FAILED, LATE, LONGEST, PEAK, GPU_USED, GPU_ACTIVE, "burst", "queued", "running", "since_end", ENDED,
 )  # fmt: skip
-_COUNTS: Final = frozenset({"fails_8", "at_limit_8", "cancelled_8"})  # of several jobs, not of one
+_ALWAYS: Final = frozenset({FAILED, LAST_FAILED, GPU_USED, GPU_ACTIVE, ENDED})  # worth a sentence at 0 too
+_COUNTS: Final = frozenset({FAILED, LATE})  # of several jobs, not of one
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,15 +63,17 @@ class Bundled:
     columns: tuple[int, ...]
 
 
+@cache
 def bundled() -> tuple[Bundled, ...]:
     """Return the groups; every feature is in exactly one."""
-    found: dict[str, list[int]] = {}
-    place = 0
+    subjects: dict[str, tuple[str, str]] = {}
     for group in GROUPS:
         subject = group.compute.__module__.rpartition(".")[2]
-        for feature in group.features:
-            found.setdefault(_bundle_of(feature.name, subject), []).append(place)
-            place += 1
+        for key in _KEYS if group.per_key else ("",):
+            subjects |= {f"{key}_{f.name}" if key else f.name: (key, subject) for f in group.features}
+    found: dict[str, list[int]] = {}
+    for place, feature in enumerate(FEATURES):
+        found.setdefault(_bundle_of(feature.name, *subjects[feature.name]), []).append(place)
     return tuple(Bundled(name, tuple(columns)) for name, columns in found.items())
 
 
@@ -95,14 +110,11 @@ def reasons(
     return tuple(found)
 
 
-def _bundle_of(name: str, subject: str) -> str:
+def _bundle_of(name: str, key: str, subject: str) -> str:
     """Return the group of a feature; the user's own keys tell of the same jobs, so they are one."""
-    if subject == "script":
-        return "script"
-    if subject == "request":
-        return _REQUEST.get(name, name)
-    key = next(key for key in _KEYS if name.startswith(f"{key}_"))
-    return f"{'own' if key in OWN else key} {subject}"
+    if key:
+        return f"{'own' if key in OWN else key} {subject}"
+    return "script" if subject == "script" else _REQUEST.get(name, name)
 
 
 def _reason(group: Bundled, view: View, references: Sequence[float | None], effect: float) -> Reason | None:
@@ -115,14 +127,9 @@ def _reason(group: Bundled, view: View, references: Sequence[float | None], effe
     column, key = chosen
     feature = FEATURES[column]
     value = view.values[feature.name]
-    text = _durations(view, key) if feature.name.endswith("run_max_8") else None
-    return Reason(
-        feature=feature.name,
-        value=value,
-        usual=references[column],
-        effect=effect,
-        text=text or feature_text(feature, value, key, view),
-    )
+    durations = feature.name == f"{key}_{LONGEST}"
+    text = _durations(view, key) if durations else feature_text(feature, value, key, view)
+    return Reason(feature.name, value, references[column], effect, text)
 
 
 def _speaking(group: Bundled, view: View, *, own: bool) -> tuple[int, str] | None:
@@ -141,23 +148,16 @@ def _speaking(group: Bundled, view: View, *, own: bool) -> tuple[int, str] | Non
 
 
 def _says(view: View, key: str, name: str) -> bool:
-    """Tell whether a count is worth a sentence: that none of them failed is, that none waits is not."""
-    alone = view.remembered(key) == 1
-    if name in _COUNTS or name == "fail_1":
-        return (name == "fail_1") == alone and (name in {"fails_8", "fail_1"} or bool(view.values[f"{key}_{name}"]))
-    return name in {"gpu_used", "gpu_active", "ended"} or bool(view.values[f"{key}_{name}"])
+    """Tell whether a number is worth a sentence: that none of them failed is, that none waits is not."""
+    if name in _COUNTS or name == LAST_FAILED:
+        alone = view.remembered(key) == 1
+        if alone != (name == LAST_FAILED):
+            return False
+    return name in _ALWAYS or bool(view.values[f"{key}_{name}"])
 
 
-def _durations(view: View, key: str) -> str | None:
+def _durations(view: View, key: str) -> str:
     """Return "you asked for 12 h; your last 5 jobs named train ran 20 min to 35 min"."""
-    low, high = view.get(f"{key}_run_min_8"), view.get(f"{key}_run_max_8")
-    if low is None or high is None:
-        return None
-    span = (
-        say_duration(high)
-        if say_duration(low) == say_duration(high)
-        else f"{say_duration(low)} to {say_duration(high)}"
-    )
-    limit = view.get("limit")
+    limit = view.get(LIMIT)
     asked = f"you asked for {say_duration(limit)}; " if limit is not None else ""
-    return f"{asked}{last_jobs(key, view)} ran {span}"
+    return f"{asked}{last_jobs(key, view)} ran {span(view, key)}"

@@ -87,8 +87,8 @@ class Follower:
         run = (job.job_id, job.submit)
         if run in self._ended:
             return self._late(event, job, run)
-        if event.kind == "ledger" and run not in self._open:
-            return "untold"
+        if event.kind == "ledger":
+            return "early" if run in self._open else "untold"  # its use comes again with the end; or long forgotten
         stage = self._open.get(run)
         if stage is None:
             self._submit(job, run)
@@ -123,7 +123,7 @@ class Follower:
             event.at_utc if job.end is None else job.end,
             None if job.elapsed_s is None else float(job.elapsed_s),
             outcome_of(job.state, started=job.start is not None),
-            None if job.max_rss_b is None else float(job.max_rss_b),
+            max_rss_b=None if job.max_rss_b is None else float(job.max_rss_b),
         )
         self._ended[run] = False
         while len(self._ended) > self._max_ended:

@@ -32,8 +32,15 @@ class State(Protocol):
         """Take a start."""
         ...
 
-    def ended(  # noqa: PLR0917 HistoryState's
-        self, job_id: int, submit: int, at: int, run_s: float | None, outcome: Outcome, max_rss_b: float | None = None
+    def ended(
+        self,
+        job_id: int,
+        submit: int,
+        at: int,
+        run_s: float | None,
+        outcome: Outcome,
+        *,
+        max_rss_b: float | None = None,
     ) -> bool:
         """Take an end."""
         ...

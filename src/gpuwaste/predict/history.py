@@ -4,14 +4,23 @@ from collections.abc import Callable
 from statistics import median
 from typing import Final
 
-from gpuwaste.core.units import say_duration
 from gpuwaste.predict.prediction import Reason, TargetPrediction
 from gpuwaste.predict.targets import UNDERUSED_RATIO
-from gpuwaste.predict.view import View
-from gpuwaste.predict.wording import last_jobs, named, number
+from gpuwaste.predict.view import (
+    COMPLETED,
+    FAILED,
+    GPU_ACTIVE,
+    GPU_USED,
+    LAST_RUNS,
+    LATE,
+    LONGEST,
+    PEAK,
+    View,
+)
+from gpuwaste.predict.wording import last_jobs, named, number, span
 
 LEAST: Final = 3  # ended jobs from which a count says something
-_LAST_RUNS: Final = ("run_1", "run_2", "run_3")
+_PEAKS: Final = 3  # jobs that the feature looks back on
 
 
 def from_history(target: str, view: View) -> TargetPrediction | None:
@@ -25,79 +34,77 @@ def _said(target: str, key: str, view: View, feature: str, text: str, **values: 
 
 
 def _failure(target: str, view: View) -> TargetPrediction | None:
-    key = view.own_key(LEAST, "fails_8", "fail_rate_8")
+    key = view.own_key(LEAST, FAILED, COMPLETED)
     if key is None:
         return None
-    text = f"{number(view.values[f'{key}_fails_8'])} of {last_jobs(key, view)} failed"
-    return _said(target, key, view, "fails_8", text, p=view.values[f"{key}_fail_rate_8"])
-
-
-def _failure_or_cancel(target: str, view: View) -> TargetPrediction | None:
-    key = view.own_key(LEAST, "fails_8", "cancelled_8")
-    if key is None:
+    failed = view.values[f"{key}_{FAILED}"]
+    judged = failed + view.values[f"{key}_{COMPLETED}"]
+    if judged < LEAST:
         return None
-    failed, cancelled = view.values[f"{key}_fails_8"], view.values[f"{key}_cancelled_8"]
-    text = f"{number(failed)} of {last_jobs(key, view)} failed and {number(cancelled)} were cancelled"
-    return _said(target, key, view, "cancelled_8", text, p=min(1.0, (failed + cancelled) / view.remembered(key)))
+    text = f"{number(failed)} of {last_jobs(key, view)} failed"
+    return _said(target, key, view, FAILED, text, p=failed / judged)
 
 
 def _timeout(target: str, view: View) -> TargetPrediction | None:
-    key = view.own_key(LEAST, "at_limit_8")
+    key = view.own_key(LEAST, LATE)
     if key is None:
         return None
-    late = view.values[f"{key}_at_limit_8"]
-    text = f"{number(late)} of {last_jobs(key, view)} ran into their limit"
-    return _said(target, key, view, "at_limit_8", text, p=min(1.0, late / view.remembered(key)))
+    late = view.values[f"{key}_{LATE}"]
+    text = f"{number(late)} of {last_jobs(key, view)} came to their time limit"
+    return _said(target, key, view, LATE, text, p=min(1.0, late / view.remembered(key)))
 
 
 def _walltime(target: str, view: View) -> TargetPrediction | None:
     """Return the median of three, and the longest of k, which the next of k + 1 alike exceeds once in k + 1."""
-    key = view.own_key(LEAST, "run_max_8", "run_min_8", *_LAST_RUNS)
+    key = view.own_key(LEAST, LONGEST)
     if key is None:
         return None
-    count = view.remembered(key)
-    low, high = view.values[f"{key}_run_min_8"], view.values[f"{key}_run_max_8"]
-    middle = median(view.values[f"{key}_{name}"] for name in _LAST_RUNS)
+    count, high = view.remembered(key), view.values[f"{key}_{LONGEST}"]
+    last = [seconds for name in LAST_RUNS if (seconds := view.seconds(key, name)) is not None]
+    quantiles = {"0.5": median(last), f"{count / (count + 1):.2f}": high} if last else {}
     limit = view.request.time_limit_s
-    quantiles = {"0.5": middle, f"{count / (count + 1):.2f}": high}
     if limit is not None:
         quantiles = {name: min(value, float(limit)) for name, value in quantiles.items()}
-    text = f"{last_jobs(key, view)} ran {say_duration(low)} to {say_duration(high)}"
-    return _said(target, key, view, "run_max_8", text, quantiles=quantiles)
+    text = f"{last_jobs(key, view)} ran {span(view, key)}"
+    return _said(target, key, view, LONGEST, text, quantiles=quantiles)
 
 
 def _memory(target: str, view: View) -> TargetPrediction | None:
-    key = view.own_key(1, "peak_1")
+    key = view.own_key(1, PEAK)
     if key is None:
         return None
-    peak = view.values[f"{key}_peak_1"]
-    return TargetPrediction(target, "history", 1, quantiles={"0.5": peak})
+    peak = view.values[f"{key}_{PEAK}"]
+    return TargetPrediction(target, "history", min(_PEAKS, view.remembered(key)), quantiles={"0.5": peak})
 
 
 def _gpu_underused(target: str, view: View) -> TargetPrediction | None:
-    key = view.own_key(1, "gpu_used")
+    key = view.own_key(1, GPU_USED)
     if key is None or not view.request.gpus:
         return None
-    used = view.values[f"{key}_gpu_used"]
+    used = view.values[f"{key}_{GPU_USED}"]
     text = f"the GPUs of your last job{named(key, view)} were used {used:.0%} of the time"
-    reason = Reason(f"{key}_gpu_used", used, None, 0.0, text)
+    reason = Reason(f"{key}_{GPU_USED}", used, None, 0.0, text)
     return TargetPrediction(target, "history", 1, p=float(used < UNDERUSED_RATIO), reasons=(reason,))
 
 
 def _gpus_needed(target: str, view: View) -> TargetPrediction | None:
-    key = view.own_key(1, "gpu_active")
+    key = view.own_key(1, GPU_ACTIVE)
     if key is None or not view.request.gpus:
         return None
-    active = view.values[f"{key}_gpu_active"]
+    active = view.values[f"{key}_{GPU_ACTIVE}"]
     text = f"your last job{named(key, view)} worked on {number(active)} {'GPU' if active == 1 else 'GPUs'}"
-    reason = Reason(f"{key}_gpu_active", active, None, 0.0, text)
+    reason = Reason(f"{key}_{GPU_ACTIVE}", active, None, 0.0, text)
     quantiles = {"0.5": min(active, float(view.request.gpus))}
     return TargetPrediction(target, "history", 1, quantiles=quantiles, reasons=(reason,))
 
 
+def _nothing(_target: str, _view: View) -> None:
+    """Return nothing: the features do not tell how many of the last jobs were cancelled."""
+
+
 _SAYS: Final[dict[str, Callable[[str, View], TargetPrediction | None]]] = {
     "failure": _failure,
-    "failure_or_cancel": _failure_or_cancel,
+    "failure_or_cancel": _nothing,
     "timeout": _timeout,
     "walltime": _walltime,
     "memory": _memory,

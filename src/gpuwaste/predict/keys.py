@@ -15,6 +15,7 @@ from gpuwaste.core.request import JobRequest
 from gpuwaste.predict.table import Categories, Floats, JobTable
 
 Hashes = NDArray[np.uint64]
+CACHED: Final = 4096  # hashes of each kind kept at hand: a few hundred kilobytes
 NAME_LENGTH: Final = 64  # longer names are cut: what follows is a parameter list more often than a name
 _MULTIPLIER: Final = 0x9E3779B97F4A7C15  # 2^64 over the golden ratio, as in splitmix64 (Steele et al., OOPSLA 2014)
 _MASK: Final = (1 << 64) - 1
@@ -44,19 +45,19 @@ KEYS: Final = (
 COLUMNS: Final = {"time_limit_s": "limit_s"}  # a request's field whose column in JobTable has another name
 
 
-@lru_cache(maxsize=1 << 16)
+@lru_cache(maxsize=CACHED)
 def text_hash(text: str) -> int:
     """Return 64 bits of BLAKE2b over the text; lone surrogates, as undecodable bytes leave them, are allowed."""
     return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
 
 
-@lru_cache(maxsize=1 << 16)
+@lru_cache(maxsize=CACHED)
 def normal_name(name: str) -> str:
     """Return a job's name without what changes from run to run: lower case, each run of digits one "#"."""
     return _DIGITS.sub("#", name[:NAME_LENGTH].lower())
 
 
-@lru_cache(maxsize=1 << 16)
+@lru_cache(maxsize=CACHED)
 def name_hash(name: str) -> int:
     """Return the hash of a job's normalised name."""
     return text_hash(normal_name(name))
@@ -91,7 +92,7 @@ def _column(table: JobTable, part: str) -> Hashes:
     return np.where(known, amounts, np.uint64(_UNSAID))
 
 
-@lru_cache(maxsize=1 << 16)
+@lru_cache(maxsize=CACHED)
 def _mixed(name: str, *values: str | int | None) -> int:
     """Return the hash of one key; the same few users, names and sizes come again and again."""
     mixed = text_hash(name)

@@ -12,8 +12,12 @@ from gpuwaste.predict.manifest import Calibration
 
 WINDOW: Final = 2000  # ended jobs that the fit looks at
 EVERY: Final = 100  # ends between two fits
-_PRIOR: Final = 20.0  # weight of the bundle's own calibration, in units of the fit's curvature: about 100 jobs
-_STEPS: Final = 12  # of Newton's method; it converges in four to six
+_PRIOR: Final = 5.0  # curvature with which the bundle's own calibration holds back: about that of 40 jobs
+_FEW: Final = 150  # jobs of a class below which the slope stays the bundle's: a slope of few jobs wobbles
+_HELD: Final = 1e6
+_Array = NDArray[np.float64]
+_STEPS: Final = 20  # of Newton's method; it converges in four to eight
+_FLAT: Final = 30.0  # margin from which on the sigmoid is flat in float64's eyes
 _EPS: Final = 1e-6  # bound of p before its logit, as in training
 _TINY: Final = 1e-9
 
@@ -68,23 +72,40 @@ class Recalibration:
 
 
 def _fit(x: NDArray[np.float64], y: NDArray[np.float64], start: Calibration) -> Calibration:
-    """Newton's method on the penalized log loss of p = sigmoid(slope * x + offset)."""
-    slope, offset = start.slope, start.offset
+    """Minimize the penalized log loss of p = sigmoid(slope * x + offset): Newton's steps, halved until they help."""
+    at = np.array([start.slope, start.offset])
+    origin = at.copy()
+    few = min(float(y.sum()), len(y) - float(y.sum())) < _FEW
+    prior = np.array([_HELD if few else _PRIOR, _PRIOR])
+    loss = _loss(at, x, y, origin, prior)
     for _ in range(_STEPS):
-        p = 1.0 / (1.0 + np.exp(-np.clip(slope * x + offset, -30, 30)))
-        weight = p * (1 - p)
-        gap = p - y
-        g_slope = float(gap @ x) + _PRIOR * (slope - start.slope)
-        g_offset = float(gap.sum()) + _PRIOR * (offset - start.offset)
-        h_ss, h_so, h_oo = float(weight @ (x * x)) + _PRIOR, float(weight @ x), float(weight.sum()) + _PRIOR
-        determinant = h_ss * h_oo - h_so * h_so
-        d_slope = (h_oo * g_slope - h_so * g_offset) / determinant
-        d_offset = (h_ss * g_offset - h_so * g_slope) / determinant
-        slope, offset = slope - d_slope, offset - d_offset
-        if abs(d_slope) + abs(d_offset) < _TINY:
+        p = 1.0 / (1.0 + np.exp(-np.clip(at[0] * x + at[1], -_FLAT, _FLAT)))
+        weight, gap = p * (1 - p), p - y
+        gradient = np.array([gap @ x, gap.sum()]) + prior * (at - origin)
+        mixed = weight @ x
+        curvature = np.array([[weight @ (x * x) + prior[0], mixed], [mixed, weight.sum() + prior[1]]])
+        step = np.linalg.solve(curvature, gradient)
+        after = _loss(at - step, x, y, origin, prior)
+        while after > loss and np.abs(step).sum() > _TINY:
+            step /= 2
+            after = _loss(at - step, x, y, origin, prior)
+        at, loss = at - step, after
+        if np.abs(step).sum() <= _TINY:
             break
     # A negative slope would turn the order of the jobs round: then the raw number says nothing, and the rate is all.
-    return Calibration(max(slope, 0.0), offset) if math.isfinite(slope + offset) else start
+    return Calibration(float(at[0]), float(at[1])) if at[0] >= 0 else _rate(y, start)
+
+
+def _loss(at: _Array, x: _Array, y: _Array, origin: _Array, prior: _Array) -> float:
+    margin = at[0] * x + at[1]
+    return float((np.logaddexp(0.0, margin) - y * margin).sum() + prior @ (at - origin) ** 2 / 2)
+
+
+def _rate(y: NDArray[np.float64], start: Calibration) -> Calibration:
+    """Return the constant that says the share of positives, penalized as the fit is."""
+    rate = (float(y.sum()) + 0.5) / (len(y) + 1.0)
+    trust = len(y) / (len(y) + _PRIOR)
+    return Calibration(0.0, trust * math.log(rate / (1 - rate)) + (1 - trust) * start.offset)
 
 
 def _logit(raw: float) -> float:

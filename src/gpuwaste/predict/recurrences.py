@@ -8,7 +8,6 @@ import math
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gpuwaste.predict.outcome import Outcome
 from gpuwaste.predict.rows import LATE
@@ -19,23 +18,31 @@ SLOW: Final = 0.03  # on the last 23 ends
 PACE: Final = 0.2  # of run times: on the last 3.1 ends
 HALF_MAX: Final = 65504.0  # the largest float16
 STREAK_MAX: Final = 127
+COUNT_MAX: Final = (1 << 16) - 1
 MINUTE_S: Final = 60.0
 NEAR_LIMIT: Final = 0.95  # a run is at its limit from this share of it, or a minute before it
 BURST_S: Final = 60.0  # submissions of one key with no longer gap between them are one burst
 PEAK_UNIT_B: Final = float(1 << 28)  # of the last peak: a float16 then holds 16 B to 16 TiB
-Rates = tuple[float, float, float, float]  # rows.EWS
+Rates = tuple[float, float, float, float, float]  # rows.EWS, then the streak
 
 
 def after_end(  # noqa: PLR0917 a call for each key of each end: keywords would take a fifth of it
-    fast: float, slow: float, mean: float, var: float, failed: float, log_run: float
+    fast: float, slow: float, mean: float, var: float, streak: float, failed: float, log_run: float
 ) -> Rates:
-    """Return the rates after one more end; `failed` is 1, 0 or NaN (neither), `log_run` may be NaN."""
+    """Return rates and streak after one more end; `failed` is 1, 0 or NaN (neither), `log_run` may be NaN.
+
+    The streak counts failures in a row (positive) or completed runs in a row (negative), up to STREAK_MAX.
+    """
     if failed == failed:  # noqa: PLR0124 not NaN
         if fast != fast:  # noqa: PLR0124
             fast = slow = failed
         else:
             fast += FAST * (failed - fast)
             slow += SLOW * (failed - slow)
+        if failed == 1.0:
+            streak = 1.0 if streak < 0.0 else streak + 1.0 if streak < STREAK_MAX else streak
+        else:
+            streak = -1.0 if streak > 0.0 else streak - 1.0 if streak > -STREAK_MAX else streak
     if log_run == log_run:  # noqa: PLR0124
         if mean != mean:  # noqa: PLR0124
             mean, var = log_run, 0.0
@@ -43,11 +50,11 @@ def after_end(  # noqa: PLR0917 a call for each key of each end: keywords would 
             step = log_run - mean
             mean += PACE * step
             var = (1.0 - PACE) * (var + PACE * (step * step))
-    return fast, slow, mean, var
+    return fast, slow, mean, var, streak
 
 
 def after_ends(rates: Floats, failed: Floats, log_run: Floats) -> Floats:
-    """Return rates and streak [m, 5] of m keys after one more end of each: `after_end`, `next_streak` for arrays."""
+    """Return rates and streak [m, 5] of m keys after one more end of each: `after_end` for arrays."""
     fast, slow, mean, var, streak = rates.T
     first = np.isnan(mean)
     step = log_run - mean
@@ -66,15 +73,6 @@ def after_ends(rates: Floats, failed: Floats, log_run: Floats) -> Floats:
 def _blend(old: Floats, new: Floats, weight: float) -> Floats:
     blended = old + weight * (new - old)
     return np.where(np.isnan(new), old, np.where(np.isnan(old), new, blended))
-
-
-def next_streak(streak: int, failed: float) -> int:
-    """Return the number of failures in a row (positive) or of completed runs in a row (negative)."""
-    if failed == 1.0:
-        return min(max(streak, 0) + 1, STREAK_MAX)
-    if failed == 0.0:
-        return max(min(streak, 0) - 1, -STREAK_MAX)
-    return streak
 
 
 def log_of(value: float) -> float:

@@ -60,6 +60,14 @@ class Registry:
         directory = self.champion()
         return None if directory is None else load_bundle(directory, self._expected)
 
+    def load(self, name: str) -> Bundle:
+        """Return the bundle of this name, checked. Raises ModelError, which names those that there are."""
+        directory = self.models_dir / _checked(name, "bundle")
+        if not directory.is_dir():
+            known = ", ".join(path.name for path in self._directories()) or "none yet: gpuwaste train makes one"
+            raise ModelError(f"{directory}: no such bundle: known are {known}")
+        return load_bundle(directory, self._expected)
+
     def list(self) -> Sequence[Entry]:
         """Return every bundle, the oldest first, with its files' sha256 checked but no graph loaded."""
         champion = self._champion_name()
@@ -81,7 +89,8 @@ class Registry:
                 raise ModelError(f"{target}: another bundle has this name: train again under another name")
             temporary = self.models_dir / f"{TEMPORARY}{os.getpid()}"
             shutil.rmtree(temporary, ignore_errors=True)
-            temporary.mkdir(mode=0o755)
+            temporary.mkdir()
+            temporary.chmod(0o755)  # whatever the umask: hub and commands read it
             try:
                 self._copy(bundle, temporary)
                 temporary.rename(target)
@@ -93,11 +102,7 @@ class Registry:
 
     def promote(self, name: str) -> Bundle:
         """Make a bundle the champion after it was loaded and tried. Raises ModelError; the champion then stays."""
-        directory = self.models_dir / _checked(name, "bundle")
-        if not directory.is_dir():
-            known = ", ".join(path.name for path in self._directories()) or "none yet: gpuwaste train makes one"
-            raise ModelError(f"{directory}: no such bundle: known are {known}")
-        bundle = load_bundle(directory, self._expected)
+        bundle = self.load(name)
         with self._writing():
             past, champion = self._past(), self._champion_name()
             if champion != name:

@@ -1,22 +1,25 @@
 """replay: a whole table at once, the vector of every run at its submission and the state after the last event."""
 
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuwaste.predict.context import Context, request_columns
+from gpuwaste.predict.context import Context, facts_of, request_columns
 from gpuwaste.predict.events import Events, Known, events_of
-from gpuwaste.predict.features import FEATURES, GROUPS, vectors
-from gpuwaste.predict.features.base import Group
+from gpuwaste.predict.features import GROUPS, vectors
+from gpuwaste.predict.features.base import Group, feature_list
 from gpuwaste.predict.keys import Hashes, key_columns
 from gpuwaste.predict.recurrences import half
 from gpuwaste.predict.rows import ROW
-from gpuwaste.predict.state import MAX_UNJUDGED, HistoryState, OpenRun
+from gpuwaste.predict.snapshot import OpenRun
+from gpuwaste.predict.state import MAX_UNJUDGED, HistoryState
 from gpuwaste.predict.table import JobTable
 from gpuwaste.predict.windows import KeyHistory
 
+_THREADS: Final = 2  # numpy works without the interpreter's lock in the long calls
 _CHUNK: Final = 2048  # rows whose windows fit the processor's cache
 
 
@@ -37,10 +40,11 @@ def replay(table: JobTable, state: HistoryState | None = None, groups: tuple[Gro
     after = HistoryState() if state is None else state.copy()
     events = events_of(table, Known.of(table, after.open))
     columns = key_columns(table)
-    histories = [_history(column, events, after) for column in columns]
-    result = _vectors(table, histories, groups)
+    with ThreadPoolExecutor(_THREADS) as pool:
+        histories = list(pool.map(lambda column: _history(column, events, after), columns))
+        result = _vectors(table, histories, groups, pool)
     for history in histories:
-        after.keys.put_all(history.rows(history.last))
+        after.keys.put_all(history.rows(history.last, np.empty(len(history.keys), dtype=ROW)))
     _carry_open(table, events, columns, after)
     after.as_of = max(after.as_of, events.as_of)
     after.bound()
@@ -53,16 +57,21 @@ def _history(column: Hashes, events: Events, state: HistoryState) -> KeyHistory:
     return KeyHistory(keys, codes, events, prior)
 
 
-def _vectors(table: JobTable, histories: list[KeyHistory], groups: tuple[Group, ...]) -> NDArray[np.float32]:
-    requests = request_columns(table)
-    width = len(FEATURES) if groups is GROUPS else sum(len(group.features) for group in groups)
-    result = np.empty((len(table), width), dtype=np.float32)
-    for begin in range(0, len(table), _CHUNK):
+def _vectors(
+    table: JobTable, histories: list[KeyHistory], groups: tuple[Group, ...], pool: Executor
+) -> NDArray[np.float32]:
+    facts = facts_of(table.name)
+    result = np.empty((len(table), len(feature_list(groups))), dtype=np.float32)
+
+    def fill(begin: int) -> None:
         part = slice(begin, begin + _CHUNK)
-        rows = np.empty((len(requests[part]), len(histories)), dtype=ROW)
+        requests = request_columns(table, part, facts)
+        rows = np.empty((len(requests), len(histories)), dtype=ROW)
         for place, history in enumerate(histories):
-            rows[:, place] = history.rows(history.at_submit.part(part))
-        result[part] = vectors(Context(requests[part], rows), groups)
+            history.rows(history.at_submit.part(part), rows[:, place])
+        vectors(Context(requests, rows), groups, result[part])
+
+    list(pool.map(fill, range(0, len(table), _CHUNK)))
     return result
 
 

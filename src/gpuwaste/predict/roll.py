@@ -31,12 +31,14 @@ def roll(
     *,
     rolling: Rolling | None = None,
     scored: NDArray[np.bool_] | None = None,
+    busy: NDArray[np.bool_] | None = None,
 ) -> Rolled:
     """Correct `raw` (float32 [n, 1 or q], a row for each of the table's) as it would have been done at each submission.
 
     `model` gives the target, its quantiles and where the corrections begin. Only rows where `scored` holds (default:
     all) are scored and observed; the others are NaN: the training rows, whose raw numbers flatter. A job is observed
-    at its end, after the submissions of that second where it was itself submitted in it.
+    at its end, after the submissions of that second where it was itself submitted in it. `busy` [n] is what
+    rolling.busy_users says of the vectors.
     """
     own = rolling or Rolling(_alone(model))
     rows = np.arange(len(table)) if scored is None else np.flatnonzero(scored)
@@ -44,12 +46,12 @@ def roll(
     width = len(model.quantiles)
     values = np.full((len(table), width) if width else len(table), np.nan)
     listed = raw.tolist()
+    others = [False] * len(table) if busy is None else busy.tolist()
     for kind, row in _events(table, rows, label):
         if kind == _END:
-            own.observe(model.target, listed[row], float(label[row]))
+            own.observe(model.target, listed[row], float(label[row]), busy=others[row])
         elif width:
-            cap = float(caps[row])
-            values[row] = own.quantiles(model.target, listed[row], cap if cap == cap else None)  # noqa: PLR0124 NaN
+            values[row] = own.quantiles(model.target, listed[row], _known(caps[row]), busy=others[row])
         else:
             values[row] = own.probability(model.target, listed[row][0])
     return Rolled(values, own)
@@ -75,9 +77,12 @@ def static(model: TargetModel, table: JobTable, raw: NDArray[np.float32]) -> Flo
     if not model.quantiles:
         return np.array([own.probability(model.target, float(r)) for r in raw[:, 0]])
     shifts = Shifts(model.quantiles, model.shifts)
-    rows = zip(raw.tolist(), caps.tolist(), strict=True)
-    values = [shifts.apply(r, None if cap != cap else cap) for r, cap in rows]  # noqa: PLR0124 NaN
+    values = [shifts.apply(row, _known(cap)) for row, cap in zip(raw.tolist(), caps, strict=True)]
     return np.array(values, dtype=np.float64).reshape(-1, len(model.quantiles))
+
+
+def _known(cap: float) -> float | None:
+    return None if np.isnan(cap) else float(cap)
 
 
 def _alone(model: TargetModel) -> Manifest:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final, Self, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gpuwaste.core.errors import ModelError, ParseError, StoreError
 from gpuwaste.core.files import write_whole
@@ -21,6 +22,7 @@ from gpuwaste.predict.recalibration import Recalibration
 
 _T = TypeVar("_T")
 _FORM: Final = 1
+_IN_SYSTEM: Final = ("user_queued", "user_running")
 _FLOORS: Final = {"gpus_needed": 0.5}  # log needs a positive number; half a GPU stands for none, as in training
 _FLOOR: Final = 1.0
 
@@ -38,12 +40,17 @@ class Rolling:
         """Return the calibrated probability of Bundle.raw's number. Raises ModelError for no such target."""
         return _of(self._probabilities, target).apply(raw)
 
-    def quantiles(self, target: str, raw: Sequence[float], cap: float | None = None) -> list[float]:
-        """Return quantiles in the target's unit from Bundle.raw's row; `cap` is what the job asked for, if it did."""
-        return _of(self._quantiles, target).apply(raw, cap)
+    def quantiles(
+        self, target: str, raw: Sequence[float], cap: float | None = None, *, busy: bool = False
+    ) -> list[float]:
+        """Return quantiles in the target's unit from Bundle.raw's row; `cap` is what the job asked for, if it did.
 
-    def observe(self, target: str, raw: Sequence[float], label: float) -> None:
-        """Take a job's end: Bundle.raw's row at its submission, and its label in the target's unit.
+        `busy` is what `busy_users` says of the vector.
+        """
+        return _of(self._quantiles, target).apply(raw, cap, busy=busy)
+
+    def observe(self, target: str, raw: Sequence[float], label: float, *, busy: bool = False) -> None:
+        """Take a job's end: Bundle.raw's row and `busy` as at its submission, and its label in the target's unit.
 
         A label of NaN is none and changes nothing. A run that its limit ended has its limit as the label.
         """
@@ -52,7 +59,7 @@ class Rolling:
         if target in self._probabilities:
             self._probabilities[target].observe(float(raw[0]), label)
         else:
-            _of(self._quantiles, target).observe(raw, math.log(max(label, _FLOORS.get(target, _FLOOR))))
+            _of(self._quantiles, target).observe(raw, math.log(max(label, _FLOORS.get(target, _FLOOR))), busy=busy)
 
     def seen(self, target: str) -> int:
         """Return how many ended jobs stand behind a target's correction."""
@@ -90,6 +97,12 @@ class Rolling:
         except (ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
             raise ParseError(f"{path}: no saved corrections: {error}: remove it, they begin anew") from error
         return rolling
+
+
+def busy_users(vectors: NDArray[np.float32], names: Sequence[str]) -> NDArray[np.bool_]:
+    """Tell of each vector [n, F] whether its user had other jobs in the system; `names` are the features'."""
+    columns = [names.index(name) for name in _IN_SYSTEM if name in names]
+    return np.asarray((vectors[:, columns] > 0).any(axis=1), dtype=np.bool_)
 
 
 def _of(values: dict[str, _T], target: str) -> _T:

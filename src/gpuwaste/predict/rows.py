@@ -1,5 +1,6 @@
 """The packed history of keys: one row of 184 bytes a key, found by an open-addressing index."""
 
+import mmap
 import struct
 from typing import Any, Final
 
@@ -81,7 +82,10 @@ class KeyRows:
 
     def __init__(self, rows: NDArray[np.void] | None = None) -> None:
         """Start empty, or with rows (row 0 the empty one) as `used` returned them."""
-        self.rows = np.zeros(_STEP, dtype=ROW)
+        self.rows = _fresh(_STEP, ROW)
+        self.count = 0
+        self._mask = 0
+        self._empty = empty_row().tobytes()
         self._fill(empty_rows(1) if rows is None else rows)
 
     def __len__(self) -> int:
@@ -100,17 +104,17 @@ class KeyRows:
         """Return the key's row, NO_ROW where it has none."""
         slots, mask, view = self._slots, self._mask, self.view
         at = key & mask
-        while (row := slots[at]) and KEY.unpack_from(view, row * SIZE)[0] != key:
+        while (row := int(slots[at])) and KEY.unpack_from(view, row * SIZE)[0] != key:
             at = (at + 1) & mask
-        return int(row)
+        return row
 
     def add(self, key: int) -> int:
         """Return the key's row, a new one where it has none."""
         slots, mask, view = self._slots, self._mask, self.view
         at = key & mask
-        while row := slots[at]:
+        while row := int(slots[at]):
             if KEY.unpack_from(view, row * SIZE)[0] == key:
-                return int(row)
+                return row
             at = (at + 1) & mask
         if self.count == len(self.rows) or self.count > _LOAD * len(self.index):
             self._grow(self.count + 1)
@@ -154,7 +158,7 @@ class KeyRows:
     def _grow(self, needed: int) -> None:
         rows = self.used()
         if needed > len(self.rows):
-            bigger = np.zeros(-(-needed // _STEP) * _STEP, dtype=ROW)
+            bigger = _fresh(-(-needed // _STEP) * _STEP, ROW)
             bigger[: self.count] = rows
             self.rows = bigger
         self._reindex()
@@ -162,7 +166,7 @@ class KeyRows:
     def _fill(self, rows: NDArray[np.void]) -> None:
         self.count = len(rows)
         if self.count > len(self.rows):
-            self.rows = np.zeros(-(-self.count // _STEP) * _STEP, dtype=ROW)
+            self.rows = _fresh(-(-self.count // _STEP) * _STEP, ROW)
         self.rows[: self.count] = rows
         self._reindex()
 
@@ -175,17 +179,23 @@ class KeyRows:
         self.index: NDArray[np.uint32] = _index(self.rows["key"][: self.count], size)
         self._slots: Any = self.index.data
         self.view: Any = self.rows.view(np.uint8).data
-        self._empty = empty_row().tobytes()
+
+
+def _fresh(count: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Return zeros in pages of their own: given back at once when let go, and not there before they are written."""
+    private = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+    return np.frombuffer(mmap.mmap(-1, count * dtype.itemsize, flags=private), dtype=dtype)
 
 
 def _index(keys: Hashes, size: int) -> NDArray[np.uint32]:
     """Return the slots: each key's row at the first free place from its hash on; row 0 has no place."""
-    index = np.zeros(size, dtype=np.uint32)
-    rows = np.arange(1, len(keys), dtype=np.int64)
-    at = keys[1:] & np.uint64(size - 1)
-    while len(rows):
-        free = index[at] == NO_ROW
-        index[at[free]] = rows[free]  # of several that ask for one place the last stays
-        lost = index[at] != rows
-        rows, at = rows[lost], (at[lost] + np.uint64(1)) & np.uint64(size - 1)
+    index: NDArray[np.uint32] = _fresh(size, np.dtype(np.uint32))
+    for begin in range(1, len(keys), _STEP):  # in parts: what is needed besides stays small
+        rows = np.arange(begin, min(begin + _STEP, len(keys)))
+        at = keys[rows] & np.uint64(size - 1)
+        while len(rows):
+            free = index[at] == NO_ROW
+            index[at[free]] = rows[free]  # of several that ask for one place the last stays
+            lost = index[at] != rows
+            rows, at = rows[lost], (at[lost] + np.uint64(1)) & np.uint64(size - 1)
     return index

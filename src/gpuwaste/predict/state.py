@@ -15,6 +15,7 @@ from gpuwaste.predict.keys import keys_of
 from gpuwaste.predict.outcome import Outcome
 from gpuwaste.predict.recurrences import (
     BURST_S,
+    COUNT_MAX,
     FAILED_LIST,
     HALF_MAX,
     PEAK_UNIT_B,
@@ -24,7 +25,6 @@ from gpuwaste.predict.recurrences import (
     half,
     log_of,
     minutes,
-    next_streak,
 )
 from gpuwaste.predict.rows import (
     END_0,
@@ -32,8 +32,8 @@ from gpuwaste.predict.rows import (
     END_READ,
     END_WRITE,
     GONE,
-    HALF,
     GONE_AT,
+    HALF,
     LATE,
     ROW,
     SIZE,
@@ -47,12 +47,12 @@ from gpuwaste.predict.rows import (
 )
 from gpuwaste.predict.snapshot import OpenRun, encode, read_snapshot, write_snapshot
 from gpuwaste.predict.table import GpuUse
+from gpuwaste.predict.targets import MIN_COVERAGE
 
 MAX_KEYS: Final = 2_000_000
 MAX_UNJUDGED: Final = 10_000  # ended GPU jobs that wait for the ledger; the oldest are dropped
 LAST_INSTANT: Final = (1 << 32) - 1
 NAN: Final = float("nan")
-COUNT_MAX: Final = (1 << 16) - 1
 
 
 def clip_instant(at: float) -> int:
@@ -84,7 +84,8 @@ class HistoryState:
             view, find = self.keys.view, self.keys.find
             found = b"".join([view[(at := find(key) * SIZE) : at + SIZE] for key in keys])
         rows = np.frombuffer(found, dtype=ROW).reshape(1, -1)
-        return vectors(Context(np.array([request_row(request)], dtype=np.float64), rows))[0]
+        result: NDArray[np.float32] = vectors(Context(np.array([request_row(request)], dtype=np.float64), rows))[0]
+        return result
 
     def submitted(self, request: JobRequest, job_id: int) -> None:
         """Tell of a submission."""
@@ -102,8 +103,7 @@ class HistoryState:
                 queued, burst, waves, _, _, last = SUBMIT.unpack_from(view, at)
                 burst = min(burst + 1, COUNT_MAX) if last and now - last <= BURST_S else 1
                 SUBMIT.pack_into(view, at, queued + 1, burst, min(waves + 1, COUNT_MAX), limit, cpus, now)
-            self.open[run] = OpenRun(
-rows, cpus, limit_s, half(request.gpus))
+            self.open[run] = OpenRun(rows, cpus, limit_s, half(request.gpus))
             self.as_of = max(self.as_of, now)
             if len(self.keys) > self.max_keys:
                 self._forget()
@@ -120,7 +120,7 @@ rows, cpus, limit_s, half(request.gpus))
                 self.as_of = max(self.as_of, clip_instant(at))
         return True
 
-    def ended(
+    def ended(  # noqa: PLR0917 the facts of an end
         self, job_id: int, submit: int, at: int, run_s: float | None, outcome: Outcome, max_rss_b: float | None = None
     ) -> bool:
         """Tell of an end; False where this run is not in the system."""
@@ -140,10 +140,15 @@ rows, cpus, limit_s, half(request.gpus))
         return True
 
     def gpu_use(self, job_id: int, submit: int, use: GpuUse) -> bool:
-        """Tell what the ledger says of an ended run's GPUs; False where no such run waits for it."""
+        """Tell what the ledger says of an ended run's GPUs; False where no such run waits for it.
+
+        What says too little of the allocation (MIN_COVERAGE) is passed over: the run waits on.
+        """
         run = self.open.get((job_id, submit))
         if run is None or not run.ended:
             return False
+        if use.coverage < MIN_COVERAGE:
+            return True
         with self._lock:
             seen = USE.pack(use.used_ratio, half(use.gpus_active), run.gpus)
             for row in run.rows:
@@ -186,22 +191,25 @@ rows, cpus, limit_s, half(request.gpus))
         for row in run.rows:
             at = row * SIZE + END_AT
             (
-                *rates, n_bad, n_good, n_cancelled, ended, running, queued, burst, _, sent, submit, last_bad, ends,
-                amounts, uses, peaks, outcomes, bad_8, good_8, late_8, streak,
+                fast, slow, mean, var, n_bad, n_good, n_cancelled, ended, running, queued, burst, _, sent, submit,
+                last_bad, ends, amounts, uses, peaks, outcomes, bad_8, good_8, late_8, streak,
             ) = END_READ.unpack_from(view, at)  # fmt: skip
             old = RECENT_LIST[outcomes[-1]]
+            *rates, streak = after_end(fast, slow, mean, var, streak, failed, log_run)
             END_WRITE.pack_into(
-                view, at, *after_end(*rates, failed, log_run),
-                n_bad + bad, n_good + good, n_cancelled + cancelled, ended + 1, running - left, queued - 1 + left, burst, 0,
-                sent, submit, end if bad else last_bad, end, ends, *mine, amounts,
+                view, at, *rates,
+                n_bad + bad, n_good + good, n_cancelled + cancelled, ended + 1, running - left, queued - 1 + left,
+                burst, 0, sent, submit, end if bad else last_bad, end, ends, *mine, amounts,
                 uses, (peak + peaks)[:6], code, outcomes[:-1],
-                bad_8 + new[0] - old[0], good_8 + new[1] - old[1], late_8 + new[2] - old[2], next_streak(streak, failed),
+                bad_8 + new[0] - old[0], good_8 + new[1] - old[1], late_8 + new[2] - old[2], int(streak),
             )  # fmt: skip
 
     def save(self, path: Path) -> None:
         """Write a snapshot in one step: the old file stays whole until the new one is on disk. Raises StoreError."""
         with self._lock:
-            content = encode(self.keys.used(), self.open, as_of=self.as_of, max_keys=self.max_keys)
+            runs = {run: held for run, held in self.open.items() if not held.ended}
+            runs |= {run: self.open[run] for run in self.unjudged}  # in the order in which they would be dropped
+            content = encode(self.keys.used(), runs, as_of=self.as_of, max_keys=self.max_keys)
         write_snapshot(path, content)
 
     @classmethod

@@ -25,7 +25,7 @@ _SET_E: Final = re.compile(r"^\s*set\s+-(?:\w*e\w*|o\s+errexit)\b|^#!\S*sh\s+-\w
 _RETRY: Final = re.compile(r"\b(?:until|retry|max_?retries)\b|\|\|\s*(?:true|:)|scontrol\s+requeue|--requeue\b")
 
 
-@lru_cache(maxsize=1 << 16)
+@lru_cache(maxsize=4096)
 def name_facts(name: str) -> tuple[float, ...]:
     """Return NAME_FACTS of a job's name: characters, share of digits, whether it speaks of a test; NaN for no name."""
     if not name:

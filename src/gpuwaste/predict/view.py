@@ -11,6 +11,20 @@ from numpy.typing import NDArray
 from gpuwaste.core.request import JobRequest
 
 RING: Final = 8  # earlier runs that a vector tells of, see predict/features
+# The features of a key that sentences and counts are made of. A renamed feature is renamed here, and only here.
+ENDED: Final = "ended"
+FAILED: Final = "failed_8"
+COMPLETED: Final = "completed_8"
+LATE: Final = "late_8"
+LAST_FAILED: Final = "fail_1"
+LAST_RUNS: Final = ("run_1", "run_2", "run_3")
+LONGEST: Final = "run_max"
+SHORTEST: Final = "run_min"
+PEAK: Final = "peak_max"
+GPU_USED: Final = "gpu_used"
+GPU_ACTIVE: Final = "gpu_active"
+LIMIT: Final = "limit"  # of the request
+OF_LIMIT: Final = "_of_limit"  # after a run time that stands as a share of the limit
 OWN: Final = ("name", "shape", "user")  # keys of the user's own jobs, the most like this one first
 
 
@@ -30,9 +44,16 @@ class View:
         """Return a feature's value, None where it is not known."""
         return self.values.get(name)
 
+    def seconds(self, key: str, name: str) -> float | None:
+        """Return a run time of a key's jobs: as it stands in the vector, or as its share of the limit."""
+        if (value := self.get(f"{key}_{name}")) is not None:
+            return value
+        share, limit = self.get(f"{key}_{name}{OF_LIMIT}"), self.get(LIMIT)
+        return None if share is None or limit is None else share * limit
+
     def remembered(self, key: str) -> int:
         """Return how many of a key's ended jobs the vector looks back on."""
-        return min(RING, round(self.values.get(f"{key}_ended", 0.0)))
+        return min(RING, round(self.values.get(f"{key}_{ENDED}", 0.0)))
 
     def own_key(self, least: int = 1, *also: str) -> str | None:
         """Return the most specific key of the user's own jobs with `least` ended ones and every feature of `also`."""

@@ -3,12 +3,13 @@
 import re
 from typing import Final
 
-from gpuwaste.core.units import format_size, say_duration
+from gpuwaste.core.units import DAY_S, HOUR_S, format_size, say_duration
 from gpuwaste.predict.features.base import Feature
 from gpuwaste.predict.keys import KEYS
-from gpuwaste.predict.view import RING, View
+from gpuwaste.predict.view import LONGEST, RING, SHORTEST, View
 
 _NAME: Final = 40
+_SECONDS: Final = {"s": 1, "h": HOUR_S, "d": DAY_S}
 _TEXTS: Final = {key.name: key.text for key in KEYS}
 _ONE: Final = re.compile(r"\b1 (node|CPU|GPU)s\b")
 _SUBJECTS: Final = {
@@ -27,8 +28,8 @@ def number(value: float, digits: int = 1) -> str:
 
 def amount(value: float, unit: str) -> str:
     """Return a value in its unit as one says it."""
-    if unit == "s":
-        return say_duration(value)
+    if unit in _SECONDS:
+        return say_duration(value * _SECONDS[unit])
     if unit == "B":
         return format_size(value)
     return f"{value:.0f}" if value == round(value) else number(value, 1 if abs(value) >= 1 else 2)
@@ -45,6 +46,15 @@ def last_jobs(key: str, view: View) -> str:
     """Return "your last 8 jobs named train", with as many as there are."""
     count = view.remembered(key)
     return f"your last {count} jobs{named(key, view)}" if count > 1 else f"your last job{named(key, view)}"
+
+
+def span(view: View, key: str) -> str:
+    """Return how long a key's last jobs ran: "20 min to 27 min", "up to 27 min" where the shortest is not known."""
+    low, high = view.seconds(key, SHORTEST), view.seconds(key, LONGEST)
+    longest = "" if high is None else say_duration(high)
+    if low is None:
+        return f"up to {longest}"
+    return longest if say_duration(low) == longest else f"{say_duration(low)} to {longest}"
 
 
 def feature_text(feature: Feature, value: float, key: str, view: View) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from gpuwaste.core.units import HOUR_S, format_duration, format_size, say_duration
+from gpuwaste.core.units import format_duration, format_size, say_duration
 from gpuwaste.report.cells import UNKNOWN, fit, harmless
 from gpuwaste.report.layout import COLUMNS, Look, bullet, facts
 
@@ -16,7 +16,7 @@ _NAMES: Final = {
     "gpu_underused": "GPUs idle",
     "gpus_needed": "GPUs used",
 }
-_LEVELS: Final = {"warn": "above the site's line to warn", "reject": "above the site's line to reject"}
+_LEVELS: Final = {"warn": "above the warn line", "reject": "above the reject line"}
 _REASONS: Final = {"failure": 3}  # other targets have one
 _SILENT: Final = frozenset({"failure_or_cancel"})  # its reasons are those of failure
 _SCREEN: Final = 8  # components of a het job that are shown
@@ -25,17 +25,16 @@ _SCREEN: Final = 8  # components of a het job that are shown
 def predict_text(document: Mapping[str, Any], look: Look) -> str:
     """Render a predict document: each request, then what a reader must know."""
     lines: list[str] = []
-    for prediction in document["predictions"][:_SCREEN]:
-        lines += [*_prediction(prediction, look), ""]
+    shown = document["predictions"][:_SCREEN]
+    for place, prediction in enumerate(shown, 1):
+        last = place == len(shown)
+        lines += [*_prediction(prediction, document["notes"] if last else (), look), ""]
     if (more := len(document["predictions"]) - _SCREEN) > 0:
         lines += [f"  ... and {more} more (--json prints all)", ""]
-    notes = [line for note in document["notes"] for line in bullet(harmless(note))]
-    if notes:
-        lines += [*look.heading("Notes")[1:], *notes, ""]
     return "\n".join(lines[:-1]) + "\n"
 
 
-def _prediction(prediction: Mapping[str, Any], look: Look) -> list[str]:
+def _prediction(prediction: Mapping[str, Any], notes: Sequence[str], look: Look) -> list[str]:
     request = prediction["request"]
     lines = look.title(f"{fit(request['name'] or 'job', 40)}: what to expect")
     lines += facts(_asked(request))
@@ -47,8 +46,8 @@ def _prediction(prediction: Mapping[str, Any], look: Look) -> list[str]:
     if prediction["changes"]:
         lines += look.heading("What a smaller request would change")
         lines += [line for change in prediction["changes"] for line in _change(change)]
-    notes = [line for note in prediction["notes"] for line in bullet(harmless(note))]
-    return [*lines, *look.heading("Notes"), *notes] if notes else lines
+    noted = [line for note in (*prediction["notes"], *notes) for line in bullet(harmless(note))]
+    return [*lines, *look.heading("Notes"), *noted] if noted else lines
 
 
 def _who(prediction: Mapping[str, Any]) -> str:
@@ -77,8 +76,9 @@ def _target(target: Mapping[str, Any], look: Look) -> str:
     if target["p"] is None:
         return fit(f"  {name:<12}{_quantiles(target)}", COLUMNS)
     said = _LEVELS.get(target["level"], "")
-    behind = f"of your last {target['basis']}" if target["source"] == "history" else said
-    return look.measure(name, target["p"], behind, bad=True)
+    if target["source"] == "history":
+        said = f"of your last {target['basis']}" if target["basis"] > 1 else "of your last job"
+    return look.measure(name, target["p"], said, bad=True)
 
 
 def _quantiles(target: Mapping[str, Any]) -> str:
@@ -132,17 +132,5 @@ def _change(change: Mapping[str, Any]) -> list[str]:
         and name in change["before"]
         and round(change["before"][name], 2) != round(change["after"][name], 2)
     ]
-    saved = _saved(change)
-    text = "; ".join([harmless(change["text"]), *([saved] if saved else []), *risks])
+    text = "; ".join([harmless(change["text"]), *risks])
     return [*bullet(text), f"        {harmless(change['option'])}"]
-
-
-def _saved(change: Mapping[str, Any]) -> str:
-    """Return what the change frees for others."""
-    before, after = change["before"], change["after"]
-    if "time_limit_s" in before:
-        hours = (before["time_limit_s"] - after["time_limit_s"]) / HOUR_S
-        return f"{hours:.1f} h less to wait for a gap" if hours >= 1 else ""
-    if "gpus" in before:
-        return f"{before['gpus'] - after['gpus']:.0f} GPUs free for others"
-    return ""

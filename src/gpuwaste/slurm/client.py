@@ -30,10 +30,6 @@ class SlurmClient(Protocol):
         """Return every job in slurmctld's memory, pending and just ended ones included."""
         ...
 
-    def request(self, job_id: int) -> list[JobRequest]:
-        """Return what a job in slurmctld's memory asks for; several for an array or a het job, none if unknown."""
-        ...
-
     def partitions(self) -> list[Partition]:
         """Return the partitions, hidden ones included."""
         ...
@@ -64,4 +60,12 @@ class SlurmClient(Protocol):
 
     def listpids(self, job_id: int, node: str) -> Mapping[str, frozenset[int]]:
         """Return step -> pids of a job on a node of this host; asked of slurmstepd, not of slurmctld."""
+        ...
+
+
+class HistoryClient(SlurmClient, Protocol):
+    """A client that knows besides what a single job asked for: for reading history and for predictions."""
+
+    def request(self, job_id: int) -> list[JobRequest]:
+        """Return what a job in slurmctld's memory asks for; several for an array or a het job, none if unknown."""
         ...

@@ -1,27 +1,22 @@
 """RestClient: the SlurmClient that asks slurmrestd for accounting and for single jobs.
 
-The rest of the protocol is a node's or a site's own (slurmd -G, listpids, sacctmgr's levels) or not told alike by every
-version; for that it is composed with a CommandClient and says so by delegating, method by method.
+The rest of the protocol is the commands', see ComposedClient.
 """
 
 import logging
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.request import JobRequest
 from gpuwaste.core.units import DAY_S, HOUR_S
-from gpuwaste.slurm.client import SlurmClient
-from gpuwaste.slurm.rest_http import LateError, RestError, RestServer, TooLargeError
-from gpuwaste.slurm.rest_jobs import parse_page
+from gpuwaste.slurm.composed import ComposedClient
+from gpuwaste.slurm.rest_http import LateError, RestError, RestServer, TokenError, TooLargeError
+from gpuwaste.slurm.rest_jobs import records
 from gpuwaste.slurm.rest_live import parse_requests
-from gpuwaste.slurm.rest_value import jobs
 from gpuwaste.slurm.sacct import BadRow
-from gpuwaste.slurm.scontrol import RunningJob
-from gpuwaste.slurm.site import NodeInfo, Partition, SlurmConfig
-from gpuwaste.slurm.slurmd_g import DevicePosition
 
 _LOG = logging.getLogger(__name__)
 VERSIONS: Final = tuple(f"v0.0.{minor}" for minor in range(45, 37, -1))
@@ -38,7 +33,7 @@ _EARLIEST: Final = DAY_S  # slurmrestd takes no time before that for a time
 
 
 @dataclass(slots=True)
-class RestClient:
+class RestClient(ComposedClient):
     """`server` tells accounting and jobs, `commands` all else; `cluster` "" asks `commands` for its name.
 
     The cluster is always named to slurmdbd, which would else tell the jobs of every cluster that it keeps. The API
@@ -46,7 +41,6 @@ class RestClient:
     """
 
     server: RestServer
-    commands: SlurmClient
     cluster: str = ""
     rpcs: Counter[str] = field(default_factory=Counter)
     _version: str = ""
@@ -55,9 +49,9 @@ class RestClient:
         """Yield each run that overlaps [start, end] once, though it may stand in several pages."""
         open_runs: set[tuple[int, int, int | None]] = set()
         cluster = self.cluster_name()
-        for page_end, page in self._pages(start, end):
+        for page_end, _, items in self._pages(start, end):
             seen: set[tuple[int, int, int | None]] = set()
-            for row in parse_page(page, cluster):
+            for row in records(items, cluster):
                 if isinstance(row, JobRecord):
                     key = (row.job_id, row.submit, row.start)
                     if row.end is None or row.end >= page_end:
@@ -73,13 +67,13 @@ class RestClient:
         Each is whole and holds no error; parse_page reads it, now or later. A window whose answer is too large or too
         late is asked for in halves.
         """
-        for _, page in self._pages(start, end):
+        for _, page, _ in self._pages(start, end):
             yield page
 
     def request(self, job_id: int) -> list[JobRequest]:
         """Return what a job in slurmctld's memory asks for."""
         try:
-            data = self._get("slurm", f"job/{job_id}", {})
+            data, _ = self._get("slurm", f"job/{job_id}", {})
         except RestError as error:
             if _NO_SUCH_JOB in error.numbers:
                 return []
@@ -92,67 +86,26 @@ class RestClient:
             self.cluster = self.commands.cluster_name()
         return self.cluster
 
-    def config(self) -> SlurmConfig:
-        """By the commands: slurmrestd tells no slurm.conf."""
-        return self.commands.config()
-
-    def job(self, job_id: int) -> list[RunningJob]:
-        """By the commands: up to v0.0.38 slurmrestd tells positions of GPUs without their nodes."""
-        return self.commands.job(job_id)
-
-    def jobs(self) -> list[RunningJob]:
-        """By the commands, as `job`."""
-        return self.commands.jobs()
-
-    def partitions(self) -> list[Partition]:
-        """By the commands."""
-        return self.commands.partitions()
-
-    def nodes(self) -> list[NodeInfo]:
-        """By the commands."""
-        return self.commands.nodes()
-
-    def admin_levels(self) -> Mapping[str, str]:
-        """By the commands."""
-        return self.commands.admin_levels()
-
-    def coordinators(self) -> Mapping[str, frozenset[str]]:
-        """By the commands."""
-        return self.commands.coordinators()
-
-    def associations(self) -> Mapping[str, frozenset[str]]:
-        """By the commands."""
-        return self.commands.associations()
-
-    def device_list(self, node: str) -> list[DevicePosition]:
-        """By the commands: slurmd's own knowledge."""
-        return self.commands.device_list(node)
-
-    def listpids(self, job_id: int, node: str) -> Mapping[str, frozenset[int]]:
-        """By the commands: slurmstepd's own knowledge."""
-        return self.commands.listpids(job_id, node)
-
     def version(self) -> str:
         """Return the API version in use, "" before the first question."""
         return self._version
 
-    def _pages(self, start: int, end: int) -> Iterator[tuple[int, bytes]]:
-        """Yield the end of each window with its answer."""
+    def _pages(self, start: int, end: int) -> Iterator[tuple[int, bytes, list[Any]]]:
+        """Yield the end of each window with its answer and the jobs in it."""
         begin, width = max(start, _EARLIEST), _FIRST_WINDOW_S
         cluster = self.cluster_name()
         while begin <= end:
             stop = min(begin + width, end)
             query = {"start_time": f"uts{begin}", "end_time": f"uts{stop}", "cluster": cluster}
             try:
-                page = self._get("slurmdb", "jobs", query)
+                page, items = self._get("slurmdb", "jobs", query)
             except (TooLargeError, LateError) as error:
                 if stop - begin <= _SHORTEST_WINDOW_S:
                     raise
                 width = max((stop - begin) // 2, _SHORTEST_WINDOW_S)
                 _LOG.info("%s: asked again for %d s of accounting instead of %d s", error, width, stop - begin)
                 continue
-            jobs(page)  # an error inside a 200 must not be kept for a page
-            yield stop, page
+            yield stop, page, items
             if len(page) > _FULL_B:
                 width = max(width // 2, _SHORTEST_WINDOW_S)
             elif len(page) < _SPARSE_B:
@@ -161,20 +114,20 @@ class RestClient:
                 return
             begin = stop
 
-    def _get(self, part: str, path: str, query: Mapping[str, str | int]) -> bytes:
+    def _get(self, part: str, path: str, query: Mapping[str, str | int]) -> tuple[bytes, list[Any]]:
         """Ask in the version that both sides know. Raises RestError naming the versions where there is none."""
         for version in (self._version,) if self._version else VERSIONS:
             self.rpcs[part] += 1
             try:
-                data = self.server.get(f"/{part}/{version}/{path}", query)
+                found = self.server.get_jobs(f"/{part}/{version}/{path}", query)
             except RestError as error:
                 if error.status == _NO_SUCH_URL and not error.numbers:
                     continue
-                if error.status not in {0, 401, 403}:
+                if error.status and not isinstance(error, TokenError):
                     self._version = version
                 raise
             self._version = version
-            return data
+            return found
         self._version = ""  # a slurmrestd of another version may have taken its place
         raise RestError(
             f"{self.server.url}: knows none of {VERSIONS[-1]} to {VERSIONS[0]} of /{part}: is its plugin loaded (-s)?",

@@ -1,12 +1,13 @@
 """One GET to slurmrestd: TCP, TLS or a Unix socket, bounded in time and size, each failure in one line.
 
-Asked again is only what cannot have cost slurmdbd anything: a connection that was refused, and a gateway's 502, 503
-and 504. A question that ran into its time-out is not: it may still be at work in the database.
+Asked again is only what cannot have cost slurmdbd anything: a connection that was refused, and a 503. A question that
+ran into its time-out is not: it may still be at work in the database.
 """
 
 import ipaddress
 import json
 import logging
+import re
 import socket
 import time
 from collections.abc import Mapping
@@ -19,11 +20,13 @@ import urllib3
 from urllib3.connection import HTTPConnection
 from urllib3.exceptions import ConnectTimeoutError, HTTPError, MaxRetryError, NewConnectionError, ReadTimeoutError
 
-from gpuwaste.core.errors import ConfigError, SlurmError
+from gpuwaste.core.errors import ConfigError, ParseError, SlurmError
 from gpuwaste.slurm.rest_token import Token, read_token
-from gpuwaste.slurm.rest_value import clean, error_text
+from gpuwaste.slurm.rest_value import clean, error_text, jobs
 
 _LOG = logging.getLogger(__name__)
+logging.getLogger("urllib3.connectionpool").setLevel(logging.ERROR)  # our error says what its warnings would
+_OBJECT = re.compile(r"^\w+\(.*?\): (?:Failed to establish a new connection: )?")
 _UNIX: Final = "unix:"
 _CHUNK: Final = 1 << 18
 _CONNECT_S: Final = 5.0
@@ -34,13 +37,15 @@ _RETRY: Final = urllib3.Retry(
     status=2,
     other=False,
     redirect=False,
-    status_forcelist=(502, 503, 504),
+    status_forcelist=(503,),
     allowed_methods=("GET",),
     backoff_factor=0.2,
     raise_on_status=False,
 )
 _OK: Final = 200
-_UNAUTHORIZED: Final = frozenset({401, 403})
+_UNAUTHORIZED: Final = frozenset({401, 403, 511})
+_NOT_AUTHENTICATED: Final = frozenset({1007, 7000})  # ESLURM_PROTOCOL_AUTHENTICATION..., no connection to slurmdbd
+_UNSPECIFIED: Final = -1  # what 22.05 says where slurmctld refuses the token, among others
 _NO_SUCH_URL: Final = 404
 
 
@@ -51,6 +56,10 @@ class RestError(SlurmError):
         super().__init__(message)
         self.status = status
         self.numbers = numbers
+
+
+class TokenError(RestError):
+    """The token is missing, over or refused."""
 
 
 class TooLargeError(RestError):
@@ -82,14 +91,29 @@ class RestServer:
             _LOG.warning("%s: the token travels in the clear: put TLS or a Unix socket before slurmrestd", self.url)
 
     def get(self, path: str, query: Mapping[str, str | int] | None = None) -> bytes:
-        """Return the body of a 200. Raises RestError, TooLargeError, LateError or ConfigError (the token file)."""
+        """Return the body of a 200 without an error in it.
+
+        Raises RestError (TokenError, TooLargeError, LateError), ParseError for a body that is none, ConfigError for
+        the token file.
+        """
+        return self.get_jobs(path, query)[0]
+
+    def get_jobs(self, path: str, query: Mapping[str, str | int] | None = None) -> tuple[bytes, list[Any]]:
+        """Return the body, as `get`, and its jobs."""
         target = f"{path}?{urlencode(query)}" if query else path
         token = read_token(Path(self.token_file)) if self.token_file else None
+        if token and token.expired:  # slurmrestd would not say so: its errors speak of the database
+            raise TokenError(f"{self.url}: {_token_problem(token)}")
         headers = {"Accept": "application/json", **(token.headers() if token else {})}
         status, body = self._exchange(target, headers)
         if status != _OK:
             raise self._refused(status, body, path, token)
-        return body
+        try:
+            return body, jobs(body)
+        except SlurmError as error:  # an error inside a 200
+            raise self._refused(status, body, path, token) from error
+        except ParseError as error:
+            raise ParseError(f"{self.url}{path}: {error}") from error
 
     def _exchange(self, target: str, headers: Mapping[str, str]) -> tuple[int, bytes]:
         deadline = time.monotonic() + self.timeout_s
@@ -125,11 +149,12 @@ class RestServer:
 
     def _refused(self, status: int, body: bytes, path: str, token: Token | None) -> RestError:
         words, numbers = _answer_errors(body)
-        if status in _UNAUTHORIZED:
-            return RestError(f"{self.url}: {status}: {_token_problem(token)}", status)
+        if status in _UNAUTHORIZED or (numbers & _NOT_AUTHENTICATED and "uthentication" in words):
+            return TokenError(f"{self.url}: {status}: {_token_problem(token)}", status, numbers)
         if status == _NO_SUCH_URL and not numbers:
             return RestError(f"{self.url}: 404: it does not know {path}", status)
-        return RestError(f"{self.url}: {status}: {words or 'no reason given'}", status, numbers)
+        hint = " (a token that slurmctld refuses looks so too)" if _UNSPECIFIED in numbers else ""
+        return RestError(f"{self.url}: {status}: {words or 'no reason given'}{hint}", status, numbers)
 
 
 def _token_problem(token: Token | None) -> str:
@@ -200,9 +225,9 @@ class _UnixPool(urllib3.HTTPConnectionPool):
 def _cause(error: Exception) -> str:
     """Return the cause in a few words, without urllib3's object names."""
     reason = error.reason if isinstance(error, MaxRetryError) and error.reason else error
-    if isinstance(reason, ConnectTimeoutError):
+    if isinstance(reason, ConnectTimeoutError) and not isinstance(reason, NewConnectionError):
         return f"no connection within {_CONNECT_S:g} s"
-    text = str(reason).rpartition(">: ")[2] if ">: " in str(reason) else str(reason)
+    text = _OBJECT.sub("", str(reason), count=1)
     return (" ".join(text.split()) or type(reason).__name__)[:200]
 
 

@@ -14,6 +14,7 @@ from gpuwaste.core.job import JobRecord
 from gpuwaste.core.units import MINUTE_S
 from gpuwaste.slurm import rest_value as value
 from gpuwaste.slurm.bitmap import task_text
+from gpuwaste.slurm.interactive import is_interactive
 from gpuwaste.slurm.sacct import BadRow
 from gpuwaste.slurm.tres import gpu_count, memory_b, parse_tres
 
@@ -29,10 +30,11 @@ def parse_page(data: bytes, cluster: str) -> Iterator[JobRecord | BadRow]:
     `cluster` is the one asked for; "" takes each job's own. Raises ParseError where the page is no JSON with jobs,
     SlurmError where it holds an error; both before the first row.
     """
-    yield from _records(value.jobs(data), cluster)
+    yield from records(value.jobs(data), cluster)
 
 
-def _records(items: list[Any], cluster: str) -> Iterator[JobRecord | BadRow]:
+def records(items: list[Any], cluster: str) -> Iterator[JobRecord | BadRow]:
+    """Yield what `parse_page` does, from the jobs of a page."""
     for line, item in enumerate(items, 1):
         try:
             yield _record(item, cluster)
@@ -73,7 +75,7 @@ def _record(job: Any, cluster: str) -> JobRecord:
         time_limit_s=None if limit_min is None else limit_min * MINUTE_S,
         req_tres=requested,
         submit_line=submit_line,
-        interactive=steps.interactive(submit_line, ids["het_offset"]),
+        interactive=is_interactive(submit_line, steps.names, het_part=bool(ids["het_offset"])),
         start=start,
         restarts=value.number(job, "restart_cnt"),
         nodes=_nodes(job),
@@ -140,7 +142,7 @@ class _Steps:
     def __init__(self, job: Any) -> None:
         self.max_rss_b: int | None = None
         self._cpu_us = 0
-        self._names: set[str] = set()
+        self.names: set[str] = set()
         steps = value.at(job, "steps")
         if steps is not None and not isinstance(steps, list):
             raise ParseError("steps: expected a list")
@@ -149,7 +151,7 @@ class _Steps:
 
     def _add(self, step: Any) -> None:
         name = value.text(step, "step", "id").rpartition(".")[2]  # 12.batch from v0.0.40 on
-        self._names.add("number" if name[:1].isdigit() else name)
+        self.names.add("0" if name[:1].isdigit() else name)  # constant memory, however many there are
         self._cpu_us += _cpu_us(step)
         for kind, count in value.tres_items(step, "tres", "requested", "max"):
             if kind == "mem":  # bytes here, unlike in an allocation
@@ -162,18 +164,6 @@ class _Steps:
             return None
         seconds = best // _MICRO
         return float(seconds) if seconds >= _HOUR_S else best // 1000 / 1000
-
-    def interactive(self, submit_line: str, het_offset: int | None) -> bool:
-        """salloc, or srun without a batch script; by the steps where the submit line is not told.
-
-        Only the first component of a het job has the batch step, so without a line the others are taken for batch.
-        """
-        if "batch" in self._names or (het_offset and not submit_line):
-            return False
-        words = submit_line.split(None, 1)
-        if words:
-            return words[0].rpartition("/")[2] in {"salloc", "srun"}
-        return bool(self._names & {"interactive", "number"})
 
 
 def _cpu_us(found: Any) -> int:

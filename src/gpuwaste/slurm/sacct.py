@@ -94,6 +94,9 @@ def _rows(lines: Iterable[bytes], fields: Sequence[str], delimiter: bytes) -> It
     joiner = _Joiner(fields, delimiter)
     for number, line in enumerate(lines, 1):
         starts = joiner.starts(line)
+        if starts and not joiner.parts and joiner.fills(line):  # nearly all rows are one line
+            yield row_of(line, fields, delimiter, number)
+            continue
         if joiner.parts and not joiner.takes(line):
             # Too many fields. Where the line begins a row, the one before it lost its end and must not swallow it.
             yield joiner.aside() if starts else joiner.aside(line)
@@ -131,6 +134,9 @@ class _Joiner:
 
     def starts(self, line: bytes) -> bool:
         return line.count(self._delimiter) <= self._wanted and is_row_start(line, self._delimiter, self._id_column)
+
+    def fills(self, line: bytes) -> bool:
+        return line.count(self._delimiter) == self._wanted and len(line) <= _MAX_ROW_B
 
     def takes(self, line: bytes) -> bool:
         return self._seen + line.count(self._delimiter) <= self._wanted and self._size + len(line) <= _MAX_ROW_B

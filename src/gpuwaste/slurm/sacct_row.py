@@ -9,6 +9,7 @@ from typing import Final, TypeVar
 from gpuwaste.core.errors import GpuwasteError, ParseError
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.units import parse_duration_s, parse_size_b
+from gpuwaste.slurm.interactive import is_interactive
 from gpuwaste.slurm.sacct_request import request_tres
 from gpuwaste.slurm.times import parse_cpu_s, parse_interval_s, parse_time_s
 from gpuwaste.slurm.tres import gpu_count, memory_b, parse_tres
@@ -29,21 +30,9 @@ class SacctRow:
     line: int
     values: dict[str, str]
     raw: str
-
-    @property
-    def job_id(self) -> int:
-        """The raw id of the job that the row belongs to."""
-        return int(self.values["JobIDRaw"].partition(".")[0])
-
-    @property
-    def is_step(self) -> bool:
-        """Whether the row is a step's."""
-        return "." in self.values["JobIDRaw"]
-
-    @property
-    def step(self) -> str:
-        """The step's name: 0, batch, extern, interactive; "" for the job's own row."""
-        return self.values["JobIDRaw"].partition(".")[2]
+    job_id: int  # the raw id of the job that the row belongs to
+    step: str  # 0, batch, extern, interactive; "" for the job's own row
+    is_step: bool
 
     def text(self, name: str) -> str:
         """Return a column, "" where it was not asked for."""
@@ -70,7 +59,9 @@ def is_row_start(line: bytes, delimiter: bytes, id_column: int) -> bool:
 def row_of(raw: bytes, fields: Sequence[str], delimiter: bytes, line: int) -> SacctRow:
     """Split a whole row; bytes that are no UTF-8 become escapes, so that the text can be stored anywhere."""
     text = raw.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8", "backslashreplace").replace("\0", "")
-    return SacctRow(line, dict(zip(fields, text.split(delimiter.decode("ascii")), strict=True)), text)
+    values = dict(zip(fields, text.split(delimiter.decode("utf-8")), strict=True))
+    job_id, dot, step = values["JobIDRaw"].partition(".")
+    return SacctRow(line, values, text, int(job_id), step, bool(dot))
 
 
 @dataclass(slots=True)
@@ -80,7 +71,7 @@ class RunRows:
     job: SacctRow
     max_rss_b: int | None = None
     step_cpu_s: float = 0.0
-    steps: set[str] = field(default_factory=set)  # names that are no numbers, and "number" for those
+    steps: set[str] = field(default_factory=set)  # their names, "0" for every numbered one
     problem: str = ""
 
     def add_step(self, row: SacctRow) -> bool:
@@ -88,7 +79,7 @@ class RunRows:
         if row.job_id != self.job.job_id:
             return False
         step = row.step
-        self.steps.add("number" if step[:1].isdigit() else step)
+        self.steps.add("0" if step[:1].isdigit() else step)
         try:
             rss = row.read("MaxRSS", lambda text: parse_size_b(text) if text else None)
             cpu_s = row.read("TotalCPU", parse_cpu_s)
@@ -143,7 +134,7 @@ class RunRows:
             time_limit_s=job.read("TimelimitRaw", parse_duration_s),
             req_tres=job.text("ReqTRES") or request_tres(job.values),
             submit_line=job.text("SubmitLine"),
-            interactive=self._interactive(),
+            interactive=is_interactive(job.text("SubmitLine"), self.steps),
             start=started,
             restarts=job.whole("Restarts"),
             nodes="" if job.text("NodeList") in _NOWHERE else job.text("NodeList"),
@@ -177,15 +168,6 @@ class RunRows:
         own = self.job.read("TotalCPU", parse_cpu_s)
         best = max(own or 0.0, self.step_cpu_s)
         return None if own is None or (not best and ended is None) else best
-
-    def _interactive(self) -> bool:
-        """salloc, or srun without a batch script; by the steps where the submit line is not kept."""
-        if "batch" in self.steps:
-            return False
-        words = self.job.text("SubmitLine").split(None, 1)
-        if words:
-            return words[0].rpartition("/")[2] in {"salloc", "srun"}
-        return bool(self.steps & {"interactive", "number"})
 
 
 def _printed(text: str) -> tuple[int | None, int | None, int | None, int | None]:

@@ -58,6 +58,8 @@ def amounts(options: Options) -> Amounts:
     elif "gpus-per-task" in options:
         of_task = _gpu_list(options["gpus-per-task"])
         gpus, types = sum(of_task.values()) * tasks, types | of_task.keys()
+    elif not per_node and "ntasks" in options and (per_gpu := _whole(options, "ntasks-per-gpu")):
+        gpus = tasks // per_gpu
     else:
         gpus = per_node * low
     return Amounts(
@@ -112,7 +114,10 @@ def _node_range(options: Options) -> tuple[int, int]:
     if found is None:
         raise _bad(options["nodes"], "a number of nodes, or MIN-MAX")
     low = max(1, int(found[1]) * _KILO[found[2].lower()])
-    return low, max(low, int(found[3]) * _KILO[found[4].lower()]) if found[3] else low
+    high = int(found[3]) * _KILO[found[4].lower()] if found[3] else 0
+    if high and high < low:
+        raise _bad(options["nodes"], "MIN-MAX, with MIN not above MAX")
+    return low, high or low
 
 
 def _tasks(options: Options, low: int, high: int, gpus: int) -> int:
@@ -123,13 +128,17 @@ def _tasks(options: Options, low: int, high: int, gpus: int) -> int:
         return per_gpu * gpus
     if "gpus-per-task" in options and gpus and (each := sum(_gpu_list(options["gpus-per-task"]).values())):
         return max(1, gpus // each)
-    sockets = _whole(options, "sockets-per-node")
-    if "gpus-per-socket" in options and sockets:
-        return sockets * low
-    if "extra-node-info" in options:
-        counts = re.findall(r"(\d{1,6})(?:-\d+)?(?::|$)", _value(options, "extra-node-info"))
-        return low * math.prod(int(count) for count in counts)
-    return low if low == high else 1  # of a range of nodes Slurm counts one task until it is scheduled
+    if low == high and not options.keys().isdisjoint({"nodes", "nodelist", "extra-node-info"}):
+        return low * math.prod(_layout(options))
+    return 1  # of a range of nodes Slurm counts one task until it is scheduled
+
+
+def _layout(options: Options) -> list[int]:
+    """Return sockets of a node, cores of a socket and threads of a core as far as they are asked for, else 1."""
+    text = _value(options, "extra-node-info") if "extra-node-info" in options else ""
+    parts = [int(found[0]) if (found := re.match(r"\d{1,6}", part)) else 1 for part in [*text.split(":"), "", "", ""]]
+    names = ("sockets-per-node", "cores-per-socket", "threads-per-core")
+    return [_whole(options, name) or part for name, part in zip(names, parts, strict=False)]
 
 
 def _gpus_on_a_node(options: Options) -> tuple[int, set[str]]:
@@ -139,7 +148,7 @@ def _gpus_on_a_node(options: Options) -> tuple[int, set[str]]:
     elif "gres" in options:
         found = _gres(options["gres"])
     elif "gpus-per-socket" in options:
-        sockets = _whole(options, "sockets-per-node") or 1
+        sockets = _layout(options)[0]
         found = {kind: count * sockets for kind, count in _gpu_list(options["gpus-per-socket"]).items()}
     else:
         return 0, set()

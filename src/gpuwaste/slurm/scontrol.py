@@ -19,11 +19,13 @@ from gpuwaste.slurm.times import parse_time_s
 
 _HEADER = re.compile(r"^JobId=(\d{1,10})((?: \w+=\S+)*?) JobName=", re.MULTILINE | re.ASCII)
 _BREAK: Final = r"(?:\n   | )"  # how Slurm begins a line of a record; a blank with -o
+_SLUID_TEXT: Final = rf"{_BREAK}SLUID=s[0-9A-Z]{{13}}"  # from 25.11 on, after the name
 _HET_SET_TEXT: Final = rf"{_BREAK}HetJobIdSet=[\d,\-]+"
 _USER_TEXT: Final = rf"{_BREAK}UserId=([^\n=]{{1,256}}?)(?:\((\d{{1,10}})\))? GroupId="
 _USER = re.compile(_USER_TEXT, re.ASCII)
-_USER_OF_NAMED = re.compile(rf"(?:{_HET_SET_TEXT})?{_USER_TEXT}", re.ASCII)
+_USER_OF_NAMED = re.compile(rf"(?:{_SLUID_TEXT})?(?:{_HET_SET_TEXT})?{_USER_TEXT}", re.ASCII)
 _HET_SET = re.compile(rf"{_HET_SET_TEXT}\Z", re.ASCII)
+_SLUID = re.compile(rf"{_SLUID_TEXT}\Z", re.ASCII)
 _HEAD_END = re.compile(r"\s(?:MinCPUsNode|Features)=")
 _FIELD = re.compile(r"(?:^|(?<=\s))([A-Za-z][\w/:]*)=(\S*)")
 _NODES = re.compile(r"(?:^|(?<=\s))Nodes=(\S+) CPU_IDs=\S* Mem=\S* GRES=(\S*)")
@@ -125,6 +127,7 @@ def _record(header: re.Match[str], rest: str, name: str | None) -> RunningJob:
             raise ParseError("UserId= occurs twice: its name or comment imitates a record")
         name = rest[: user.start()]
         name = _HET_SET.sub("", name) if "HetJobId=" in header[2] else name
+        name = _SLUID.sub("", name)
     return _job(header, name, user, body[: end.start()], body[end.start() :])
 
 

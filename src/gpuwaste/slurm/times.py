@@ -59,8 +59,8 @@ def parse_cpu_s(text: str) -> float | None:
     match = _CPU.fullmatch(text)
     if match is None:
         raise ParseError(f"processor time {text[:40]!r}: expected [D-[HH:]]MM:SS[.mmm]")
-    days, hours, minutes = (int(group or 0) for group in match.groups()[:3])
-    return days * DAY_S + hours * HOUR_S + minutes * MINUTE_S + float(match[4])
+    days, hours, minutes, seconds = match.groups("0")
+    return int(days) * DAY_S + int(hours) * HOUR_S + int(minutes) * MINUTE_S + float(seconds)
 
 
 def format_time(seconds: int) -> str:

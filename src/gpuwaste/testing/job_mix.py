@@ -21,7 +21,7 @@ from gpuwaste.testing.cluster_process import SLURM_POLL_S, wait_until
 ODD_NAMES = ("näher 🚀", "two\nlines", "a|b\tc", 'q"uote\\', "-leading", "JobId=1 JobName=x", "%j %u 100%")
 _CODES = (0, 1, 2, 3, 77, 255)
 _ARRAY = 5
-_SPECIAL_RUNS = 17
+_SPECIAL_RUNS = 14
 _SUBMITTERS = 4
 
 
@@ -50,8 +50,8 @@ class _Run:
         return job
 
     def running(self, **options: str | int | bool) -> int:
-        """Submit a long job and return once it runs."""
-        job = self.submit("sleep 300", **options)
+        """Submit a long job of alice and return once it runs."""
+        job = self.submit("sleep 300", "alice", **options)
         self.cluster.wait_job(job, "RUNNING")
         return job
 
@@ -95,10 +95,10 @@ def _wait_ended(run: _Run, timeout_s: float) -> tuple[int, ...]:
 
 
 def _drawn(draw: random.Random, runs: int) -> list[_Job]:
-    """Draw plain jobs until they make `runs` runs."""
+    """Draw plain jobs, one of each kind first, until they make `runs` runs."""
     made: list[_Job] = []
     while runs > 0:
-        kind = draw.choices(_KINDS, _WEIGHTS)[0]
+        kind = _KINDS[len(made)] if len(made) < len(_KINDS) else draw.choices(_KINDS, _WEIGHTS)[0]
         made.append(kind(draw))
         runs -= _ARRAY if kind is _array else 1
     return made
@@ -127,7 +127,7 @@ def _array(draw: random.Random) -> _Job:
 
 
 def _steps(draw: random.Random) -> _Job:
-    nodes, script = draw.choice((1, 1, 2)), f"srun true; srun {draw.choice(('true', 'false'))}"
+    nodes, script = draw.choice((1, 2)), f"srun true; srun {draw.choice(('true', 'false'))}"
     return lambda run: run.submit(script, N=nodes, n=2 * nodes, job_name="steps")
 
 
@@ -159,12 +159,22 @@ def _cancelled_running(run: _Run) -> None:
 
 
 def _cancelled_waiting(run: _Run) -> None:
-    job = run.submit("true", time="9-0:00:00")  # longer than the partition takes: eligible, and it never starts
-    run.control("scancel", str(job))
+    _cancel_eligible(run, run.submit("true", time="9-0:00:00"))  # longer than the partition takes: it never starts
 
 
 def _cancelled_array(run: _Run) -> None:
-    run.control("scancel", str(run.submit("true", array="1,3-5,9%2", time="9-0:00:00")))
+    _cancel_eligible(run, run.submit("true", array="1,3-5,9%2", time="9-0:00:00"))
+
+
+def _cancel_eligible(run: _Run, job: int) -> None:
+    """Cancel a waiting job once accounting knows since when it could start: without that no window shows it."""
+
+    def eligible() -> bool:
+        rows = run.cluster.sacct("-j", str(job), fields="JobIDRaw,Eligible")
+        return any(row["Eligible"].isdigit() for row in rows)
+
+    wait_until(eligible, 20, f"job {job} to be eligible in accounting", poll_s=5 * SLURM_POLL_S)
+    run.control("scancel", str(job))
 
 
 def _requeued(run: _Run) -> None:
@@ -187,6 +197,10 @@ def _with_memory(run: _Run) -> None:
     run.submit(script, "carol", mem="1G", job_name="memory")
 
 
+def _two_nodes(run: _Run) -> None:
+    run.submit("srun true", N=2, n=4, gres="gpu:a100:1", job_name="steps")
+
+
 def _het(run: _Run) -> None:
     argv = ["sbatch", "--parsable", "-o", "/dev/null", "-n1", "--gres=gpu:1", ":", "-n2", "-pcpu"]
     done = run.cluster.run(argv, "alice", stdin="#!/bin/bash\nsrun --het-group=0,1 true\n")
@@ -194,8 +208,8 @@ def _het(run: _Run) -> None:
 
 
 _SPECIALS: tuple[_Job, ...] = (
-    _time_limit, _requeued, _suspended, _with_memory, _cancelled_running, _cancelled_waiting, _cancelled_array, _het,
-    _het,
+    _time_limit, _requeued, _suspended, _with_memory, _cancelled_running, _cancelled_waiting, _cancelled_array,
+    _two_nodes, _het, _het,
 )  # fmt: skip
 _KINDS = (_good, _unstable, _signalled, _array, _steps, _whole_nodes, _processors, _odd_name, _without_script)
 _WEIGHTS = (40, 20, 5, 4, 6, 2, 5, 6, 2)

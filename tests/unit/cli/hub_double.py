@@ -1,4 +1,4 @@
-"""A hub on a Unix socket that answers GETs from a table and keeps what was asked."""
+"""A hub on a Unix socket that answers GETs and POSTs from a table and keeps what was asked."""
 
 import json
 import socketserver
@@ -20,6 +20,7 @@ class HubDouble(socketserver.ThreadingUnixStreamServer):
         super().__init__(str(socket), _Handler)
         self.answers: dict[str, dict[str, Any]] = {}
         self.asked: list[tuple[str, dict[str, str]]] = []
+        self.sent: list[dict[str, Any]] = []  # the bodies of POSTs
         self.go_on = threading.Event()  # cleared: answers wait
         self.go_on.set()
 
@@ -30,6 +31,11 @@ class HubDouble(socketserver.ThreadingUnixStreamServer):
 class _Handler(BaseHTTPRequestHandler):
     server: HubDouble
     protocol_version = "HTTP/1.1"
+
+    def do_POST(self) -> None:
+        """Keep the body and answer as a GET."""
+        self.server.sent.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+        self.do_GET()
 
     def do_GET(self) -> None:
         """Answer one GET."""

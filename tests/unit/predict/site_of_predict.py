@@ -45,7 +45,7 @@ def history(runs: Sequence[Run], request: JobRequest = TRAIN) -> HistoryState:
         state.submitted(past, number)
         state.started(number, submit, submit + 10)
         end = submit + 10 + int(run.run_s)
-        state.ended(number, submit, end, run.run_s, run.outcome, run.max_rss_b)
+        state.ended(number, submit, end, run.run_s, run.outcome, max_rss_b=run.max_rss_b)
         if run.active is not None:
             state.gpu_use(number, submit, GpuUse(run.used, run.active, 1.0, end + 60))
         submit = end + 100

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from tests.unit.predict.site_of_predict import HOUR_S, NAMES, NOW, TRAIN, FormulaModel, Run, history
 
 from gpuwaste.core.units import say_duration
+from gpuwaste.predict import view
 from gpuwaste.predict.explain import bundled, occluded
 from gpuwaste.predict.outcome import Outcome
 from gpuwaste.predict.prediction import Reason
@@ -18,11 +19,22 @@ from gpuwaste.predict.state import HistoryState
 
 FAILED = Run(Outcome.FAILED, 1200.0)
 GOOD = Run(Outcome.COMPLETED, 2100.0)
-USUAL = {"name_fails_8": 1.0, "user_fails_8": 1.0, "limit": 3600.0}
+USUAL = {"name_failed_8": 1.0, "user_failed_8": 1.0, "limit": 3600.0}
 
 
 def _reasons(model: FormulaModel, state: HistoryState) -> tuple[Reason, ...]:
     return Predictor(model, state).predict(TRAIN).targets[0].reasons
+
+
+def test_the_features_of_sentences_are_there() -> None:
+    """Every name in view.py is a feature of each key, or of the request: a feature that was renamed is seen here."""
+    runs = {*view.LAST_RUNS, view.SHORTEST}
+    own = {value for name, value in vars(view).items() if name.isupper() and isinstance(value, str)}
+    assert view.LIMIT in NAMES
+    for name in own - {view.LIMIT, view.OF_LIMIT, view.SHORTEST}:
+        assert {f"{key}_{name}" for key in view.OWN} <= set(NAMES), name
+    for name in runs:
+        assert all({f"{key}_{name}", f"{key}_{name}{view.OF_LIMIT}"} & set(NAMES) for key in view.OWN), name
 
 
 def test_every_feature_is_in_one_group() -> None:
@@ -34,7 +46,7 @@ def test_every_feature_is_in_one_group() -> None:
 def test_an_effect_is_the_probability_less_that_of_the_usual_value() -> None:
     """Two correlated counts of the same failures are one reason, with the effect of both."""
     state = history([FAILED] * 6 + [GOOD] * 2)
-    model = FormulaModel({"name_fails_8": 0.3, "user_fails_8": 0.2, "limit": 0.00002}, bias=-3.0, references=USUAL)
+    model = FormulaModel({"name_failed_8": 0.3, "user_failed_8": 0.2, "limit": 0.00002}, bias=-3.0, references=USUAL)
 
     def p(failed: float, limit: float) -> float:
         return float(1 / (1 + np.exp(-(-3.0 + 0.5 * failed + 0.00002 * limit))))
@@ -42,7 +54,7 @@ def test_an_effect_is_the_probability_less_that_of_the_usual_value() -> None:
     first, second = _reasons(model, state)
     now = p(6, 12 * HOUR_S)
     assert first.text == "6 of your last 8 jobs named train failed"
-    assert (first.feature, first.value, first.usual) == ("name_fails_8", 6.0, 1.0)
+    assert (first.feature, first.value, first.usual) == ("name_failed_8", 6.0, 1.0)
     assert first.effect == pytest.approx(now - p(1, 12 * HOUR_S), abs=1e-5)
     assert second.text == "a time limit of 12 h"
     assert second.effect == pytest.approx(now - p(6, 3600), abs=1e-5)
@@ -60,7 +72,7 @@ def test_durations_are_told_beside_the_limit() -> None:
 
 def test_all_groups_are_one_call() -> None:
     """A prediction calls a model for the answer once and for its reasons once."""
-    model = FormulaModel({"name_fails_8": 1.0})
+    model = FormulaModel({"name_failed_8": 1.0})
     Predictor(model, history([FAILED] * 4)).predict(TRAIN)
     assert model.calls == [("failure", 1), ("failure", 1 + len(bundled()))]
 
@@ -76,14 +88,14 @@ def test_an_unknown_reference_is_unknown_in_the_vector_too() -> None:
 
 def test_a_first_job_has_reasons_of_the_request_alone() -> None:
     """No history: no sentence about earlier jobs."""
-    found = _reasons(FormulaModel({"limit": 0.0001, "name_fails_8": 1.0}, references=USUAL), HistoryState())
+    found = _reasons(FormulaModel({"limit": 0.0001, "name_failed_8": 1.0}, references=USUAL), HistoryState())
     assert [reason.feature for reason in found] == ["limit"]
 
 
 def test_a_reason_tells_nothing_of_other_people_s_jobs() -> None:
     """What the account's and the partition's jobs did is told without any number."""
     state = history([FAILED] * 6, replace(TRAIN, user="bob"))
-    model = FormulaModel({"account_fails_8": 0.5, "partition_run_1": 0.001}, references={"account_fails_8": 0.0})
+    model = FormulaModel({"account_failed_8": 0.5, "partition_run_1": 0.001}, references={"account_failed_8": 0.0})
     found = _reasons(model, state)
     assert [reason.text for reason in found] == [
         "how jobs of this account ended lately",
@@ -96,7 +108,7 @@ def test_a_name_that_imitates_a_sentence_stays_a_name() -> None:
     """Braces and words of ours in a job's name are text."""
     request = replace(TRAIN, name="{value} jobs of this user {jobs}")
     state = history([FAILED] * 4, request)
-    said = Predictor(FormulaModel({"name_fails_8": 1.0}, references=USUAL), state).predict(request)
+    said = Predictor(FormulaModel({"name_failed_8": 1.0}, references=USUAL), state).predict(request)
     assert said.targets[0].reasons[0].text == "4 of your last 4 jobs named {value} jobs of this user {jobs} failed"
 
 
@@ -118,26 +130,26 @@ def test_the_numbers_of_a_reason_are_those_of_the_user_s_jobs(runs: list[Run]) -
     last = runs[-8:]
     failed = sum(run.outcome in {Outcome.FAILED, Outcome.OUT_OF_MEMORY} for run in last)
     weights = {
-        "name_fails_8": 3.0,
-        "name_fail_rate_8": 3.0,
-        "name_run_max_8": 1e-4,
-        "name_run_min_8": -1e-4,
+        "name_failed_8": 3.0,
+        "name_fail_fast": 3.0,
+        "name_run_max": 1e-4,
+        "name_run_min_of_limit": -1.0,
         "limit": 1e-4,
     }
     state = history(runs, replace(TRAIN, submit=NOW))
     for reason in _reasons(FormulaModel(weights, references=USUAL), state):
-        if reason.feature == "name_fails_8":
+        if reason.feature == "name_failed_8":
             assert reason.text == f"{failed} of your last {len(last)} jobs named train failed"
         elif reason.feature == "name_fail_1":
             assert reason.text == f"your last job named train {'failed' if failed else 'did not fail'}"
-        elif reason.feature == "name_run_max_8":
+        elif reason.feature == "name_run_max":
             said = re.search(r"ran (.+?)(?: to (.+))?$", reason.text)
             assert said is not None
             low, high = min(run.run_s for run in last), max(run.run_s for run in last)
             assert _close(said[1], low)
             assert _close(said[2] or said[1], high)
         elif reason.feature == "name_ended":
-            assert reason.text == f"{len(runs)} of your jobs named train have ended"
+            assert reason.text == f"{len(runs)} of your jobs named train ended so far"
         else:
             assert reason.text == f"a time limit of {say_duration(12 * HOUR_S)}"
 

@@ -117,3 +117,19 @@ def test_no_damage_raises(data: st.DataObject) -> None:
     )
     listing = parse_jobs(text[:at] + put + text[at + cut :])
     assert all(isinstance(job, RunningJob) for job in listing.jobs)
+
+
+def test_the_sluid_is_no_part_of_the_name() -> None:
+    """Slurm 26.05 prints it between name and user, before a het job's set of ids."""
+    text = (ODD / "scontrol_het_26.05.txt").read_text(encoding="utf-8")
+    listing = parse_jobs(text)
+    assert not listing.bad
+    assert [(job.printed_id, job.name, job.user) for job in listing.jobs] == [
+        ("7+0", "wrap", "alice"),
+        ("7+1", "wrap", "alice"),
+    ]
+    assert [job.req_tres for job in listing.jobs] == [
+        "cpu=1,mem=62.50G,node=1,billing=1,gres/gpu=1",
+        "cpu=2,mem=62.50G,node=1,billing=2",
+    ]
+    assert parse_job(text, 8, "wrap").name == "wrap"

@@ -139,6 +139,7 @@ def test_hours_are_acknowledged(hub: FakeHub, issuer: TokenIssuer) -> None:
         ((404, {"error": "job 7: not found"}), NoDataError, "^job 7: not found$"),
         ((429, {"error": "slowly"}), RetryableWireError, "slowly"),
         ((500, None), RetryableWireError, "500"),
+        ((501, {"error": "not installed"}), RefusedError, "not installed"),
         ((503, {"error": "starting"}), RetryableWireError, "starting"),
         ((400, None), WireError, "is that the hub"),
         ((400, ["list"]), WireError, "is that the hub"),
@@ -321,6 +322,16 @@ def test_a_unix_socket_serves(tmp_path: Path) -> None:
     path = tmp_path / "hub.sock"
     with serving(UnixStreamServer(str(path), _Documents)):
         assert HubClient(f"unix:{path}").get("/v1/top", {"n": 1}) == {"path": "/v1/top?n=1"}
+
+
+def test_an_answer_without_predictions_is_one_error(tmp_path: Path) -> None:
+    """What is no list of documents is not taken for predictions."""
+    path = tmp_path / "hub.sock"
+    with (
+        serving(UnixStreamServer(str(path), _Documents)),
+        pytest.raises(WireError, match="no prediction for each request"),
+    ):
+        HubClient(f"unix:{path}").predict_job("7")
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl, which makes the test's certificate, is missing")

@@ -34,7 +34,6 @@ def feature_hash() -> str:
     return hashlib.sha256("\n".join((str(FEATURE_VERSION), *(f.name for f in FEATURES))).encode()).hexdigest()
 
 
-@cache
 def _places(groups: tuple[Group, ...]) -> tuple[int, int, list[tuple[Group, slice]]]:
     """Return the number of columns of the request, those of one key, and where each group writes."""
     ends, places = [0, 0], []
@@ -45,11 +44,16 @@ def _places(groups: tuple[Group, ...]) -> tuple[int, int, list[tuple[Group, slic
     return ends[False], ends[True], places
 
 
-def vectors(context: Context, groups: tuple[Group, ...] = GROUPS) -> NDArray[np.float32]:
-    """Return the vectors [n, F] of a context; a value is NaN where it is not known and never infinite."""
-    own, keyed, places = _places(groups)
+_OURS: Final = _places(GROUPS)
+
+
+def vectors(
+    context: Context, groups: tuple[Group, ...] = GROUPS, out: NDArray[np.float32] | None = None
+) -> NDArray[np.float32]:
+    """Return the vectors [n, F] of a context, in `out` where given; unknown is NaN, and nothing is infinite."""
+    own, keyed, places = _OURS if groups is GROUPS else _places(groups)
     count = len(context.requests)
-    result = np.empty((count, own + len(KEYS) * keyed), dtype=np.float32)
+    result = np.empty((count, own + len(KEYS) * keyed), dtype=np.float32) if out is None else out
     blocks = result[:, own:].reshape(count, len(KEYS), keyed)  # a view: the rows stay where they are
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         for group, place in places:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from gpuwaste.predict.context import AT, Context
+from gpuwaste.predict.context import AT, PAIR_AT, Context
 from gpuwaste.predict.features.base import Block, Feature, Group
 from gpuwaste.predict.recurrences import MINUTE_S
 from gpuwaste.predict.rows import AMOUNTS, EWS
@@ -19,38 +19,33 @@ FEATURES = (
     Feature("run_max_of_limit", "", "the longest of the last 8 {jobs} ran {value} of this limit"),
     Feature("run_min_of_limit", "", "the shortest of the last 8 {jobs} ran {value} of this limit"),
     Feature("share_1", "", "the last of the {jobs} ran {value} of its own limit"),
-    Feature("share_2", "", "the second last of the {jobs} ran {value} of its own limit"),
-    Feature("share_3", "", "the third last of the {jobs} ran {value} of its own limit"),
     Feature("last_limit", "", "the last of the {jobs} had {value} of this limit"),
     Feature("last_cpus", "", "the last of the {jobs} had {value} of these CPUs"),
     Feature("run_mean", "ln s", "{jobs} ran e^{value} seconds lately, as a logarithmic mean"),
     Feature("run_var", "", "the run times of {jobs} have a logarithmic variance of {value}"),
 )
 _LAST = 3
-_RUN, _LIMIT, _CPUS = (AMOUNTS.index(name) for name in ("run", "limit", "cpus"))
+_RUN, _LIMIT = AMOUNTS.index("run"), AMOUNTS.index("limit")
 _RUNS = _LAST + 2
-_SHARES = 2 * _RUNS
-_CHANGES = _SHARES + _LAST
-_RATES = _CHANGES + 2
+_SHARE = 2 * _RUNS
+_RATES = _SHARE + 3
 _MEAN = EWS.index("run_mean")
+_SECONDS = np.float64(MINUTE_S)  # not a Python number: the product must not be a float16
 
 
 def compute(context: Context, out: Block) -> None:
-    """Fill the durations of each key [n, keys, 17]; the ring's times are minutes that a float16 holds."""
+    """Fill the durations of each key [n, keys, 15]; a ring's minutes times 60 fit a float32 without rounding."""
     rows, asked = context.rows, context.requests
-    amounts = np.multiply(rows["amounts"], _SECONDS)
-    runs = np.empty((*rows.shape, _RUNS))
-    ring = amounts[..., _RUN]
-    runs[..., :_LAST] = ring[..., :_LAST]
-    np.fmax.reduce(ring, axis=-1, out=runs[..., _LAST])
-    np.fmin.reduce(ring, axis=-1, out=runs[..., _LAST + 1])
-    out[..., :_RUNS] = runs
-    limit = asked[:, AT["limit_s"], None, None]
-    out[..., _RUNS:_SHARES] = runs / limit
-    out[..., _SHARES:_CHANGES] = ring[..., :_LAST] / amounts[..., :_LAST, _LIMIT]
-    out[..., _CHANGES:_RATES] = amounts[..., 0, _LIMIT:] / asked[:, None, AT["limit_s"] : AT["cpus"] + 1 : 2]
-    out[..., _RATES:] = rows["ews"][..., _MEAN : _MEAN + 2]
+    amounts = rows["amounts"]
+    runs = amounts[..., _RUN]
+    np.multiply(runs[..., :_LAST], _SECONDS, out=out[..., :_LAST])
+    np.multiply(np.fmax.reduce(runs, axis=-1), _SECONDS, out=out[..., _LAST])
+    np.multiply(np.fmin.reduce(runs, axis=-1), _SECONDS, out=out[..., _LAST + 1])
+    np.divide(out[..., :_RUNS], asked[:, AT["limit_s"], None, None], out=out[..., _RUNS:_SHARE])
+    newest = amounts[..., 0, :]
+    np.divide(newest[..., _RUN], newest[..., _LIMIT], out=out[..., _SHARE], dtype=np.float64)
+    np.divide(newest[..., _LIMIT:], asked[:, None, PAIR_AT:], out=out[..., _SHARE + 1 : _RATES])
+    out[..., _RATES:] = rows["ews"][..., _MEAN:]
 
 
-_SECONDS = np.array([MINUTE_S, MINUTE_S, 1.0])
 GROUP = Group(FEATURES, compute)

@@ -1,5 +1,7 @@
 """What the ledger said of the last judged GPU job of each key."""
 
+import numpy as np
+
 from gpuwaste.predict.context import Context
 from gpuwaste.predict.features.base import Block, Feature, Group
 from gpuwaste.predict.rows import LASTS
@@ -7,17 +9,16 @@ from gpuwaste.predict.rows import LASTS
 FEATURES = (
     Feature("gpu_used", "", "the GPUs of the last of the {jobs} were used {value} of the time"),
     Feature("gpu_active", "", "the last of the {jobs} worked on {value} GPUs"),
-    Feature("gpu_asked", "", "the last of the {jobs} that was judged had {value} GPUs"),
     Feature("gpu_active_share", "", "the last of the {jobs} worked on {value} of the GPUs it had"),
 )
-_COPIED = LASTS.index("asked") + 1
+_COPIED = LASTS.index("active") + 1
 
 
 def compute(context: Context, out: Block) -> None:
-    """Fill the last GPU use of each key [n, keys, 4]."""
+    """Fill the last GPU use of each key [n, keys, 3]."""
     lasts = context.rows["lasts"]
     out[..., :_COPIED] = lasts[..., :_COPIED]
-    out[..., _COPIED] = lasts[..., 1] / lasts[..., 2]
+    np.divide(lasts[..., 1], lasts[..., 2], out=out[..., _COPIED], dtype=np.float64)
 
 
 GROUP = Group(FEATURES, compute)

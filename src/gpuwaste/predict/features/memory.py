@@ -9,20 +9,20 @@ from gpuwaste.predict.rows import LASTS
 
 FEATURES = (
     Feature("peak_1", "B", "the last of the {jobs} used {value} of memory at most"),
-    Feature("peak_1_of_asked", "", "the last of the {jobs} used {value} of the memory asked for now"),
     Feature("peak_max", "B", "the largest of the last 3 {jobs} used {value} of memory at most"),
+    Feature("peak_1_of_asked", "", "the last of the {jobs} used {value} of the memory asked for now"),
     Feature("peak_max_of_asked", "", "the largest of the last 3 {jobs} used {value} of the memory asked for now"),
 )
 _FIRST = LASTS.index("peak_1")
+_UNIT = np.float64(PEAK_UNIT_B)  # not a Python number: the product must not be a float16
 
 
 def compute(context: Context, out: Block) -> None:
     """Fill the peaks of each key [n, keys, 4]."""
-    peaks = context.rows["lasts"][..., _FIRST:] * _UNIT
-    peaks[..., 1] = np.fmax.reduce(peaks, axis=-1)
-    out[..., ::2] = peaks[..., :2]
-    out[..., 1::2] = peaks[..., :2] / context.requests[:, AT["mem_b"], None, None]
+    peaks = context.rows["lasts"][..., _FIRST:]
+    np.multiply(peaks[..., 0], _UNIT, out=out[..., 0])
+    np.multiply(np.fmax.reduce(peaks, axis=-1), _UNIT, out=out[..., 1])
+    np.divide(out[..., :2], context.requests[:, AT["mem_b"], None, None], out=out[..., 2:])
 
 
-_UNIT = np.float64(PEAK_UNIT_B)  # not a Python number: the product must not be a float16
 GROUP = Group(FEATURES, compute)

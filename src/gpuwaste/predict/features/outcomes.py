@@ -17,8 +17,6 @@ FEATURES = (
     Feature("fail_streak", "", "{value} failures in a row among {jobs} (below 0: runs in a row that completed)"),
     Feature("fail_fast", "", "a recent failure rate of {value} among {jobs}"),
     Feature("fail_slow", "", "a failure rate of {value} among {jobs}"),
-    Feature("failed", "", "{value} {jobs} failed so far"),
-    Feature("completed", "", "{value} {jobs} completed so far"),
     Feature("cancelled", "", "{value} {jobs} were cancelled so far"),
     Feature("ended", "", "{value} {jobs} ended so far"),
     Feature("fail_all", "", "a share of {value} of all {jobs} failed"),
@@ -26,19 +24,20 @@ FEATURES = (
 _LAST = 3
 _RATES = _LAST + len(RECENT)
 _COUNTED = _RATES + 2
-_ALL = _COUNTED + COUNTS.index("ended") + 1
+_FIRST, _UPTO = COUNTS.index("cancelled"), COUNTS.index("ended") + 1
+_ALL = _COUNTED + _UPTO - _FIRST
 
 
 def compute(context: Context, out: Block) -> None:
-    """Fill the outcomes of each key [n, keys, 14]."""
+    """Fill the outcomes of each key [n, keys, 12]."""
     rows = context.rows
     counts = rows["counts"]
     out[..., :_LAST] = FAILED_OF.take(rows["outcomes"][..., :_LAST])
     out[..., _LAST:_RATES] = rows["recent"]
     out[..., _RATES:_COUNTED] = rows["ews"][..., :2]
-    out[..., _COUNTED:_ALL] = counts[..., : _ALL - _COUNTED]
+    out[..., _COUNTED:_ALL] = counts[..., _FIRST:_UPTO]
     failed, completed = counts[..., 0], counts[..., 1]
-    out[..., _ALL] = failed / (failed + completed)
+    np.divide(failed, failed + completed, out=out[..., _ALL])
 
 
 GROUP = Group(FEATURES, compute)

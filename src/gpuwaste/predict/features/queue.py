@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from gpuwaste.predict.context import AT, Context
+from gpuwaste.predict.context import AT, PAIR_AT, Context
 from gpuwaste.predict.features.base import Block, Feature, Group
-from gpuwaste.predict.recurrences import MINUTE_S
 from gpuwaste.predict.rows import BURSTS, COUNTS, INSTANTS, SENT
 
 FEATURES = (
@@ -22,7 +21,6 @@ _FIRST = COUNTS.index("running")
 _COUNTED = len(COUNTS) - _FIRST
 _BURSTS = _COUNTED + len(BURSTS)
 _SENT = _BURSTS + len(SENT)
-_UNITS = np.array([MINUTE_S, 1.0])
 
 
 def compute(context: Context, out: Block) -> None:
@@ -30,12 +28,10 @@ def compute(context: Context, out: Block) -> None:
     rows = context.rows
     out[..., :_COUNTED] = rows["counts"][..., _FIRST:]
     out[..., _COUNTED:_BURSTS] = rows["bursts"]
-    asked = context.requests[:, None, AT["limit_s"] : AT["cpus"] + 1 : 2]
-    out[..., _BURSTS:_SENT] = rows["sent"] * _UNITS / asked
-    instants = rows["instants"][..., : len(INSTANTS)]
-    ages = context.requests[:, AT["submit"], None, None] - instants
+    np.divide(rows["sent"], context.requests[:, None, PAIR_AT:], out=out[..., _BURSTS:_SENT])
+    instants, ages = rows["instants"][..., : len(INSTANTS)], out[..., _SENT:]
+    np.subtract(context.requests[:, AT["submit"], None, None], instants, out=ages)
     np.copyto(ages, np.nan, where=instants == 0)
-    out[..., _SENT:] = ages
 
 
 GROUP = Group(FEATURES, compute)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from gpuwaste.core.units import DAY_S, HOUR_S
-from gpuwaste.predict.context import CYCLIC_AT, OVER_AT, SCRIPT_AT, UNDER_AT, Context
+from gpuwaste.predict.context import CYCLIC_AT, OVER_AT, PAIR_AT, SCRIPT_AT, UNDER_AT, Context
 from gpuwaste.predict.features.base import Block, Feature, Group
 
 FEATURES = (
@@ -27,21 +27,18 @@ FEATURES = (
     Feature("limit_past_hour", "s", "a time limit that is {value} over whole hours"),
     Feature("limit_past_day", "s", "a time limit that is {value} over whole days"),
 )
-_MONDAY = 4 * DAY_S  # 1 January 1970 was a Thursday: the first Monday came four days later
-_SHIFTS = np.array([0, -_MONDAY, 0, 0], dtype=np.float64)
 _CYCLES = np.array([DAY_S, 7 * DAY_S, HOUR_S, DAY_S], dtype=np.float64)
 _UNITS = np.array([HOUR_S, DAY_S, 1, 1], dtype=np.float64)
 _COPIED = SCRIPT_AT - 1
-_RATIOS = UNDER_AT - OVER_AT
+_CYCLIC = _COPIED + UNDER_AT - OVER_AT
 
 
 def compute(context: Context, out: Block) -> None:
     """Fill the request's own columns [n, 19]."""
     asked = context.requests
     out[:, :_COPIED] = asked[:, 1:SCRIPT_AT]
-    out[:, _COPIED : _COPIED + _RATIOS] = asked[:, OVER_AT:UNDER_AT] / asked[:, UNDER_AT:CYCLIC_AT]
-    cyclic = np.remainder(asked[:, CYCLIC_AT:] + _SHIFTS, _CYCLES)
-    out[:, _COPIED + _RATIOS :] = cyclic / _UNITS
+    np.divide(asked[:, OVER_AT:UNDER_AT], asked[:, UNDER_AT:CYCLIC_AT], out=out[:, _COPIED:_CYCLIC])
+    np.divide(np.remainder(asked[:, CYCLIC_AT:PAIR_AT], _CYCLES), _UNITS, out=out[:, _CYCLIC:])
 
 
 GROUP = Group(FEATURES, compute, per_key=False)

@@ -178,6 +178,7 @@ class HistoryStore:
         self._db.run("jobs_stage_clear")
         self._db.run("jobs_stage_file", {"file": str(rows)})
         self._db.run("jobs_stage_stale")
+        self._db.run("jobs_stage_keep")
         self._db.run("jobs_changed")
         changed = int(self._db.rows("jobs_changed_count")[0]["changed"])
         if changed:

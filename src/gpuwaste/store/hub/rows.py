@@ -3,12 +3,15 @@
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
+from operator import attrgetter
 from typing import Any, Final
 
 from gpuwaste.core.hour import AllocationHour
 from gpuwaste.core.job import JobRecord
 
 _JOB_FIELDS: Final = tuple(f.name for f in fields(JobRecord))
+_JOB_TEXTS: Final = tuple(f.name for f in fields(JobRecord) if f.type is str)
+_job_values = attrgetter(*_JOB_FIELDS)
 
 
 def to_json(rows: Iterable[Mapping[str, Any]]) -> str:
@@ -56,10 +59,14 @@ def hour_row(hour: AllocationHour) -> dict[str, Any]:
 
 def job_row(job: JobRecord) -> dict[str, Any]:
     """Return the columns of table jobs."""
-    row = {name: getattr(job, name) for name in _JOB_FIELDS}
-    row["run_start"] = job.run_key.start
+    row = dict(zip(_JOB_FIELDS, _job_values(job), strict=True))
+    row["run_start"] = job.submit if job.start is None else job.start
     row["printed_id"] = job.printed_id or str(job.job_id)
-    return {name: clean(value) for name, value in row.items()}
+    for name in _JOB_TEXTS:
+        text = row[name]
+        if not text.isascii() or "\0" in text:
+            row[name] = clean(text)
+    return row
 
 
 def job_record(row: Mapping[str, Any]) -> JobRecord:
@@ -67,8 +74,6 @@ def job_record(row: Mapping[str, Any]) -> JobRecord:
     return JobRecord(**{name: row[name] for name in _JOB_FIELDS})
 
 
-def clean(value: Any) -> Any:
-    """Return text that DuckDB can hold: no NUL, no half of a surrogate pair; anything else as it is."""
-    if not isinstance(value, str) or (value.isascii() and "\0" not in value):
-        return value
-    return value.replace("\0", "\\x00").encode("utf-8", "backslashreplace").decode("utf-8")
+def clean(text: str) -> str:
+    """Return text that DuckDB can hold: no NUL, no half of a surrogate pair."""
+    return text.replace("\0", "\\x00").encode("utf-8", "backslashreplace").decode("utf-8")

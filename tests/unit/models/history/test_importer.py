@@ -154,6 +154,17 @@ def test_what_a_running_job_became_replaces_it(path: Path, tmp_path: Path) -> No
     assert events["ended", 1] == 1
 
 
+def test_a_window_without_a_step_does_not_forget_it(path: Path, tmp_path: Path) -> None:
+    """A window lists its own steps alone: the largest memory that was told stays, in either order."""
+    store = opened(path)
+    bring(store, path, log(tmp_path / "a.txt", [1], row(2)))
+    assert bring(store, path, log(tmp_path / "b.txt", [2], row(1))).changed == 1
+    assert bring(store, path, log(tmp_path / "c.txt", [], row(1) + row(2))).changed == 0
+    assert [
+        job["max_rss_b"] for id_ in (1, 2) for job in store.ask("jobs_of_id", {"cluster": "gw", "job_id": id_})
+    ] == [5 * 1024**2] * 2
+
+
 def test_runs_of_a_requeued_job_stay_apart(path: Path, tmp_path: Path) -> None:
     """Two runs that ended, with the submission unchanged and in different pages, are two, also when read again."""
     store = opened(path)

@@ -1,8 +1,10 @@
 -- Events after $after, the oldest first, each with the run as accounting knows it now; a submission whose run has
 -- started since, and so has another key, is known by its submit time.
+WITH page AS MATERIALIZED (SELECT * FROM events WHERE seq > $after ORDER BY seq LIMIT $limit),
+picked AS MATERIALIZED (SELECT j.* FROM jobs j SEMI JOIN page p ON p.cluster = j.cluster AND p.job_id = j.job_id)
 SELECT e.seq, e.kind, e.at_utc, e.cluster AS event_cluster, e.job_id AS event_job_id, e.run_start AS event_run_start, j.*
-FROM (SELECT * FROM events WHERE seq > $after ORDER BY seq LIMIT $limit) e
-LEFT JOIN jobs j
+FROM page e
+LEFT JOIN picked j
     ON j.cluster = e.cluster
     AND j.job_id = e.job_id
     AND e.run_start = CASE WHEN e.kind = 'submitted' THEN j.submit ELSE j.run_start END

@@ -1,0 +1,56 @@
+"""The part of a SlurmClient that a second source leaves to Slurm's commands."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from gpuwaste.slurm.client import SlurmClient
+from gpuwaste.slurm.scontrol import RunningJob
+from gpuwaste.slurm.site import NodeInfo, Partition, SlurmConfig
+from gpuwaste.slurm.slurmd_g import DevicePosition
+
+
+@dataclass(slots=True)
+class ComposedClient:
+    """Hands to `commands` what is a node's or a site's own, or not told alike by every version of the other source."""
+
+    commands: SlurmClient
+
+    def config(self) -> SlurmConfig:
+        """By the commands: nothing else tells slurm.conf."""
+        return self.commands.config()
+
+    def job(self, job_id: int) -> list[RunningJob]:
+        """By the commands: up to v0.0.38 slurmrestd tells positions of GPUs without their nodes."""
+        return self.commands.job(job_id)
+
+    def jobs(self) -> list[RunningJob]:
+        """By the commands, as `job`."""
+        return self.commands.jobs()
+
+    def partitions(self) -> list[Partition]:
+        """By the commands."""
+        return self.commands.partitions()
+
+    def nodes(self) -> list[NodeInfo]:
+        """By the commands."""
+        return self.commands.nodes()
+
+    def admin_levels(self) -> Mapping[str, str]:
+        """By the commands."""
+        return self.commands.admin_levels()
+
+    def coordinators(self) -> Mapping[str, frozenset[str]]:
+        """By the commands."""
+        return self.commands.coordinators()
+
+    def associations(self) -> Mapping[str, frozenset[str]]:
+        """By the commands."""
+        return self.commands.associations()
+
+    def device_list(self, node: str) -> list[DevicePosition]:
+        """By the commands: slurmd's own knowledge."""
+        return self.commands.device_list(node)
+
+    def listpids(self, job_id: int, node: str) -> Mapping[str, frozenset[int]]:
+        """By the commands: slurmstepd's own knowledge."""
+        return self.commands.listpids(job_id, node)

@@ -1,0 +1,70 @@
+"""Where a run read through slurmrestd cannot equal the same run read through sacct, each with its reason.
+
+Seen by running a mix of real jobs and reading it both ways: Slurm 22.05.8 (v0.0.38), 24.11.5 (v0.0.40 to v0.0.42) and
+26.05.5 (v0.0.42 to v0.0.45).
+"""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from gpuwaste.core.job import JobRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One field that may differ: in which API versions, what slurmrestd gives there instead, and why."""
+
+    name: str
+    versions: str
+    instead: str
+    reason: str
+
+
+DIFFERENCES: Final = (
+    Difference(
+        "submit_line",
+        "v0.0.38",
+        "empty",
+        "the JSON has no submit line, though slurmdbd keeps it",
+    ),
+    Difference(
+        "exit_code",
+        "v0.0.38",
+        "unknown unless the job completed",
+        "the JSON says SUCCESS and 0 for every exit code; signals are right",
+    ),
+    Difference(
+        "interactive",
+        "v0.0.38",
+        "false for the later components of a het job that salloc or srun started",
+        "without a submit line the steps must tell, and only the first component has the one that does",
+    ),
+    Difference(
+        "restarts",
+        "v0.0.40, v0.0.41",
+        "unknown",
+        "restart_cnt came with v0.0.42; sacct has Restarts since 23.11",
+    ),
+    Difference(
+        "elapsed_s",
+        "all",
+        "another number for a run that goes on",
+        "each counts to the moment at which it was asked",
+    ),
+)
+
+
+def allowed(seen: JobRecord, told: JobRecord) -> dict[str, Any]:
+    """Return the fields of `told`, slurmrestd's, in which it may differ from `seen`, sacct's: name -> value.
+
+    A difference that is listed counts only where slurmrestd gives what the list says: a wrong value is no exception.
+    """
+    later_part = bool(told.het_offset)
+    excused = {
+        "submit_line": told.submit_line == "",
+        "exit_code": told.exit_code is None and seen.state != "COMPLETED",
+        "interactive": later_part and not told.interactive,
+        "restarts": told.restarts is None,
+        "elapsed_s": told.start is not None and told.end is None,
+    }
+    return {name: getattr(told, name) for name, excuse in excused.items() if excuse}

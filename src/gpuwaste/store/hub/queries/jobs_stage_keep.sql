@@ -1,0 +1,6 @@
+-- Keeps in the scratch table the largest memory and processor time that the store holds of a run. sacct lists only the
+-- steps that overlap its window, so a run that spans several is told each time by a part of its steps.
+UPDATE staged_jobs s
+SET max_rss_b = greatest(s.max_rss_b, j.max_rss_b), total_cpu_s = greatest(s.total_cpu_s, j.total_cpu_s)
+FROM jobs j
+WHERE j.cluster = s.cluster AND j.job_id = s.job_id AND j.run_start = s.run_start

@@ -1,0 +1,75 @@
+"""The history of a real cluster: through sacct itself, and from a file that sacct wrote in the site's own zone."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from gpuwaste.core.clock import SystemClock
+from gpuwaste.core.job import JobRecord
+from gpuwaste.core.run import RunKey
+from gpuwaste.models.history.importer import import_source
+from gpuwaste.models.history.sources.sacct import SacctFile, SacctLive
+from gpuwaste.models.history.windows import Period
+from gpuwaste.slurm.commands import CommandClient
+from gpuwaste.store.hub.history_store import HistoryStore
+from gpuwaste.store.hub.rows import job_record
+from gpuwaste.testing.cluster import LoopbackCluster
+from gpuwaste.testing.cluster_process import wait_until
+from gpuwaste.testing.job_mix import run_job_mix
+
+pytestmark = pytest.mark.cluster
+ZONE = "America/St_Johns"  # an offset with half an hour in it
+SEPARATOR = "\x1f"
+
+
+def stored(store: HistoryStore) -> list[JobRecord]:
+    rows = store._db.execute("SELECT * FROM jobs ORDER BY job_id, run_start")
+    names = [column[0] for column in rows.description or ()]
+    return [job_record(dict(zip(names, row, strict=True))) for row in rows.fetchall()]
+
+
+def _whole(job: JobRecord) -> JobRecord:
+    """Return what does not depend on which steps a window lists."""
+    return replace(job, max_rss_b=None, total_cpu_s=None)
+
+
+def test_a_real_cluster_through_sacct_and_from_its_file(cluster: LoopbackCluster, tmp_path: Path) -> None:
+    """Jobs of many kinds come as accounting tells them, once, in windows of a few seconds; a file gives the same."""
+    cluster.reset()
+    mix = run_job_mix(cluster, jobs=40, seed=3)
+    client = CommandClient(slurm_conf=cluster.env()["SLURM_CONF"])
+    end = mix.end + 60
+    told = dict[RunKey, JobRecord]()
+
+    def all_told() -> bool:
+        told.clear()
+        told.update({row.run_key: row for row in client.accounting(mix.start, end) if isinstance(row, JobRecord)})
+        missing = set(mix.ids) - {key.job_id for key in told}
+        # A job that was cancelled while it was held was never eligible: it is in no window of sacct.
+        rows = [row for job in missing for row in cluster.sacct("-j", str(job))]
+        return all((row["State"].split()[0], row["Elapsed"]) == ("CANCELLED", "00:00:00") for row in rows)
+
+    wait_until(all_told, 30, "accounting to tell every job", lambda: str(set(mix.ids) - {key.job_id for key in told}))
+    path = tmp_path / "live.duckdb"
+    live = HistoryStore.open(path, SystemClock())
+    period = Period(mix.start, end, window_s=7)
+    result = import_source(live, path, SacctLive(client, client.cluster_name(), period))
+    assert result.bad == 0
+    have = {job.run_key: job for job in stored(live)}
+    # A window of sacct lists what was eligible before its end: who is cancelled before that may be in none.
+    lost = {key for key in told if key not in have}
+    assert all((told[key].state, told[key].elapsed_s) == ("CANCELLED", 0) for key in lost)
+    assert {key: _whole(job) for key, job in have.items()} == {key: _whole(told[key]) for key in have}
+    assert import_source(live, path, SacctLive(client, client.cluster_name(), period)).changed == 0
+
+    columns = ",".join(client.accounting_columns())
+    words = ["sacct", "-a", "-D", "-P", "--noconvert", f"--delimiter={SEPARATOR}", f"--format={columns}"]
+    words += ["-S", "now-1days", "-E", "now+1days"]
+    file = tmp_path / "sacct.txt"
+    file.write_text(cluster.run(words, env={"TZ": ZONE}).stdout, encoding="utf-8", errors="surrogateescape")
+    other = HistoryStore.open(tmp_path / "file.duckdb", SystemClock())
+    source = SacctFile(file, client.cluster_name(), delimiter=SEPARATOR, zone=ZONE)
+    result = import_source(other, tmp_path / "file.duckdb", source)
+    assert result.bad == 0
+    assert [_whole(job) for job in stored(other) if job.run_key in have] == [_whole(job) for job in stored(live)]

@@ -1,0 +1,66 @@
+"""The history stream on a real cluster: what sacct tells of jobs that wait, and what a follower makes of it."""
+
+from pathlib import Path
+
+import pytest
+
+from gpuwaste.core.clock import SystemClock
+from gpuwaste.hub.importer import Importer, ImportSettings
+from gpuwaste.hub.metrics import HubMetrics
+from gpuwaste.hub.site import Site
+from gpuwaste.predict.follow import Follower
+from gpuwaste.predict.from_store import read_table
+from gpuwaste.predict.outcome import Outcome
+from gpuwaste.predict.state import HistoryState
+from gpuwaste.slurm.commands import CommandClient
+from gpuwaste.store.hub.hub_store import HubStore
+from gpuwaste.testing.cluster import LoopbackCluster
+from gpuwaste.testing.cluster_process import wait_until
+
+pytestmark = pytest.mark.cluster
+
+
+def test_submissions_starts_and_ends_are_told(cluster: LoopbackCluster, tmp_path: Path) -> None:
+    """Jobs that wait are told as submitted, once; held ones when they start; each ends, and nothing stays open."""
+    cluster.reset()
+    node = next(name for name in sorted(cluster.nodes) if name.endswith("gpu1"))
+    slurm = CommandClient(slurm_conf=cluster.env()["SLURM_CONF"])
+    clock = SystemClock()
+    store = HubStore.open(tmp_path / "hub.duckdb", clock)
+    importer = Importer(
+        store, slurm, Site(slurm, clock), metrics=HubMetrics(clock), clock=clock, settings=ImportSettings(1, 60, 1)
+    )
+    whole = {"user": "alice", "exclusive": True, "nodelist": node}
+    first = cluster.sbatch("sleep 120", **whole)  # type: ignore[arg-type]  # sbatch's options are of several types
+    cluster.wait_job(first, "RUNNING")
+    second = cluster.sbatch("exit 3", **whole)  # type: ignore[arg-type]
+    held = cluster.sbatch("true", hold=True, **whole)  # type: ignore[arg-type]
+    array = cluster.sbatch("true", array="0-1", **whole)  # type: ignore[arg-type]
+    jobs = {first, second, held, array}
+
+    def told() -> dict[int, list[str]]:
+        importer.step()
+        found: dict[int, list[str]] = {}
+        for event in store.history(0, 10_000):
+            found.setdefault(event.run_key.job_id, []).append(event.kind)
+        return {job: kinds for job, kinds in found.items() if job >= first}
+
+    wait_until(lambda: {second, array} <= told().keys(), 60, "accounting to tell the jobs that wait")
+    assert told() == {first: ["started"], second: ["submitted"], array: ["submitted"]}
+    follower = Follower(HistoryState(), slurm.cluster_name())
+    follower.apply(store.history(0, 10_000))
+    cluster.run(["scontrol", "release", str(held)])
+    cluster.run(["scancel", str(first)])
+    ends = len(jobs) + 1  # two tasks of the array
+    wait_until(lambda: sum("ended" in kinds for kinds in told().values()) == ends, 120, "accounting to tell the ends")
+    assert told()[second] == ["submitted", "started", "ended"]
+    assert told()[first] == ["started", "ended"]
+    assert all(kinds.count("submitted") <= 1 for kinds in told().values())
+    follower.apply(store.history(follower.seq, 10_000))
+    assert not follower._open
+    assert follower.counts["lost"] == 0
+    with store.reader() as db:
+        table = read_table(db, slurm.cluster_name()).table
+    outcomes = dict(zip(table.job_id.tolist(), table.outcome.tolist(), strict=True))
+    assert (outcomes[first], outcomes[second], outcomes[held]) == (Outcome.CANCELLED, Outcome.FAILED, Outcome.COMPLETED)
+    store.close()

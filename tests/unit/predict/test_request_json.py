@@ -1,0 +1,75 @@
+"""Requests as JSON: what goes out comes back, and what is wrong is named."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.unit.predict.site_of_predict import TRAIN
+
+from gpuwaste.core.errors import UsageError
+from gpuwaste.core.request import JobRequest
+from gpuwaste.predict.request_json import MAX_REQUESTS, request_to_json, requests_from_json
+
+ANY_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from([*JobRequest.__dataclass_fields__, "requests", "x"]), inner, max_size=4)
+    ),
+    max_leaves=8,
+)
+
+
+def test_a_request_comes_back_as_it_was() -> None:
+    """Alone, in a list, under "requests", through JSON's text."""
+    data = json.loads(json.dumps(request_to_json(TRAIN)))
+    for form in (data, [data], {"requests": [data]}):
+        assert requests_from_json(form) == [TRAIN]
+
+
+def test_who_and_when_are_filled_in_where_they_are_left_out() -> None:
+    """The caller and the clock stand in; what is said stays."""
+    assert requests_from_json({}, user="eve", submit=7) == [JobRequest("eve", 7)]
+    assert requests_from_json({"user": "bob", "submit": 3}, user="eve", submit=7) == [JobRequest("bob", 3)]
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        ([], "0 of them"),
+        ([{}] * (MAX_REQUESTS + 1), "1001 of them"),
+        (7, "request 1: expected an object"),
+        ([{}, {"nmae": "x"}], "request 2: unknown field 'nmae'"),
+        ({"cpus": -1}, "cpus: expected a whole number"),
+        ({"cpus": 1.5}, "cpus: expected a whole number"),
+        ({"cpus": True}, "cpus: expected a whole number"),
+        ({"cpus": "4"}, "cpus: expected a whole number"),
+        ({"mem_b": float("inf")}, "mem_b: expected a whole number"),
+        ({"name": 7}, "name: expected a text"),
+        ({"name": "x" * 5000}, "name: expected a text"),
+        ({"is_array": 1}, "is_array: expected true or false"),
+    ],
+)
+def test_what_is_wrong_is_named(data: object, words: str) -> None:
+    """The request by its place, the field, and what it should be."""
+    with pytest.raises(UsageError) as error:
+        requests_from_json(data)
+    assert words in str(error.value)
+
+
+@given(ANY_JSON)
+def test_any_json_gives_requests_or_one_line(data: object) -> None:
+    """Nothing else than UsageError is raised, and what passes is sound."""
+    try:
+        found = requests_from_json(data)
+    except UsageError as error:
+        _is_one_line(error)
+        return
+    for request in found:
+        assert isinstance(request.gpus, int)
+        assert request.cpus is None or request.cpus >= 0
+
+
+def _is_one_line(error: UsageError) -> None:
+    assert str(error).count("\n") == 0

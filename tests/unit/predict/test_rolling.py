@@ -1,0 +1,231 @@
+"""Rolling corrections: they start as the bundle says, follow the jobs that ended, and never look ahead."""
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.unit.predict.bundles import FAILURE, WALLTIME, manifest_of
+
+from gpuwaste.core.errors import ModelError, ParseError, StoreError
+from gpuwaste.core.job import JobRecord
+from gpuwaste.predict.conformal import MIN_ENDS, WINDOW, Shifts
+from gpuwaste.predict.drift import coverage, ece
+from gpuwaste.predict.manifest import Calibration, TargetModel
+from gpuwaste.predict.recalibration import Recalibration
+from gpuwaste.predict.roll import observed, request_cap, roll, static
+from gpuwaste.predict.rolling import Rolling, busy_users
+from gpuwaste.predict.table import JobTable, table_of
+
+
+def jobs(n: int, seed: int = 1, limit_s: int = 3600) -> tuple[JobTable, np.ndarray[tuple[int], np.dtype[np.float64]]]:
+    """Return n runs, a minute apart, that fail with the probabilities returned; runs are log-normal up to the limit."""
+    rng = np.random.default_rng(seed)
+    p = rng.random(n)
+    runs = np.minimum(np.exp(rng.normal(6, 1, n)), limit_s).astype(int)
+    records = [
+        JobRecord(
+            cluster="gw",
+            job_id=i,
+            submit=60 * i,
+            user="u",
+            time_limit_s=limit_s,
+            start=60 * i,
+            end=60 * i + max(1, int(runs[i])),
+            elapsed_s=max(1, int(runs[i])),
+            state="TIMEOUT" if runs[i] == limit_s else "FAILED" if rng.random() < p[i] else "COMPLETED",
+        )
+        for i in range(n)
+    ]
+    return table_of(records), p
+
+
+def test_it_starts_with_the_bundles_own_numbers() -> None:
+    """Before any job has ended, probability and quantiles are those of calibration and shifts."""
+    rolling = Rolling(manifest_of())
+    assert rolling.probability("failure", 0.3) == pytest.approx(1 / (1 + math.exp(-(1.2 * math.log(0.3 / 0.7) - 0.1))))
+    assert rolling.quantiles("walltime", [1.0, 2.0]) == pytest.approx([math.exp(1), math.exp(2.5)])
+    assert rolling.seen("failure") == rolling.seen("walltime") == 0
+
+
+def test_quantiles_never_fall_and_never_exceed_the_request() -> None:
+    """A crossed pair is lifted to the lower one's value before its shift, and both end at the cap."""
+    rolling = Rolling(manifest_of())
+    assert rolling.quantiles("walltime", [5.0, 1.0]) == pytest.approx([math.exp(5), math.exp(5.5)])
+    assert rolling.quantiles("walltime", [5.0, 9.0], cap=100.0) == [100.0, 100.0]
+    assert rolling.quantiles("walltime", [1e9, 1e9])[0] < math.inf
+
+
+@given(
+    st.lists(st.tuples(st.floats(-20, 20), st.floats(-20, 20), st.floats(-5, 20)), max_size=300),
+    st.tuples(st.floats(-20, 20), st.floats(-20, 20)),
+    st.floats(1, 1e6),
+)
+def test_whatever_ended_quantiles_are_ordered_and_capped(
+    ends: list[tuple[float, float, float]], raw: tuple[float, float], cap: float
+) -> None:
+    """For any history of ends the quantiles are ascending, finite and at most the request."""
+    shifts = Shifts((0.5, 0.9), ())
+    for low, high, value in ends:
+        shifts.observe((low, high), value)
+    low, high = shifts.apply(raw, cap)
+    assert 0 <= low <= high <= cap
+
+
+def test_probabilities_that_are_off_become_calibrated() -> None:
+    """Raw numbers at twice the odds' logarithm and shifted: the rolling error is a small part of the static one."""
+    table, p = jobs(6000)
+    y = observed("failure", table)
+    known = np.isfinite(y)
+    raw = (1 / (1 + np.exp(-(2 * np.log(p / (1 - p)) + 1.5)))).astype(np.float32)[:, None]
+    model = replace(FAILURE, calibration=Calibration())
+    rolled, as_is = roll(table, model, raw).values, static(model, table, raw)
+    late = known & (np.arange(len(table)) > 2000)
+    assert ece(as_is[late], y[late]) > 0.1
+    assert ece(rolled[late], y[late]) < 0.03
+
+
+def test_quantiles_that_are_off_hold_what_they_promise() -> None:
+    """Raw log quantiles far too low: under correction 10 % and 5 % of runs exceed them, within two points."""
+    table, _ = jobs(8000)
+    model = TargetModel("walltime", "w.onnx", (0.9, 0.95))
+    raw = np.full((len(table), 2), 3.0, np.float32)
+    y = observed("walltime", table)
+    late = np.arange(len(table)) > 1500
+    assert coverage(static(model, table, raw)[late], y[late])[1] < 0.1
+    below = coverage(roll(table, model, raw).values[late], y[late])
+    assert below == pytest.approx([0.9, 0.95], abs=0.02)
+
+
+def test_shifts_follow_a_change_of_the_jobs() -> None:
+    """After runs become a hundred times longer, coverage is back within two windows."""
+    rng, shifts = np.random.default_rng(3), Shifts((0.9,), ())
+    inside = []
+    for i in range(6 * WINDOW):
+        value = rng.normal(0 if i < 3 * WINDOW else 4.6)
+        inside.append(math.log(shifts.apply([0.0])[0]) >= value)
+        shifts.observe([0.0], value)
+    assert np.mean(inside[WINDOW : 3 * WINDOW]) == pytest.approx(0.9, abs=0.02)
+    assert np.mean(inside[5 * WINDOW :]) == pytest.approx(0.9, abs=0.03)
+
+
+def test_users_with_jobs_in_the_system_have_their_own_window() -> None:
+    """Where busy users' runs differ from the others', each kind is covered as promised, by its own shifts."""
+    rng, shifts = np.random.default_rng(6), Shifts((0.9,), ())
+    inside: dict[bool, list[bool]] = {True: [], False: []}
+    for i in range(8 * WINDOW):
+        busy = bool(rng.random() < 0.4)
+        value = rng.normal(3.0 if busy else 0.0, 0.5)
+        if i > 2 * WINDOW:
+            inside[busy].append(math.log(shifts.apply([0.0], busy=busy)[0]) >= value)
+        shifts.observe([0.0], value, busy=busy)
+    assert [np.mean(inside[kind]) for kind in (True, False)] == pytest.approx([0.9, 0.9], abs=0.02)
+
+
+def test_busy_is_what_the_vector_says() -> None:
+    """A user with a waiting or a running job is busy; one of whom nothing is known is not."""
+    rows = np.array([[0, 1], [2, 0], [0, 0], [np.nan, np.nan]], np.float32)
+    assert busy_users(rows, ("user_queued", "user_running")).tolist() == [True, True, False, False]
+    assert busy_users(rows, ("a", "b")).tolist() == [False] * 4
+
+
+def test_a_score_never_knows_what_ended_later() -> None:
+    """Labels and ends of jobs that had not ended at a submission can be changed: its number stays, bit for bit."""
+    table, p = jobs(3000)
+    raw = p.astype(np.float32)[:, None]
+    at = int(table.submit[1500])
+    open_then = table.end > at
+    outcome, run_s = table.outcome.copy(), table.run_s.copy()
+    outcome[open_then], run_s[open_then] = 1, 5.0
+    other = replace(table, outcome=outcome, run_s=run_s)
+    for model, scores in ((FAILURE, raw), (WALLTIME, np.repeat(raw, 2, axis=1))):
+        first, second = roll(table, model, scores).values, roll(other, model, scores).values
+        assert np.array_equal(first[:1501], second[:1501], equal_nan=True)
+        assert not np.array_equal(first, second, equal_nan=True)
+
+
+def test_online_calls_give_what_the_table_gives() -> None:
+    """Scores and ends told one by one, in time order, end in the same numbers as the whole table at once."""
+    table, p = jobs(1500)
+    raw = np.repeat(p.astype(np.float32)[:, None], 2, axis=1)
+    y, caps = observed("walltime", table), request_cap("walltime", table)
+    online, values = Rolling(manifest_of()), np.empty((len(table), 2))
+    events = [(int(e), 0, i) for i, e in enumerate(table.end)] + [(int(s), 1, i) for i, s in enumerate(table.submit)]
+    for _, kind, i in sorted(events):
+        if kind:
+            values[i] = online.quantiles("walltime", raw[i].tolist(), float(caps[i]))
+        else:
+            online.observe("walltime", raw[i].tolist(), float(y[i]))
+    whole = roll(table, WALLTIME, raw)
+    assert np.array_equal(values, whole.values)
+    assert online.seen("walltime") == whole.rolling.seen("walltime") == WINDOW
+
+
+def test_rows_that_are_not_scored_are_not_learnt_from() -> None:
+    """Training rows stay out: they are NaN in the answer, and no end of theirs is observed."""
+    table, p = jobs(500)
+    scored = np.arange(500) >= 400
+    result = roll(table, FAILURE, p.astype(np.float32)[:, None], scored=scored)
+    assert np.isnan(result.values[:400]).all()
+    assert np.isfinite(result.values[400:]).all()
+    assert result.rolling.seen("failure") <= 100
+
+
+def test_saved_and_loaded_goes_on_as_if_it_had_never_stopped(tmp_path: Path) -> None:
+    """After a reload at any point, further ends and answers are the same, bit for bit."""
+    rng, path = np.random.default_rng(5), tmp_path / "rolling.npz"
+    kept = loaded = Rolling(manifest_of(), "hash")
+    for i in range(WINDOW + 350):
+        raw = rng.normal(size=2).tolist()
+        for each in (kept,) if kept is loaded else (kept, loaded):
+            each.observe("walltime", raw, math.exp(raw[0] + 1), busy=i % 3 == 0)
+            each.observe("failure", [0.3], float(i % 3 == 0))
+        if i in {MIN_ENDS + 7, WINDOW + 30}:
+            kept.save(path)
+            loaded = Rolling.load(path, manifest_of(), "hash")
+    assert loaded.quantiles("walltime", [1.0, 2.0]) == kept.quantiles("walltime", [1.0, 2.0])
+    assert loaded.probability("failure", 0.4) == kept.probability("failure", 0.4) != 0.4
+
+
+def test_corrupt_and_foreign_corrections_are_said(tmp_path: Path) -> None:
+    """Missing, cut, garbage and another bundle's: one error each, never a wrong number."""
+    path = tmp_path / "rolling.npz"
+    rolling = Rolling(manifest_of(), "hash")
+    rolling.observe("failure", [0.3], 1.0)
+    rolling.save(path)
+    with pytest.raises(ParseError, match="another bundle"):
+        Rolling.load(path, manifest_of(), "other")
+    data = path.read_bytes()
+    for cut in (b"", b"x", data[:40], data[: len(data) // 2], data[:-10], b"\x93NUMPY" + data):
+        path.write_bytes(cut)
+        with pytest.raises(ParseError):
+            Rolling.load(path, manifest_of(), "hash")
+    with pytest.raises(StoreError):
+        Rolling.load(tmp_path / "absent", manifest_of(), "hash")
+    with pytest.raises(StoreError):
+        rolling.save(tmp_path / "absent" / "x.npz")
+
+
+def test_no_label_is_no_end_and_no_target_is_an_error() -> None:
+    """NaN is passed over; a target without a model is one line."""
+    rolling = Rolling(manifest_of())
+    rolling.observe("failure", [0.5], math.nan)
+    assert rolling.seen("failure") == 0
+    with pytest.raises(ModelError, match="no model of it"):
+        rolling.probability("memory", 0.5)
+    with pytest.raises(ModelError, match="no model of it"):
+        rolling.observe("memory", [0.5], 1.0)
+
+
+def test_one_class_and_reversed_scores_stay_sane() -> None:
+    """Only failures, only successes, and scores that say the opposite: no probability is turned round."""
+    for labels in ((1.0, 1.0), (0.0, 0.0), (1.0, 0.0)):
+        recalibration = Recalibration(Calibration(), every=50)
+        for i in range(2000):
+            recalibration.observe((0.1, 0.9)[i % 2], labels[i % 2])
+        low, high = recalibration.apply(0.1), recalibration.apply(0.9)
+        assert 0 < low <= high < 1
+        assert high == pytest.approx(np.mean(labels), abs=0.05)

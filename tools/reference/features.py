@@ -1,0 +1,38 @@
+"""features.md, from the groups of features and the keys of history."""
+
+import inspect
+import sys
+from typing import Final
+
+from gpuwaste.predict.features import FEATURE_VERSION, FEATURES, GROUPS
+from gpuwaste.predict.features.base import Group
+from gpuwaste.predict.keys import KEYS
+from tools.reference.markdown import code, document, table
+
+_INTRO: Final = """
+What a model sees of a job at its submission: {count} numbers, version {version}. A value that is not known is NaN,
+never 0 or -1. [What the words mean and how history is kept](../explanation/features.md).
+
+Of history there is a block of features for each key. A feature of a key is named by both: `user_fail_1`.
+"""
+
+
+def keys() -> str:
+    """Return the table of keys."""
+    rows = [(code(key.name), f"jobs {key.text}", ", ".join(map(code, key.parts))) for key in KEYS]
+    return table(("key", "which earlier jobs", "equal in"), rows)
+
+
+def group_of(group: Group) -> str:
+    """Return a group's section."""
+    module = sys.modules[group.compute.__module__]
+    name = module.__name__.rpartition(".")[2]
+    title = f"## {name}: {'for each key' if group.per_key else 'of the request'}"
+    rows = [(code(f"KEY_{f.name}" if group.per_key else f.name), f.unit, f.text) for f in group.features]
+    return f"{title}\n\n{inspect.cleandoc(str(module.__doc__))}\n\n{table(('feature', 'unit', 'in words'), rows)}"
+
+
+def page() -> str:
+    """Return the page: the keys, then a section for each group."""
+    intro = _INTRO.format(count=len(FEATURES), version=FEATURE_VERSION)
+    return document("Features", intro, keys(), *(group_of(group) for group in GROUPS))
