@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from gpuwaste.models import metrics
 from gpuwaste.models.fit import Fitted, Vectors, calibrated
 from gpuwaste.models.split import Split
-from gpuwaste.predict.manifest import TargetModel
 from gpuwaste.predict.features import FEATURES
+from gpuwaste.predict.manifest import TargetModel
 from gpuwaste.predict.roll import observed, request_cap, roll
 from gpuwaste.predict.rolling import busy_users
 from gpuwaste.predict.table import JobTable
