@@ -39,6 +39,9 @@ docs: $(STAMP) ## write docs/reference and etc/gpuwaste.toml from the code
 test: venv packages native ## all tests, the real cluster included
 	@$(VENV)/bin/pytest
 
+scorecard: $(STAMP) ## write docs/scorecard.md from the public logs in ../shared/data (many minutes)
+	@$(PY) -m tools.scorecard
+
 bench-report: $(STAMP) ## time of gpuwaste report with a million jobs in the hub
 	@$(PY) -m bench.report
 
@@ -69,5 +72,5 @@ baseline: $(STAMP) ## write the bundle of day one anew: after a change of the fe
 bench-history: $(STAMP) ## rows of sacct per second that `gpuwaste history import` takes
 	@$(PY) -m bench.history
 
-.PHONY: help venv packages native lint types layers demo docs test baseline
-.PHONY: bench-report bench-table bench-ingest bench-agent bench-features bench-attribution bench-predict bench-history bench-train
+.PHONY: help venv packages native lint types layers demo docs test scorecard baseline
+.PHONY: bench-report bench-table bench-ingest bench-agent bench-features bench-attribution bench-predict bench-train bench-history

@@ -3,7 +3,7 @@
 import argparse
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import UsageError
@@ -12,14 +12,12 @@ if TYPE_CHECKING:
     from gpuwaste.models.history.source import Source as Pages
     from gpuwaste.models.source import Source
 
-_OWN: Final = Path()  # --store without a file
-
 
 def add_sources(parser: argparse.ArgumentParser) -> None:
     """Add --store, --swf, --sacct and --csv with what they need."""
     whence = parser.add_mutually_exclusive_group()
     whence.add_argument(
-        "--store", nargs="?", type=Path, const=_OWN, metavar="FILE", help="a store (default: the hub's own, or the hub)"
+        "--store", nargs="?", type=Path, metavar="FILE", help="a store (default: the hub's own, or the hub itself)"
     )
     whence.add_argument("--swf", type=Path, metavar="FILE", help="a log in Standard Workload Format")
     whence.add_argument("--sacct", type=Path, metavar="FILE", help="a file that sacct -P wrote, with its header")
@@ -37,7 +35,7 @@ def source_of(options: argparse.Namespace, config: Config) -> "Source":
         return load_swf(options.swf, options.cluster)
     if options.sacct is not None or options.csv is not None:
         return _through_a_store(_pages(options, config), options.sacct or options.csv)
-    if options.store not in {None, _OWN}:
+    if options.store is not None:
         if not options.store.exists():
             raise UsageError(f"{options.store}: no such file: --store names a store that gpuwaste history import wrote")
         return load_store(options.store, options.cluster)

@@ -1,0 +1,158 @@
+"""One log, cut by time, each of its targets asked of every method, the test part judged once."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpuwaste.core.errors import NoDataError
+from gpuwaste.models.evaluate.figures import Figures, of_probability, of_quantiles
+from gpuwaste.models.evaluate.method import Answer, Method, all_methods
+from gpuwaste.models.evaluate.question import NO_STATUS, Question, has_status
+from gpuwaste.models.split import Split, split_by_time
+from gpuwaste.models.usable import reason_of
+from gpuwaste.predict.outcome import Outcome
+from gpuwaste.predict.table import Floats, JobTable
+from gpuwaste.predict.targets import TARGETS, Target
+
+MIN_TEST: Final = 20  # labelled test rows below which no figure means anything
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """What the figures stand on; the parts are rows of the log by their order of submission."""
+
+    name: str
+    jobs: int
+    users: int
+    end_rule: str
+    has_status: bool
+    learn: int
+    validate: int
+    test: int
+    unknown_yet: int  # rows of the first two parts that had not ended when the next part began: left out of learning
+    outcomes: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What came of one method: its figures, or why there are none."""
+
+    title: str
+    figures: Figures
+    reason: str = ""
+    after_run: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """`results` is {target: {method: result}}; `left_out` says why a target is not there.
+
+    `same_as` names for a target the earlier one whose labels are the same in every row: its results stand for both.
+    """
+
+    log: Log
+    seed: int
+    results: Mapping[str, Mapping[str, Result]]
+    left_out: Mapping[str, str]
+    same_as: Mapping[str, str] = field(default_factory=dict)
+
+
+def evaluate(
+    name: str,
+    table: JobTable,
+    vectors: NDArray[np.float32],
+    *,
+    targets: Sequence[Target] = TARGETS,
+    methods: Sequence[Method] | None = None,
+    seed: int = 1,
+    threads: int = 2,
+    trials: int = 0,
+    jfp: bool = False,
+    intervals: bool = True,
+    progress: Progress = lambda _: None,
+) -> Evaluation:
+    """Judge the methods (default: all; with `jfp` also those that use facts of after the run) on each target.
+
+    `trials` > 0: of a search for the trees' parameters, on folds of the first part alone.
+
+    Raises NoDataError for a log that is too short to be cut.
+    """
+    split = split_by_time(table)
+    if not len(split.train):
+        raise NoDataError(
+            f"{name}: none of the first 60 % of its jobs had ended when the next one came, so nothing could be learnt: "
+            "take a log of a longer time"
+        )
+    chosen = all_methods(after_run=jfp) if methods is None else methods
+    results: dict[str, dict[str, Result]] = {}
+    left_out: dict[str, str] = {}
+    same_as: dict[str, str] = {}
+    asked: dict[str, Floats] = {}
+    for target in targets:
+        question = Question(target, table, vectors, split, seed, threads, trials)
+        reason = _unanswerable(question)
+        if reason:
+            left_out[target.name] = reason
+            continue
+        same = next((name for name, y in asked.items() if np.array_equal(y, question.y, equal_nan=True)), "")
+        asked[target.name] = question.y
+        if same:
+            results[target.name], same_as[target.name] = results[same], same
+            continue
+        results[target.name] = {}
+        for method in (m for m in chosen if m.supports(target)):
+            progress(f"{target.name}: {method.title}")
+            results[target.name][method.name] = _result(method, question, intervals)
+    return Evaluation(_log(name, table, split), seed, results, left_out, same_as)
+
+
+def judge(question: Question, answer: Answer, *, intervals: bool = True) -> Figures:
+    """Return the figures of an answer over the test part."""
+    rows = question.test
+    users = question.table.user.codes[rows]
+    if question.target.kind == "probability":
+        return of_probability(question.y[rows], answer, users, intervals=intervals)
+    cpus = question.table.cpus[rows]
+    size = np.where(np.isfinite(cpus), cpus, 1.0) if question.target.name == "walltime" else np.ones(len(rows))
+    return of_quantiles(question.y[rows], answer, size, users, intervals=intervals)
+
+
+def _result(method: Method, question: Question, intervals: bool) -> Result:
+    try:
+        answer = method.answer(question)
+    except NoDataError as error:
+        return Result(method.title, {}, str(error), method.after_run)
+    return Result(method.title, judge(question, answer, intervals=intervals), "", method.after_run)
+
+
+def _unanswerable(question: Question) -> str:
+    """Return why a target cannot be asked here, "" where it can."""
+    if not np.isfinite(question.y).any():
+        return reason_of(question.target, question.table) or NO_STATUS
+    try:
+        _ = question.learnt
+    except NoDataError as error:
+        return str(error)
+    count = len(question.test)
+    return "" if count >= MIN_TEST else f"{count} labelled jobs in the test part: at least {MIN_TEST} are needed"
+
+
+def _log(name: str, table: JobTable, split: Split) -> Log:
+    known = {outcome.name: int((table.outcome == outcome).sum()) for outcome in Outcome}
+    learn, validate, test = (len(part) for part in (split.train, split.validation, split.test))
+    return Log(
+        name=name,
+        jobs=len(table),
+        users=len(np.unique(table.user.codes)),
+        end_rule=table.end_rule,
+        has_status=has_status(table),
+        learn=learn,
+        validate=validate,
+        test=test,
+        unknown_yet=len(table) - learn - validate - test,
+        outcomes={outcome: count for outcome, count in known.items() if count},
+    )

@@ -1,0 +1,111 @@
+"""The figures of one answer: values with intervals by user, the mean over users beside the tenth that fares worst."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpuwaste.models import metrics
+from gpuwaste.models.evaluate.curve import Curve
+from gpuwaste.models.evaluate.method import Answer
+from gpuwaste.models.metrics import bootstrap_by_user, worst_decile
+from gpuwaste.predict.table import Floats
+
+PRECISION: Final = 0.95
+_NAN: Final = float("nan")
+_HAIR: Final = 1e-9  # of a value: rounding in a logarithm is no under-estimate
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One metric; NaN: there is no such value here. `low` and `high` are the 95 % interval, NaN where none is drawn."""
+
+    value: float
+    low: float = _NAN
+    high: float = _NAN
+
+
+Figures = dict[str, Figure]
+Metric = Callable[[Floats], float]
+
+
+def of_probability(y: Floats, answer: Answer, users: NDArray[np.int32], *, intervals: bool = True) -> Figures:
+    """Return the figures of probabilities; a row's loss for the comparison of users is Brier's."""
+    p, said = answer.values, answer.values >= answer.threshold
+    right, loss, curve = (said == (y == 1)).astype(np.float64), (answer.values - y) ** 2, Curve(y, p)
+    figures = _drawn(
+        {
+            "average_precision": curve.average_precision,
+            "f1": lambda w: metrics.f1(y, said, w),
+            "accuracy": lambda w: float(np.average(right, weights=w)),
+            "recall_at_precision_0.95": lambda w: curve.recall_at(PRECISION, w),
+            "ece": lambda w: metrics.ece(y, p, w),
+            "brier": lambda w: float(np.average(loss, weights=w)),
+        },
+        users,
+        intervals,
+    )
+    mean, worst = worst_decile(users, loss)
+    reject = p >= answer.reject
+    hits = float((reject & (y == 1)).sum())
+    figures |= {
+        "brier_by_user": Figure(mean),
+        "brier_worst_decile": Figure(worst),
+        "threshold": Figure(answer.threshold),
+        "reject_share": Figure(float(reject.mean()) if np.isfinite(answer.reject) else _NAN),
+        "reject_precision": Figure(hits / reject.sum() if reject.any() else _NAN),
+        "base_rate": Figure(float(y.mean())),
+    }
+    return figures | _size(users)
+
+
+def of_quantiles(
+    y: Floats, answer: Answer, weight: Floats, users: NDArray[np.int32], *, intervals: bool = True
+) -> Figures:
+    """Return the figures of limits, by level; `weight` (processors) is what reserved over used is weighted with.
+
+    Rows without a limit (inf) are never under-estimated, and reserve nothing that could be counted: reserved over used
+    is over the others, whose share is `limited`.
+    """
+    figures: Figures = {}
+    ones = np.ones(len(y))
+    names = [_level(q) for q in answer.levels] or [""]
+    for name, limit in zip(names, answer.values.T, strict=True):
+        known = np.isfinite(limit)
+        short = (limit < y * (1 - _HAIR)).astype(np.float64)
+        kept = np.where(known, limit, 0.0)
+        kinds: dict[str, Metric] = {
+            f"under_rate{name}": lambda w, s=short: float(np.average(s, weights=w)),  # type: ignore[misc]
+            f"reserved_over_used{name}": _reserved(y, kept, weight * known),
+            f"reserved_over_used_unweighted{name}": _reserved(y, kept, ones * known),
+        }
+        figures |= _drawn(kinds, users, intervals)
+        mean, worst = worst_decile(users, short)
+        figures[f"under_rate_by_user{name}"] = Figure(mean)
+        figures[f"under_rate_worst_decile{name}"] = Figure(worst)
+        figures[f"coverage{name}"] = Figure(float(1 - short.mean()))
+        figures[f"limited{name}"] = Figure(float(known.mean()))
+    return figures | _size(users)
+
+
+def _level(quantile: float) -> str:
+    """Return what follows a metric's name for a level."""
+    return f"_{quantile:g}"
+
+
+def _reserved(y: Floats, limit: Floats, weight: Floats) -> Metric:
+    return lambda w: metrics.reserved_over_used(y, limit, weight, w) if (w * weight * y).any() else _NAN
+
+
+def _drawn(kinds: dict[str, Metric], users: NDArray[np.int32], intervals: bool) -> Figures:
+    if not intervals:
+        ones = np.ones(len(users))
+        return {name: Figure(metric(ones)) for name, metric in kinds.items()}
+    found = {name: bootstrap_by_user(users, metric) for name, metric in kinds.items()}
+    return {name: Figure(interval.value, interval.low, interval.high) for name, interval in found.items()}
+
+
+def _size(users: NDArray[np.int32]) -> Figures:
+    return {"jobs": Figure(float(len(users))), "users": Figure(float(len(np.unique(users))))}

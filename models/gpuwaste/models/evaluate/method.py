@@ -1,0 +1,57 @@
+"""A method: one file of `methods`, found by being there.
+
+The file has TITLE (how tables name it), ORDER (its place in them), `supports(target)` and `answer(question)`. With
+AFTER_RUN = True it uses facts that are known only after the run, and is shown in a column of its own, only when asked.
+"""
+
+import importlib
+import pkgutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from gpuwaste.models.evaluate import methods
+from gpuwaste.models.evaluate.question import Question
+from gpuwaste.predict.table import Floats
+from gpuwaste.predict.targets import Target
+
+OURS: Final = "model"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a method says of each test row: [m] probabilities, or [m, k] limits in the target's unit, inf for none.
+
+    `threshold` is the probability from which on it says yes, never chosen by test rows; `reject` likewise for the
+    narrow operating point, NaN where validation gave none. `levels` are the quantiles that the k limits stand for;
+    empty: there is one limit, and no level was aimed at.
+    """
+
+    values: Floats
+    threshold: float = 0.5
+    reject: float = float("nan")
+    levels: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A method as its file declares it; `name` is the file's."""
+
+    name: str
+    title: str
+    order: int
+    after_run: bool
+    supports: Callable[[Target], bool]
+    answer: Callable[[Question], Answer]
+
+
+def all_methods(*, after_run: bool = False) -> list[Method]:
+    """Return the methods in the order of the tables; those that use facts known after the run only when asked."""
+    found = [_load(module.name) for module in pkgutil.iter_modules(methods.__path__)]
+    return sorted((m for m in found if after_run or not m.after_run), key=lambda m: (m.order, m.name))
+
+
+def _load(name: str) -> Method:
+    module = importlib.import_module(f"{methods.__name__}.{name}")
+    late = bool(getattr(module, "AFTER_RUN", False))
+    return Method(name, module.TITLE, module.ORDER, late, module.supports, module.answer)

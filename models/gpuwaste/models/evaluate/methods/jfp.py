@@ -1,0 +1,37 @@
+"""The same model with facts that only the run's end tells: what "predictions" made of them look like, for comparison.
+
+Not available at submission. Never ours: it stands in a column of its own, and only where it is asked for.
+"""
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpuwaste.models.evaluate.method import Answer
+from gpuwaste.models.evaluate.methods.model import said
+from gpuwaste.models.evaluate.question import Question
+from gpuwaste.predict.table import ABSENT, JobTable
+from gpuwaste.predict.targets import Target
+
+TITLE: Final = "JFP protocol"
+ORDER: Final = 90
+AFTER_RUN: Final = True
+
+
+def supports(target: Target) -> bool:
+    """Outcomes only: with the run time known, walltime is no question."""
+    return target.name in {"failure", "failure_or_cancel"}
+
+
+def answer(question: Question) -> Answer:
+    """Fit on the vectors with what was known after the run beside them."""
+    vectors = np.column_stack([question.vectors, after_run(question.table)])
+    return said(question.learn_on(vectors), question)
+
+
+def after_run(table: JobTable) -> NDArray[np.float32]:
+    """Return [n, 4]: run seconds, their share of the limit, seconds of waiting, peak memory in bytes."""
+    wait = np.where(table.start != ABSENT, table.start - table.submit, np.nan)
+    share = table.run_s / np.where(table.limit_s > 0, table.limit_s, np.nan)
+    return np.column_stack([table.run_s, share, wait, table.max_rss_b]).astype(np.float32)

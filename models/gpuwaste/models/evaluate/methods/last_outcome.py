@@ -1,0 +1,25 @@
+"""How the user's last finished job ended; before the first one, the larger class of the first part."""
+
+from typing import Final
+
+import numpy as np
+
+from gpuwaste.models.evaluate.method import Answer
+from gpuwaste.models.evaluate.past import by_user
+from gpuwaste.models.evaluate.question import Question
+from gpuwaste.predict.targets import Target
+
+TITLE: Final = "user's last outcome"
+ORDER: Final = 20
+
+
+def supports(target: Target) -> bool:
+    """Probabilities alone have outcomes."""
+    return target.kind == "probability"
+
+
+def answer(question: Question) -> Answer:
+    """Say 0 or 1."""
+    usual = float(question.y[question.learn].mean() >= 0.5)  # noqa: PLR2004 the larger class
+    last = by_user(question.table, question.y, (np.nan,), lambda _, label: (label,))[question.test, 0]
+    return Answer(np.where(np.isnan(last), usual, last))

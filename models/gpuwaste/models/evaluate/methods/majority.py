@@ -1,0 +1,23 @@
+"""The larger class of the first part for everybody: what no model may be worse than."""
+
+from typing import Final
+
+import numpy as np
+
+from gpuwaste.models.evaluate.method import Answer
+from gpuwaste.models.evaluate.question import Question
+from gpuwaste.predict.targets import Target
+
+TITLE: Final = "majority"
+ORDER: Final = 10
+
+
+def supports(target: Target) -> bool:
+    """Probabilities alone have classes."""
+    return target.kind == "probability"
+
+
+def answer(question: Question) -> Answer:
+    """Say the share of the first part."""
+    rate = float(question.y[question.learn].mean())
+    return Answer(np.full(len(question.test), rate))

@@ -1,0 +1,29 @@
+"""Ours: trees on the request and on the history that was known at submission, under the rolling correction."""
+
+from typing import Final
+
+from gpuwaste.models.evaluate.learning import Learnt
+from gpuwaste.models.evaluate.method import Answer
+from gpuwaste.models.evaluate.question import Question
+from gpuwaste.predict.targets import Target
+
+TITLE: Final = "model"
+ORDER: Final = 50
+
+
+def supports(target: Target) -> bool:
+    """Every target."""
+    return bool(target.name)
+
+
+def answer(question: Question) -> Answer:
+    """Say what `gpuwaste predict` would have said at each submission."""
+    return said(question.learnt, question)
+
+
+def said(learnt: Learnt, question: Question) -> Answer:
+    """Return the answer of something learnt; its thresholds are those of the validation part."""
+    values, points = learnt.values(question.table)[question.test], learnt.fitted.thresholds
+    if question.target.kind == "quantiles":
+        return Answer(values, levels=question.target.quantiles)
+    return Answer(values, points.get("f1", 0.5), points.get("reject", float("nan")))

@@ -1,0 +1,26 @@
+"""The model's quantiles as the trees give them, with no conformal shift: why the correction is there."""
+
+from typing import Final
+
+import numpy as np
+
+from gpuwaste.models.evaluate.method import Answer
+from gpuwaste.models.evaluate.question import Question
+from gpuwaste.predict.roll import request_cap
+from gpuwaste.predict.targets import Target
+
+TITLE: Final = "raw quantiles"
+ORDER: Final = 30
+
+
+def supports(target: Target) -> bool:
+    """Quantities alone have quantiles."""
+    return target.kind == "quantiles"
+
+
+def answer(question: Question) -> Answer:
+    """Say the quantiles, never falling with their level, none above the request."""
+    raw = question.learnt.raw[question.test].astype(np.float64)
+    asked = request_cap(question.target.name, question.table)[question.test]
+    limits = np.exp(np.maximum.accumulate(raw, axis=1))
+    return Answer(np.fmin(limits, asked[:, None]), levels=question.target.quantiles)

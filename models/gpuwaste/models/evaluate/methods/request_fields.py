@@ -1,0 +1,31 @@
+"""The same trees on the request alone: what the model would be without history."""
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpuwaste.models.evaluate.method import Answer
+from gpuwaste.models.evaluate.methods.model import said
+from gpuwaste.models.evaluate.question import Question
+from gpuwaste.predict.features import GROUPS
+from gpuwaste.predict.targets import Target
+
+TITLE: Final = "request fields only"
+ORDER: Final = 40
+
+
+def supports(target: Target) -> bool:
+    """Every target can be asked of the request."""
+    return bool(target.name)
+
+
+def answer(question: Question) -> Answer:
+    """Fit, calibrate and correct as the model is."""
+    vectors = np.ascontiguousarray(question.vectors[:, request_columns()])
+    return said(question.learn_on(vectors), question)
+
+
+def request_columns() -> NDArray[np.intp]:
+    """Return the places of the features that say nothing of the past: they come first."""
+    return np.arange(sum(len(group.features) for group in GROUPS if not group.per_key))

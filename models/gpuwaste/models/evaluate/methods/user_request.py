@@ -1,0 +1,24 @@
+"""What the user asked for: never too little where the scheduler enforces it, mostly far too much."""
+
+from typing import Final
+
+import numpy as np
+
+from gpuwaste.models.evaluate.method import Answer
+from gpuwaste.models.evaluate.question import Question
+from gpuwaste.predict.roll import request_cap
+from gpuwaste.predict.targets import Target
+
+TITLE: Final = "user's request"
+ORDER: Final = 10
+
+
+def supports(target: Target) -> bool:
+    """Quantities alone are asked for."""
+    return target.kind == "quantiles"
+
+
+def answer(question: Question) -> Answer:
+    """Say the request; a job that did not say one has no limit (inf)."""
+    asked = request_cap(question.target.name, question.table)[question.test]
+    return Answer(np.where(np.isnan(asked), np.inf, asked)[:, None])

@@ -1,0 +1,32 @@
+"""The user's exponentially weighted rate, which starts from the rate of the first part."""
+
+from typing import Final
+
+from gpuwaste.models.evaluate.method import Answer
+from gpuwaste.models.evaluate.past import by_user
+from gpuwaste.models.evaluate.question import Question
+from gpuwaste.models.metrics import best_f1_threshold
+from gpuwaste.predict.targets import Target
+
+TITLE: Final = "weighted rate"
+ORDER: Final = 30
+WEIGHT: Final = 0.2  # of the newest outcome: the last five make two thirds of the rate
+
+
+def supports(target: Target) -> bool:
+    """Probabilities alone have rates."""
+    return target.kind == "probability"
+
+
+def answer(question: Question) -> Answer:
+    """Say the rate; the threshold is the one with the best F1 on validation rows."""
+    usual = float(question.y[question.learn].mean())
+    rate = by_user(question.table, question.y, (usual,), _after)[:, 0]
+    seen = question.y[question.validate]
+    mixed = len(seen) > 0 and 0 < seen.mean() < 1
+    threshold = best_f1_threshold(seen, rate[question.validate]) if mixed else 0.5
+    return Answer(rate[question.test], threshold)
+
+
+def _after(state: tuple[float, ...], label: float) -> tuple[float, ...]:
+    return (state[0] + WEIGHT * (label - state[0]),)

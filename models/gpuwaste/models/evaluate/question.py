@@ -1,0 +1,95 @@
+"""What a method is asked: one target, on one log that is cut by time, and what was learnt of it so far."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpuwaste.models.evaluate.learning import Learnt, learn
+from gpuwaste.models.recipe import DEFAULTS, Recipe
+from gpuwaste.models.split import Rows, Split
+from gpuwaste.predict.outcome import Outcome
+from gpuwaste.predict.table import Floats, JobTable
+from gpuwaste.predict.targets import Target, labels
+
+NO_STATUS = "the log has no status: walltime only"
+_NEEDS_STATUS = frozenset({"failure", "failure_or_cancel", "timeout"})
+
+
+@dataclass(eq=False)
+class Question:
+    """One target of a log of n jobs; `vectors` is float32 [n, F], NaN for "not known".
+
+    `y` is [n] labels in the target's unit, NaN where there is none. A method may use the label of a row only where
+    that row is in `learn` or `validate`, or had ended before the submission of the row that is judged.
+    """
+
+    target: Target
+    table: JobTable
+    vectors: NDArray[np.float32]
+    split: Split
+    seed: int = 1
+    threads: int = 2
+    trials: int = 0
+
+    @cached_property
+    def y(self) -> Floats:
+        """Labels; see `truth`."""
+        return truth(self.target.name, self.table)
+
+    @cached_property
+    def learn(self) -> Rows:
+        """Rows of the first part with a label."""
+        return self._labelled(self.split.train)
+
+    @cached_property
+    def validate(self) -> Rows:
+        """Rows of the second part with a label."""
+        return self._labelled(self.split.validation)
+
+    @cached_property
+    def test(self) -> Rows:
+        """Rows of the last part with a label: what every method is judged on."""
+        return self._labelled(self.split.test)
+
+    @cached_property
+    def learnt(self) -> Learnt:
+        """Our model, fitted once for all the methods that show it. Raises NoDataError."""
+        return self.learn_on(self.vectors)
+
+    @cached_property
+    def recipe(self) -> Recipe:
+        """How trees are grown: the default, or what `trials` on folds of the first part found better."""
+        if not self.trials:
+            return DEFAULTS[self.target.kind]
+        from gpuwaste.models.search import search  # noqa: PLC0415 Optuna is slow to load
+
+        own: dict[str, Any] = {"trials": self.trials, "seed": self.seed, "threads": self.threads}
+        return search(self.target, self.table, self.vectors, self.split.train, **own).recipe
+
+    def learn_on(self, vectors: NDArray[np.float32]) -> Learnt:
+        """Fit the same trees on other columns. Raises NoDataError."""
+        own: dict[str, Any] = {"recipe": self.recipe, "seed": self.seed, "threads": self.threads}
+        return learn(self.target, self.table, vectors, self.split, **own)
+
+    def _labelled(self, rows: Rows) -> Rows:
+        return rows[np.isfinite(self.y[rows])]
+
+
+def truth(target: str, table: JobTable) -> Floats:
+    """Return each row's label in the target's unit; all NaN for outcomes of a log without any status.
+
+    A run time is bounded by its limit: no prediction goes beyond it, and what a run took in the grace time after it was
+    not the user's to ask for.
+    """
+    y = labels(target, table).astype(np.float64)
+    if target in _NEEDS_STATUS and not has_status(table):
+        return np.full(len(table), np.nan)
+    return np.fmin(y, np.where(np.isnan(y), np.nan, table.limit_s)) if target == "walltime" else y
+
+
+def has_status(table: JobTable) -> bool:
+    """Tell whether the end of any job is known to be good or bad."""
+    return bool(np.isin(table.outcome, (Outcome.UNKNOWN, Outcome.NEVER_STARTED), invert=True).any())

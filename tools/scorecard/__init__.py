@@ -1,0 +1,1 @@
+"""docs/scorecard.md from the public logs in ../shared/data; `make scorecard` runs it."""
