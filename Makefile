@@ -60,13 +60,14 @@ bench-features: $(STAMP) ## features: jobs per second, us for an update and a ve
 bench-attribution: $(STAMP) native ## samples on the right job, by layout, on real clusters (ROUNDS, SEED)
 	@$(PY) -m bench.attribution
 
+bench-train: $(STAMP) ## gpuwaste train with its search on 100,000 jobs: seconds by stage, memory
+	@$(PY) -m bench.train
+
 bench-predict: $(STAMP) ## all targets' inference for one job: latency, load time, memory, beside XGBoost
 	@$(PY) -m bench.predict
 
 baseline: $(STAMP) ## write the bundle of day one anew: after a change of the features
 	@$(PY) -m gpuwaste.models.baseline src/gpuwaste/predict/baseline
-bench-train: $(STAMP) ## gpuwaste train with its search on 100,000 jobs: seconds by stage, memory
-	@$(PY) -m bench.train
 
 bench-history: $(STAMP) ## rows of sacct per second that `gpuwaste history import` takes
 	@$(PY) -m bench.history
