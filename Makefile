@@ -69,8 +69,11 @@ bench-predict: $(STAMP) ## all targets' inference for one job: latency, load tim
 baseline: $(STAMP) ## write the bundle of day one anew: after a change of the features
 	@$(PY) -m gpuwaste.models.baseline src/gpuwaste/predict/baseline
 
+bench-train: $(STAMP) ## gpuwaste train with its search on 100,000 jobs: seconds by stage, memory
+	@$(PY) -m bench.train
+
 bench-history: $(STAMP) ## rows of sacct per second that `gpuwaste history import` takes
 	@$(PY) -m bench.history
 
 .PHONY: help venv packages native lint types layers demo docs test scorecard baseline
-.PHONY: bench-report bench-table bench-ingest bench-agent bench-features bench-attribution bench-predict bench-train bench-history
+.PHONY: bench-report bench-table bench-ingest bench-agent bench-features bench-attribution bench-train bench-predict bench-train bench-history

@@ -59,6 +59,20 @@ def test_json_is_one_object_and_the_facts_are_on_stderr(tmp_path: Path, capsys: 
     assert "ends of earlier jobs are known from accounting" in printed.err
 
 
+def test_a_file_of_sacct_and_a_search(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What sacct -P wrote is judged by the same rules; a search does not change what is told."""
+    head = "JobID|JobIDRaw|User|Submit|Start|End|ElapsedRaw|State|TimelimitRaw|ReqTRES"
+    form = "{0}|{0}|{1}|{2}|{2}|{3}|{4}|{5}|60|cpu=2,node=1"
+    rows = [form.format(j.job_id, j.user, j.submit, j.end, j.elapsed_s, j.state) for j in mixed_jobs(300)]
+    path = tmp_path / "sacct.txt"
+    path.write_text("\n".join([head, *rows, ""]))
+    words = ["evaluate", "--sacct", str(path), "--cluster", "c", "--targets", "failure", "--trials", "1", "--json"]
+    assert main([*words, "--threads", "1"]) == 0
+    printed = capsys.readouterr()
+    assert "300 jobs of 10 users" in printed.err
+    assert json.loads(printed.out)["failure"]["last_outcome"]["jobs"] == 90
+
+
 def test_a_log_without_users_and_requests_is_exit_code_3(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """One line on stderr, nothing on stdout."""
     assert main(["evaluate", "--swf", str(swf(tmp_path / "bare.swf", users=False))]) == 3
