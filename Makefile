@@ -60,9 +60,6 @@ bench-features: $(STAMP) ## features: jobs per second, us for an update and a ve
 bench-attribution: $(STAMP) native ## samples on the right job, by layout, on real clusters (ROUNDS, SEED)
 	@$(PY) -m bench.attribution
 
-bench-train: $(STAMP) ## gpuwaste train with its search on 100,000 jobs: seconds by stage, memory
-	@$(PY) -m bench.train
-
 bench-predict: $(STAMP) ## all targets' inference for one job: latency, load time, memory, beside XGBoost
 	@$(PY) -m bench.predict
 
@@ -76,4 +73,4 @@ bench-history: $(STAMP) ## rows of sacct per second that `gpuwaste history impor
 	@$(PY) -m bench.history
 
 .PHONY: help venv packages native lint types layers demo docs test scorecard baseline
-.PHONY: bench-report bench-table bench-ingest bench-agent bench-features bench-attribution bench-train bench-predict bench-train bench-history
+.PHONY: bench-report bench-table bench-ingest bench-agent bench-features bench-attribution bench-predict bench-train bench-history
