@@ -72,5 +72,5 @@ bench-train: $(STAMP) ## gpuwaste train with its search on 100,000 jobs: seconds
 bench-history: $(STAMP) ## rows of sacct per second that `gpuwaste history import` takes
 	@$(PY) -m bench.history
 
-.PHONY: help venv packages native lint types layers demo docs scorecard test baseline
-.PHONY: bench-report bench-table bench-ingest bench-agent bench-features bench-attribution bench-predict bench-history bench-train
+.PHONY: help venv packages native lint types layers demo docs test scorecard baseline
+.PHONY: bench-report bench-table bench-ingest bench-agent bench-features bench-attribution bench-predict bench-train bench-history

@@ -7,12 +7,15 @@ the history left out (bench-history has that).
 
 import argparse
 import json
+import os
 import resource
 import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import Final
+
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # as the command does, before XGBoost is loaded
 
 from gpuwaste.models.progress import Progress
 from gpuwaste.models.source import Source

@@ -59,11 +59,9 @@ def fit(
     y = learnable(target, table)
     learn, validate = learn[np.isfinite(y[learn])][-chosen.max_rows :], validate[np.isfinite(y[validate])]
     check_labels(target, y[learn])
-    base = {"seed": seed, "nthread": threads, "tree_method": "hist"}
-    data = columns(vectors[learn], y[learn], {**chosen.params, **base})
-    boosters = tuple(
-        grow(data, {**chosen.params, **base, **objective}, chosen.rounds) for objective in objectives(target)
-    )
+    params = {**chosen.on(len(learn)), "seed": seed, "nthread": threads, "tree_method": "hist"}
+    data = columns(vectors[learn], y[learn], params)
+    boosters = tuple(grow(data, {**params, **objective}, chosen.rounds) for objective in objectives(target))
     fitted = Fitted(target, boosters, Calibration(), {}, (), len(learn), None)
     raw = fitted.raw(vectors[validate]) if len(validate) else np.empty((0, len(boosters)), np.float32)
     if target.kind == "quantiles":

@@ -13,12 +13,15 @@ from numpy.typing import NDArray
 from gpuwaste.models import metrics
 from gpuwaste.models.fit import Fitted, Vectors, calibrated
 from gpuwaste.models.split import Split
+from gpuwaste.predict.features import FEATURES
 from gpuwaste.predict.manifest import TargetModel
 from gpuwaste.predict.roll import observed, request_cap, roll
+from gpuwaste.predict.rolling import busy_users
 from gpuwaste.predict.table import JobTable
 from gpuwaste.predict.targets import Target
 
 Array = NDArray[np.float64]
+NAMES: Final = tuple(feature.name for feature in FEATURES)
 REJECT_PRECISION: Final = 0.95
 MIN_TEST: Final = 20  # labelled test rows below which no figure is given
 _CURVE: Final = 120  # points of a curve
@@ -40,7 +43,8 @@ def judge(fitted: Fitted, table: JobTable, vectors: Vectors, split: Split) -> Ju
     scored = np.arange(len(table)) >= first
     raw = np.full((len(table), len(fitted.boosters)), np.nan, np.float32)
     raw[first:] = fitted.raw(vectors[first:])
-    said = roll(table, model_of(fitted), raw, scored=scored).values
+    busy = busy_users(vectors, NAMES)
+    said = roll(table, model_of(fitted), raw, scored=scored, busy=busy).values
     y = observed(target.name, table)
     rows = split.test[np.isfinite(y[split.test])]
     users = table.user.codes[rows]

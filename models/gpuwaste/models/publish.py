@@ -16,15 +16,14 @@ from gpuwaste.models.judge import Judged
 from gpuwaste.models.plots import plots
 from gpuwaste.models.prepare import Prepared
 from gpuwaste.models.split import final_cut
+from gpuwaste.predict.beside import CORRECTIONS, HISTORY
 from gpuwaste.predict.bundle import load_bundle
 from gpuwaste.predict.manifest import Manifest
 from gpuwaste.predict.registry import Registry
 from gpuwaste.predict.roll import roll
-from gpuwaste.predict.rolling import Rolling
+from gpuwaste.predict.rolling import Rolling, busy_users
 from gpuwaste.predict.targets import BY_NAME
 
-HISTORY: Final = "history.state"  # HistoryState after the last event of the log, beside a bundle
-ROLLING: Final = "rolling.npz"  # the rolling corrections as of then, of this bundle alone
 _GATE_ROWS: Final = 20_000  # real rows that the gate draws from
 
 
@@ -78,9 +77,10 @@ def _snapshots(directory: Path, data: Prepared, shipped: Mapping[str, Fitted]) -
     rolling = Rolling(bundle.manifest, bundle.hash)
     scored = np.zeros(len(data.table), dtype=np.bool_)
     scored[calibrating] = True
+    busy = busy_users(data.vectors, bundle.manifest.features)
     for model in bundle.manifest.targets:
         raw = np.full((len(data.table), len(model.quantiles) or 1), np.nan, np.float32)
         raw[calibrating] = shipped[model.target].raw(data.vectors[calibrating])
-        roll(data.table, model, raw, rolling=rolling, scored=scored)
+        roll(data.table, model, raw, rolling=rolling, scored=scored, busy=busy)
     data.state.save(directory / HISTORY)
-    rolling.save(directory / ROLLING)
+    rolling.save(directory / CORRECTIONS)

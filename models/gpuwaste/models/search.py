@@ -83,9 +83,11 @@ def search(
     Equal rows, trials and seed give an equal result, but for a search that `until` cut short.
     """
     default = DEFAULTS[target.kind]
+    if trials < 1:
+        return Found(default, note="none was asked for")
     folds = _folds(target, table, vectors, rows, {**default.params, "nthread": threads})
-    if trials < 1 or not folds:
-        return Found(default, note="none was asked for" if folds else "too few labelled jobs for folds in time")
+    if not folds:
+        return Found(default, note="too few labelled jobs for folds in time")
     base = {"seed": seed, "nthread": threads, "tree_method": "hist", **_objective(target)}
     done: list[Trial] = []
 
@@ -164,7 +166,7 @@ def _score(target: Target, fold: _Fold, recipe: Recipe, base: dict[str, Any]) ->
 
     The pinball loss would also pay for a level that the rolling correction sets anyway.
     """
-    booster = grow(fold.data, {**recipe.params, **base}, recipe.rounds)
+    booster = grow(fold.data, {**recipe.on(fold.data.num_row()), **base}, recipe.rounds)
     said = booster.inplace_predict(fold.vectors).astype(np.float64)
     if target.kind == "probability":
         return average_precision(fold.y, said)

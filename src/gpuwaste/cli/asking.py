@@ -24,7 +24,9 @@ from gpuwaste.slurm.sbatch_words import COMMAND_LINE, Given
 DEFAULTS_S: Final = 3.0  # a prediction without a site's defaults is better than one that is waited for
 _SENT_SCRIPT: Final = 1 << 18  # characters of a script that features look at
 _OPTION: Final = re.compile(r"#SBATCH (?:--([\w-]+)|-G)")
-_NO_HISTORY: Final = "no history given: the request's own fields alone speak; --history names a snapshot"
+_NO_HISTORY: Final = (
+    "no history.state beside the bundle: the request's own fields alone speak; --history names a snapshot"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,13 +97,16 @@ def _of_hub(config: Config, asked: Asked) -> list[dict[str, Any]]:
 def _here(asked: Asked, model: Path, history: Path | None) -> list[dict[str, Any]]:
     for name in ("bundle", "state"):
         load_program(f"gpuwaste.predict.{name}", "predict", "this host, or ask the hub")
+    from gpuwaste.predict.beside import corrections_of, history_beside
     from gpuwaste.predict.bundle import load_bundle
     from gpuwaste.predict.predictor import Predictor
     from gpuwaste.predict.state import HistoryState
 
-    predictor = Predictor(load_bundle(model), HistoryState.load(history) if history else HistoryState())
+    bundle = load_bundle(model)
+    state = HistoryState.load(history) if history else history_beside(model)
+    predictor = Predictor(bundle, state or HistoryState(), corrections_of(bundle))
     found = [predictor.predict(request) for request in asked.requests]
-    notes = () if history else (_NO_HISTORY,)
+    notes = () if state else (_NO_HISTORY,)
     return [replace(p, notes=(*p.notes, *notes)).to_json() for p in found]
 
 

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Mapping
 from datetime import datetime
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 def train_and_tell(options: argparse.Namespace, config: Config) -> int:
     """Train and print the card's short form, or its JSON. Raises GpuwasteError."""
+    # Read as XGBoost is loaded: threads that spin while they wait make it ten times slower on a busy host.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:
         from gpuwaste.models.progress import Progress
         from gpuwaste.models.training import Settings, train

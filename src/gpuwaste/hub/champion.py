@@ -2,15 +2,17 @@
 
 import logging
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING
 
 from gpuwaste.core.errors import GpuwasteError
+from gpuwaste.predict.beside import corrections_of
 from gpuwaste.predict.bundle import Bundle, load_bundle
 from gpuwaste.predict.corrections import BundleCorrections
 from gpuwaste.predict.registry import Registry
-from gpuwaste.predict.rolling import Rolling
 
-LEARNT: Final = "rolling.npz"  # what training leaves beside a bundle
+if TYPE_CHECKING:
+    from gpuwaste.predict.rolling import Rolling
+
 _log = logging.getLogger(__name__)
 
 
@@ -56,19 +58,9 @@ class Champion:
         if bundle is None:
             _log.info("no model in use: history alone speaks")
             return
-        self.rolling = self._corrections_of(bundle)
+        self.rolling = corrections_of(bundle, self._rolling_path)
         self.corrections = BundleCorrections(bundle, self.rolling)
         _log.info("model in use: %s %s", bundle.manifest.name, bundle.hash[:12])
-
-    def _corrections_of(self, bundle: Bundle) -> Rolling:
-        """Return what was learnt of this bundle's errors here, else in training after it, else its validation."""
-        for path in (self._rolling_path, bundle.directory / LEARNT):
-            if path.exists():
-                try:
-                    return Rolling.load(path, bundle.manifest, bundle.hash)
-                except GpuwasteError as error:
-                    _log.info("%s", error)
-        return Rolling(bundle.manifest, bundle.hash)
 
     def _failed(self, words: str) -> bool:
         if words != self.error:

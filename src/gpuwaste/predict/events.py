@@ -19,6 +19,7 @@ from gpuwaste.predict.recurrences import (
 )
 from gpuwaste.predict.rows import AMOUNTS, LATE
 from gpuwaste.predict.table import ABSENT, Floats, Ints, JobTable
+from gpuwaste.predict.targets import MIN_COVERAGE
 
 Bools = NDArray[np.bool_]
 LAST_INSTANT: Final = (1 << 32) - 1
@@ -92,7 +93,7 @@ def events_of(table: JobTable, known: Known) -> Events:
     submit = np.clip(table.submit, 1, LAST_INSTANT)
     has_start, has_end = table.start != ABSENT, table.end != ABSENT
     gone = table.outcome == Outcome.NEVER_STARTED
-    has_ledger = has_end & (table.ledger_at != ABSENT) & (table.gpus > 0)
+    has_ledger = has_end & (table.ledger_at != ABSENT) & (table.gpus > 0) & (table.gpu_coverage >= MIN_COVERAGE)
     start = np.maximum(table.start, submit)
     end = np.maximum(table.end, np.where(has_start, start, submit))
     ledger = np.maximum(table.ledger_at, end)

@@ -16,7 +16,7 @@ from gpuwaste.predict.history import from_history
 from gpuwaste.predict.manifest import TargetModel
 from gpuwaste.predict.prediction import Prediction, TargetPrediction
 from gpuwaste.predict.request_json import request_to_json
-from gpuwaste.predict.rolling import Rolling
+from gpuwaste.predict.rolling import Rolling, busy_users
 from gpuwaste.predict.scores import Model, State, applies, cap
 from gpuwaste.predict.targets import BY_NAME, TARGETS
 from gpuwaste.predict.view import ENDED, View
@@ -66,11 +66,12 @@ class Predictor:
         for target in TARGETS:
             model = self._models.get(target.name)
             raw = self._raw(target.name, vectors) if model else None
+            busy = busy_users(vectors, _NAMES)
             for place, request in enumerate(requests):
                 if not applies(target.name, request):
                     continue
                 if model is not None and raw is not None:
-                    found[place].append(self._from_model(model, raw[place], request))
+                    found[place].append(self._from_model(model, raw[place], request, busy=bool(busy[place])))
                 elif answer := from_history(target.name, View.of(request, _NAMES, vectors[place])):
                     found[place].append(answer)
         return [tuple(targets) for targets in found]
@@ -79,13 +80,13 @@ class Predictor:
         assert self._bundle is not None  # noqa: S101 asked only for targets of a bundle
         return self._bundle.raw(target, vectors)
 
-    def _from_model(self, model: TargetModel, raw: Vector, request: JobRequest) -> TargetPrediction:
+    def _from_model(self, model: TargetModel, raw: Vector, request: JobRequest, *, busy: bool) -> TargetPrediction:
         site = self._bundle is not None and self._bundle.manifest.origin == "site"
         said = TargetPrediction(model.target, "site model" if site else "baseline", model.rows)
         if BY_NAME[model.target].kind == "probability":
             p = self._rolling.probability(model.target, float(raw[0]))
             return replace(said, p=p, level=level(model, p))
-        values = self._rolling.quantiles(model.target, [float(x) for x in raw], cap(model.target, request))
+        values = self._rolling.quantiles(model.target, raw.tolist(), cap(model.target, request), busy=busy)
         return replace(said, quantiles={f"{q:g}": v for q, v in zip(model.quantiles, values, strict=True)})
 
     def _with_reasons(self, said: TargetPrediction, view: View, vector: Vector) -> TargetPrediction:

@@ -47,6 +47,7 @@ from gpuwaste.predict.rows import (
 )
 from gpuwaste.predict.snapshot import OpenRun, encode, read_snapshot, write_snapshot
 from gpuwaste.predict.table import GpuUse
+from gpuwaste.predict.targets import MIN_COVERAGE
 
 MAX_KEYS: Final = 2_000_000
 MAX_UNJUDGED: Final = 10_000  # ended GPU jobs that wait for the ledger; the oldest are dropped
@@ -139,10 +140,15 @@ class HistoryState:
         return True
 
     def gpu_use(self, job_id: int, submit: int, use: GpuUse) -> bool:
-        """Tell what the ledger says of an ended run's GPUs; False where no such run waits for it."""
+        """Tell what the ledger says of an ended run's GPUs; False where no such run waits for it.
+
+        What says too little of the allocation (MIN_COVERAGE) is passed over: the run waits on.
+        """
         run = self.open.get((job_id, submit))
         if run is None or not run.ended:
             return False
+        if use.coverage < MIN_COVERAGE:
+            return True
         with self._lock:
             seen = USE.pack(use.used_ratio, half(use.gpus_active), run.gpus)
             for row in run.rows:

@@ -164,10 +164,10 @@ class RunRows:
             raise ParseError(f"Start, End: {error}") from error
 
     def _total_cpu_s(self, ended: int | None) -> float | None:
-        """Take the job's own column where it counts, else the sum over the steps; a running job has neither."""
+        """Take the job's own column where it counts, else the sum over the steps, in whole milliseconds as printed."""
         own = self.job.read("TotalCPU", parse_cpu_s)
         best = max(own or 0.0, self.step_cpu_s)
-        return None if own is None or (not best and ended is None) else best
+        return None if own is None or (not best and ended is None) else round(best, 3)
 
 
 def _printed(text: str) -> tuple[int | None, int | None, int | None, int | None]:

@@ -109,7 +109,7 @@ def made_table(count: int, *, users: int = 20, seed: int = 1, gap_s: float = 20.
         max_rss_b=np.where(lost | (rng.random(count) < 0.5), np.nan, np.floor(rng.lognormal(20.0, 2.0, count))),
         used_ratio=np.where(judged, rng.random(count), np.nan),
         gpus_active=np.where(judged, np.floor(rng.random(count) * (gpus + 1)), np.nan),
-        gpu_coverage=np.where(judged, 1.0, np.nan),
+        gpu_coverage=np.where(judged, rng.choice((1.0, 0.9, 0.5), count), np.nan),
         ledger_at=np.where(judged, end + rng.choice([0, 60, 7200], count), ABSENT),
     )
 

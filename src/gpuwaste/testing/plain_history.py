@@ -142,6 +142,8 @@ class PlainHistory:
         run = self.open.get((job_id, submit))
         if run is None or run["at"] != "end":
             return False
+        if use.coverage < 0.8:
+            return True
         for past in run["pasts"]:
             past.use = (_half(use.used_ratio), _half(float(use.gpus_active)))
             past.active_share = past.use[1] / run["gpus"]

@@ -163,7 +163,7 @@ def test_a_bundle_answers_here_without_a_hub(
     assert "99%] above the warn line" in out
     assert "5 of your last 5 jobs named job.sbatch failed (fails +49 points)" in out
     assert main(["predict", script, *here[:2], *config]) == 0
-    assert "no history given" in " ".join(capsys.readouterr().out.split())
+    assert "no history.state beside" in " ".join(capsys.readouterr().out.split())
 
 
 @pytest.mark.parametrize(("percent", "code"), [("30", 4), ("32", 0)])

@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 
 from gpuwaste.models.fit import Fitted
-from gpuwaste.models.judge import judge
+from gpuwaste.models.judge import NAMES, judge
 from gpuwaste.models.split import split_by_time
 from gpuwaste.predict.manifest import Calibration
 from gpuwaste.predict.table import JobTable
@@ -29,6 +29,13 @@ class Column:
         return vectors[:, self._number]
 
 
+def wide(*columns: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return vectors of the right width, whose first columns are the models' answers and the others unknown."""
+    vectors = np.full((len(columns[0]), len(NAMES)), np.nan, np.float32)
+    vectors[:, : len(columns)] = np.column_stack(columns)
+    return vectors
+
+
 def model(target: str, columns: int, **said: float) -> Fitted:
     boosters = tuple(cast("xgboost.Booster", Column(i)) for i in range(columns))
     return Fitted(BY_NAME[target], boosters, Calibration(), said, (), 100, 0.5)
@@ -37,7 +44,7 @@ def model(target: str, columns: int, **said: float) -> Fitted:
 def failing(jobs: int = 1000) -> tuple[JobTable, NDArray[np.float32]]:
     table = planted_table(jobs, users=15)
     y = labels("failure", table)
-    return table, np.where(np.isfinite(y), np.clip(y, 0.02, 0.98), 0.5).astype(np.float32)[:, None]
+    return table, wide(np.where(np.isfinite(y), np.clip(y, 0.02, 0.98), 0.5).astype(np.float32))
 
 
 def test_an_oracle_is_perfect_and_a_coin_is_not() -> None:
@@ -48,8 +55,8 @@ def test_an_oracle_is_perfect_and_a_coin_is_not() -> None:
     assert figures["average_precision"] == pytest.approx({"value": 1.0, "low": 1.0, "high": 1.0})
     assert figures["operating_points"]["warn"]["recall"]["value"] == 1.0
     assert figures["ece"]["value"] < 0.05
-    coin = np.random.default_rng(0).random(truth.shape).astype(np.float32)
-    figures = judge(model("failure", 1, f1=0.0), table, coin, split).figures
+    coin = np.random.default_rng(0).random(len(truth)).astype(np.float32)
+    figures = judge(model("failure", 1, f1=0.0), table, wide(coin), split).figures
     assert figures["average_precision"]["value"] == pytest.approx(figures["base_rate"], abs=0.1)
     assert figures["operating_points"]["f1"]["share"] == 1.0
     assert figures["brier_by_user"]["worst_decile"] >= figures["brier_by_user"]["mean"]
@@ -68,7 +75,7 @@ def test_rows_before_validation_are_never_asked() -> None:
 def test_quantiles_are_judged_with_the_request_as_their_cap() -> None:
     """Four quantiles far above every limit end at the request: nothing is above them, reserved is what was asked."""
     table = planted_table(800, users=15)
-    far = np.full((800, 4), 20.0, np.float32)
+    far = wide(*[np.full(800, 20.0, np.float32)] * 4)
     figures = judge(model("walltime", 4), table, far, split_by_time(table)).figures
     at_first = figures["quantiles"]["0.99"]
     assert at_first["under_rate"]["value"] <= 0.05

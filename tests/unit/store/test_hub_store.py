@@ -108,6 +108,27 @@ def test_an_import_that_brings_nothing_new_writes_nothing() -> None:
     assert (store.upsert_jobs(jobs), store.upsert_jobs(jobs), len(store.history(0, 999))) == (49, 0, 98)
 
 
+def test_a_window_without_a_run_s_steps_does_not_forget_them() -> None:
+    """A run is told again without the steps that lie before its window: peak memory and processor time stay."""
+    store = new_store()
+    whole = JobRecord(
+        "c", 7, 100, "7", start=100, end=4000, elapsed_s=3900, state="COMPLETED", max_rss_b=5, total_cpu_s=9.0
+    )
+    store.upsert_jobs([whole])
+    assert store.upsert_jobs([replace(whole, max_rss_b=None, total_cpu_s=0.0)]) == 0
+    assert store.runs_of("c", 7) == [whole]
+
+
+def test_two_ended_runs_of_one_submission_are_two() -> None:
+    """A requeue may keep the submission: the run that comes later does not take the ended one's place."""
+    store = new_store()
+    first = JobRecord("c", 7, 100, "7", start=110, end=120, elapsed_s=10, state="REQUEUED")
+    second = JobRecord("c", 7, 100, "7", start=200, end=300, elapsed_s=100, state="COMPLETED")
+    store.upsert_jobs([first])
+    store.upsert_jobs([second])
+    assert store.runs_of("c", 7) == [second, first]
+
+
 def test_marks_partitions_and_quarantine() -> None:
     """Small tables: a mark is replaced, partitions are replaced as a whole, a bad row is kept once."""
     store = new_store()

@@ -19,7 +19,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("words", nargs="*", metavar="FILE", help="batch script, - for stdin; with --json - a request")
     parser.add_argument("--job", metavar="ID", help="a job that was submitted, or runs: 7, 3_1, 4+1")
     parser.add_argument("--model", type=Path, metavar="DIR", help="use this bundle here, without asking the hub")
-    parser.add_argument("--history", type=Path, metavar="FILE", help="with --model: a snapshot of the site's history")
+    parser.add_argument(
+        "--history", type=Path, metavar="FILE", help="with --model: a snapshot of the history (the bundle's)"
+    )
     add_formats(parser, "a failure is more likely than PCT %%")
     add_config(parser)
 

@@ -98,6 +98,7 @@ class HubStore:
         with self._writing() as db:
             db.run("jobs_stage_clear")
             db.run("jobs_stage", {"rows": to_json(rows.values())})
+            db.run("jobs_stage_keep")
             db.run("jobs_changed")
             changed = int(db.rows("jobs_changed_count")[0]["changed"])
             if changed:

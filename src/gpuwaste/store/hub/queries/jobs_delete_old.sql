@@ -1,5 +1,6 @@
 -- Removes what the changed rows replace: the same key; the same submission under a key that accounting no longer
--- tells (it had not started then, or its start was set again); and what still waits of an older job with that id.
+-- tells, where it had not ended (it had not started then, or its start was set again: a requeue may keep the
+-- submission, and runs that have ended stay); and what still waits of an older job with that id.
 DELETE FROM jobs j
 USING changed_jobs c
 WHERE j.cluster = c.cluster
@@ -7,7 +8,8 @@ WHERE j.cluster = c.cluster
     AND (
         j.run_start = c.run_start
         OR (
-            (j.submit = c.submit OR (j."start" IS NULL AND j."end" IS NULL AND j.submit < c.submit))
+            j."end" IS NULL
+            AND (j.submit = c.submit OR (j."start" IS NULL AND j.submit < c.submit))
             AND (j.cluster, j.job_id, j.run_start) NOT IN (SELECT (cluster, job_id, run_start) FROM staged_jobs)
         )
     )
