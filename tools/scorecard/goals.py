@@ -25,8 +25,8 @@ _WALL: Final = (
 )
 _RESERVED: Final = (
     "the goal does not say which weights or rows it means: by processors and by job are both shown. One user's jobs "
-    "differ by factors of ten in run time, and a limit that holds for 95 % of them is as long as the longest. Where the "
-    "rate of under-estimates is above 5 %, that is a miss by itself"
+    "differ by factors of ten in run time, and a limit that holds for 95 % of them is as long as the longest. Where "
+    "the rate of under-estimates is above 5 %, that is a miss by itself"
 )
 
 
