@@ -22,7 +22,7 @@ import xgboost
 from numpy.typing import NDArray
 
 from gpuwaste.models.export import write_bundle
-from gpuwaste.models.fit import objectives
+from gpuwaste.models.fit import columns, grow, objectives
 from gpuwaste.models.recipe import DEFAULTS
 from gpuwaste.predict.bundle import Bundle, load_bundle, our_features
 from gpuwaste.predict.manifest import Manifest, TargetModel
@@ -94,13 +94,13 @@ def made_up(n: int) -> Rows:
 def learn(target: Target, rows: Rows, rounds: int) -> tuple[xgboost.Booster, ...]:
     """Grow one target's boosters by the shipped recipe; the label hangs on ten columns and on chance."""
     rng = np.random.default_rng(2)
-    columns = rng.choice(rows.shape[1], 10, replace=False)
-    signal = np.sign(np.nan_to_num(rows[:, columns])).sum(axis=1) + rng.normal(size=len(rows)) * 2
+    chosen = rng.choice(rows.shape[1], 10, replace=False)
+    signal = np.sign(np.nan_to_num(rows[:, chosen])).sum(axis=1) + rng.normal(size=len(rows)) * 2
     y = (signal > 2).astype(np.float32) if target.kind == "probability" else 7 + signal.astype(np.float32)
     recipe = DEFAULTS[target.kind]
-    data = xgboost.QuantileDMatrix(rows, label=y, nthread=1)
     base = {**recipe.params, "nthread": 1, "seed": 1, "tree_method": "hist"}
-    return tuple(xgboost.train({**base, **o}, data, rounds or recipe.rounds) for o in objectives(target))
+    data = columns(rows, y, base)
+    return tuple(grow(data, {**base, **o}, rounds or recipe.rounds) for o in objectives(target))
 
 
 def manifest_of() -> Manifest:
