@@ -5,10 +5,10 @@ from typing import Any
 
 from gpuwaste.core.errors import ParseError
 from gpuwaste.core.request import JobRequest
-from gpuwaste.core.units import MINUTE_S, parse_size_b
+from gpuwaste.core.units import MINUTE_S
 from gpuwaste.slurm import rest_value as value
 from gpuwaste.slurm.scontrol import RunningJob
-from gpuwaste.slurm.tres import gpu_count, memory_b, parse_tres
+from gpuwaste.slurm.tres_request import request_from_tres
 
 
 def parse_requests(data: bytes) -> list[JobRequest]:
@@ -56,28 +56,3 @@ def requests_of(jobs: Iterable[RunningJob]) -> list[JobRequest]:
         for job in jobs
         if job.submit is not None
     ]
-
-
-def request_from_tres(tres: str, **known: Any) -> JobRequest:
-    """Build a request whose amounts come from a printed TRES list; a list that is none leaves them unknown."""
-    try:
-        amounts = parse_tres(tres)
-        gpus, mem_b = gpu_count(amounts), memory_b(amounts)
-    except ParseError:
-        amounts, gpus, mem_b = {}, gpu_count({}), None
-    return JobRequest(
-        nodes=_whole(amounts.get("node")),
-        cpus=_whole(amounts.get("cpu")),
-        mem_b=mem_b,
-        gpus=gpus.total,
-        gpu_type=gpus.type,
-        **known,
-    )
-
-
-def _whole(text: str | None) -> int | None:
-    """Return a count: Slurm prints a large one as 1K or 1.50M."""
-    try:
-        return None if text is None else (int(text) if text.isdigit() else parse_size_b(text))
-    except (ParseError, ValueError):
-        return None

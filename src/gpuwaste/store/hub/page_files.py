@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from gpuwaste.core.errors import StoreError
+from gpuwaste.core.files import sync_directory
 
 LEVEL: Final = 1  # of zlib: level 6 takes five times as long for a quarter less
 _SCRATCH: Final = "scratch"
@@ -53,7 +54,7 @@ class PageFiles:
                 file.flush()
                 os.fsync(file.fileno())
             unfinished.replace(path)
-            _sync_folder(path.parent)
+            sync_directory(path.parent)
         except OSError as error:
             raise StoreError(f"{path}: the raw page cannot be kept: {error.strerror}") from error
         return Kept(digest, len(data), len(packed))
@@ -77,11 +78,3 @@ class PageFiles:
 
     def _path(self, digest: str) -> Path:
         return self.folder / digest[:2] / f"{digest}.z"
-
-
-def _sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
