@@ -27,7 +27,7 @@ from gpuwaste.predict.manifest import Manifest
 from gpuwaste.predict.registry import Registry
 from gpuwaste.predict.targets import BY_NAME, TARGETS, Target
 
-TRIALS: Final = 6
+TRIALS: Final = 5
 _DRIFT_ROWS: Final = 50_000  # newest rows whose shares of bins are kept
 _CLUSTER: Final = 40  # characters of a cluster's name in a bundle's name
 

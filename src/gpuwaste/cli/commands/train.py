@@ -7,7 +7,7 @@ from gpuwaste.cli.options import add_config, config_of
 from gpuwaste.cli.sources import add_sources
 
 HELP = "learn from the job history; makes a model bundle with a card"
-_TRIALS = 6
+_TRIALS = 5
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
