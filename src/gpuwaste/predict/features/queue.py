@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from gpuwaste.predict.context import AT, PAIR_AT, Context
+from gpuwaste.predict.context import PAIR_AT, Context
 from gpuwaste.predict.features.base import Block, Feature, Group
 from gpuwaste.predict.rows import BURSTS, COUNTS, INSTANTS, SENT
 
@@ -28,9 +28,9 @@ def compute(context: Context, out: Block) -> None:
     rows = context.rows
     out[..., :_COUNTED] = rows["counts"][..., _FIRST:]
     out[..., _COUNTED:_BURSTS] = rows["bursts"]
-    np.divide(rows["sent"], context.requests[:, None, PAIR_AT:], out=out[..., _BURSTS:_SENT])
+    np.divide(rows["sent"].astype(np.float32), context.requests[:, None, PAIR_AT:], out=out[..., _BURSTS:_SENT])
     instants, ages = rows["instants"][..., : len(INSTANTS)], out[..., _SENT:]
-    np.subtract(context.requests[:, AT["submit"], None, None], instants, out=ages)
+    ages[:] = context.submit[:, None, None] - instants.astype(np.float64)
     np.copyto(ages, np.nan, where=instants == 0)
 
 
