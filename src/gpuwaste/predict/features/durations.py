@@ -36,11 +36,10 @@ def compute(context: Context, out: Block) -> None:
     """Fill the durations of each key [n, keys, 15]; a ring's minutes times 60 fit a float32 without rounding."""
     rows, asked = context.rows, context.requests
     amounts = rows["amounts"].astype(np.float32)  # once: arithmetic that casts costs three times as much
-    runs, seconds = amounts[..., _RUN], out[..., :_RUNS]
+    runs, seconds = amounts[..., _RUN] * MINUTE_S, out[..., :_RUNS]
     seconds[..., :_LAST] = runs[..., :_LAST]
     np.fmax.reduce(runs, axis=-1, out=out[..., _LAST])
     np.fmin.reduce(runs, axis=-1, out=out[..., _LAST + 1])
-    np.multiply(seconds, MINUTE_S, out=seconds)
     np.divide(seconds, asked[:, AT["limit_s"], None, None], out=out[..., _RUNS:_SHARE])
     newest = amounts[..., 0, :]
     np.divide(newest[..., _RUN], newest[..., _LIMIT], out=out[..., _SHARE])

@@ -18,10 +18,9 @@ _FIRST = LASTS.index("peak_1")
 
 def compute(context: Context, out: Block) -> None:
     """Fill the peaks of each key [n, keys, 4]."""
-    peaks, bytes_ = context.rows["lasts"][..., _FIRST:].astype(np.float32), out[..., :2]
+    peaks, bytes_ = context.rows["lasts"][..., _FIRST:].astype(np.float32) * PEAK_UNIT_B, out[..., :2]
     bytes_[..., 0] = peaks[..., 0]
     np.fmax.reduce(peaks, axis=-1, out=bytes_[..., 1])
-    np.multiply(bytes_, PEAK_UNIT_B, out=bytes_)
     np.divide(bytes_, context.requests[:, AT["mem_b"], None, None], out=out[..., 2:])
 
 

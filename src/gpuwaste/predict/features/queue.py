@@ -17,6 +17,7 @@ FEATURES = (
     Feature("since_fail", "s", "the last failure of {jobs} was {value} ago"),
     Feature("since_end", "s", "the last end of {jobs} was {value} ago"),
 )
+_NEVER = 0.0  # the instant of what did not happen yet
 _FIRST = COUNTS.index("running")
 _COUNTED = len(COUNTS) - _FIRST
 _BURSTS = _COUNTED + len(BURSTS)
@@ -29,9 +30,9 @@ def compute(context: Context, out: Block) -> None:
     out[..., :_COUNTED] = rows["counts"][..., _FIRST:]
     out[..., _COUNTED:_BURSTS] = rows["bursts"]
     np.divide(rows["sent"].astype(np.float32), context.requests[:, None, PAIR_AT:], out=out[..., _BURSTS:_SENT])
-    instants, ages = rows["instants"][..., : len(INSTANTS)], out[..., _SENT:]
-    ages[:] = context.submit[:, None, None] - instants.astype(np.float64)
-    np.copyto(ages, np.nan, where=instants == 0)
+    instants = rows["instants"][..., : len(INSTANTS)].astype(np.float64)
+    instants[instants == _NEVER] = np.nan
+    out[..., _SENT:] = context.submit[:, None, None] - instants
 
 
 GROUP = Group(FEATURES, compute)
