@@ -7,61 +7,73 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuwaste.core.request import JobRequest
-from gpuwaste.core.units import DAY_S, MINUTE_S
+from gpuwaste.core.units import DAY_S, HOUR_S, MINUTE_S
 from gpuwaste.predict.table import Categories, Floats, JobTable
 from gpuwaste.predict.texts import NAME_FACTS, SCRIPT_FACTS, name_facts, script_facts
 
-PLAIN: Final = ("submit", "limit_s", "nodes", "cpus", "mem_b", "gpus", "is_array", "interactive")
-# Repeated for whole-array arithmetic: OVER by UNDER are the request's ratios, CYCLIC the remainders that matter.
-OVER: Final = ("mem_b", "cpus", "cpus", "mem_b", "gpus")
-UNDER: Final = ("cpus", "nodes", "gpus", "gpus", "nodes")
-CYCLIC: Final = ("submit", "since_monday", "limit_s", "limit_s")
+PLAIN: Final = ("limit_s", "nodes", "cpus", "mem_b", "gpus", "is_array", "interactive")
+# Repeated for whole-array arithmetic: OVER by UNDER are the request's ratios, then its times in their units.
+OVER: Final = ("mem_b", "cpus", "cpus", "mem_b", "gpus", "of_day", "of_week", "limit_of_hour", "limit_of_day")
+UNDER: Final = ("cpus", "nodes", "gpus", "gpus", "nodes", "an_hour", "a_day", "a_second", "a_second")
 PAIR: Final = ("limit_min", "cpus")  # as the rows hold both of earlier runs
-COLUMNS: Final = ("submit", *PLAIN[1:], *NAME_FACTS, *SCRIPT_FACTS, *OVER, *UNDER, *CYCLIC, *PAIR)
+COLUMNS: Final = (*PLAIN, *NAME_FACTS, *SCRIPT_FACTS, *OVER, *UNDER, *PAIR)
 AT: Final = {name: COLUMNS.index(name) for name in COLUMNS}
 FACTS_AT: Final = len(PLAIN)
 SCRIPT_AT: Final = FACTS_AT + len(NAME_FACTS)
 OVER_AT: Final = SCRIPT_AT + len(SCRIPT_FACTS)
 UNDER_AT: Final = OVER_AT + len(OVER)
-CYCLIC_AT: Final = UNDER_AT + len(UNDER)
-PAIR_AT: Final = CYCLIC_AT + len(CYCLIC)
+PAIR_AT: Final = UNDER_AT + len(UNDER)
 MONDAY_S: Final = 4 * DAY_S  # 1 January 1970 was a Thursday: the first Monday came four days later
+WEEK_S: Final = 7 * DAY_S
 _LARGEST: Final = 1 << 62
 
 
 @dataclass(slots=True)
 class Context:
-    """`requests` float64 [n, len(COLUMNS)], NaN for "not said"; `rows` rows.ROW [n, keys] before the submission."""
+    """`requests` float32 [n, len(COLUMNS)], NaN for "not said"; `rows` rows.ROW [n, keys] before the submission.
 
-    requests: Floats
+    `submit` float64 [n]: instants need more digits than a float32 has.
+    """
+
+    requests: NDArray[np.float32]
+    submit: Floats
     rows: NDArray[np.void]
 
 
-def request_row(request: JobRequest) -> list[float]:
-    """Return the columns of one request."""
+def context_of(request: JobRequest, rows: NDArray[np.void]) -> Context:
+    """Return the context of one request and the rows [1, keys] of its keys."""
+    return Context(np.array([_row(request)], dtype=np.float32), np.array([request.submit], dtype=np.float64), rows)
+
+
+def _row(request: JobRequest) -> list[float]:
     limit, nodes = _amount(request.time_limit_s), _amount(request.nodes)
     cpus, mem, gpus = _amount(request.cpus), _amount(request.mem_b), _amount(request.gpus)
     now = request.submit
     return [
-        now, limit, nodes, cpus, mem, gpus, request.is_array, request.interactive,
+        limit, nodes, cpus, mem, gpus, request.is_array, request.interactive,
         *name_facts(request.name), *script_facts(request.script),
-        mem, cpus, cpus, mem, gpus,
-        cpus, nodes, gpus, gpus, nodes,
-        now, now - MONDAY_S, limit, limit,
+        mem, cpus, cpus, mem, gpus, now % DAY_S, (now - MONDAY_S) % WEEK_S, limit % HOUR_S, limit % DAY_S,
+        cpus, nodes, gpus, gpus, nodes, *_UNITS,
         limit / MINUTE_S, cpus,
     ]  # fmt: skip
 
 
-def request_columns(table: JobTable, part: slice, facts: Floats) -> Floats:
-    """Return the columns of some rows: `request_row` for tables, which have no scripts; see `facts_of` for `facts`."""
-    columns = np.empty((len(table.submit[part]), len(COLUMNS)))
-    for name, places in _PLACES.items():
-        columns[:, places] = getattr(table, name)[part, None]
-    columns[:, AT["since_monday"]] = table.submit[part] - MONDAY_S
-    columns[:, AT["limit_min"]] = table.limit_s[part] / MINUTE_S
-    columns[:, FACTS_AT:SCRIPT_AT] = facts[table.name.codes[part]]
+def contexts_of(table: JobTable, part: slice, facts: Floats, rows: NDArray[np.void]) -> Context:
+    """Return the context of some rows of a table, which has no scripts; see `facts_of` for `facts`."""
+    submit, limit = table.submit[part].astype(np.float64), table.limit_s[part]
+    columns = np.empty((len(submit), len(COLUMNS)), dtype=np.float32)
     columns[:, SCRIPT_AT:OVER_AT] = np.nan
-    return columns
+    columns[:, FACTS_AT:SCRIPT_AT] = facts[table.name.codes[part]]
+    with np.errstate(invalid="ignore", over="ignore"):
+        for name, places in _PLACES.items():
+            columns[:, places] = getattr(table, name)[part, None]
+        columns[:, AT["of_day"]] = submit % DAY_S
+        columns[:, AT["of_week"]] = (submit - MONDAY_S) % WEEK_S
+        columns[:, AT["limit_of_hour"]] = limit % HOUR_S
+        columns[:, AT["limit_of_day"]] = limit % DAY_S
+        columns[:, AT["limit_min"]] = limit / MINUTE_S
+    columns[:, UNDER_AT + _UNITS_AT : PAIR_AT] = _UNITS
+    return Context(columns, submit, rows)
 
 
 def facts_of(names: Categories) -> Floats:
@@ -71,7 +83,9 @@ def facts_of(names: Categories) -> Floats:
 
 
 def _amount(value: int | None) -> float:
-    return np.nan if value is None else min(_LARGEST, value)
+    return np.nan if value is None else float(min(_LARGEST, value))
 
 
+_UNITS: Final = (HOUR_S, DAY_S, 1.0, 1.0)
+_UNITS_AT: Final = UNDER.index("an_hour")
 _PLACES: Final = {name: [n for n, column in enumerate(COLUMNS) if column == name] for name in PLAIN}

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuwaste.predict.context import Context, facts_of, request_columns
+from gpuwaste.predict.context import contexts_of, facts_of
 from gpuwaste.predict.events import Events, Known, events_of
 from gpuwaste.predict.features import GROUPS, vectors
 from gpuwaste.predict.features.base import Group, feature_list
@@ -65,11 +65,10 @@ def _vectors(
 
     def fill(begin: int) -> None:
         part = slice(begin, begin + _CHUNK)
-        requests = request_columns(table, part, facts)
-        rows = np.empty((len(requests), len(histories)), dtype=ROW)
+        rows = np.empty((len(result[part]), len(histories)), dtype=ROW)
         for place, history in enumerate(histories):
             history.rows(history.at_submit.part(part), rows[:, place])
-        vectors(Context(requests, rows), groups, result[part])
+        vectors(contexts_of(table, part, facts, rows), groups, result[part])
 
     list(pool.map(fill, range(0, len(table), _CHUNK)))
     return result

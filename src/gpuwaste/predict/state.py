@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuwaste.core.request import JobRequest
-from gpuwaste.predict.context import Context, request_row
+from gpuwaste.predict.context import context_of
 from gpuwaste.predict.features import vectors
 from gpuwaste.predict.keys import keys_of
 from gpuwaste.predict.outcome import Outcome
@@ -84,7 +84,7 @@ class HistoryState:
             view, find = self.keys.view, self.keys.find
             found = b"".join([view[(at := find(key) * SIZE) : at + SIZE] for key in keys])
         rows = np.frombuffer(found, dtype=ROW).reshape(1, -1)
-        result: NDArray[np.float32] = vectors(Context(np.array([request_row(request)], dtype=np.float64), rows))[0]
+        result: NDArray[np.float32] = vectors(context_of(request, rows))[0]
         return result
 
     def submitted(self, request: JobRequest, job_id: int) -> None:

@@ -186,14 +186,14 @@ def _of_request(request: JobRequest) -> dict[str, float]:
     limit, nodes, cpus, mem = (
         NAN if v is None else float(v) for v in (request.time_limit_s, request.nodes, request.cpus, request.mem_b)
     )
-    gpus, now = float(request.gpus), request.submit
+    gpus, now, bytes_ = float(request.gpus), request.submit, _single(mem)
     return {
         "limit": limit, "nodes": nodes, "cpus": cpus, "mem": mem, "gpus": gpus,
         "is_array": float(request.is_array), "interactive": float(request.interactive),
         **dict(zip(NAME_FACTS, name_facts(request.name), strict=True)),
         **dict(zip(SCRIPT_FACTS, script_facts(request.script), strict=True)),
-        "mem_per_cpu": _ratio(mem, cpus), "cpus_per_node": _ratio(cpus, nodes), "cpus_per_gpu": _ratio(cpus, gpus),
-        "mem_per_gpu": _ratio(mem, gpus), "gpus_per_node": _ratio(gpus, nodes), "hour": now % 86400 / 3600,
+        "mem_per_cpu": _ratio(bytes_, cpus), "cpus_per_node": _ratio(cpus, nodes), "cpus_per_gpu": _ratio(cpus, gpus),
+        "mem_per_gpu": _ratio(bytes_, gpus), "gpus_per_node": _ratio(gpus, nodes), "hour": now % 86400 / 3600,
         "weekday": (now - 4 * 86400) % (7 * 86400) / 86400, "limit_past_hour": limit % 3600,
         "limit_past_day": limit % 86400,
     }  # fmt: skip
@@ -202,7 +202,8 @@ def _of_request(request: JobRequest) -> dict[str, float]:
 def _of_past(past: Past, request: JobRequest) -> dict[str, float]:
     limit = NAN if request.time_limit_s is None else float(request.time_limit_s)
     cpus = NAN if request.cpus is None else float(request.cpus)
-    mem = NAN if request.mem_b is None else float(request.mem_b)
+    mem = NAN if request.mem_b is None else _single(request.mem_b)
+    minutes, limit = _single(limit / 60.0), _single(limit)
     runs, now = list(past.runs), request.submit
     times = [run.run * 60.0 for run in runs]
     known = [time for time in times if not math.isnan(time)]
@@ -217,10 +218,10 @@ def _of_past(past: Past, request: JobRequest) -> dict[str, float]:
         "run_max_of_limit": _ratio(longest, limit), "run_min": shortest, "run_min_of_limit": _ratio(shortest, limit),
         "peak_max": max(peaks, default=NAN), "peak_max_of_asked": _ratio(max(peaks, default=NAN), mem),
         "peak_1": peaks[0] if peaks else NAN, "peak_1_of_asked": _ratio(peaks[0] if peaks else NAN, mem),
-        "share_1": _ratio(newest.run, newest.limit), "last_limit": _ratio(newest.limit, limit / 60.0),
+        "share_1": _ratio(newest.run, newest.limit), "last_limit": _ratio(newest.limit, minutes),
         "last_cpus": _ratio(newest.cpus, cpus), "run_mean": past.mean, "run_var": past.var, "running": past.running,
         "queued": past.queued, "burst": past.burst, "unanswered": past.unanswered,
-        "sent_limit": _ratio(past.sent[0], limit / 60.0), "sent_cpus": _ratio(past.sent[1], cpus),
+        "sent_limit": _ratio(past.sent[0], minutes), "sent_cpus": _ratio(past.sent[1], cpus),
         "since_submit": NAN if past.last_submit is None else now - past.last_submit,
         "since_fail": NAN if past.last_fail is None else now - past.last_fail,
         "since_end": now - newest.end if runs else NAN, "gpu_used": past.use[0],
@@ -236,6 +237,11 @@ def _of_past(past: Past, request: JobRequest) -> dict[str, float]:
 def _ratio(part: float, whole: float) -> float:
     """Return part by whole; NaN where one is not known or the whole is nothing."""
     return NAN if whole == 0 else part / whole
+
+
+def _single(value: float) -> float:
+    """Return the value as a float32 holds it: the arithmetic of vectors."""
+    return float(np.float32(value))
 
 
 def _half(value: float) -> float:

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from gpuwaste.core.job import JobRecord, KnownAt
-from gpuwaste.predict.context import AT, Context
+from gpuwaste.predict.context import Context
 from gpuwaste.predict.features import GROUPS
 from gpuwaste.predict.features.base import Block, Feature, Group
 from gpuwaste.predict.outcome import Outcome
@@ -34,7 +34,7 @@ def leak(values: Callable[[JobTable], NDArray[Any]]) -> Groups:
         column = values(table)
 
         def compute(context: Context, out: Block) -> None:
-            rows = np.searchsorted(table.submit, context.requests[:, AT["submit"]])
+            rows = np.searchsorted(table.submit, context.submit)
             out[:, 0] = column[rows]
 
         return (*GROUPS, Group((Feature("leak", "", "a planted leak"),), compute, per_key=False))

@@ -11,14 +11,15 @@ FEATURES = (
     Feature("gpu_active", "", "the last of the {jobs} worked on {value} GPUs"),
     Feature("gpu_active_share", "", "the last of the {jobs} worked on {value} of the GPUs it had"),
 )
-_COPIED = LASTS.index("active") + 1
+_ACTIVE, _ASKED = LASTS.index("active"), LASTS.index("asked")
+_COPIED = _ACTIVE + 1
 
 
 def compute(context: Context, out: Block) -> None:
     """Fill the last GPU use of each key [n, keys, 3]."""
-    lasts = context.rows["lasts"]
+    lasts = context.rows["lasts"][..., : _ASKED + 1].astype(np.float32)
     out[..., :_COPIED] = lasts[..., :_COPIED]
-    np.divide(lasts[..., 1], lasts[..., 2], out=out[..., _COPIED], dtype=np.float64)
+    np.divide(lasts[..., _ACTIVE], lasts[..., _ASKED], out=out[..., _COPIED])
 
 
 GROUP = Group(FEATURES, compute)

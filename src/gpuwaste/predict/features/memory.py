@@ -14,15 +14,14 @@ FEATURES = (
     Feature("peak_max_of_asked", "", "the largest of the last 3 {jobs} used {value} of the memory asked for now"),
 )
 _FIRST = LASTS.index("peak_1")
-_UNIT = np.float64(PEAK_UNIT_B)  # not a Python number: the product must not be a float16
 
 
 def compute(context: Context, out: Block) -> None:
     """Fill the peaks of each key [n, keys, 4]."""
-    peaks = context.rows["lasts"][..., _FIRST:]
-    np.multiply(peaks[..., 0], _UNIT, out=out[..., 0])
-    np.multiply(np.fmax.reduce(peaks, axis=-1), _UNIT, out=out[..., 1])
-    np.divide(out[..., :2], context.requests[:, AT["mem_b"], None, None], out=out[..., 2:])
+    peaks, bytes_ = context.rows["lasts"][..., _FIRST:].astype(np.float32) * PEAK_UNIT_B, out[..., :2]
+    bytes_[..., 0] = peaks[..., 0]
+    np.fmax.reduce(peaks, axis=-1, out=bytes_[..., 1])
+    np.divide(bytes_, context.requests[:, AT["mem_b"], None, None], out=out[..., 2:])
 
 
 GROUP = Group(FEATURES, compute)

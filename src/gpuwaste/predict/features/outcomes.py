@@ -22,6 +22,7 @@ FEATURES = (
     Feature("fail_all", "", "a share of {value} of all {jobs} failed"),
 )
 _LAST = 3
+_FAILED = FAILED_OF.astype(np.float32)
 _RATES = _LAST + len(RECENT)
 _COUNTED = _RATES + 2
 _FIRST, _UPTO = COUNTS.index("cancelled"), COUNTS.index("ended") + 1
@@ -32,12 +33,13 @@ def compute(context: Context, out: Block) -> None:
     """Fill the outcomes of each key [n, keys, 12]."""
     rows = context.rows
     counts = rows["counts"]
-    out[..., :_LAST] = FAILED_OF.take(rows["outcomes"][..., :_LAST])
+    out[..., :_LAST] = _FAILED.take(rows["outcomes"][..., :_LAST])
     out[..., _LAST:_RATES] = rows["recent"]
     out[..., _RATES:_COUNTED] = rows["ews"][..., :2]
     out[..., _COUNTED:_ALL] = counts[..., _FIRST:_UPTO]
-    failed, completed = counts[..., 0], counts[..., 1]
-    np.divide(failed, failed + completed, out=out[..., _ALL])
+    judged = counts[..., :2].astype(np.float32)
+    failed = judged[..., 0]
+    np.divide(failed, failed + judged[..., 1], out=out[..., _ALL])
 
 
 GROUP = Group(FEATURES, compute)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from gpuwaste.predict.context import AT, PAIR_AT, Context
+from gpuwaste.predict.context import PAIR_AT, Context
 from gpuwaste.predict.features.base import Block, Feature, Group
 from gpuwaste.predict.rows import BURSTS, COUNTS, INSTANTS, SENT
 
@@ -17,6 +17,7 @@ FEATURES = (
     Feature("since_fail", "s", "the last failure of {jobs} was {value} ago"),
     Feature("since_end", "s", "the last end of {jobs} was {value} ago"),
 )
+_NEVER = 0.0  # the instant of what did not happen yet
 _FIRST = COUNTS.index("running")
 _COUNTED = len(COUNTS) - _FIRST
 _BURSTS = _COUNTED + len(BURSTS)
@@ -28,10 +29,10 @@ def compute(context: Context, out: Block) -> None:
     rows = context.rows
     out[..., :_COUNTED] = rows["counts"][..., _FIRST:]
     out[..., _COUNTED:_BURSTS] = rows["bursts"]
-    np.divide(rows["sent"], context.requests[:, None, PAIR_AT:], out=out[..., _BURSTS:_SENT])
-    instants, ages = rows["instants"][..., : len(INSTANTS)], out[..., _SENT:]
-    np.subtract(context.requests[:, AT["submit"], None, None], instants, out=ages)
-    np.copyto(ages, np.nan, where=instants == 0)
+    np.divide(rows["sent"].astype(np.float32), context.requests[:, None, PAIR_AT:], out=out[..., _BURSTS:_SENT])
+    instants = rows["instants"][..., : len(INSTANTS)].astype(np.float64)
+    instants[instants == _NEVER] = np.nan
+    out[..., _SENT:] = context.submit[:, None, None] - instants
 
 
 GROUP = Group(FEATURES, compute)

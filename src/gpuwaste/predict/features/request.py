@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from gpuwaste.core.units import DAY_S, HOUR_S
-from gpuwaste.predict.context import CYCLIC_AT, OVER_AT, PAIR_AT, SCRIPT_AT, UNDER_AT, Context
+from gpuwaste.predict.context import OVER_AT, PAIR_AT, SCRIPT_AT, UNDER_AT, Context
 from gpuwaste.predict.features.base import Block, Feature, Group
 
 FEATURES = (
@@ -27,18 +26,13 @@ FEATURES = (
     Feature("limit_past_hour", "s", "a time limit that is {value} over whole hours"),
     Feature("limit_past_day", "s", "a time limit that is {value} over whole days"),
 )
-_CYCLES = np.array([DAY_S, 7 * DAY_S, HOUR_S, DAY_S], dtype=np.float64)
-_UNITS = np.array([HOUR_S, DAY_S, 1, 1], dtype=np.float64)
-_COPIED = SCRIPT_AT - 1
-_CYCLIC = _COPIED + UNDER_AT - OVER_AT
 
 
 def compute(context: Context, out: Block) -> None:
     """Fill the request's own columns [n, 19]."""
     asked = context.requests
-    out[:, :_COPIED] = asked[:, 1:SCRIPT_AT]
-    np.divide(asked[:, OVER_AT:UNDER_AT], asked[:, UNDER_AT:CYCLIC_AT], out=out[:, _COPIED:_CYCLIC])
-    np.divide(np.remainder(asked[:, CYCLIC_AT:PAIR_AT], _CYCLES), _UNITS, out=out[:, _CYCLIC:])
+    out[:, :SCRIPT_AT] = asked[:, :SCRIPT_AT]
+    np.divide(asked[:, OVER_AT:UNDER_AT], asked[:, UNDER_AT:PAIR_AT], out=out[:, SCRIPT_AT:])
 
 
 GROUP = Group(FEATURES, compute, per_key=False)
