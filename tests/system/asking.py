@@ -3,11 +3,14 @@
 import re
 import time
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 from gpuwaste.core.errors import GpuwasteError
-from gpuwaste.testing.cluster import ManagedProcess
+from gpuwaste.core.job import JobRecord
+from gpuwaste.core.run import RunKey
+from gpuwaste.slurm.client import SlurmClient
+from gpuwaste.testing.cluster import LoopbackCluster, ManagedProcess
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.site import Site
 from gpuwaste.wire.client import HubClient
@@ -55,6 +58,28 @@ def wait_log(process: ManagedProcess, words: str, timeout_s: float = 15) -> list
 def log_lines(process: ManagedProcess) -> list[str]:
     """Return all that a process, and those of its name before it, have logged."""
     return process.logs[0].read_text(encoding="utf-8", errors="replace").splitlines()
+
+
+def wait_told(
+    client: SlurmClient, cluster: LoopbackCluster, ids: Collection[int], window: tuple[int, int]
+) -> dict[RunKey, JobRecord]:
+    """Wait until accounting tells each job in a window, and return what it tells.
+
+    A job that was cancelled before it was eligible is in no window of sacct: nobody waits for it.
+    """
+    told: dict[RunKey, JobRecord] = {}
+
+    def missing() -> set[int]:
+        return set(ids) - {key.job_id for key in told}
+
+    def all_told() -> bool:
+        told.clear()
+        told.update({row.run_key: row for row in client.accounting(*window) if isinstance(row, JobRecord)})
+        rows = [row for job in missing() for row in cluster.sacct("-j", str(job))]
+        return all((row["State"].split()[0], row["Elapsed"]) == ("CANCELLED", "00:00:00") for row in rows)
+
+    wait_until(all_told, 60, "accounting to tell every job", lambda: str(missing()))
+    return told
 
 
 def ended_job(site: Site, job: int, devices: int, timeout_s: float = 30) -> list[Document]:

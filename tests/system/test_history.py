@@ -4,10 +4,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.system.asking import wait_told
 
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.job import JobRecord
-from gpuwaste.core.run import RunKey
 from gpuwaste.models.history.importer import import_source
 from gpuwaste.models.history.sources.sacct import SacctFile, SacctLive
 from gpuwaste.models.history.windows import Period
@@ -15,7 +15,6 @@ from gpuwaste.slurm.commands import CommandClient
 from gpuwaste.store.hub.history_store import HistoryStore
 from gpuwaste.store.hub.rows import job_record
 from gpuwaste.testing.cluster import LoopbackCluster
-from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.job_mix import run_job_mix
 
 pytestmark = pytest.mark.cluster
@@ -40,17 +39,7 @@ def test_a_real_cluster_through_sacct_and_from_its_file(cluster: LoopbackCluster
     mix = run_job_mix(cluster, jobs=40, seed=3)
     client = CommandClient(slurm_conf=cluster.env()["SLURM_CONF"])
     end = mix.end + 60
-    told = dict[RunKey, JobRecord]()
-
-    def all_told() -> bool:
-        told.clear()
-        told.update({row.run_key: row for row in client.accounting(mix.start, end) if isinstance(row, JobRecord)})
-        missing = set(mix.ids) - {key.job_id for key in told}
-        # A job that was cancelled while it was held was never eligible: it is in no window of sacct.
-        rows = [row for job in missing for row in cluster.sacct("-j", str(job))]
-        return all((row["State"].split()[0], row["Elapsed"]) == ("CANCELLED", "00:00:00") for row in rows)
-
-    wait_until(all_told, 30, "accounting to tell every job", lambda: str(set(mix.ids) - {key.job_id for key in told}))
+    told = wait_told(client, cluster, mix.ids, (mix.start, end))
     path = tmp_path / "live.duckdb"
     live = HistoryStore.open(path, SystemClock())
     period = Period(mix.start, end, window_s=7)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.system.asking import wait_told
 
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.run import RunKey
@@ -17,7 +18,6 @@ from gpuwaste.slurm.rest_differences import allowed
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.rows import job_record
 from gpuwaste.testing.cluster import LoopbackCluster
-from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.daemon_config import to_toml
 from gpuwaste.testing.job_mix import run_job_mix
 
@@ -61,17 +61,6 @@ def local_time(seconds: int) -> str:
     return datetime.fromtimestamp(seconds).strftime("%Y-%m-%dT%H:%M:%S")  # noqa: DTZ006 the commands take local time
 
 
-def wait_told(cluster: LoopbackCluster, ids: set[int], start: int, end: int) -> None:
-    client = CommandClient(slurm_conf=cluster.env()["SLURM_CONF"])
-    told: set[int] = set()
-
-    def all_told() -> bool:
-        told.update(r.job_id for r in client.accounting(start, end) if isinstance(r, JobRecord))
-        return ids <= told
-
-    wait_until(all_told, 60, "accounting to tell every job", lambda: str(ids - told))
-
-
 def runs_of(store: Path, ids: set[int]) -> dict[tuple[RunKey, int], JobRecord]:
     database = Database.open(store, "hub")
     rows = database.execute("SELECT * FROM jobs")
@@ -86,7 +75,7 @@ def test_real_jobs_are_imported_learnt_from_judged_and_predicted(cluster: Loopba
     cluster.reset()
     mixes = [run_job_mix(cluster, JOBS, seed=int.from_bytes(os.urandom(2))) for _ in range(WAVES)]
     ids, start, end = {job for mix in mixes for job in mix.ids}, mixes[0].start - 1, mixes[-1].end + 60
-    wait_told(cluster, ids, start, end)
+    wait_told(CommandClient(slurm_conf=cluster.env()["SLURM_CONF"]), cluster, ids, (start, end))
     config = site_of(cluster, tmp_path)
     period = ("-S", local_time(start), "-E", local_time(end))
     stores = {"--sacct-live": tmp_path / "sacct.duckdb", "--slurmrestd": tmp_path / "rest.duckdb"}
