@@ -16,6 +16,7 @@ from gpuwaste.slurm import rest_value as value
 from gpuwaste.slurm.bitmap import task_text
 from gpuwaste.slurm.interactive import is_interactive
 from gpuwaste.slurm.sacct import BadRow
+from gpuwaste.slurm.times import own_start
 from gpuwaste.slurm.tres import gpu_count, memory_b, parse_tres
 
 _NOWHERE: Final = frozenset({"", "None assigned", "(null)", "None"})
@@ -50,7 +51,8 @@ def _record(job: Any, cluster: str) -> JobRecord:
     submit = value.time_s(job, "time", "submission")
     if not job_id or submit is None:
         raise ParseError("job_id or time.submission is missing")
-    start, end = value.time_s(job, "time", "start"), value.time_s(job, "time", "end")
+    end = value.time_s(job, "time", "end")
+    start = own_start(submit, value.time_s(job, "time", "start"), value.number(job, "time", "elapsed"))
     state = value.state(job, "state", "current")
     requested = value.tres_text(job, "tres", "requested")
     asked = parse_tres(requested)

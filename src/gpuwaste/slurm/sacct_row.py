@@ -11,7 +11,7 @@ from gpuwaste.core.job import JobRecord
 from gpuwaste.core.units import parse_duration_s, parse_size_b
 from gpuwaste.slurm.interactive import is_interactive
 from gpuwaste.slurm.sacct_request import request_tres
-from gpuwaste.slurm.times import parse_cpu_s, parse_interval_s, parse_time_s
+from gpuwaste.slurm.times import own_start, parse_cpu_s, parse_interval_s, parse_time_s
 from gpuwaste.slurm.tres import gpu_count, memory_b, parse_tres
 
 _ID = re.compile(rb"\d{1,10}(?:\.[\w+]{1,32})?")
@@ -116,6 +116,7 @@ class RunRows:
         code, signal = _exit(job.text("ExitCode"))
         elapsed, suspended = _elapsed(job), _seconds(job.read("Suspended", parse_cpu_s))
         started, ended = self._interval(None if elapsed is None else elapsed + suspended, zone)
+        started = own_start(submit, started, elapsed)
         return JobRecord(
             cluster=job.text("Cluster") or cluster,
             job_id=job.job_id,

@@ -51,6 +51,11 @@ def parse_interval_s(start: str, end: str, length_s: int | None, zone: tzinfo) -
     return first
 
 
+def own_start(submit: int, start: int | None, elapsed_s: int | None) -> int | None:
+    """Return a run's start; None where it is an earlier run's, which a requeue leaves until the job starts again."""
+    return None if start is not None and start < submit and not elapsed_s else start
+
+
 def parse_cpu_s(text: str) -> float | None:
     """Return seconds from MM:SS.mmm, HH:MM:SS.mmm or D-HH:MM:SS; None for an empty text. Raises ParseError."""
     text = text.strip()

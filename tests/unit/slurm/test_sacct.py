@@ -66,6 +66,14 @@ def bad(*lines: bytes) -> BadRow:
     return record
 
 
+def test_a_requeued_job_that_was_cancelled_first_has_no_start() -> None:
+    """Slurm leaves the earlier run's start in its row: taken for its own, both runs would have one key."""
+    changes = {"State": "CANCELLED by 1001", "Submit": "1700000101", "End": "1700000102", "ElapsedRaw": "0"}
+    record = one(row(**changes))
+    assert (record.start, record.elapsed_s) == (None, None)
+    assert record.run_key == RunKey("gw", 7, 1700000101)
+
+
 def test_folds_steps_into_their_run() -> None:
     """One record, with the largest step's memory and the job's own times."""
     record = one(row(), step("batch", MaxRSS="3182592"), step("0", MaxRSS="2M", TotalCPU="00:01.000"))
