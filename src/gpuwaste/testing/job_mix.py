@@ -179,6 +179,7 @@ def _cancel_eligible(run: _Run, job: int) -> None:
 
 def _requeued(run: _Run) -> None:
     job = run.running(requeue=True)
+    time.sleep(1.1)  # keys have whole seconds: requeued in the second of its start, both its runs would have one
     run.control("scontrol", "requeue", str(job))
     run.cluster.wait_job(job, "PENDING")
     run.control("scancel", str(job))  # its next start would wait for the credential's lifetime
