@@ -113,12 +113,12 @@ def platt(raw: NDArray[np.float32], y: NDArray[np.float32]) -> Calibration:
     return Calibration(float(model.coef_[0, 0]), float(model.intercept_[0]))
 
 
-def calibrated(raw: NDArray[np.float32], scale: Calibration) -> NDArray[np.float64]:
+def calibrated(raw: NDArray[np.floating], scale: Calibration) -> NDArray[np.float64]:
     """Apply a calibration to raw probabilities."""
     return 1.0 / (1.0 + np.exp(-(scale.slope * logit(raw) + scale.offset)))
 
 
-def logit(p: NDArray[np.float32]) -> NDArray[np.float64]:
+def logit(p: NDArray[np.floating]) -> NDArray[np.float64]:
     """Return log(p / (1 - p)), bounded."""
     bounded = np.clip(p.astype(np.float64), _EPS, 1 - _EPS)
     return np.log(bounded / (1 - bounded))

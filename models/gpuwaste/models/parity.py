@@ -15,6 +15,7 @@ import xgboost
 from numpy.typing import NDArray
 
 from gpuwaste.core.errors import ModelError
+from gpuwaste.models.fit import calibrated
 from gpuwaste.predict.manifest import TargetModel
 from gpuwaste.predict.session import Session
 
@@ -23,7 +24,6 @@ EDGE_ROWS: Final = 2_000  # of each kind: on a threshold, below, above
 MAX_DIFFERENCE: Final = 1e-5  # of a probability
 MAX_RELATIVE: Final = 1e-5  # of a log quantile, beside 1
 SETTLE: Final = 0.002  # how far a threshold may be moved, in probability
-_EPS: Final = 1e-6
 Rows = NDArray[np.float32]
 
 
@@ -63,7 +63,7 @@ def settled(model: TargetModel, gate: Gate) -> Mapping[str, float]:
 
     A threshold is some row's own probability: that row would change sides with the last bit of any arithmetic.
     """
-    p = np.unique(_calibrated(model, gate.trees[:, 0].astype(np.float64))) if model.thresholds else np.empty(0)
+    p = np.unique(calibrated(gate.trees[:, 0], model.calibration)) if model.thresholds else np.empty(0)
     moved = {}
     for name, threshold in model.thresholds.items():
         near = p[np.abs(p - threshold) <= SETTLE]
@@ -176,17 +176,10 @@ def _flips(model: TargetModel, trees: Rows, graph: Rows) -> NDArray[np.bool_]:
     flips = np.zeros(len(trees), dtype=bool)
     if not model.thresholds:
         return flips
-    sides = [_calibrated(model, raw[:, 0].astype(np.float64)) for raw in (trees, graph)]
+    sides = [calibrated(raw[:, 0], model.calibration) for raw in (trees, graph)]
     for threshold in model.thresholds.values():
         flips |= (sides[0] >= threshold) != (sides[1] >= threshold)
     return flips
-
-
-def _calibrated(model: TargetModel, raw: NDArray[np.float64]) -> NDArray[np.float64]:
-    p = np.clip(raw, _EPS, 1 - _EPS)
-    scale = model.calibration
-    calibrated: NDArray[np.float64] = 1 / (1 + np.exp(-(scale.slope * np.log(p / (1 - p)) + scale.offset)))
-    return calibrated
 
 
 def _kind(row: int, gate: Gate) -> str:

@@ -1,9 +1,12 @@
-"""Files that are whole or not there: what a killed writer leaves never looks like a result."""
+"""Files that are whole or not there, and files that nobody else may read."""
 
 import os
+import stat
 import tempfile
 from pathlib import Path
 from typing import Final
+
+from gpuwaste.core.errors import ConfigError
 
 TEMPORARY: Final = ".gpuwaste-"  # prefix of what a killed writer may leave behind
 
@@ -31,3 +34,18 @@ def sync_directory(path: Path) -> None:
         os.fsync(number)
     finally:
         os.close(number)
+
+
+def read_closed(path: Path, max_bytes: int, what: str = "it", hint: str = "") -> str:
+    """Return the first `max_bytes` of a file with tokens that others cannot read. Raises ConfigError."""
+    try:
+        with path.open("rb") as file:
+            if os.fstat(file.fileno()).st_mode & stat.S_IRWXO:
+                raise ConfigError(f"{path}: everybody can read or change {what}: chmod o= {path}")
+            data = file.read(max_bytes)
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror}{hint}") from error
+    try:
+        return data.decode("ascii")
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: holds characters that no token has") from error

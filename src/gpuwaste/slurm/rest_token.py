@@ -2,9 +2,7 @@
 
 import base64
 import json
-import os
 import re
-import stat
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from gpuwaste.core.errors import ConfigError
+from gpuwaste.core.files import read_closed
 
 _TOKEN = re.compile(r"[A-Za-z0-9_\-]{2,4096}\.[A-Za-z0-9_\-]{2,8192}\.[A-Za-z0-9_\-]{2,4096}")
 _MAX_FILE: Final = 64 * 1024
@@ -42,7 +41,7 @@ class Token:
 
 def read_token(path: Path) -> Token:
     """Read the token file. Raises ConfigError, never with the token in it."""
-    word = _read_closed(path).strip().removeprefix(_PREFIX)
+    word = read_closed(path, _MAX_FILE, "this token", ": see slurmrestd_token_file").strip().removeprefix(_PREFIX)
     if not _TOKEN.fullmatch(word):
         raise ConfigError(f"{path}: no JWT in it: write the one that `scontrol token` prints, alone")
     claims = _claims(word)
@@ -62,17 +61,3 @@ def _claims(word: str) -> Mapping[str, object]:
     except (ValueError, RecursionError):
         return {}
     return claims if isinstance(claims, dict) else {}
-
-
-def _read_closed(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            if os.fstat(file.fileno()).st_mode & stat.S_IRWXO:
-                raise ConfigError(f"{path}: everybody can read or change this token: chmod o= {path}")
-            data = file.read(_MAX_FILE)
-    except OSError as error:
-        raise ConfigError(f"{path}: cannot be read: {error.strerror}: see slurmrestd_token_file") from error
-    try:
-        return data.decode("ascii")
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{path}: holds characters that no token has") from error

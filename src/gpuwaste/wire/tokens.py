@@ -6,14 +6,13 @@ one token. Both are read again when they change, so a token can be replaced with
 
 import hashlib
 import hmac
-import os
 import re
-import stat
 import threading
 from pathlib import Path
 from typing import Final
 
 from gpuwaste.core.errors import AuthError, ConfigError
+from gpuwaste.core.files import read_closed
 from gpuwaste.wire.identity import MAX_CREDENTIAL, Caller, RetryableAuthError
 
 _TOKEN = re.compile(r"[A-Za-z0-9\-._~+/]{16,256}=*")
@@ -22,7 +21,7 @@ _MAX_FILE: Final = 16 * 1024**2
 
 def read_token(path: Path) -> str:
     """Return the one token in a client's file. Raises ConfigError."""
-    words = _read_closed(path).split()
+    words = read_closed(path, _MAX_FILE).split()
     if len(words) != 1 or not _TOKEN.fullmatch(words[0]):
         raise ConfigError(f"{path}: expected one token of 16 to 256 letters, digits and -._~+/")
     return words[0]
@@ -31,7 +30,7 @@ def read_token(path: Path) -> str:
 def read_tokens(path: Path) -> dict[str, str]:
     """Return name by token from lines `NAME TOKEN`; # starts a comment line. Raises ConfigError, never with a token."""
     tokens: dict[str, str] = {}
-    for number, line in enumerate(_read_closed(path).splitlines(), start=1):
+    for number, line in enumerate(read_closed(path, _MAX_FILE).splitlines(), start=1):
         words = line.split()
         if not words or words[0].startswith("#"):
             continue
@@ -113,19 +112,3 @@ def _version(path: Path) -> tuple[int, int, int]:
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
     return (status.st_ino, status.st_mtime_ns, status.st_size)
-
-
-def _read_closed(path: Path) -> str:
-    """Return the text of a file that others cannot read. Raises ConfigError."""
-    try:
-        with path.open("rb") as file:
-            mode = os.fstat(file.fileno()).st_mode
-            if mode & stat.S_IRWXO:
-                raise ConfigError(f"{path}: everybody can read or change it: chmod o= {path}")
-            data = file.read(_MAX_FILE)
-    except OSError as error:
-        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
-    try:
-        return data.decode("ascii")
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{path}: holds characters that no token has") from error
