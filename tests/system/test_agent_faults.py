@@ -196,7 +196,7 @@ def test_the_library_may_come_after_the_agent(site: Site, gpu2: str, tmp_path: P
         site.native = native
     job = site.submit("alice", "--phase 60:80", w=gpu2, gres="gpu:1")
     site.cluster.wait_job(job, "RUNNING", 30)
-    wait_ticks(site, gpu2, 2)
+    wait_ticks(site, gpu2, 4)
     assert 0.0 in metric(site, gpu2, "gpuwaste_agent_collector_success")
     assert metric(site, gpu2, "gpuwaste_gpu_utilization_ratio") == []
     shutil.copy(native / "libnvidia-ml.so.1", late)
@@ -206,7 +206,7 @@ def test_the_library_may_come_after_the_agent(site: Site, gpu2: str, tmp_path: P
     (run,) = ended_job(site, job, 1)
     (device,) = run["devices"]
     assert device["high_s"] >= 1
-    assert device["unknown_s"] >= 1
+    assert device["unknown_s"] > 0
     _restart(site, gpu2)
 
 
