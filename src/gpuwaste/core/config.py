@@ -101,12 +101,47 @@ class HubConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class AdvisorConfig:
+    """The advisor beside each slurmctld."""
+
+    socket: str = _key("/run/gpuwaste/advisor.sock", "Unix socket on which submit plugins ask.")
+    state_dir: str = _key("/var/lib/gpuwaste/advisor", "State of the history, budgets, verdicts not yet sent.")
+    policies_dir: str = _key("/etc/gpuwaste/policies.d", "Policies, one TOML file each; none there: shadow for all.")
+    slurm_user: str = _key("", "SlurmUser, who may ask beside root; empty: asked of Slurm at start.")
+    listen: str = _key("127.0.0.1:9462", "Address and port of /metrics; empty: no exporter.")
+    tls_cert: str = _key("", "PEM certificate for /metrics; empty: plain HTTP.")
+    tls_key: str = _key("", "PEM key for /metrics.")
+    history_every_s: float = _key(5.0, "Seconds between two questions to the hub for what happened to jobs.")
+    stale_s: float = _key(
+        3600.0, "Seconds without word from the hub after which nothing is said, and after which nobody is rejected."
+    )
+    ship_every_s: float = _key(2.0, "Seconds between two shipments of verdicts to the hub.")
+    max_queue: int = _key(64, "Requests that may wait; above it the answer is pass, at once.")
+
+
+@dataclass(frozen=True, slots=True)
+class PluginConfig:
+    """The submit plugins, which read these keys and [advisor] socket: one KEY = INTEGER or "TEXT" a line."""
+
+    deadline_us: int = _key(5000, "Microseconds for the whole exchange with the advisor.")
+    kill_switch: str = _key("/etc/gpuwaste/disable", "While this file is there the plugins ask nothing.")
+    breaker_misses: int = _key(3, "Misses in a row after which the plugins stop asking for a while.")
+    breaker_first_ms: int = _key(1000, "Milliseconds until the first probe after that; doubled at each failed probe.")
+    breaker_max_ms: int = _key(30000, "Longest wait between two probes.")
+    stale_s: int = _key(7200, "A reply that rests on older history than this is taken for pass.")
+    script_bytes: int = _key(32768, "Bytes of a job's script that are sent; the whole of it is hashed.")
+    advisor_user: str = _key("gpuwaste", "User to whom the process behind the socket must belong, beside root.")
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     """The whole file."""
 
     common: CommonConfig = field(default_factory=CommonConfig)
     agent: AgentConfig = field(default_factory=AgentConfig)
     hub: HubConfig = field(default_factory=HubConfig)
+    advisor: AdvisorConfig = field(default_factory=AdvisorConfig)
+    plugin: PluginConfig = field(default_factory=PluginConfig)
 
 
 def load_config(path: Path | None = None) -> Config:

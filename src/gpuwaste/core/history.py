@@ -35,7 +35,8 @@ class RunUse:
 class HistoryEvent:
     """One entry; `job` and `use` are the run as it is known when the stream is read, None where they are not known.
 
-    `use` comes with `ended` and `ledger` alone, once the run has ended.
+    `use` comes with `ended` and `ledger` alone, once the run has ended. `script` is the hash of the job's batch script,
+    where a verdict was said of it.
     `run_key` is the run's key at the event: of `submitted` its last part is the submission. `at_utc` is when it
     happened, of `ledger` when the hub learned it; UTC seconds.
     """
@@ -46,6 +47,7 @@ class HistoryEvent:
     at_utc: int
     job: JobRecord | None
     use: RunUse | None = None
+    script: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Return the event as GET /v1/history answers it."""
@@ -59,6 +61,7 @@ class HistoryEvent:
             "at": self.at_utc,
             "job": None if self.job is None else {name: getattr(self.job, name) for name in _FIELDS},
             "use": None if self.use is None else asdict(self.use),
+            "script": self.script,
         }
 
 
@@ -75,6 +78,7 @@ def event_from_json(data: object) -> HistoryEvent:
             int(data["at"]),
             None if job is None else JobRecord(**{name: job[name] for name in _FIELDS if name in job}),
             None if use is None else RunUse(*(use[name] for name in ("used_ratio", "gpus_active", "coverage"))),
+            str(data.get("script", "")),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ParseError(f"history: an event lacks a part or has a wrong one: {str(error)[:200]}") from error

@@ -12,7 +12,7 @@ from typing import Final
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import GpuwasteError, ParseError, StoreError
 from gpuwaste.core.request import JobRequest
-from gpuwaste.hub.champion import Champion
+from gpuwaste.predict.champion import Champion
 from gpuwaste.predict.follow import Follower
 from gpuwaste.predict.from_store import read_table
 from gpuwaste.predict.prediction import Prediction

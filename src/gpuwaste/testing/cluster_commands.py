@@ -46,6 +46,7 @@ class SlurmCommands:
             "SLURM_CONF": str(self.layout.slurm_conf),
             "MYSQL_UNIX_PORT": str(self.layout.mysql_socket),
             "GPUWASTE_MUNGE_SOCKET": str(self.layout.munge_socket),
+            "GPUWASTE_CONFIG": str(self.layout.directory / "site" / "hub.toml"),
             MARKER: self.layout.cluster_id,
         }
         if "TZ" in os.environ:

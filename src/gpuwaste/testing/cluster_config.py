@@ -15,6 +15,7 @@ CLUSTER_NAME = "gw"
 _TEMPLATES = Path(__file__).parent / "templates"
 _REPOSITORY = Path(__file__).parents[3]
 _NVIDIA_MAJOR = 195
+_SLURM_PLUGINS = "/usr/lib/x86_64-linux-gnu/slurm-wlm"  # Debian's
 
 
 def write_all(layout: Layout) -> None:
@@ -112,6 +113,10 @@ def _values(layout: Layout) -> dict[str, str]:
     variant = layout.variant
     gpu_nodes = ",".join(node.name for node in layout.nodes.values() if node.minors)
     extra = [variant.slurm_conf]
+    if variant.job_submit:
+        extra.append(f"JobSubmitPlugins={variant.job_submit}")
+    if variant.plugin_dir:
+        extra.append(f"PluginDir={variant.plugin_dir}:{_SLURM_PLUGINS}")
     if variant.private_data:
         extra.append("PrivateData=jobs")
     if variant.preempt:

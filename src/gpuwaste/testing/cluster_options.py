@@ -37,6 +37,10 @@ class Variant:
     """Scripts of the epilog on each node; None for the repository's plugins/epilog.d/*."""
     node_prefix: str = ""
     """Put before each node's name: two clusters with constrain_devices need different names."""
+    job_submit: str = ""
+    """JobSubmitPlugins, such as "gpuwaste" or "lua"; "" for none."""
+    plugin_dir: str = ""
+    """A folder with plugins of our own, before Slurm's."""
     job_acct_gather_s: int = 5
     """JobAcctGatherFrequency, seconds."""
     cred_expire_s: int = 10

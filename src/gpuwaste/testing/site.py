@@ -35,6 +35,9 @@ class SiteOptions:
     ship_every_s: float = 6.0
     sacct_every_s: float = 3.0
     hub: Mapping[str, Any] = field(default_factory=dict)
+    advisor: Mapping[str, Any] = field(default_factory=dict)
+    plugin: Mapping[str, Any] = field(default_factory=dict)
+    policies: Mapping[str, str] = field(default_factory=dict)  # file name -> TOML; none: a fresh install's shadow
     agent: Mapping[str, Any] = field(default_factory=dict)
     tapes: Path | None = None  # where hub and agents record what they see (testing.recording), None: they do not
 
@@ -51,6 +54,8 @@ class Site:
         self.hub_front_port = self.hub_port  # where agents and users connect; a test may put a proxy there
         self.agents: dict[str, ManagedProcess] = {}
         self.hub: ManagedProcess | None = None
+        self.advisor: ManagedProcess | None = None
+        self.advisor_port = free_port()
         self.nodes: dict[str, SimNode] = {}
         self.exporters = {name: free_port() for name in cluster.nodes}
         self._native_source = native
@@ -79,7 +84,9 @@ class Site:
         oracle.chmod(0o1777)
         for node in self.cluster.nodes.values():
             self._prepare_node(node.name)
-        self._owned(self.directory / "hub")
+        for name in ("hub", "advisor", "models"):
+            self._owned(self.directory / name)
+        self.write_policies(self.options.policies)
         if self.options.tapes is not None:
             self._owned(self.options.tapes)
         self._write_config("hub", {})
@@ -125,6 +132,7 @@ class Site:
             "hub_url": f"http://127.0.0.1:{self.hub_front_port}",
             "munge_socket": str(node.munge_socket if node else cluster.layout.munge_socket),
             "slurm_conf": str(cluster.layout.slurm_conf),
+            "models_dir": str(self.directory / "models"),
             "run_dir": str(node.run_dir if node else self.directory / "hub"),
         }
         agent: dict[str, Any] = {}
@@ -149,7 +157,40 @@ class Site:
             "map_min_interval_s": 0.2,
             **options.hub,
         }
-        self.config_path(name).write_text(to_toml({"common": common, "agent": agent, "hub": hub}))
+        advisor = {
+            "socket": str(self.advisor_socket),
+            "state_dir": str(self.directory / "advisor"),
+            "policies_dir": str(self.policies_dir),
+            "listen": f"127.0.0.1:{self.advisor_port}",
+            "history_every_s": 1.0,
+            "ship_every_s": 1.0,
+            **options.advisor,
+        }
+        plugin = {"kill_switch": str(self.kill_switch), **options.plugin}
+        sections = {"common": common, "agent": agent, "hub": hub, "advisor": advisor, "plugin": plugin}
+        self.config_path(name).write_text(to_toml(sections))
+
+    def write_policies(self, policies: Mapping[str, str]) -> None:
+        """Replace the policies: TOML by file name; the advisor reads them at its start and on SIGHUP."""
+        shutil.rmtree(self.policies_dir, ignore_errors=True)
+        self.policies_dir.mkdir(mode=0o755)
+        for name, text in policies.items():
+            (self.policies_dir / name).write_text(text, encoding="utf-8")
+
+    @property
+    def policies_dir(self) -> Path:
+        """The site's policies."""
+        return self.directory / "policies.d"
+
+    @property
+    def kill_switch(self) -> Path:
+        """While this file is there, the submit plugins ask nothing."""
+        return self.directory / "disable"
+
+    @property
+    def advisor_socket(self) -> Path:
+        """Where the submit plugins of this site ask: a directory that the advisor's user owns."""
+        return self.directory / "hub" / "advisor.sock"
 
     def refresh_config(self) -> None:
         """Write all configuration files again after a change of ports or options."""
@@ -163,6 +204,13 @@ class Site:
         self.hub = self.cluster.spawn(argv, user=_USER, env=self.runtime.env, name="hub")
         self.hub.wait_for(lambda: _answers(f"http://127.0.0.1:{self.hub_port}/v1/health"), 30, "the hub to answer")
         return self.hub
+
+    def start_advisor(self) -> ManagedProcess:
+        """Start the advisor and wait until it listens: it is warm by then."""
+        argv = self._daemon("advisor", "hub")
+        self.advisor = self.cluster.spawn(argv, user=_USER, env=self.runtime.env, name="advisor")
+        self.advisor.wait_for(self.advisor_socket.exists, 60, "the advisor to listen")
+        return self.advisor
 
     def start_agent(self, node: str, *, prefix: Sequence[str] = (), caps: Sequence[str] = AGENT_CAPS) -> ManagedProcess:
         """Start a node's agent with the capabilities that it is documented to need; wait until it answers.
@@ -193,9 +241,10 @@ class Site:
         return self.runtime.module(f"gpuwaste.testing.recording.{program}", "--config", config, "--tape", tape)
 
     def stop(self) -> None:
-        """End agents, then the hub."""
-        for process in [*self.agents.values(), *([self.hub] if self.hub else [])]:
-            process.stop()
+        """End agents and the advisor, then the hub."""
+        for process in [*self.agents.values(), self.advisor, self.hub]:
+            if process is not None:
+                process.stop()
 
     def load(self, *arguments: str) -> str:
         """Return the load program's command line for a job script."""

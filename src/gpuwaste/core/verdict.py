@@ -1,0 +1,129 @@
+"""Verdict: what was said of one submission, why, by which policy and model (CONTRACTS.md, "Verdict").
+
+A program that submits sees the action and at most three lines; the row of the audit keeps the rest. The outcome is
+joined later, through the token in the job's admin_comment.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, Final, Literal, get_args
+
+from gpuwaste.core.errors import ParseError
+
+Action = Literal["pass", "annotate", "warn", "reject"]
+Mode = Literal["off", "shadow", "annotate", "warn", "reject"]
+Op = Literal["submit", "modify"]
+ACTIONS: Final[tuple[Action, ...]] = get_args(Action)  # each is stronger than the one before
+MODES: Final[tuple[Mode, ...]] = get_args(Mode)
+ID_LENGTH: Final = 16
+MAX_LINES: Final = 3
+MAX_LINE: Final = 160  # characters of a line at the user's terminal
+_TOKEN: Final = re.compile(r"(?:^|;)gw=([0-9a-z]{16})(?=;|$)", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """What a model or history expects of one target, as policies and texts take it.
+
+    `p` is a probability 0..1, or `quantiles` ("0.9" -> value) are in the target's unit; `level` is the bundle's own
+    operating point that p reaches (warn, reject), "" for none; `basis` is the number of past jobs where `source` is
+    history. `why` are sentences in the user's own numbers, the strongest first.
+    """
+
+    target: str
+    source: str
+    basis: int
+    p: float | None = None
+    level: str = ""
+    quantiles: Mapping[str, float] = field(default_factory=dict)
+    why: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """A smaller request: the exact option, why it is enough, and what it saves: GPUs, seconds of limit, bytes.
+
+    `kind` is the name of the change's file in predict/changes (gpus, memory, time_limit).
+    """
+
+    kind: str
+    option: str
+    text: str
+    saves: float
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """One row of the audit. Times are UTC; `at_utc_us` is when the request came, `latency_us` how long the answer took.
+
+    `would_be` is the action without the policy's mode, its budget and all that holds back; `action` is what was said.
+    `held` names what held it back ("shadow", "budget", "override", "random", ...), "" for nothing. `sampled` marks a
+    would-be reject that passed at random, so that the precision of rejecting can be measured. `script` is the whole
+    script's hash, "" without one. `run_job_id` is set where the job was known (a modification), else it is joined.
+    """
+
+    id: str
+    cluster: str
+    at_utc_us: int
+    op: Op
+    policy: str
+    mode: Mode
+    action: Action
+    would_be: Action
+    held: str = ""
+    sampled: bool = False
+    override: str = ""
+    user: str = ""
+    account: str = ""
+    partition: str = ""
+    qos: str = ""
+    name: str = ""
+    is_array: bool = False
+    het_offset: int | None = None
+    run_job_id: int | None = None
+    gpus: int = 0
+    time_limit_s: int | None = None
+    p: Mapping[str, float] = field(default_factory=dict)
+    quantiles: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    reasons: tuple[str, ...] = ()
+    lines: tuple[str, ...] = ()
+    script: str = ""
+    model_hash: str = ""
+    feature_hash: str = ""
+    latency_us: int = 0
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the verdict as it travels to the hub and as `gpuwaste verdicts --json` prints it."""
+        return asdict(self)
+
+
+def verdict_from_json(data: object) -> Verdict:
+    """Read a verdict; what a newer advisor adds is ignored. Raises ParseError."""
+    try:
+        if not isinstance(data, Mapping) or data["action"] not in ACTIONS or data["would_be"] not in ACTIONS:
+            raise ParseError("verdict: no object with an action that this version knows")
+        if data["mode"] not in MODES or data["op"] not in get_args(Op) or not is_token(data["id"]):
+            raise ParseError("verdict: a mode, an op or an id that this version does not know")
+        known = {name: data[name] for name in _FIELDS if name in data}
+        for name in ("reasons", "lines"):
+            known[name] = tuple(str(item) for item in known.get(name, ()))
+        known["p"] = {str(k): float(v) for k, v in known.get("p", {}).items()}
+        known["at_utc_us"] = int(known["at_utc_us"])
+        return Verdict(**known)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ParseError(f"verdict: lacks a part or has a wrong one: {str(error)[:200]}") from error
+
+
+def is_token(value: object) -> bool:
+    """Tell whether a value is a verdict's id."""
+    return isinstance(value, str) and re.fullmatch(r"[0-9a-z]{16}", value, re.ASCII) is not None
+
+
+def token_of(admin_comment: str) -> str:
+    """Return the verdict's id of an admin_comment, "" where there is none; of several, the last one's."""
+    found = _TOKEN.findall(admin_comment)
+    return found[-1] if found else ""
+
+
+_FIELDS: Final = frozenset(f.name for f in fields(Verdict))

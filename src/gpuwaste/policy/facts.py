@@ -1,0 +1,78 @@
+"""What a policy judges, and what it decides: plain values, whoever asks."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal, Protocol
+
+from gpuwaste.core.request import JobRequest
+from gpuwaste.core.verdict import Action, Expectation, Mode, Op, Suggestion
+
+ScriptSays = Literal["same", "changed", "unknown"]
+Spent = Literal["reject", "override"]
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """One submission as a policy sees it.
+
+    `local_time` is the site's. `groups` are the user's Unix groups. `script` says whether the batch script is one with
+    which jobs of this user and name failed before; "unknown" also where there is none, or no failure whose script is
+    known. `whole_node` is a partition, or a request, that takes whole nodes. `stale` is an advisor that does not know
+    the history of the last while.
+    """
+
+    request: JobRequest
+    local_time: datetime
+    op: Op = "submit"
+    groups: frozenset[str] = frozenset()
+    whole_node: bool = False
+    comment: str = ""
+    script: ScriptSays = "unknown"
+    stale: bool = False
+    test_only: bool = False
+    expected: tuple[Expectation, ...] = ()
+    suggestions: tuple[Suggestion, ...] = ()
+
+
+class Spending(Protocol):
+    """What a user has had today, and how good a policy's rejects are: kept by whoever decides for real."""
+
+    def spent(self, kind: Spent, user: str) -> int:
+        """Return how many of a kind the user has had since local midnight."""
+        ...
+
+    def precision(self, policy: str) -> tuple[float, int] | None:
+        """Return the precision of a policy's warnings and rejects and how many it rests on, None where not known."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One rule's word on the way to a decision, for `gpuwaste policy explain`."""
+
+    rule: str
+    text: str
+    action: Action
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What a policy says of one submission; the fields are those of core.verdict.Verdict.
+
+    `lines` are what the user would be told at `would_be`, at most three; they are shown where `action` is warn or
+    reject. `triggers` are the targets that reached a threshold. `time_min_s` is set only where the policy says so.
+    """
+
+    policy: str
+    mode: Mode
+    action: Action
+    would_be: Action
+    held: str = ""
+    sampled: bool = False
+    override: str = ""
+    lines: tuple[str, ...] = ()
+    reasons: tuple[str, ...] = ()
+    triggers: Mapping[str, float] = field(default_factory=dict)
+    time_min_s: int | None = None
+    steps: tuple[Step, ...] = ()
