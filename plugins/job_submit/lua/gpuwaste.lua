@@ -1,0 +1,212 @@
+-- Asks the gpuwaste advisor about a job, for sites that run their own job_submit.lua:
+--
+--   local gpuwaste = require("gpuwaste")
+--   gpuwaste.submit(job_desc, part_list, submit_uid)            -> slurm.SUCCESS, or the code of a rejection
+--   gpuwaste.modify(job_desc, job_rec, part_list, submit_uid)   -> the same
+--
+-- Neither ever raises an error, and both always return a number: from Slurm 26.05 on an error in Lua rejects the job.
+-- Whatever is missing or broken, the answer is slurm.SUCCESS. Runs on Lua 5.1 to 5.4. See docs/how-to/submit-lua.md.
+
+local VERSION = 1 -- of gpuwaste_core.so; the two come from one release
+local SUCCESS = 0
+local POLICY = 2050 -- ESLURM_ACCOUNTING_POLICY, the same number in Slurm 22.05 to 26.05
+local MAX_CODE = 2147483647
+local MAX_SAID = 8 -- different errors that one load of the script logs
+
+local _G, pcall, require, type, tostring = _G, pcall, require, type, tostring
+
+local M = {_VERSION = "gpuwaste " .. VERSION}
+
+-- Slurm's marks by the width of the member: the first says unset, the second infinite.
+local U16 = {65534, 65535}
+local U32 = {4294967294, 4294967295}
+local TIME = "time" -- 0 is unset
+local TEXT = "text"
+
+-- What the advisor is told: its name for it, the name in job_desc where that differs, and how it is read. Each is read
+-- on its own, so that one which this release of Slurm lacks costs nothing but itself.
+local MEMBERS = {
+  {"user_id", U32},
+  {"group_id", U32},
+  {"name", TEXT},
+  {"account", TEXT},
+  {"partition", TEXT},
+  {"qos", TEXT},
+  {"time_limit", U32},
+  {"time_min", U32},
+  {"min_nodes", U32},
+  {"max_nodes", U32},
+  {"min_cpus", U32},
+  {"max_cpus", U32},
+  {"num_tasks", U32},
+  {"cpus_per_task", U16},
+  {"ntasks_per_node", U16},
+  {"pn_min_cpus", U16},
+  {"mem_per_node_mb", U32, "min_mem_per_node"},
+  {"mem_per_cpu_mb", U32, "min_mem_per_cpu"},
+  {"tres_per_job", TEXT},
+  {"tres_per_node", TEXT},
+  {"tres_per_socket", TEXT},
+  {"tres_per_task", TEXT},
+  {"cpus_per_tres", TEXT},
+  {"mem_per_tres", TEXT},
+  {"sockets_per_node", U16},
+  {"features", TEXT},
+  {"comment", TEXT},
+  {"admin_comment", TEXT},
+  {"reservation", TEXT},
+  {"dependency", TEXT},
+  {"array_inx", TEXT},
+  {"het_job_offset", U32},
+  {"shared", U16},
+  {"begin_time", TIME},
+  {"script", TEXT}, -- the last one: it takes the room that the others leave
+}
+
+local said, said_count = {}, 0
+
+-- Log an error once for each load of the script.
+local function complain(text)
+  text = tostring(text)
+  if said[text] or said_count >= MAX_SAID then
+    return
+  end
+  said[text], said_count = true, said_count + 1
+  pcall(function()
+    _G.slurm.log_error("%s", "gpuwaste.lua: " .. text)
+  end)
+end
+
+-- The code of success and of a rejection, as this slurmctld has them.
+local function constant(name, default)
+  local ok, value = pcall(function()
+    return _G.slurm[name]
+  end)
+  if ok and type(value) == "number" then
+    return value
+  end
+  return default
+end
+
+local function index(object, name)
+  return object[name]
+end
+
+-- Read one member of a job, nil where that fails.
+local function read(object, name)
+  local ok, value = pcall(index, object, name)
+  if ok then
+    return value
+  end
+  return nil
+end
+
+-- What is sent for a value: nil for unset.
+local function meaning(value, kind)
+  if kind == TEXT then
+    return type(value) == "string" and value or nil
+  end
+  if type(value) ~= "number" or value ~= value or value < 0 then
+    return nil
+  end
+  if kind == TIME then
+    return value > 0 and value or nil
+  end
+  if value == kind[1] then
+    return nil
+  end
+  if value == kind[2] then
+    return kind == U32 and "infinite" or nil
+  end
+  return value < kind[1] and value or nil
+end
+
+local function collect(job_desc, job_rec)
+  local list, used = {}, 0
+  local function add(name, value)
+    list[used + 1], list[used + 2], used = name, value, used + 2
+  end
+  local id = job_rec ~= nil and meaning(read(job_rec, "job_id"), U32)
+  if id then
+    add("job_id", id)
+  end
+  for i = 1, #MEMBERS do
+    local member = MEMBERS[i]
+    local value = meaning(read(job_desc, member[3] or member[1]), member[2])
+    if value ~= nil then
+      add(member[1], value)
+    end
+  end
+  return list
+end
+
+-- The advisor's time_min, which it gives only where a policy says so: never over the user's own, never above the limit.
+local function set_time_min(job_desc, minutes)
+  local limit = meaning(read(job_desc, "time_limit"), U32)
+  if minutes > 0 and meaning(read(job_desc, "time_min"), U32) == nil and type(limit) == "number" and minutes < limit then
+    job_desc.time_min = minutes
+  end
+end
+
+-- The token goes beside what is there. Not into a modification: there Slurm refuses admin_comment to a user.
+local function note(core, job_desc, id, minutes)
+  local text = core.comment(meaning(read(job_desc, "admin_comment"), TEXT), id)
+  if type(text) == "string" then
+    job_desc.admin_comment = text
+  end
+  set_time_min(job_desc, minutes)
+end
+
+local core_loaded, core = pcall(require, "gpuwaste_core")
+if not core_loaded or type(core) ~= "table" then
+  complain("gpuwaste_core.so cannot be loaded, every job passes: is it in package.cpath, built for this Lua? " .. tostring(core))
+  core = nil
+elseif core.version ~= VERSION then
+  complain("gpuwaste_core.so is of another release, every job passes: install both files from one release of gpuwaste")
+  core = nil
+end
+
+local function decide(op, job_desc, job_rec, uid)
+  local action, id, code, minutes, message = core.ask(op, uid, collect(job_desc, job_rec))
+  if action == nil then
+    return SUCCESS
+  end
+  if op == "submit" and id ~= "" then
+    local ok, problem = pcall(note, core, job_desc, id, minutes)
+    if not ok then
+      complain(problem)
+    end
+  end
+  if message ~= "" then
+    _G.slurm.log_user("%s", message) -- where that fails the job passes: nobody is rejected without being told why
+  end
+  if action ~= "reject" then
+    return SUCCESS
+  end
+  if code > 0 and code <= MAX_CODE then
+    return code
+  end
+  return constant("ESLURM_ACCOUNTING_POLICY", POLICY)
+end
+
+local function guarded(op, job_desc, job_rec, uid)
+  if core == nil then
+    return SUCCESS
+  end
+  local ok, result = pcall(decide, op, job_desc, job_rec, uid)
+  if ok and type(result) == "number" then
+    return result
+  end
+  complain(result)
+  return SUCCESS
+end
+
+function M.submit(job_desc, _, submit_uid)
+  return guarded("submit", job_desc, nil, submit_uid)
+end
+
+function M.modify(job_desc, job_rec, _, submit_uid)
+  return guarded("modify", job_desc, job_rec, submit_uid)
+end
+
+return M
