@@ -134,7 +134,7 @@ if [ "$1" = check ]; then
 fi
 [ -n "$SLURM_JOB_GPUS" ] || exit 0
 # The check runs in a session of its own with its output closed: where a disk hangs it is left behind, not waited for.
-detached "$0" check </dev/null >/dev/null 2>&1 &
+{ detached "$0" check; } </dev/null >/dev/null 2>&1 & # braces: else a shell keeps a copy of the output open
 checker=$!
 trap 'exit 0' ALRM
 {
