@@ -28,7 +28,8 @@
 #define GW_MAX_REPLY (2 * 1024)       /* bytes of a reply's JSON */
 #define GW_MAX_TEXT 1024              /* bytes of a text, the script apart */
 #define GW_MAX_LINES 3
-#define GW_LINE_BYTES (160 * 4 + 1)   /* 160 characters of UTF-8 and the end */
+#define GW_LINE_CHARACTERS 160
+#define GW_LINE_BYTES (GW_LINE_CHARACTERS * 4 + 1)
 #define GW_MESSAGE_BYTES (GW_MAX_LINES * GW_LINE_BYTES)
 #define GW_ID 16                      /* characters of a verdict's id, [0-9a-z] */
 
@@ -48,6 +49,7 @@ typedef struct gw_frame {
 	size_t script_bytes;   /* [plugin] script_bytes */
 	uint64_t probe;        /* what the breaker gave on admission */
 	bool first;            /* no member stands in the open object yet */
+	bool cut;              /* the script did not fit */
 	char text[GW_HEADER + GW_MAX_REQUEST];
 } gw_frame;
 
