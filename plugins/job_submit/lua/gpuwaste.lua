@@ -10,29 +10,30 @@
 local VERSION = 1 -- of gpuwaste_core.so; the two come from one release
 local SUCCESS = 0
 local POLICY = 2050 -- ESLURM_ACCOUNTING_POLICY, the same number in Slurm 22.05 to 26.05
-local MAX_CODE = 2147483647
+local FIRST_CODE, LAST_CODE = 2000, 2999 -- slurmctld's own errors; others mean something else to its callers
 local MAX_SAID = 8 -- different errors that one load of the script logs
 
 local _G, pcall, require, type, tostring = _G, pcall, require, type, tostring
 
 local M = {_VERSION = "gpuwaste " .. VERSION}
 
--- Slurm's marks by the width of the member: the first says unset, the second infinite.
-local U16 = {65534, 65535}
-local U32 = {4294967294, 4294967295}
+-- How a member is read. A number's kind is the first value that is none: Slurm's NO_VAL of that width, then INFINITE.
+local U16 = 65534
+local U32 = 4294967294
+local LIMIT = "limit" -- minutes, or infinite
 local TIME = "time" -- 0 is unset
 local TEXT = "text"
+local INFINITE = 4294967295
 
 -- What the advisor is told: its name for it, the name in job_desc where that differs, and how it is read. Each is read
 -- on its own, so that one which this release of Slurm lacks costs nothing but itself.
 local MEMBERS = {
   {"user_id", U32},
-  {"group_id", U32},
   {"name", TEXT},
   {"account", TEXT},
   {"partition", TEXT},
   {"qos", TEXT},
-  {"time_limit", U32},
+  {"time_limit", LIMIT},
   {"time_min", U32},
   {"min_nodes", U32},
   {"max_nodes", U32},
@@ -67,7 +68,8 @@ local said, said_count = {}, 0
 
 -- Log an error once for each load of the script.
 local function complain(text)
-  text = tostring(text)
+  local ok, line = pcall(tostring, text)
+  text = ok and line or "an error that cannot be told"
   if said[text] or said_count >= MAX_SAID then
     return
   end
@@ -75,17 +77,6 @@ local function complain(text)
   pcall(function()
     _G.slurm.log_error("%s", "gpuwaste.lua: " .. text)
   end)
-end
-
--- The code of success and of a rejection, as this slurmctld has them.
-local function constant(name, default)
-  local ok, value = pcall(function()
-    return _G.slurm[name]
-  end)
-  if ok and type(value) == "number" then
-    return value
-  end
-  return default
 end
 
 local function index(object, name)
@@ -110,56 +101,70 @@ local function meaning(value, kind)
     return nil
   end
   if kind == TIME then
-    return value > 0 and value or nil
+    return value > 0 and value < U32 and value or nil
   end
-  if value == kind[1] then
-    return nil
+  if kind == LIMIT then
+    if value == INFINITE then
+      return "infinite"
+    end
+    kind = U32
   end
-  if value == kind[2] then
-    return kind == U32 and "infinite" or nil
-  end
-  return value < kind[1] and value or nil
+  return value < kind and value or nil
 end
 
 local function collect(job_desc, job_rec)
   local list, used = {}, 0
   local function add(name, value)
-    list[used + 1], list[used + 2], used = name, value, used + 2
+    if value ~= nil then
+      list[used + 1], list[used + 2], used = name, value, used + 2
+    end
   end
-  local id = job_rec ~= nil and meaning(read(job_rec, "job_id"), U32)
-  if id then
-    add("job_id", id)
+  if job_rec ~= nil then
+    add("job_id", meaning(read(job_rec, "job_id"), U32))
+  else
+    add("group_id", meaning(read(job_desc, "group_id"), U32)) -- not set in a modification
   end
   for i = 1, #MEMBERS do
     local member = MEMBERS[i]
-    local value = meaning(read(job_desc, member[3] or member[1]), member[2])
-    if value ~= nil then
-      add(member[1], value)
-    end
+    add(member[1], meaning(read(job_desc, member[3] or member[1]), member[2]))
   end
   return list
 end
 
--- The advisor's time_min, which it gives only where a policy says so: never over the user's own, never above the limit.
+-- The advisor's time_min, which it gives only where a policy says so: never over the user's own, always below the limit.
 local function set_time_min(job_desc, minutes)
-  local limit = meaning(read(job_desc, "time_limit"), U32)
-  if minutes > 0 and meaning(read(job_desc, "time_min"), U32) == nil and type(limit) == "number" and minutes < limit then
+  local own, limit = meaning(read(job_desc, "time_min"), U32), meaning(read(job_desc, "time_limit"), U32)
+  if minutes > 0 and (own == nil or own == 0) and limit ~= nil and minutes < limit then
     job_desc.time_min = minutes
   end
 end
 
--- The token goes beside what is there. Not into a modification: there Slurm refuses admin_comment to a user.
-local function note(core, job_desc, id, minutes)
-  local text = core.comment(meaning(read(job_desc, "admin_comment"), TEXT), id)
-  if type(text) == "string" then
-    job_desc.admin_comment = text
+-- The token goes beside what is there. One that a submission brings along, from a job that is submitted again, goes away
+-- even where there is no new one. A modification's admin_comment replaces the job's, so there it is left alone unless the
+-- request sets it.
+local function set_token(core, op, job_desc, id)
+  local old = meaning(read(job_desc, "admin_comment"), TEXT)
+  local wanted = op == "submit" and (old ~= nil or id ~= "") or op == "modify" and old ~= nil and id ~= ""
+  if not wanted then
+    return
   end
-  set_time_min(job_desc, minutes)
+  local new = core.comment(old, id)
+  if type(new) == "string" and new ~= old then
+    job_desc.admin_comment = new
+  end
+end
+
+local function tried(...)
+  local ok, problem = pcall(...)
+  if not ok then
+    complain(problem)
+  end
 end
 
 local core_loaded, core = pcall(require, "gpuwaste_core")
 if not core_loaded or type(core) ~= "table" then
-  complain("gpuwaste_core.so cannot be loaded, every job passes: is it in package.cpath, built for this Lua? " .. tostring(core))
+  complain("gpuwaste_core.so cannot be loaded, every job passes: is it in package.cpath, built for this Lua?")
+  complain(core)
   core = nil
 elseif core.version ~= VERSION then
   complain("gpuwaste_core.so is of another release, every job passes: install both files from one release of gpuwaste")
@@ -171,11 +176,9 @@ local function decide(op, job_desc, job_rec, uid)
   if action == nil then
     return SUCCESS
   end
-  if op == "submit" and id ~= "" then
-    local ok, problem = pcall(note, core, job_desc, id, minutes)
-    if not ok then
-      complain(problem)
-    end
+  tried(set_token, core, op, job_desc, id)
+  if op == "submit" then
+    tried(set_time_min, job_desc, minutes)
   end
   if message ~= "" then
     _G.slurm.log_user("%s", message) -- where that fails the job passes: nobody is rejected without being told why
@@ -183,10 +186,10 @@ local function decide(op, job_desc, job_rec, uid)
   if action ~= "reject" then
     return SUCCESS
   end
-  if code > 0 and code <= MAX_CODE then
+  if code >= FIRST_CODE and code <= LAST_CODE then
     return code
   end
-  return constant("ESLURM_ACCOUNTING_POLICY", POLICY)
+  return POLICY
 end
 
 local function guarded(op, job_desc, job_rec, uid)

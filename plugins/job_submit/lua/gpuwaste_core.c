@@ -23,7 +23,7 @@
 #define CORE_VERSION 1 /* the same as VERSION in gpuwaste.lua */
 #define MAX_NUMBER 9007199254740992.0 /* 2^53: what a double holds exactly */
 
-extern void slurm_error(const char *format, ...) __attribute__((weak)); /* NULL outside slurmctld */
+extern void slurm_info(const char *format, ...) __attribute__((weak)); /* NULL outside slurmctld */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static gw_client *client;
@@ -34,10 +34,10 @@ static const char *const action_names[] = {
 
 static void say(const char *line)
 {
-	if (slurm_error)
-		slurm_error("gpuwaste.lua: %s", line);
+	if (slurm_info)
+		slurm_info("%s", line);
 	else
-		fprintf(stderr, "gpuwaste.lua: %s\n", line);
+		fprintf(stderr, "%s\n", line);
 }
 
 /* Take Slurm's release from job_submit_lua.so, whose plugin_version is that of the build; stop at it. */
@@ -111,14 +111,14 @@ static void put_all(lua_State *L, int index)
 }
 
 /*
- * ask(op, uid, {name, value, ...}): action, id, code, minutes of time_min, message; nothing where nobody was asked or
- * no reply was taken. A "script" must be the last member.
+ * ask(op, uid, {name, value, ...}): action, id, code, minutes of time_min, message; nothing where the kill switch is
+ * there. Where no reply was taken the action is "pass" and the id "". A "script" must be the last member.
  */
 static int ask(lua_State *L)
 {
-	gw_reply reply;
-	char message[GW_MESSAGE_BYTES] = "";
-	bool taken = false;
+	gw_reply reply = {.action = GW_PASS};
+	char message[GW_MESSAGE_BYTES];
+	gw_start start;
 	const char *op = luaL_checkstring(L, 1);
 	lua_Number uid = luaL_checknumber(L, 2);
 
@@ -127,12 +127,13 @@ static int ask(lua_State *L)
 	if (!client || !(uid >= 0 && uid <= UINT32_MAX))
 		return 0;
 	pthread_mutex_lock(&lock);
-	if (gw_begin(client, &frame, op, (uint32_t) uid) == GW_GO) {
+	start = gw_begin(client, &frame, op, (uint32_t) uid);
+	if (start == GW_GO) {
 		put_all(L, 3);
-		taken = gw_ask(client, &frame, &reply);
+		gw_ask(client, &frame, &reply);
 	}
 	pthread_mutex_unlock(&lock);
-	if (!taken)
+	if (start == GW_KILLED)
 		return 0;
 	size_t length = gw_message(&reply, message);
 	lua_pushstring(L, action_names[reply.action]);
