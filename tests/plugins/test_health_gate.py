@@ -233,7 +233,7 @@ def test_a_hung_disk_does_not_hold_the_job(gate: Gate, hung: Path) -> None:
 
 
 def test_a_hung_scontrol_does_not_hold_the_job(gate: Gate, commands: Path, tmp_path: Path) -> None:
-    """slurmctld does not answer: the script returns all the same."""
+    """Where slurmctld does not answer the script returns all the same."""
     (commands / "scontrol").write_text(f"#!/bin/sh\ntouch {tmp_path}/called\nexec sleep 5\n")
     assert gate.run("drain") == 0
     wait_until((tmp_path / "called").exists, PATIENCE_S, "scontrol to be called")

@@ -13,7 +13,7 @@ local POLICY = 2050 -- ESLURM_ACCOUNTING_POLICY, the same number in Slurm 22.05 
 local FIRST_CODE, LAST_CODE = 2000, 2999 -- slurmctld's own errors; others mean something else to its callers
 local MAX_SAID = 8 -- different errors that one load of the script logs
 
-local _G, pcall, require, type, tostring = _G, pcall, require, type, tostring
+local _G, error, pcall, require, type, tostring = _G, error, pcall, require, type, tostring
 
 local M = {_VERSION = "gpuwaste " .. VERSION}
 
@@ -175,6 +175,9 @@ local function decide(op, job_desc, job_rec, uid)
   local action, id, code, minutes, message = core.ask(op, uid, collect(job_desc, job_rec))
   if action == nil then
     return SUCCESS
+  end
+  if type(id) ~= "string" or type(code) ~= "number" or type(minutes) ~= "number" or type(message) ~= "string" then
+    error("gpuwaste_core.so answers in another form: install both files from one release of gpuwaste", 0)
   end
   tried(set_token, core, op, job_desc, id)
   if op == "submit" then
