@@ -158,12 +158,10 @@ class Slurmctld(Program):
         argv = [str(test / "slurmctld"), str(test / "job_submit_gpuwaste.so")]
         super().__init__(argv, GPUWASTE_CONFIG=str(config))
 
-    def fill(self, texts: Mapping[str, bytes | str] | None = None, **numbers: int) -> None:
+    def fill(self, members: Mapping[str, bytes | str | int]) -> None:
         """Set members of the descriptor."""
-        for name, text in (texts or {}).items():
-            self.say("set", name, to_hex(text))
-        for name, number in numbers.items():
-            self.say("set", name, number)
+        for name, value in members.items():
+            self.say("set", name, value if isinstance(value, int) else to_hex(value))
 
     def call(self, function: str, uid: int = 1000) -> Called:
         """Call job_submit ("submit") or job_modify ("modify")."""

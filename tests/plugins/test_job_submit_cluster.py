@@ -43,7 +43,7 @@ class Desk:
 
     def write_config(self) -> None:
         """Write the plugin's settings where the cluster's slurmctld looks for them."""
-        plugin = {
+        plugin: dict[str, Any] = {
             "kill_switch": str(self.kill_switch),
             "deadline_us": PATIENT_US,
             "breaker_first_ms": SECOND_PERIOD_MS,
@@ -93,7 +93,7 @@ class Desk:
 
 @pytest.fixture(scope="module")
 def site() -> Iterator[Desk]:
-    """A cluster whose slurmctld has the plugin."""
+    """Start a cluster whose slurmctld has the plugin."""
     reason = cluster_host.missing()
     if reason:
         pytest.skip(reason)
@@ -222,7 +222,7 @@ def test_het_components(desk: Desk) -> None:
 
 
 def test_modification(desk: Desk) -> None:
-    """scontrol update is asked about with the job's id; the token that the job has stays."""
+    """Scontrol update is asked about with the job's id; the token that the job has stays."""
     job = desk.cluster.sbatch("true", hold=True, t="30")
     token = admin_comment(desk, job)
     desk.take()
@@ -278,7 +278,7 @@ def test_user_cannot_bring_a_token(desk: Desk) -> None:
 
 
 def test_test_only(desk: Desk) -> None:
-    """sbatch --test-only is scored and known as such; its warning reaches the user and no job is made."""
+    """Sbatch --test-only is scored and known as such; its warning reaches the user and no job is made."""
     desk.say("warn", "less would do")
     done = desk.cluster.run(["sbatch", "--test-only", "--wrap=true"], "alice", check=False)
     (request,) = desk.take()
@@ -330,7 +330,7 @@ def test_hostile_descriptions(desk: Desk) -> None:
 
 
 def test_slurmctld_stays_and_reconfigures(desk: Desk) -> None:
-    """scontrol reconfigure keeps the plugin and its settings, and slurmctld's process is the same throughout."""
+    """Scontrol reconfigure keeps the plugin and its settings, and slurmctld's process is the same throughout."""
     pid = desk.cluster.processes["slurmctld"].pid
     desk.cluster.run(["scontrol", "reconfigure"])
     wait_until(lambda: desk.cluster.run(["scontrol", "ping"]).returncode == 0, 30, "slurmctld to answer")
@@ -338,4 +338,4 @@ def test_slurmctld_stays_and_reconfigures(desk: Desk) -> None:
     desk.cluster.sbatch("true", hold=True)
     assert len(desk.take()) == 1
     assert desk.cluster.processes["slurmctld"].pid == pid
-    assert desk.cluster.processes["slurmctld"].alive
+    assert desk.cluster.processes["slurmctld"].alive()

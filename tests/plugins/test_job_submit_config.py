@@ -6,9 +6,9 @@ import random
 from pathlib import Path
 
 import pytest
+from tests.plugins.client_driver import Client
 
 from gpuwaste.core.config import AdvisorConfig, PluginConfig
-from tests.plugins.client_driver import Client
 
 DEFAULTS = {
     **{key: str(value) for key, value in dataclasses.asdict(PluginConfig()).items()},
@@ -50,7 +50,7 @@ socket = "/elsewhere"
 [ "odd" ]
 [plugin]   # ours\r
 deadline_us = 12_000 # microseconds\r
-kill_switch='/tmp/#no'
+kill_switch='/srv/#no'
 breaker_misses=5
 \tbreaker_first_ms = 7
 breaker_max_ms = 900
@@ -59,22 +59,22 @@ script_bytes = 0
 advisor_user = "root"
 [advisor]
 max_queue = 3
-socket = "/tmp/a b.sock"
+socket = "/srv/a-b.sock"
 [agent]
-stale_s = 1""".replace(b"a b", b"a-b")
+stale_s = 1"""
     )
     settings, log = read(harness, path)
     assert log == []
     assert settings == {
         "deadline_us": "12000",
-        "kill_switch": "/tmp/#no",
+        "kill_switch": "/srv/#no",
         "breaker_misses": "5",
         "breaker_first_ms": "7",
         "breaker_max_ms": "900",
         "stale_s": "60",
         "script_bytes": "0",
         "advisor_user": "root",
-        "socket": "/tmp/a-b.sock",
+        "socket": "/srv/a-b.sock",
     }
 
 

@@ -3,10 +3,10 @@
 from pathlib import Path
 
 import pytest
+from tests.plugins.client_driver import PATIENT_US, Client, to_hex, write_config
 
 from gpuwaste.testing.scripted_advisor import ScriptedAdvisor, text_of
 from gpuwaste.wire.advice import HEADER, MAX_REQUEST
-from tests.plugins.client_driver import PATIENT_US, Client, to_hex, write_config
 
 LIMIT = 1024
 SCRIPT_BYTES = 32768
@@ -126,7 +126,7 @@ def test_script_of_five_megabytes(harness: Path, tmp_path: Path, advisor: Script
 
 @pytest.mark.parametrize("byte", [b"\x01", b"\n", b"\xff", b"x", b'"'])
 def test_frame_never_exceeds_its_limit(harness: Path, tmp_path: Path, advisor: ScriptedAdvisor, byte: bytes) -> None:
-    """With every text at its limit and a script to fill the rest, the texts are whole and the frame is within 64 KiB."""
+    """With every text at its limit and a script for the rest, the texts are whole and the frame is within 64 KiB."""
     (tmp_path / "script").write_bytes(byte * 65536)
     with Client(harness) as client:
         client.say("open", write_config(tmp_path, script_bytes=65536))

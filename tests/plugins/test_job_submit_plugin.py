@@ -7,25 +7,50 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.plugins.client_driver import Slurmctld, to_hex, write_config
 
 from gpuwaste.testing.scripted_advisor import ScriptedAdvisor, text_of
 from gpuwaste.testing.submit_plugins import build_plugins
 from gpuwaste.wire.advice import encode_reply
-from tests.plugins.client_driver import Slurmctld, to_hex, write_config
 
 VERDICT = "0123456789abcdef"
 NO_VAL, NO_VAL16, NO_VAL64 = 0xFFFFFFFE, 0xFFFE, 0xFFFFFFFFFFFFFFFE
 INFINITE, INFINITE16 = 0xFFFFFFFF, 0xFFFF
 MEM_PER_CPU = 0x8000000000000000
 ACCOUNTING_POLICY = 2050
-TEXTS = (
-    "name account partition qos tres_per_job tres_per_node tres_per_socket tres_per_task cpus_per_tres mem_per_tres "
-    "features comment admin_comment reservation dependency array_inx"
-).split()
-NUMBERS = (
-    "user_id time_min min_nodes max_nodes min_cpus max_cpus num_tasks cpus_per_task ntasks_per_node pn_min_cpus "
-    "sockets_per_node het_job_offset shared"
-).split()
+TEXTS = [
+    "name",
+    "account",
+    "partition",
+    "qos",
+    "tres_per_job",
+    "tres_per_node",
+    "tres_per_socket",
+    "tres_per_task",
+    "cpus_per_tres",
+    "mem_per_tres",
+    "features",
+    "comment",
+    "admin_comment",
+    "reservation",
+    "dependency",
+    "array_inx",
+]
+NUMBERS = [
+    "user_id",
+    "time_min",
+    "min_nodes",
+    "max_nodes",
+    "min_cpus",
+    "max_cpus",
+    "num_tasks",
+    "cpus_per_task",
+    "ntasks_per_node",
+    "pn_min_cpus",
+    "sockets_per_node",
+    "het_job_offset",
+    "shared",
+]
 NARROW = {"cpus_per_task", "ntasks_per_node", "pn_min_cpus", "sockets_per_node", "shared"}
 
 
@@ -75,7 +100,8 @@ def test_every_member_is_sent(slurmctld: Slurmctld, asked: ScriptedAdvisor, tmp_
     """Each member of the descriptor arrives under its own name, the script with length and hash."""
     texts = {name: f"{name} <{index}>" for index, name in enumerate(TEXTS)}
     numbers = {name: 1000 + index for index, name in enumerate(NUMBERS)}
-    slurmctld.fill(texts, **numbers, group_id=77, time_limit=90, pn_min_memory=4096, begin_time=1_900_000_000)
+    rest = {"group_id": 77, "time_limit": 90, "pn_min_memory": 4096, "begin_time": 1_900_000_000}
+    slurmctld.fill({**texts, **numbers, **rest})
     (tmp_path / "job.sh").write_text("#!/bin/sh\ntrue\n")
     slurmctld.say("script", tmp_path / "job.sh")
     assert slurmctld.call("submit", uid=4242).code == 0
@@ -94,11 +120,11 @@ def test_unset_members_are_left_out(slurmctld: Slurmctld, asked: ScriptedAdvisor
     for name in NUMBERS:
         for value in (NO_VAL16, INFINITE16) if name in NARROW else (NO_VAL, INFINITE):
             slurmctld.say("reset")
-            slurmctld.fill(**{name: value})
+            slurmctld.fill({name: value})
             slurmctld.call("submit")
             assert job_of(asked) == {}
         slurmctld.say("reset")
-        slurmctld.fill(**{name: 0})
+        slurmctld.fill({name: 0})
         slurmctld.call("submit")
         assert job_of(asked) == {name: 0}
 
@@ -119,7 +145,7 @@ def test_members_with_rules_of_their_own(
     slurmctld: Slurmctld, asked: ScriptedAdvisor, members: dict[str, int], sent: dict[str, Any]
 ) -> None:
     """Limits without end, memory by CPU or by node, and begin times are told apart."""
-    slurmctld.fill(**members)
+    slurmctld.fill(members)
     slurmctld.call("submit")
     assert job_of(asked) == sent
 
@@ -202,14 +228,14 @@ def test_kill_switch_touches_nothing(slurmctld: Slurmctld, tmp_path: Path, asked
 def test_time_min(slurmctld: Slurmctld, script: Script, members: dict[str, int], time_min: int) -> None:
     """A minimum time limit is set only where the job has none and slurmctld cannot refuse the job for it."""
     script.say("annotate", time_min=30)
-    slurmctld.fill(**members)
+    slurmctld.fill(members)
     assert slurmctld.call("submit").time_min == time_min
 
 
 def test_time_min_is_not_touched_without_word(slurmctld: Slurmctld, script: Script) -> None:
     """A reply without time_min leaves it."""
     script.say("warn", "x")
-    slurmctld.fill(time_limit=60)
+    slurmctld.fill({"time_limit": 60})
     assert slurmctld.call("submit").time_min == NO_VAL
 
 
@@ -225,11 +251,10 @@ def test_time_min_is_not_touched_without_word(slurmctld: Slurmctld, script: Scri
     ],
 )
 def test_job_of_a_modification(
-    slurmctld: Slurmctld, asked: ScriptedAdvisor, members: dict[str, Any], sent: dict[str, Any]
+    slurmctld: Slurmctld, asked: ScriptedAdvisor, members: dict[str, str | int], sent: dict[str, Any]
 ) -> None:
     """A modification names its job, as scontrol gives it or as older programs do."""
-    slurmctld.fill({key: value for key, value in members.items() if isinstance(value, str)})
-    slurmctld.fill(group_id=5, **{key: value for key, value in members.items() if isinstance(value, int)})
+    slurmctld.fill({"group_id": 5, **members})
     slurmctld.call("modify")
     assert asked.requests[-1]["op"] == "modify"
     assert job_of(asked) == sent

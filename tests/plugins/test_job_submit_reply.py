@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from gpuwaste.core.verdict import MAX_LINE, token_of
-from gpuwaste.wire.advice import HEADER, encode_reply
 from tests.plugins.client_driver import Client
+
+from gpuwaste.core.verdict import MAX_LINE, Action, token_of
+from gpuwaste.wire.advice import HEADER, encode_reply
 
 VERDICT = "0123456789abcdef"
 GOOD: dict[str, Any] = {"v": 1, "id": VERDICT, "action": "warn", "code": 0, "msg": ["a", "b"], "as_of": 1700000000}
@@ -180,15 +180,14 @@ def test_token_beside_the_text(harness: Path, old: str, verdict: str, new: str) 
 
 def test_fuzzed_replies(harness: Path, tmp_path: Path) -> None:
     """Hundreds of thousands of broken replies neither touch memory that is not theirs nor say what they must not."""
-    seeds = []
-    for index, (action, lines) in enumerate(
-        [
-            ("pass", []),
-            ("warn", ["one", "two", "three"]),
-            ("reject", ["grüße \U0001f642" * 9]),
-            ("warn", ["x" * 160] * 3),
-        ]
-    ):
+    seeds: list[Path] = []
+    said: list[tuple[Action, list[str]]] = [
+        ("pass", []),
+        ("warn", ["one", "two", "three"]),
+        ("reject", ["grüße \U0001f642" * 9]),
+        ("warn", ["x" * 160] * 3),
+    ]
+    for index, (action, lines) in enumerate(said):
         frame = encode_reply(VERDICT, action, lines, code=2050, as_of=1_700_000_000, time_min=index)
         seeds.append(tmp_path / f"seed-{index}")
         seeds[-1].write_bytes(frame[HEADER.size :])
