@@ -1,87 +1,26 @@
-"""What the tests of the Lua shim share: an advisor that answers by script, and a Lua interpreter with a made-up job."""
+"""What the tests of the Lua shim share: answers, settings, and a Lua interpreter with a made-up job."""
 
-import contextlib
 import os
 import pwd
-import socket
 import subprocess
-import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from gpuwaste.core.verdict import Action
-from gpuwaste.wire.advice import HEADER, decode_body, decode_header, encode_reply
+from gpuwaste.testing.scripted_advisor import Answer
+from gpuwaste.wire.advice import encode_reply
 
 SOURCE = Path(__file__).parents[2] / "plugins" / "job_submit" / "lua"
 EXAMPLE = Path(__file__).parents[2] / "etc" / "slurm" / "job_submit.lua.example"
 TOKEN = "0123456789abcdef"  # noqa: S105 - a verdict's id
 INTERPRETERS = {"5.1": ("lua5.1", "/usr/include/lua5.1"), "5.4": ("lua5.4", "/usr/include/lua5.4")}
-Answer = Callable[[dict[str, Any]], bytes]
 
 
 def say(action: Action, *lines: str, code: int = 0, token: str = TOKEN, time_min: int | None = None) -> Answer:
     """Return an answer that is the same for every request, on a history of this second."""
     return lambda _: encode_reply(token, action, lines, code=code, as_of=int(time.time()), time_min=time_min)
-
-
-class ScriptedAdvisor:
-    """Listens on a Unix socket, keeps every request, and answers as `answer` says; None hangs up."""
-
-    def __init__(self, path: Path, answer: Answer | None = None) -> None:
-        self.path = path
-        self.answer: Answer | None = answer or say("pass")
-        self.requests: list[dict[str, Any]] = []
-        self.sizes: list[int] = []
-        self.silent = False
-        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self._socket.bind(str(path))
-        path.chmod(0o777)
-        self._socket.listen(64)
-        self._held: list[socket.socket] = []
-        threading.Thread(target=self._serve, daemon=True).start()
-
-    def close(self) -> None:
-        """Stop to listen; the path goes too."""
-        with contextlib.suppress(OSError):
-            self._socket.shutdown(socket.SHUT_RDWR)
-        self._socket.close()
-        self.path.unlink(missing_ok=True)
-        for client in self._held:
-            client.close()
-
-    def _serve(self) -> None:
-        while True:
-            try:
-                client, _ = self._socket.accept()
-            except OSError:
-                return
-            if self.silent:
-                self._held.append(client)
-                continue
-            with client, contextlib.suppress(OSError):
-                self._exchange(client)
-
-    def _exchange(self, client: socket.socket) -> None:
-        client.settimeout(10)
-        size = decode_header(_read(client, HEADER.size))
-        request = decode_body(_read(client, size))
-        self.requests.append(request)
-        self.sizes.append(size)
-        if self.answer is not None:
-            client.sendall(self.answer(request))
-
-
-def _read(client: socket.socket, size: int) -> bytes:
-    data = b""
-    while len(data) < size:
-        part = client.recv(size - len(data))
-        if not part:
-            raise OSError("the plugin hung up")
-        data += part
-    return data
 
 
 def write_settings(directory: Path, **plugin: str | int) -> Path:

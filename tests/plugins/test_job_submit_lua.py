@@ -10,15 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.plugins.lua_side import EXAMPLE, INTERPRETERS, TOKEN, ScriptedAdvisor, build, say, write_settings
+from tests.plugins.lua_side import EXAMPLE, INTERPRETERS, TOKEN, build, say, write_settings
 
 from gpuwaste.testing import cluster_host
 from gpuwaste.testing.cluster import LoopbackCluster, Variant
 from gpuwaste.testing.cluster_process import wait_until
+from gpuwaste.testing.scripted_advisor import ScriptedAdvisor
+from gpuwaste.testing.submit_plugins import build_plugins
 
 pytestmark = pytest.mark.cluster
 SCRIPT = "#!/bin/bash\nexit 0\n"
-ROOT = Path(__file__).parents[2]
 
 
 class Controller:
@@ -104,16 +105,15 @@ def controller(module_cluster: LoopbackCluster) -> Controller:
 @pytest.fixture
 def advisor(controller: Controller) -> Iterator[ScriptedAdvisor]:
     """Start an advisor that lets everything pass, and close whatever breaker stands open."""
-    scripted = ScriptedAdvisor(controller.site / "advisor.sock")
+    with ScriptedAdvisor(controller.site / "advisor.sock", say("pass")) as scripted:
 
-    def asked() -> bool:
-        controller.job(controller.sbatch())
-        return bool(scripted.requests)
+        def asked() -> bool:
+            controller.job(controller.sbatch())
+            return bool(scripted.requests)
 
-    wait_until(asked, 60, "the breaker to close", poll_s=0.2)
-    scripted.requests.clear()
-    yield scripted
-    scripted.close()
+        wait_until(asked, 60, "the breaker to close", poll_s=0.2)
+        scripted.requests.clear()
+        yield scripted
     controller.cluster.cancel_jobs()
 
 
@@ -271,11 +271,7 @@ OPTIONS = [
 def test_the_c_plugin_sends_the_same(controller: Controller, advisor: ScriptedAdvisor) -> None:
     """Field for field, for sbatch lines with every kind of request; the order and the counters aside."""
     told: dict[str, list[dict[str, Any]]] = {}
-    subprocess.run(
-        ["make", "-s", "-C", str(ROOT / "plugins" / "job_submit"), "c", f"OUT={controller.built}"],
-        check=True,
-        capture_output=True,
-    )
+    build_plugins("c", out=controller.built)
     conf = controller.cluster.layout.slurm_conf
     conf.write_text(conf.read_text() + f"PluginDir={controller.built}:/usr/lib/x86_64-linux-gnu/slurm-wlm\n")
     try:

@@ -2,7 +2,9 @@
 
 import re
 import shutil
+import threading
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +14,15 @@ from tests.plugins.lua_side import (
     INTERPRETERS,
     SOURCE,
     TOKEN,
-    Answer,
     Lua,
     Outcome,
-    ScriptedAdvisor,
     build,
     say,
     write_settings,
 )
+
+from gpuwaste.testing.scripted_advisor import Answer, ScriptedAdvisor
+from gpuwaste.wire.advice import HEADER
 
 SUBMIT = 'result(require("gpuwaste").submit(made({%s}), {}, 1000))\n'
 
@@ -42,15 +45,12 @@ def lua(built: tuple[str, Path], tmp_path: Path) -> Lua:
 @pytest.fixture
 def advise(tmp_path: Path) -> Iterator[Callable[..., ScriptedAdvisor]]:
     """Return a function that starts an advisor with this answer."""
-    made: list[ScriptedAdvisor] = []
+    with ExitStack() as stack:
 
-    def start(answer: Answer | None = None) -> ScriptedAdvisor:
-        made.append(ScriptedAdvisor(tmp_path / "advisor.sock", answer))
-        return made[-1]
+        def start(answer: Answer | None = None) -> ScriptedAdvisor:
+            return stack.enter_context(ScriptedAdvisor(tmp_path / "advisor.sock", answer or say("pass")))
 
-    yield start
-    for advisor in made:
-        advisor.close()
+        yield start
 
 
 @pytest.fixture
@@ -241,7 +241,7 @@ def test_a_frame_is_bounded(lua: Lua, advisor: ScriptedAdvisor) -> None:
     )
     assert is_pass(outcome)
     job = advisor.requests[0]["job"]
-    assert advisor.sizes[0] <= 64 * 1024
+    assert len(advisor.frames[0]) <= HEADER.size + 64 * 1024
     assert len(job["name"]) == len(job["comment"]) == 1024
     assert job["script_bytes"] == 4_194_300
     assert ("#!/bin/sh\n" * 419_430).startswith(job["script"])
@@ -267,11 +267,20 @@ def test_without_an_advisor_jobs_pass_and_the_breaker_opens(lua: Lua) -> None:
     assert outcome.set == {}
 
 
-def test_a_hung_advisor_costs_the_deadline_alone(lua: Lua, advisor: ScriptedAdvisor, tmp_path: Path) -> None:
-    """It takes the connection and says nothing: a miss."""
-    advisor.silent = True
+def test_a_hung_advisor_costs_the_deadline_alone(
+    lua: Lua, advise: Callable[..., ScriptedAdvisor], tmp_path: Path
+) -> None:
+    """It takes the request and says nothing: a miss."""
+    over = threading.Event()
+
+    def hang(_: dict[str, Any]) -> bytes:
+        over.wait(60)
+        return b""
+
+    advise(hang)
     write_settings(tmp_path, deadline_us=20_000)
     outcome = lua.run(SUBMIT % "" + 'result(tostring(require("gpuwaste_core").totals().missed + 0 == 1))')
+    over.set()
     assert outcome.results.pop() == "string true"
     assert is_pass(outcome)
 

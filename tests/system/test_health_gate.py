@@ -56,6 +56,12 @@ class Gated:
             "sleep 300" if hold else "true", "alice", w=NODE, gres=f"gpu:{gpus}", output="/dev/null"
         )
 
+    def minors(self, job: int) -> list[int]:
+        """Return the device minors that a running job holds on the node."""
+        found = self.cluster.job_minors(NODE, job)
+        assert found is not None
+        return found
+
     def held_back(self, job: int) -> dict[str, str]:
         """Wait until slurmctld has put the job back into the queue; return its record."""
         record: dict[str, str] = {}
@@ -137,7 +143,7 @@ def test_suggest_names_the_job_that_got_the_lost_gpu(gated: Gated) -> None:
     gated.wait_state(1, "lost")
     for job in [gated.job(1) for _ in range(4)]:
         gated.cluster.wait_job(job, "RUNNING")
-        if list(gated.cluster.job_minors(NODE, job)) == [gated.cluster.nodes[NODE].minors[1]]:
+        if gated.minors(job) == [gated.cluster.nodes[NODE].minors[1]]:
             owner = job
     line = (gated.run_dir / "health-gate").read_text()
     assert line.startswith(f"job {owner} was given an unusable GPU; suggested: scontrol update nodename={NODE} ")
@@ -176,7 +182,7 @@ def test_a_job_on_sound_gpus_is_not_held_back(gated: Gated) -> None:
     first = [gated.job(1) for _ in range(3)]
     for job in first:
         gated.cluster.wait_job(job, "RUNNING")
-    taken = {minor for job in first for minor in gated.cluster.job_minors(NODE, job)}
+    taken = {minor for job in first for minor in gated.minors(job)}
     order = gated.cluster.nodes[NODE].minors
     free = next(position for position, minor in enumerate(order) if minor not in taken)
     gated.sim.inject(gated.uuid_at(free), Fault.lost())
