@@ -49,7 +49,7 @@ class State(Protocol):
         """Take what the ledger says of an ended run."""
         ...
 
-    def save(self, path: Path) -> None:
+    def save(self, path: Path, *, still: bool = False) -> None:
         """Write the state to a file."""
         ...
 
