@@ -174,6 +174,14 @@ class Follower:
             self._scores.clear()
         self.scored_by = model
 
+    def copy(self) -> "Follower":
+        """Return a follower of its own that stands at the same place, without corrections: to save it elsewhere."""
+        other = Follower(self.state.copy(), self.cluster, self.seq)
+        other.recall = self.recall.copy()
+        other.scored_by = self.scored_by
+        other._open, other._ended, other._scores = dict(self._open), dict(self._ended), dict(self._scores)
+        return other
+
     def save(self, directory: Path, *, still: bool = False) -> None:
         """Write state and place to a directory, which is replaced as a whole; `still` as of HistoryState.save.
 
