@@ -7,10 +7,11 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any, Final
 
+from gpuwaste.core.groups import unix_groups
 from gpuwaste.core.request import JobRequest
 from gpuwaste.core.script_hash import script_hash
 from gpuwaste.core.verdict import Expectation, Suggestion
-from gpuwaste.hub.roles import Scope, unix_groups
+from gpuwaste.hub.roles import Scope
 from gpuwaste.policy.facts import Decision, Facts, ScriptSays
 from gpuwaste.policy.in_use import PoliciesInUse
 from gpuwaste.policy.spending import NothingSpent

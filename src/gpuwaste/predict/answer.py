@@ -1,10 +1,12 @@
 """A prediction as the hub answered it, read back: for commands that go on with it."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from gpuwaste.core.errors import ParseError
 from gpuwaste.predict.prediction import Change, Reason, TargetPrediction
+
+_OTHER_FORM: Final = "the prediction has another form than this version knows: are hub and command of one version?"
 
 
 def targets_of(document: Mapping[str, Any]) -> tuple[TargetPrediction, ...]:
@@ -29,6 +31,6 @@ def changes_of(document: Mapping[str, Any]) -> tuple[Change, ...]:
 
 
 def _target(item: Mapping[str, Any]) -> TargetPrediction:
-    names = ("target", "source", "basis", "p", "level", "quantiles")
     reasons = tuple(Reason(r["feature"], r["value"], r["usual"], r["effect"], r["text"]) for r in item["reasons"])
-    return TargetPrediction(*(item[name] for name in names), reasons=reasons)
+    names = ("target", "source", "basis", "p", "level", "quantiles")
+    return TargetPrediction(*(item[name] for name in names), reasons)
