@@ -5,11 +5,12 @@ host without the extra `predict` it is 501, and everything else of the hub runs.
 """
 
 import logging
+import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import GpuwasteError
@@ -102,13 +103,29 @@ class Predictions:
         asked = [replace(request_of(job), submit=now) for job in _of_one_submission(jobs)]
         return self._answer(scope, asked, _AS_OF_NOW)
 
-    def _answer(self, scope: Scope, requests: list[JobRequest], note: str = "") -> dict[str, Any]:
+    def snapshot(self) -> BinaryIO:
+        """Return a file that holds the state of the history as a tar, at its beginning. Raises Refusal, StoreError."""
+        live = self._ready()
+        file = tempfile.TemporaryFile(dir=self._state_dir)  # noqa: SIM115 whoever sends it closes it
+        try:
+            live.snapshot(file)
+        except BaseException:
+            file.close()
+            raise
+        file.seek(0)
+        return file
+
+    def _ready(self) -> "Live":
         if self._missing:
             raise Refusal(NOT_INSTALLED, self._missing)
         live = self._live
         if live is None:
             words = self._error or "the hub is still reading the history of jobs"
             raise Refusal(LATER, f"no prediction yet: {words}: ask again in a minute", retry_after=10)
+        return live
+
+    def _answer(self, scope: Scope, requests: list[JobRequest], note: str = "") -> dict[str, Any]:
+        live = self._ready()
         found = live.predict(requests)
         self._metrics.predictions(len(found))
         documents = []

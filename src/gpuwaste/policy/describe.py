@@ -43,7 +43,9 @@ def _when(when: When) -> str:
         parts.append(f"from {when.from_}")
     if when.until != LAST_DAY:
         parts.append(f"until {when.until}")
-    parts += [f"{name} {value} or more" for name, value in (("GPUs", when.min_gpus), ("nodes", when.min_nodes)) if value]
+    parts += [
+        f"{name} {value} or more" for name, value in (("GPUs", when.min_gpus), ("nodes", when.min_nodes)) if value
+    ]
     return f"where {', '.join(parts)}" if parts else "everything"
 
 

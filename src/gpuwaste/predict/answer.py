@@ -32,5 +32,6 @@ def changes_of(document: Mapping[str, Any]) -> tuple[Change, ...]:
 
 def _target(item: Mapping[str, Any]) -> TargetPrediction:
     reasons = tuple(Reason(r["feature"], r["value"], r["usual"], r["effect"], r["text"]) for r in item["reasons"])
-    names = ("target", "source", "basis", "p", "level", "quantiles")
-    return TargetPrediction(*(item[name] for name in names), reasons)
+    return TargetPrediction(
+        item["target"], item["source"], item["basis"], item["p"], item["level"], item["quantiles"], reasons
+    )

@@ -28,7 +28,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     replay.add_argument("-E", "--end", metavar="TIME", default="now", help="submissions before this time (now)")
     replay.add_argument(
         "--scripts", choices=("same", "unknown"), default="same",
-        help="history has no scripts: take each as the same as before (default), or as unknown: failures then only warn",
+        help="the history has none: take each as the same as before (default), or as unknown: failures only warn then",
     )  # fmt: skip
     replay.add_argument("--model", metavar="NAME", help="a bundle of models_dir, or none (default: the one in use)")
     add_sources(replay)
@@ -57,7 +57,9 @@ def run(options: argparse.Namespace) -> int:
     from gpuwaste.report.policy_text import replay_text
 
     document = replay_policies(options, config)
-    return emit(document, options, replay_text, empty=not document["submissions"], wasted=document["false_reject_ratio"])
+    return emit(
+        document, options, replay_text, empty=not document["submissions"], wasted=document["false_reject_ratio"]
+    )
 
 
 def _add_policies(parser: argparse.ArgumentParser) -> None:
