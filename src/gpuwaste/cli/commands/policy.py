@@ -10,8 +10,6 @@ HELP = "policies of advice at sbatch: check, explain, replay"
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the actions."""
-    from gpuwaste.cli.sources import add_sources
-
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     check = actions.add_parser("check", help="what each policy does; exit code 2 where one is bad")
     check.add_argument("paths", nargs="*", type=Path, metavar="DIR|FILE", help="instead of advisor.policies_dir")
@@ -31,7 +29,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="the history has none: take each as the same as before (default), or as unknown: failures only warn then",
     )  # fmt: skip
     replay.add_argument("--model", metavar="NAME", help="a bundle of models_dir, or none (default: the one in use)")
-    add_sources(replay)
+    whence = replay.add_mutually_exclusive_group()
+    whence.add_argument(
+        "--store", type=Path, metavar="FILE", help="a store of jobs (default: the hub's own, or the hub itself)"
+    )
+    whence.add_argument("--swf", type=Path, metavar="FILE", help="a log in Standard Workload Format")
+    replay.add_argument("--cluster", default="", metavar="NAME", help="of the jobs (default: the configuration's)")
     _add_policies(replay)
     add_formats(replay, "more than PCT %% of the judged rejects were wrong")
 
