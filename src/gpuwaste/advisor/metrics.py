@@ -65,8 +65,8 @@ class AdvisorCollector(Collector):
             "What the submit plugins report of themselves since slurmctld's start; opened: the breaker.",
             labels=["via", "event"],
         )
-        for labels, count in sorted(counters.plugin.copy().items()):
-            plugin.add_metric(labels, count)
+        for key, count in sorted(counters.plugin.copy().items()):
+            plugin.add_metric(key, count)
         yield plugin
         yield from _gauges(now)
 
@@ -116,7 +116,10 @@ def _gauges(now: Standing) -> Iterator[Metric]:
     values: dict[str, tuple[str, float | None]] = {
         "queue_depth": ("Requests that wait.", now.queue),
         "model_age_seconds": ("Time since the model in use was made.", now.model_age_s),
-        "history_age_seconds": ("Age of the newest knowledge of jobs; above stale_s nothing is said.", now.history_age_s),
+        "history_age_seconds": (
+            "Age of the newest knowledge of jobs; above stale_s nothing is said.",
+            now.history_age_s,
+        ),
         "history_event": ("The last event of the history that is known.", now.event),
         "history_pending": ("Events that wait to be taken in.", now.pending),
         "history_names": ("Users' job names of which the last runs are remembered.", now.names),
