@@ -80,6 +80,19 @@ _PREDICTED: Final = (
     "model_hash",
     "recorded",
 )
+_REPLAYED: Final = (
+    "policy",
+    "target",
+    "would_be",
+    "jobs",
+    "said",
+    "right",
+    "wrong",
+    "unknown",
+    "gpu_hours",
+    "users",
+    "recorded",
+)
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -112,6 +125,8 @@ def table(document: Mapping[str, Any]) -> tuple[Sequence[str], list[dict[str, An
     mark = {"recorded": document["recorded"]}
     if document["document"] == "predict":
         return _PREDICTED, [{**row, **mark} for row in _predicted(document["predictions"])]
+    if document["document"] == "policy-replay":
+        return _REPLAYED, [{**row, **mark} for row in document["rows"]]
     if document["document"] == "job":
         return _DEVICE, [{**row, **mark} for row in _devices(document["runs"])]
     return _JOB, [{**row, **mark} for row in document["jobs"]]
