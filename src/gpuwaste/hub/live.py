@@ -102,7 +102,8 @@ class Live:
 
     def _new_predictor(self) -> Predictor:
         self._follower.correct_by(self.champion.corrections, self.champion.hash)
-        return Predictor(self.champion.bundle, self._follower.state, self.champion.rolling)
+        follower = self._follower
+        return Predictor(self.champion.bundle, follower.state, self.champion.rolling, follower.recall)
 
     def _resumed(self) -> Follower | None:
         """Return the state that was saved, if it is of this version and not far behind."""

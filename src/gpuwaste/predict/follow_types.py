@@ -53,7 +53,7 @@ class State(Protocol):
         """Return a state of its own with the same history."""
         ...
 
-    def save(self, path: Path) -> None:
+    def save(self, path: Path, *, still: bool = False) -> None:
         """Write the state to a file."""
         ...
 

@@ -16,6 +16,7 @@ from gpuwaste.core.errors import (
     StoreError,
     WireError,
 )
+from gpuwaste.core.history import HistoryEvent, event_from_json
 from gpuwaste.wire.batch import Ack, Batch, Envelope, Lines, VerdictBatch, encode_batch, parse_ack
 from gpuwaste.wire.http import Answer, Exchange, Request, parse_endpoint, tls_context
 from gpuwaste.wire.identity import CredentialIssuer, RetryableAuthError
@@ -25,6 +26,7 @@ from gpuwaste.wire.snapshot_tar import read_tar
 MAX_ANSWER_BYTES: Final = 64 * 1024**2
 HOURS_PATH: Final = "/v1/hours"
 VERDICTS_PATH: Final = "/v1/verdicts"
+HISTORY_PATH: Final = "/v1/history"
 SCORE_PATH: Final = "/v1/verdicts/score"
 SNAPSHOT_PATH: Final = "/v1/history/snapshot"
 PREDICT_PATH: Final = "/v1/predict"
@@ -90,6 +92,13 @@ class HubClient:
     def predict_job(self, printed_id: str) -> list[dict[str, Any]]:
         """Return the hub's prediction for a job, one for each component of a het job."""
         return _predictions(self.get(PREDICT_PATH, {"job": printed_id}), None)
+
+    def history(self, after: int, limit: int) -> list[HistoryEvent]:
+        """Return what happened to runs after event `after`, at most `limit` events. Raises as `get`, ParseError."""
+        found = self.get(HISTORY_PATH, {"after": after, "limit": limit}).get("events")
+        if not isinstance(found, list):
+            raise WireError(f"{self._endpoint.url}: the history has no events: is it of another version?")
+        return [event_from_json(item) for item in found]
 
     def post_hours(self, envelope: Envelope, batch: Batch) -> Ack:
         """Send a batch and return the hub's acknowledgement, its signature checked.
