@@ -14,7 +14,7 @@ from gpuwaste.testing.cluster import ClusterError, LoopbackCluster
 from gpuwaste.testing.cluster_process import wait_until
 
 _QUESTIONS: Final = (("scontrol", "ping"), ("squeue", "-h", "-o", "%A"), ("sinfo", "-h"))
-_OURS: Final = re.compile(r"error:.*gpuwaste", re.IGNORECASE)
+_OURS: Final = re.compile(r"gpuwaste: ")
 _SAMPLE_S: Final = 0.05
 _SPARE: Final = 6
 """Threads and open files by which an idle slurmctld differs from one moment to the next: its agents, its savers."""
@@ -32,8 +32,8 @@ class Seen:
     log_lines: list[str] = field(default_factory=list)
 
     @property
-    def errors(self) -> list[str]:
-        """Lines of ours that slurmctld logged as errors."""
+    def ours(self) -> list[str]:
+        """Lines that slurmctld logged for our plugin."""
         return [line for line in self.log_lines if _OURS.search(line)]
 
 

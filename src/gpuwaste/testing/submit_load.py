@@ -10,6 +10,7 @@ before it saved. Jobs are held: the load is one of submissions, not of starts.
 """
 
 import itertools
+import re
 import threading
 import time
 import uuid
@@ -23,6 +24,9 @@ from typing import Final, Self
 from gpuwaste.testing.cluster import LoopbackCluster
 from gpuwaste.testing.cluster_host import USERS
 
+_CUT: Final = re.compile(
+    r"Zero Bytes|timed out|Unable to contact|Connection (?:refused|reset)|Transport endpoint|communication"
+)
 _ACCOUNTED: Final = tuple(USERS[:3])  # dave has no account
 
 
@@ -59,6 +63,11 @@ class Outcome:
         """Seconds that sbatch took, its own start included."""
         return self.ended_s - self.began_s
 
+    @property
+    def cut(self) -> bool:
+        """Whether slurmctld went away before it answered: sbatch cannot know then whether the job was accepted."""
+        return self.job_id is None and _CUT.search(self.message) is not None
+
 
 @dataclass(slots=True)
 class LoadResult:
@@ -83,7 +92,7 @@ class LoadResult:
 
     def wrong(self) -> list[str]:
         """Return a line for each refusal of a submission that no policy forbids."""
-        return [f"{o.submission.name}: {o.message}" for o in self.refused if not o.submission.doomed]
+        return [f"{o.submission.name}: {o.message}" for o in self.refused if not (o.submission.doomed or o.cut)]
 
     def since(self, began_s: float) -> "LoadResult":
         """Return those that began at or after an instant of the steady clock."""
@@ -111,15 +120,19 @@ class SubmitLoad:
         make: Callable[[str, str, bool], Submission] | None = None,
         users: Sequence[str] = _ACCOUNTED,
         limit: int | None = None,
+        pause_s: float = 0.0,
         timeout_s: float = 120,
     ) -> None:
-        """`make(user, name, doomed)` builds a submission; every `doomed_every`th is doomed; `limit` ends the load."""
+        """`make(user, name, doomed)` builds a submission; every `doomed_every`th is doomed; `limit` ends the load.
+
+        `pause_s` is what each submitter rests after each submission.
+        """
         self.cluster = cluster
         self.result = LoadResult()
         self.tag = f"load{uuid.uuid4().hex[:8]}"
         self._make = make or (lambda user, name, doomed: Submission(user, name, doomed=doomed))
         self._users, self._doomed_every, self._limit = users, doomed_every, limit
-        self._timeout_s = timeout_s
+        self._timeout_s, self._pause_s = timeout_s, pause_s
         self._numbers = itertools.count()
         self._lock = threading.Lock()
         self._over = threading.Event()
@@ -155,6 +168,7 @@ class SubmitLoad:
             outcome = submit(self.cluster, self._make(user, f"{self.tag}.{number}", doomed), self._timeout_s)
             with self._lock:
                 self.result.outcomes.append(outcome)
+            self._over.wait(self._pause_s)
 
     def count(self) -> int:
         """Return how many submissions have ended so far."""
@@ -189,7 +203,7 @@ class SubmitLoad:
 
 def queued(cluster: LoopbackCluster, tag: str) -> list[tuple[int, str]]:
     """Return (id, name) of slurmctld's jobs, ended ones too, whose name contains the tag of a load."""
-    lines = cluster.run(["squeue", "-har", "-t", "all", "-o", "%A %j"]).stdout.split("\n")
+    lines = cluster.run(["squeue", "-ha", "-t", "all", "-o", "%A %j"]).stdout.split("\n")
     rows = (line.split(" ", 1) for line in lines if " " in line)
     return [(int(job), name) for job, name in rows if f"{tag}." in name]
 
@@ -199,6 +213,11 @@ def compare(result: LoadResult, rows: Sequence[tuple[int, str]]) -> list[str]:
     found: Mapping[tuple[int, str], int] = Counter(rows)
     told = Counter((outcome.job_id or 0, outcome.submission.name) for outcome in result.accepted)
     lost = [f"job {job} ({name}) was accepted and is not queued" for job, name in told if (job, name) not in found]
-    alien = [f"job {job} ({name}) is queued and was not accepted" for job, name in found if (job, name) not in told]
+    cut = {outcome.submission.name for outcome in result.refused if outcome.cut}
+    alien = [
+        f"job {job} ({name}) is queued and was not accepted"
+        for job, name in found
+        if (job, name) not in told and name not in cut
+    ]
     names = Counter(name for _, name in rows)
     return [*lost, *alien, *(f"{name} is queued {count} times" for name, count in names.items() if count > 1)]
