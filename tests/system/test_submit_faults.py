@@ -1,7 +1,7 @@
 """What goes wrong on the way of a submission, under a load of submissions: no job is lost or refused wrongly."""
 
 import contextlib
-import os
+import re
 import signal
 import time
 from collections.abc import Iterator
@@ -9,18 +9,21 @@ from pathlib import Path
 
 import pytest
 from tests.conftest import _end, _new_cluster
-from tests.system.fault_cases import CASES, _STOOD_IN
+from tests.system.fault_cases import CASES, STOOD_IN_TEST
+from tests.system.odd_jobs import odd_jobs
 from tests.system.submit_scene import PLUGIN, POLICY, Ordeal, Scene, make_submission
 
 from gpuwaste.testing.cluster import Variant
-from gpuwaste.testing.cluster_process import wait_until
+from gpuwaste.testing.controller_watch import ControllerWatch
 from gpuwaste.testing.plugin_build import build_plugins
 from gpuwaste.testing.site import Site, SiteOptions
-from gpuwaste.testing.submit_load import Submission, submit
+from gpuwaste.testing.submit_load import LoadResult, Submission, submit
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(150)]
 
-STOOD_IN = [key for key, case in CASES.items() if case.test == _STOOD_IN]
+SAVE_TAKES_S = 1.0
+"""From the look at the jobs to the last byte of the saved state, more than it ever takes."""
+STOOD_IN = [key for key, case in CASES.items() if case.test == STOOD_IN_TEST]
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +37,7 @@ def scene(native: Path) -> Iterator[Scene]:
         site.prepare()
         site.start_hub()
         start_advisor(site)
-        yield Scene(cluster, site, lambda: {})
+        yield Scene(cluster, site, dict)
     finally:
         _end(cluster)
 
@@ -44,6 +47,13 @@ def start_advisor(site: Site) -> None:
     argv = site.runtime.module("gpuwaste.testing.faulty_advisor", str(site.advisor_socket), "well")
     site.advisor = site.cluster.spawn(argv, user="gpuwaste", env=site.runtime.env, name="advisor")
     site.advisor.wait_for(site.advisor_socket.exists, 60, "the advisor to listen")
+
+
+def start_backup_advisor(site: Site) -> None:
+    """Stand-in."""
+    argv = site.runtime.module("gpuwaste.testing.faulty_advisor", str(site.backup_socket), "well")
+    site.backup_advisor = site.cluster.spawn(argv, user="gpuwaste", env=site.runtime.env, name="advisor-backup")
+    site.backup_advisor.wait_for(site.backup_socket.exists, 60, "the advisor to listen")
 
 
 @pytest.mark.parametrize("key", STOOD_IN)
@@ -84,7 +94,7 @@ def _stopped_for(scene: Scene, seconds: float) -> Iterator[None]:
 
 def test_an_advisor_that_is_stopped_for_ten_seconds(scene: Scene) -> None:
     """SIGSTOP for ten seconds, with its backlog filling: jobs pass, and nobody has to do anything afterwards."""
-    Ordeal(scene, "stopped", _stopped_for(scene, 10), fails_open=None).run()
+    Ordeal(scene, "stopped", _stopped_for(scene, 10)).run()
 
 
 @contextlib.contextmanager
@@ -122,3 +132,87 @@ def _restarted(scene: Scene) -> Iterator[None]:
 def test_restarting_slurmctld_under_load(scene: Scene) -> None:
     """A restart in order loses no job that was accepted, and the new slurmctld's plugin asks at once."""
     Ordeal(scene, "slurmctld-restart", _restarted(scene), fails_open=None, restarts=True).run()
+
+
+def _without_ids(text: str) -> str:
+    """Return what scontrol shows of a job without what differs between two submissions of the same."""
+    text = re.sub(r" *AdminComment=.*\n", "", text)
+    return re.sub(r"\b(\w*JobId|\w*Time|LastSchedEval|HetJobIdSet|Deadline|ArrayJobId)=\S*", "", text)
+
+
+def _seen(scene: Scene, submission: Submission) -> tuple[object, ...]:
+    """Submit a job, cancel it, and return all that Slurm made of it; ids left out."""
+    outcome = submit(scene.cluster, submission)
+    if outcome.job_id is None:
+        return (None, re.sub(r"\d", "", outcome.message))
+    job = str(outcome.job_id)
+    shown = scene.cluster.run(["scontrol", "show", "job", job]).stdout
+    script = scene.cluster.run(["scontrol", "write", "batch_script", job, "-"]).stdout
+    scene.cluster.run(["scancel", job])
+    return (
+        re.search(r"AdminComment=(?:.*;)?gw=[0-9a-z]{16} *\n", shown) is not None,
+        _without_ids(shown),
+        script,
+        outcome.message,
+    )
+
+
+def test_no_job_description_is_treated_otherwise_than_without_us(scene: Scene) -> None:
+    """At every limit and with any bytes: Slurm accepts, keeps and refuses what it does with the kill switch on."""
+    scene.wait_verdicts()
+    with _kill_switch(scene):
+        without = {what: _seen(scene, submission) for what, submission in odd_jobs("alice")}
+    with ControllerWatch(scene.cluster) as watch:
+        within = {what: _seen(scene, submission) for what, submission in odd_jobs("alice")}
+    for what, (token, *plain) in without.items():
+        assert not token, what
+        assert list(within[what][1:]) == plain, what
+    asked = [what for what, seen in within.items() if seen[0] is not None]
+    assert len(asked) > len(within) / 3
+    assert [what for what in asked if not within[what][0]] == []
+    assert watch.check() == []
+    assert watch.seen.ours == []
+    assert scene.refused()
+
+
+class _PrimaryKilled(contextlib.AbstractContextManager[None]):
+    """SIGKILL of the primary and of its advisor, and which jobs it may not have saved: it does so 5 s late at most."""
+
+    def __init__(self, scene: Scene) -> None:
+        self._cluster, self._site = scene.cluster, scene.site
+        self._span_s = (0.0, 0.0)
+
+    def __enter__(self) -> None:
+        assert self._site.advisor
+        self._cluster.processes["slurmctld"].kill()
+        self._site.advisor.kill()
+        saved = (self._cluster.directory / "state" / "job_state").stat().st_mtime
+        now = time.monotonic()
+        self._span_s = (now - (time.time() - saved) - SAVE_TAKES_S, now)
+
+    def __exit__(self, *_: object) -> None:
+        """Leave it dead."""
+
+    def unsaved(self, result: LoadResult) -> set[str]:
+        """Return the names of jobs that were accepted after the last save began."""
+        since_s, killed_s = self._span_s
+        return {o.submission.name for o in result.accepted if since_s < o.ended_s <= killed_s}
+
+
+def test_the_backup_controller_asks_its_own_advisor(scene: Scene) -> None:
+    """A killed primary costs only what it had not saved; the backup's plugin asks the backup's advisor."""
+    start_backup_advisor(scene.site)
+    first = submit(scene.cluster, make_submission("alice", "before.the.kill", doomed=False))
+    scene.cluster.wait_saved("before.the.kill")
+    killed = _PrimaryKilled(scene)
+    failover = Ordeal(
+        scene, "failover", killed, fails_open=None, restarts=True, excused=killed.unsaved, watched="slurmctld-backup"
+    )
+    result = failover.run()
+    assert scene.cluster.controllers_up() == {"backup"}
+    assert len(result.accepted) > len(killed.unsaved(result))
+    assert scene.cluster.job_states(first.job_id or 0) == ["PENDING"]
+    scene.cluster.restart_slurmctld()
+    start_advisor(scene.site)
+    scene.wait_verdicts()
+    assert scene.cluster.controllers_up() == {"primary", "backup"}

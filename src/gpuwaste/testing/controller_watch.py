@@ -40,9 +40,15 @@ class Seen:
 class ControllerWatch:
     """A context manager around a fault; `seen` fills meanwhile, `check` says afterwards what is not as before."""
 
-    def __init__(self, cluster: LoopbackCluster, name: str = "slurmctld", *, restarts: bool = False) -> None:
-        """`restarts` says that slurmctld is restarted meanwhile: then its pid may change and a question may fail."""
+    def __init__(
+        self, cluster: LoopbackCluster, name: str = "slurmctld", *, restarts: bool = False, like: str = ""
+    ) -> None:
+        """`restarts` says that slurmctld is restarted meanwhile: then its pid may change and a question may fail.
+
+        `like` names another slurmctld whose threads and files are the measure: one that stands by has few.
+        """
         self.cluster, self.name, self.restarts = cluster, name, restarts
+        self._like = like or name
         self.seen = Seen()
         self._log = cluster.directory / "log" / f"{name}.log"
         self._over = threading.Event()
@@ -50,7 +56,8 @@ class ControllerWatch:
 
     def __enter__(self) -> Self:
         self._pid = self.cluster.processes[self.name].pid
-        self.seen.threads_before, self.seen.files_before = threads(self._pid), files(self._pid)
+        measure = self.cluster.processes[self._like].pid
+        self.seen.threads_before, self.seen.files_before = threads(measure), files(measure)
         self._from = self._log.stat().st_size
         for thread in self._threads:
             thread.start()
