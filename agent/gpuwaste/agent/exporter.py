@@ -14,6 +14,4 @@ class Exporter(MetricsServer):
     ) -> None:
         registry = CollectorRegistry(auto_describe=False)
         registry.register(SnapshotCollector(health))
-        super().__init__(
-            listen, registry, section="agent", tls_cert=tls_cert, tls_key=tls_key, token_file=token_file
-        )
+        super().__init__(listen, registry, section="agent", tls_cert=tls_cert, tls_key=tls_key, token_file=token_file)

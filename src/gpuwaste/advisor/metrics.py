@@ -116,7 +116,10 @@ def _gauges(now: Standing) -> Iterator[Metric]:
     values: dict[str, tuple[str, float | None]] = {
         "queue_depth": ("Requests that wait.", now.queue),
         "model_age_seconds": ("Time since the model in use was made.", now.model_age_s),
-        "history_age_seconds": ("Age of the newest knowledge of jobs; above stale_s nothing is said.", now.history_age_s),
+        "history_age_seconds": (
+            "Age of the newest knowledge of jobs; above stale_s nothing is said.",
+            now.history_age_s,
+        ),
         "history_event": ("The last event of the history that is known.", now.event),
         "history_pending": ("Events that wait to be taken in.", now.pending),
         "history_names": ("Users' job names of which the last runs are remembered.", now.names),

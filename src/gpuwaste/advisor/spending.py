@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from gpuwaste.policy.facts import Decision, Spent
 
 
-
 class Accounts:
     """Counts in memory, on the loop's thread; the outbox keeps them across a restart."""
 

@@ -150,5 +150,3 @@ class Writer:
         if row.get("override") and row.get("held") == "override":
             chunk.spent.append((row["id"], "override", user, self._outbox.day_of(at_utc_us)))
         return True
-
-

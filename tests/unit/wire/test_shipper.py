@@ -134,7 +134,9 @@ def test_retries_back_off_with_full_jitter(shipper: Shipper[Batch], outbox: Outb
     assert min(waits[10:]) < 300
 
 
-def test_what_only_a_person_can_change_is_asked_rarely(shipper: Shipper[Batch], outbox: Outbox, hub: ScriptedHub) -> None:
+def test_what_only_a_person_can_change_is_asked_rarely(
+    shipper: Shipper[Batch], outbox: Outbox, hub: ScriptedHub
+) -> None:
     """A protocol out of range or a wrong credential is tried every quarter of an hour or so."""
     outbox.put([row(1)])
     for error in (RefusedError("old", 426, (2, 3)), AuthError("who?")):
@@ -202,7 +204,9 @@ def test_a_hub_that_wants_less_gets_less(shipper: Shipper[Batch], outbox: Outbox
     assert MIN_BATCH_BYTES <= shipper._max_bytes < 1024 * 1024
 
 
-def test_a_failure_in_the_middle_keeps_what_was_taken(shipper: Shipper[Batch], outbox: Outbox, hub: ScriptedHub) -> None:
+def test_a_failure_in_the_middle_keeps_what_was_taken(
+    shipper: Shipper[Batch], outbox: Outbox, hub: ScriptedHub
+) -> None:
     """The hub goes away while a bad row is looked for: nothing is set aside, nothing is lost."""
     outbox.put([row(job) for job in range(1, 21)])
 
