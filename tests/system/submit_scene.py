@@ -46,7 +46,7 @@ _REFUSED: Final = "gpuwaste"
 def make_submission(user: str, name: str, doomed: bool) -> Submission:
     """Return a job of a GPU, every third an array; a doomed one has the name and the script of those that failed."""
     if doomed:
-        return Submission(user, f"doomed.{name}", script=FAILING, doomed=True)
+        return Submission(user, name.replace("load", "doomed"), script=FAILING, doomed=True)
     array = ("--array=0-3",) if name.endswith(("3", "6", "9")) else ()
     return Submission(user, name, ("--gres=gpu:1", *array))
 
@@ -68,7 +68,7 @@ class Scene:
     def teach(self) -> None:
         """Let each user's doomed jobs fail, and wait until they are refused for it."""
         jobs = [
-            self.cluster.sbatch(FAILING, user, job_name="doomed", array="0-2", output="/dev/null") for user in ACCOUNTED
+            self.cluster.sbatch(FAILING, user, job_name="doomed1.1", array="0-2", output="/dev/null") for user in ACCOUNTED
         ]
         for job in jobs:
             self.cluster.wait_job(job, "FAILED")
@@ -77,7 +77,7 @@ class Scene:
 
     def refused(self, user: str = "alice") -> bool:
         """Submit one doomed job now and tell whether it was refused by us: the advisor answers and is believed."""
-        name = f"probe.{time.monotonic_ns()}"
+        name = f"load{time.monotonic_ns()}.0"
         outcome = submit(self.cluster, make_submission(user, name, doomed=True))
         if outcome.job_id is not None:
             self.cluster.run(["scancel", str(outcome.job_id)])
