@@ -21,6 +21,7 @@ from gpuwaste.core.job import JobRecord
 from gpuwaste.predict.follow_types import Corrections, RunId, Scores, State
 from gpuwaste.predict.from_store import Snapshot
 from gpuwaste.predict.outcome import Outcome, outcome_of
+from gpuwaste.predict.recall import Recall
 from gpuwaste.predict.requests import request_of
 from gpuwaste.predict.table import ABSENT, GpuUse
 from gpuwaste.predict.targets import MIN_COVERAGE
@@ -29,6 +30,7 @@ MAX_OPEN: Final = 200_000  # runs in the system: above it the one seen first is 
 MAX_ENDED: Final = 200_000  # ended runs of which a repeat is known and a ledger is awaited
 _STATE: Final = "state"
 _PLACE: Final = "place.npz"
+_RECALL: Final = "recall.npy"
 _SCORES: Final = "score_"
 _WAITS: Final = 0
 _RUNS: Final = 1
@@ -47,6 +49,7 @@ class Follower:
         max_ended: int = MAX_ENDED,
     ) -> None:
         self.state = state
+        self.recall = Recall()
         self.cluster = cluster
         self.seq = after
         self.corrections: Corrections | None = None
@@ -60,6 +63,7 @@ class Follower:
     def boot(self, snapshot: Snapshot) -> None:
         """Take the runs of a table which `state` has replayed: what comes after it is told by the stream."""
         table = snapshot.table
+        self.recall = Recall.of(table)
         for row in np.flatnonzero(table.end == ABSENT).tolist():
             self._open[int(table.job_id[row]), int(table.submit[row])] = _RUNS if table.start[row] != ABSENT else _WAITS
         gone = np.flatnonzero(table.end != ABSENT)
@@ -118,11 +122,13 @@ class Follower:
         if self._open[run] != _RUNS:
             self._start(job, run)
         del self._open[run]
+        at, outcome = event.at_utc if job.end is None else job.end, outcome_of(job.state, started=job.start is not None)
+        self.recall.ended(job, at, outcome, event.script)
         self.state.ended(
             *run,
-            event.at_utc if job.end is None else job.end,
+            at,
             None if job.elapsed_s is None else float(job.elapsed_s),
-            outcome_of(job.state, started=job.start is not None),
+            outcome,
             max_rss_b=None if job.max_rss_b is None else float(job.max_rss_b),
         )
         self._ended[run] = False
@@ -147,6 +153,7 @@ class Follower:
             return False
         known_at = max(event.at_utc, event.at_utc if job.end is None else job.end)
         self.state.gpu_use(*run, GpuUse(use.used_ratio, use.gpus_active, use.coverage, known_at))
+        self.recall.used(job, use.gpus_active)
         self._ended[run] = True
         scores = self._scores.pop(run, None)
         if self.corrections is not None and scores is not None:
@@ -177,6 +184,7 @@ class Follower:
             self.state.save(fresh / _STATE)
             columns: dict[str, Any] = self._columns()
             np.savez(fresh / _PLACE, **columns)
+            self.recall.save(fresh / _RECALL)
             if directory.exists():
                 directory.rename(old)
             fresh.rename(directory)
@@ -188,6 +196,7 @@ class Follower:
     def load(cls, directory: Path, cluster: str, load_state: Callable[[Path], State]) -> Self:
         """Go on where `save` stopped, without corrections. Raises StoreError, ParseError."""
         follower = cls(load_state(directory / _STATE), cluster)
+        follower.recall = Recall.load(directory / _RECALL)
         try:
             with np.load(directory / _PLACE, allow_pickle=False) as saved:
                 if str(saved["cluster"]) != cluster:

@@ -6,13 +6,16 @@ from typing import Any, Final
 from urllib.parse import quote, urlencode
 
 from gpuwaste.core.errors import AuthError, ConfigError, NoDataError, ParseError, RetryableWireError, WireError
-from gpuwaste.wire.batch import Ack, Batch, Envelope, encode_batch, parse_ack
+from gpuwaste.wire.batch import Ack, Batch, Envelope, Lines, VerdictBatch, encode_batch, parse_ack
 from gpuwaste.wire.http import Answer, Exchange, Request, parse_endpoint, tls_context
 from gpuwaste.wire.identity import CredentialIssuer, RetryableAuthError
 from gpuwaste.wire.signing import ACK_HEADER, sign_request, verify_ack
 
 MAX_ANSWER_BYTES: Final = 64 * 1024**2
 HOURS_PATH: Final = "/v1/hours"
+VERDICTS_PATH: Final = "/v1/verdicts"
+SCORE_PATH: Final = "/v1/verdicts/score"
+SNAPSHOT_PATH: Final = "/v1/history/snapshot"
 PREDICT_PATH: Final = "/v1/predict"
 _MAX_ACK_BYTES: Final = 8 * 1024**2
 _OK: Final = 200
@@ -81,9 +84,16 @@ class HubClient:
         Raises RefusedError where the hub refuses the batch as a whole; otherwise as `get`. After any error the hub may
         have the rows all the same: sending them again is harmless.
         """
+        return self._post_rows(HOURS_PATH, envelope, batch)
+
+    def post_verdicts(self, envelope: Envelope, batch: VerdictBatch) -> Ack:
+        """Send verdicts and return the hub's acknowledgement, its signature checked. Raises as `post_hours`."""
+        return self._post_rows(VERDICTS_PATH, envelope, batch)
+
+    def _post_rows(self, path: str, envelope: Envelope, batch: Lines) -> Ack:
         if self._issuer is None:
-            raise ConfigError("hours need a credential: munge, or token_file")
-        answer = self._send("POST", HOURS_PATH, encode_batch(envelope, batch), _MAX_ACK_BYTES)
+            raise ConfigError("hours and verdicts need a credential: munge, or token_file")
+        answer = self._send("POST", path, encode_batch(envelope, batch), _MAX_ACK_BYTES)
         self._object(answer)
         verify_ack(self._issuer, answer.headers.get(ACK_HEADER, ""), answer.body)
         try:

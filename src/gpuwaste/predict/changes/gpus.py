@@ -24,8 +24,10 @@ def propose(request: JobRequest, said: Mapping[str, TargetPrediction]) -> Propos
     if needed is None or found is None or not request.gpus:
         return None
     nodes = request.nodes or 1
-    option = _option(request)
     used = math.ceil(found[1] - 0.05)  # a quantile of 1.04 GPUs is one GPU
+    if used >= request.gpus:
+        return None  # before the script is read, which takes its time
+    option = _option(request)
     on_a_node = math.ceil(used / nodes)
     whole = used if option.option in _BY_JOB else on_a_node * nodes
     if whole >= request.gpus:
