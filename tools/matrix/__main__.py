@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from tools.matrix import compare, trees
-from tools.matrix.checks import all_checks
+from tools.matrix.checks import ORDER, checks_named
 from tools.matrix.column import START
 from tools.matrix.node import namespace
 from tools.matrix.releases import RELEASES, Release, release
@@ -34,8 +34,8 @@ def main() -> int:
     base.mkdir(parents=True, exist_ok=True)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     chosen = [release(name) for name in options.release] or list(RELEASES)
-    names = [START, *(check.name for check in all_checks() if not options.check or check.name in options.check)]
-    columns = [_column(item, base, names[1:] if options.check else []) for item in chosen]
+    names = [START, *(check.name for check in checks_named(options.check))]
+    columns = [_column(item, base, options.check) for item in chosen]
     unlike = compare.differences(columns)
     print(f"\n{render(columns, names)}")
     for line in compare.spellings(columns) if options.spellings else ():
@@ -50,7 +50,7 @@ def _options() -> argparse.Namespace:
     default = Path(os.environ.get("MATRIX_DIR") or _REPOSITORY / "build" / "matrix")
     parser.add_argument("--dir", type=Path, default=default, help="where the trees are, and what a run writes")
     parser.add_argument("--release", action="append", default=[], help="this one alone (may be given more than once)")
-    parser.add_argument("--check", action="append", default=[], help="this check alone, by its name in the table")
+    parser.add_argument("--check", action="append", default=[], choices=ORDER, help="this check alone")
     parser.add_argument("--spellings", action="store_true", help="print what the releases call by other words")
     return parser.parse_args()
 

@@ -21,7 +21,7 @@ from gpuwaste.testing.simnvml import build_native
 from gpuwaste.testing.site import Site, SiteOptions
 from tools.matrix import node, trees
 from tools.matrix.build import build
-from tools.matrix.checks import Check, all_checks
+from tools.matrix.checks import Check, checks_named
 from tools.matrix.releases import Release, release
 from tools.matrix.rig import Rig
 from tools.matrix.table import Column, Result
@@ -95,7 +95,7 @@ def main() -> None:
     signal.signal(signal.SIGTERM, _end)
     shutil.rmtree(folder, ignore_errors=True)
     Path(folder).mkdir(parents=True)
-    checks = [check for check in all_checks() if not wanted or check.name in wanted]
+    checks = checks_named(wanted)
     try:
         run_column(release(name), Path(base), Path(folder), checks).save(Path(results))
     except (GpuwasteError, OSError) as error:

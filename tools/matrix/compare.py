@@ -5,7 +5,7 @@ from dataclasses import fields
 from typing import Any, Final
 
 from gpuwaste.core.errors import ParseError
-from gpuwaste.slurm.job_desc import parse_job_desc
+from gpuwaste.slurm.job_desc import read_job_desc
 from tools.matrix.table import Column
 
 _OWN: Final = frozenset({"uid"})
@@ -47,7 +47,7 @@ def _read(request: Mapping[str, Any] | None) -> dict[str, Any]:
     if request is None:
         return {"request": "none"}
     try:
-        job = parse_job_desc(request)
+        job = read_job_desc(request["job"])
     except ParseError as error:
         return {"request": str(error)}
     return {item.name: getattr(job, item.name) for item in fields(job) if item.name not in _OWN}

@@ -1,8 +1,10 @@
 """What a check has in its hands: one release's cluster with our plugins built for it, and the advisors' socket."""
 
+import os
 import re
 import shutil
 import subprocess
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -60,6 +62,14 @@ class Rig:
             self.cluster.restart_slurmctld()
             self.cluster.wait_nodes_idle()
             self._in_use = wanted
+
+    def use_lua(self, script: str) -> None:
+        """Let slurmctld run job_submit/lua with this script as the site's job_submit.lua, as after an edit of it."""
+        path = self.cluster.layout.slurm_conf.with_name("job_submit.lua")
+        path.write_text(script, encoding="utf-8")
+        later = time.time() + 2  # slurmctld loads a script that is younger, in whole seconds, than its last load
+        os.utime(path, (later, later))
+        self.use("lua")
 
     def write_slurm_conf(self, job_submit: str, folder: Path) -> None:
         """Write the lines of job_submit into slurm.conf and forget what slurmctld runs with."""

@@ -55,11 +55,12 @@ def failed_column(release: str, reason: str, seconds: float) -> Column:
 
 
 def missing(columns: Sequence[Column], checks: Sequence[str]) -> list[str]:
-    """Return "RELEASE: CHECK" for each check that a column has no result of."""
+    """Return a line for each release that lacks results of checks, with their names."""
     found = []
     for column in columns:
         had = {result.check for result in column.results}
-        found += [f"{column.release}: {check}" for check in checks if check not in had]
+        if absent := [check for check in checks if check not in had]:
+            found.append(f"{column.release}, not run: {'; '.join(absent)}")
     return found
 
 
@@ -78,13 +79,8 @@ def render(columns: Sequence[Column], checks: Sequence[str]) -> str:
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
     lines.insert(1, "  ".join("-" * width for width in widths))
-    for column in columns:
-        for result in column.results:
-            if result.reason:
-                lines += ["", f"{column.release}, {result.check}: {result.reason}"]
-    if absent := missing(columns, checks):
-        lines += ["", f"not run: {', '.join(absent)}"]
-    return "\n".join(lines)
+    failed = [f"{c.release}, {r.check}: {r.reason}" for c in columns for r in c.results if r.reason]
+    return "\n".join([*lines, *failed, *missing(columns, checks)])
 
 
 def _cell(column: Column, name: str) -> str:

@@ -4,14 +4,14 @@ A check leaves nothing behind but ended jobs. They run in the order of ORDER, wh
 """
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from tools.matrix.rig import Rig
 
 ORDER: Final = (
-    "load", "verdict", "commands", "modify", "hostile", "requests", "fail_open", "parallel", "advisor", "foreign",
+    "load", "verdict", "commands", "modify", "hostile", "requests", "fail_open", "parallel", "foreign",
     "lua_verdict", "lua_fail_open", "lua_error",
 )  # fmt: skip
 
@@ -26,7 +26,7 @@ class Check:
     run: Callable[[Rig], None]
 
 
-def all_checks() -> tuple[Check, ...]:
-    """Return the checks in their order."""
-    modules = [importlib.import_module(f"{__name__}.{name}") for name in ORDER]
+def checks_named(names: Sequence[str] = ()) -> tuple[Check, ...]:
+    """Return the checks with these file names, in the order of ORDER; all of them where none is named."""
+    modules = [importlib.import_module(f"{__name__}.{name}") for name in ORDER if not names or name in names]
     return tuple(Check(module.NAME, module.JOB_SUBMIT, module.run) for module in modules)

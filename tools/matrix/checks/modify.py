@@ -20,11 +20,18 @@ def run(rig: Rig) -> None:
     expect(len(asked) == 1, f"the advisor was asked {len(asked)} times of a modification")
     expect(int(asked[0]["job"].get("job_id", 0)) == job, f"the request names job {asked[0]['job'].get('job_id')!r}")
     expect(rig.token(job) == TOKEN, f"AdminComment is {rig.job(job).get('AdminComment')!r}")
-    with rig.advisor(says("reject", "not this change")):
-        done = rig.cluster.run(["scontrol", "update", f"JobId={job}", "Name=third"], USER, check=False)
-    expect(done.returncode != 0, "a refused modification exits 0")
-    expect(rig.job(job)["JobName"] == "after", "a refused modification was made")
+    refuses(rig)
     with rig.advisor(says("pass")):
         rig.cluster.run(["scontrol", "update", f"JobId={job}", "AdminComment=checked"])
     comment = rig.job(job).get("AdminComment", "")
     expect(comment.startswith("checked"), f"an administrator's AdminComment is {comment!r}")
+
+
+def refuses(rig: Rig) -> None:
+    """A rejected modification is refused, and the job stays as it was."""
+    with rig.advisor(says("pass")) as advisor:
+        job = rig.accepted("--hold", "--job-name=kept")
+        advisor.answer = says("reject", "not this change")
+        done = rig.cluster.run(["scontrol", "update", f"JobId={job}", "Name=other"], USER, check=False)
+    expect(done.returncode != 0, "a refused modification exits 0")
+    expect(rig.job(job)["JobName"] == "kept", "a refused modification was made")
