@@ -22,6 +22,7 @@ ID_LENGTH: Final = 16
 MAX_LINES: Final = 3
 MAX_LINE: Final = 160  # characters of a line at the user's terminal
 _DIGITS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
+_RANDOM_BITS: Final = 64  # one question to the system for all random digits
 _TIME_DIGITS: Final = 10  # microseconds until the year 2085
 MAX_TEXT: Final = 4096  # characters of any text of a verdict
 _MAX_ITEMS: Final = 64
@@ -130,7 +131,11 @@ def new_id(at_utc_us: int) -> str:
     for _ in range(_TIME_DIGITS):
         at_utc_us, digit = divmod(at_utc_us, len(_DIGITS))
         time = _DIGITS[digit] + time
-    return time + "".join(secrets.choice(_DIGITS) for _ in range(ID_LENGTH - _TIME_DIGITS))
+    chance, rest = secrets.randbits(_RANDOM_BITS), ""
+    for _ in range(ID_LENGTH - _TIME_DIGITS):
+        chance, digit = divmod(chance, len(_DIGITS))
+        rest += _DIGITS[digit]
+    return time + rest
 
 
 def is_token(value: object) -> bool:

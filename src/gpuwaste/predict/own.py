@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from gpuwaste.core.request import JobRequest
+from gpuwaste.predict.prediction import Reason, TargetPrediction
 from gpuwaste.predict.recall import OwnRun, Recall
 
 _NAME: Final = 40
@@ -23,14 +24,36 @@ def own_sentences(recall: Recall, request: JobRequest) -> Mapping[str, tuple[str
     return found
 
 
-def _gpus(runs: list[OwnRun], name: str) -> str:
-    """Return what the last runs with as many GPUs as the newest one did with them, "" where they used all."""
-    asked = next((run.asked for run in runs if run.asked), 0)
+def gpus_needed(recall: Recall, request: JobRequest) -> TargetPrediction | None:
+    """Return how many GPUs the user's last runs of this name used at most, None where that was not measured.
+
+    It takes the place of predict.history's answer, which looks back on the last job alone.
+    """
+    runs = recall.runs(request.user, request.name) if request.gpus and request.name else []
+    _, alike = _alike(runs)
+    known = [run.active for run in alike if run.active is not None]
+    if not known:
+        return None
+    text = _gpus(runs, request.name)
+    reasons = (Reason("name_gpu_active", float(max(known)), None, 0.0, text),) if text else ()
+    quantiles = {"0.5": min(float(max(known)), float(request.gpus))}
+    return TargetPrediction("gpus_needed", "history", len(known), quantiles=quantiles, reasons=reasons)
+
+
+def _alike(runs: list[OwnRun]) -> tuple[int, list[OwnRun]]:
+    """Return the GPUs of the newest run, and the runs in a row from it on that had as many; none without GPUs."""
+    asked = next((run.asked for run in runs), 0)
     alike = []
-    for run in runs:
+    for run in runs if asked else ():
         if run.asked != asked:
             break
         alike.append(run)
+    return asked, alike
+
+
+def _gpus(runs: list[OwnRun], name: str) -> str:
+    """Return what the last runs with as many GPUs as the newest one did with them, "" where they used all."""
+    asked, alike = _alike(runs)
     known = [run.active for run in alike if run.active is not None]
     if not known or max(known) >= asked:
         return ""

@@ -14,7 +14,9 @@ from gpuwaste.predict.explain import reasons
 from gpuwaste.predict.features import FEATURES
 from gpuwaste.predict.history import from_history
 from gpuwaste.predict.manifest import TargetModel
+from gpuwaste.predict.own import gpus_needed
 from gpuwaste.predict.prediction import Change, Prediction, Source, TargetPrediction
+from gpuwaste.predict.recall import Recall
 from gpuwaste.predict.request_json import request_to_json
 from gpuwaste.predict.rolling import Rolling, busy_columns, busy_users
 from gpuwaste.predict.scores import Model, State, applies, cap
@@ -34,10 +36,13 @@ _LEAST_LOG: Final = 0.05  # a smaller effect on the logarithm of a median is no 
 class Predictor:
     """Answers requests, one thread at a time; state and corrections belong to the caller and stay as they are."""
 
-    def __init__(self, bundle: Model | None, state: State, rolling: Rolling | None = None) -> None:
-        """Take a bundle (None: history alone speaks), the state, and the bundle's corrections if there are some."""
+    def __init__(
+        self, bundle: Model | None, state: State, rolling: Rolling | None = None, recall: Recall | None = None
+    ) -> None:
+        """Take a bundle (None: history alone speaks), the state, and what there is of corrections and of own runs."""
         self._bundle = bundle
         self._state = state
+        self._recall = recall
         self._models: dict[str, TargetModel] = {}
         site = bundle is not None and bundle.manifest.origin == "site"
         self._source: Source = "site model" if site else "baseline"
@@ -81,7 +86,7 @@ class Predictor:
                 found.append(self._from_model(model, self._raw(name, row)[0], request, busy=busy))
                 continue
             view = view or View.of(request, _NAMES, vector)
-            if answer := from_history(name, view):
+            if answer := self._own(name, request) or from_history(name, view):
                 found.append(answer)
         return tuple(found)
 
@@ -97,6 +102,10 @@ class Predictor:
     ) -> tuple[Change, ...]:
         """Return the smaller requests that help, of the kinds `only` (files of predict/changes), each alone."""
         return whatif.changes(request, said, self._again, only)
+
+    def _own(self, target: str, request: JobRequest) -> TargetPrediction | None:
+        """Return what the user's own runs say of a target better than counts can."""
+        return gpus_needed(self._recall, request) if self._recall is not None and target == "gpus_needed" else None
 
     def _again(self, requests: Sequence[JobRequest]) -> list[tuple[TargetPrediction, ...]]:
         """Return the targets of other requests of the same user, without reasons."""

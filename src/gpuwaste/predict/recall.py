@@ -27,9 +27,7 @@ _NEVER: Final = 0xFF  # no run
 _UNKNOWN: Final = 0xFFFF  # GPUs that were not measured
 _MOST: Final = 0xFFFE
 _RUN: Final = struct.Struct("<IIHHB")
-_RUN_TYPE: Final = np.dtype(
-    [("job", "<u4"), ("script", "<u4"), ("asked", "<u2"), ("active", "<u2"), ("outcome", "u1")]
-)
+_RUN_TYPE: Final = np.dtype([("job", "<u4"), ("script", "<u4"), ("asked", "<u2"), ("active", "<u2"), ("outcome", "u1")])
 _ROW: Final = np.dtype([("key", "<u8"), ("at", "<u4"), ("runs", _RUN_TYPE, (RING,))])
 _AT: Final = struct.Struct("<I")
 _AT_AT: Final = 8
@@ -148,6 +146,10 @@ class Recall:
         newest = np.argpartition(-at, self.max_names * 3 // 4)[: self.max_names * 3 // 4]
         self.rows.keep(np.sort(newest))
 
+    def copy(self) -> Self:
+        """Return runs of its own, the same ones."""
+        return type(self)(self.max_names, self.rows.used())
+
     def save(self, path: Path) -> None:
         """Write it to a new file. Raises OSError."""
         np.save(path, self.rows.used())
@@ -185,5 +187,3 @@ def _short(script: str) -> int:
     except ValueError:
         return 0
     return ((whole ^ (whole >> 32)) & 0xFFFFFFFF or 1) if script else 0
-
-

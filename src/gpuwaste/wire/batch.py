@@ -57,6 +57,10 @@ class BatchRow:
     final: bool
     line: bytes
 
+    def __str__(self) -> str:
+        """Name the row in a log."""
+        return f"{self.key} seq {self.seq}"
+
 
 @dataclass(frozen=True, slots=True)
 class Batch:
@@ -77,6 +81,10 @@ class VerdictRow:
     id: str
     line: bytes
 
+    def __str__(self) -> str:
+        """Name the verdict in a log."""
+        return f"verdict {self.id}"
+
 
 @dataclass(frozen=True, slots=True)
 class VerdictBatch:
@@ -84,6 +92,10 @@ class VerdictBatch:
 
     rows: tuple[VerdictRow, ...]
     batch_id: str = field(default_factory=lambda: uuid4().hex)
+
+    def part(self, rows: Sequence[VerdictRow]) -> "VerdictBatch":
+        """Return a batch of its own id with some of these verdicts."""
+        return VerdictBatch(tuple(rows))
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,11 +63,18 @@ class VerdictOutbox(DurableFile):
         where it was said, an override where it held something back. Raises StoreError (disk full, disk error):
         nothing was stored, and putting again is harmless. Raises ParseError for a verdict that cannot travel.
         """
-        rows = [(row.id, row.line) for row in map(encode_verdict, verdicts)]
         spent = [(v.id, kind, v.user, self.day_of(v.at_utc_us)) for v in verdicts for kind in _spends(v)]
+        newest = max((v.at_utc_us for v in verdicts), default=0)
+        return self.put_rows([encode_verdict(verdict) for verdict in verdicts], spent, newest)
+
+    def put_rows(
+        self, verdicts: Sequence[VerdictRow], spent: Sequence[tuple[str, Spent, str, str]], newest_utc_us: int
+    ) -> int:
+        """Store verdicts as they travel, with what they spend as (id, kind, user, day); see `put`."""
+        rows = [(row.id, row.line) for row in verdicts]
         if not rows:
             return 0
-        newest = max(self.day_of(v.at_utc_us) for v in verdicts)
+        newest = self.day_of(newest_utc_us)
         oldest = (date.fromisoformat(newest) - timedelta(days=_KEPT_DAYS)).isoformat()
 
         def store(connection: sqlite3.Connection) -> int:
@@ -84,6 +91,12 @@ class VerdictOutbox(DurableFile):
         """Return how many of a kind the user has had on a local date, YYYY-MM-DD (see `day_of`)."""
         sql = "SELECT count(*) FROM spent WHERE day = ? AND kind = ? AND user = ?"
         return int(self._run(lambda connection: connection.execute(sql, (day, kind, user)).fetchone())[0])
+
+    def spent_on(self, day: str) -> Mapping[tuple[Spent, str], int]:
+        """Return what every user has had on a local date, by (kind, user)."""
+        sql = "SELECT kind, user, count(*) FROM spent WHERE day = ? GROUP BY kind, user"
+        rows = self._run(lambda connection: connection.execute(sql, (day,)).fetchall())
+        return {(kind, user): int(count) for kind, user, count in rows}
 
     def day_of(self, at_utc_us: int) -> str:
         """Return the local date of an instant, as `spent` takes it."""

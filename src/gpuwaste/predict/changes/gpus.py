@@ -33,7 +33,8 @@ def propose(request: JobRequest, said: Mapping[str, TargetPrediction]) -> Propos
     if whole >= request.gpus:
         return None
     expected = f"{number(found[0] * 100)} of 100 such jobs use at most {used}"
-    text = f"your last such job worked on {used}" if needed.source == "history" else expected
+    jobs = "such job worked on" if needed.basis == 1 else f"{needed.basis} such jobs worked on at most"
+    text = f"your last {jobs} {used}" if needed.source == "history" else expected
     return Proposal(
         request=replace(request, gpus=whole, gpu_type=request.gpu_type if whole else ""),
         option=option.line(whole, on_a_node) if whole else option.none(),
