@@ -14,7 +14,7 @@ from gpuwaste.testing.cluster import ClusterError, LoopbackCluster
 from gpuwaste.testing.cluster_process import wait_until
 
 _QUESTIONS: Final = (("scontrol", "ping"), ("squeue", "-h", "-o", "%A"), ("sinfo", "-h"))
-_OURS: Final = re.compile(r"error:.*gpuwaste", re.IGNORECASE)
+_OURS: Final = re.compile(r"gpuwaste: ")
 _SAMPLE_S: Final = 0.05
 _SPARE: Final = 6
 """Threads and open files by which an idle slurmctld differs from one moment to the next: its agents, its savers."""
@@ -32,17 +32,23 @@ class Seen:
     log_lines: list[str] = field(default_factory=list)
 
     @property
-    def errors(self) -> list[str]:
-        """Lines of ours that slurmctld logged as errors."""
+    def ours(self) -> list[str]:
+        """Lines that slurmctld logged for our plugin."""
         return [line for line in self.log_lines if _OURS.search(line)]
 
 
 class ControllerWatch:
     """A context manager around a fault; `seen` fills meanwhile, `check` says afterwards what is not as before."""
 
-    def __init__(self, cluster: LoopbackCluster, name: str = "slurmctld", *, restarts: bool = False) -> None:
-        """`restarts` says that slurmctld is restarted meanwhile: then its pid may change and a question may fail."""
+    def __init__(
+        self, cluster: LoopbackCluster, name: str = "slurmctld", *, restarts: bool = False, like: str = ""
+    ) -> None:
+        """`restarts` says that slurmctld is restarted meanwhile: then its pid may change and a question may fail.
+
+        `like` names another slurmctld whose threads and files are the measure: one that stands by has few.
+        """
         self.cluster, self.name, self.restarts = cluster, name, restarts
+        self._like = like or name
         self.seen = Seen()
         self._log = cluster.directory / "log" / f"{name}.log"
         self._over = threading.Event()
@@ -50,7 +56,8 @@ class ControllerWatch:
 
     def __enter__(self) -> Self:
         self._pid = self.cluster.processes[self.name].pid
-        self.seen.threads_before, self.seen.files_before = threads(self._pid), files(self._pid)
+        measure = self.cluster.processes[self._like].pid
+        self.seen.threads_before, self.seen.files_before = threads(measure), files(measure)
         self._from = self._log.stat().st_size
         for thread in self._threads:
             thread.start()

@@ -1,7 +1,8 @@
-"""Plays an advisor at a Unix socket that is at fault in one of many ways: python -m ... SOCKET WAY [SECONDS].
+"""Plays an advisor at a Unix socket that is at fault in one of many ways: python -m ... SOCKET WAY.
 
 Ways are the functions below; each handles one connection. "deaf" never accepts: its backlog is full at once. It runs
-until SIGTERM, and counts its connections in SOCKET.asked, one byte each.
+until SIGTERM, makes the file NAME.ready beside its socket when it listens, and adds a byte to NAME.asked for each
+connection.
 """
 
 import contextlib
@@ -26,12 +27,18 @@ _held: list[socket.socket] = []
 
 
 def well(link: socket.socket) -> None:
-    """Answer as it should be: refuse jobs whose comment is "doomed", pass all others."""
+    """Answer as it should be: refuse jobs of partition cpu, pass all others."""
     job = _request(link).get("job", {})
-    if job.get("comment") == "doomed":
+    if job.get("partition") == "cpu":
         link.sendall(encode_reply(_ID, "reject", ["gpuwaste: this job is doomed"], as_of=int(time.time())))
     else:
         link.sendall(encode_reply(_ID, "pass", as_of=int(time.time())))
+
+
+def refuse_all(link: socket.socket) -> None:
+    """Reject every job, in good form."""
+    _request(link)
+    link.sendall(_rejection())
 
 
 def hung(link: socket.socket) -> None:
@@ -142,8 +149,8 @@ def _request(link: socket.socket) -> dict[str, Any]:
 WAYS: Final[dict[str, Callable[[socket.socket], None]]] = {
     way.__name__.replace("_", "-"): way
     for way in (
-        well, hung, slow, drip, garbage, no_json, half, megabyte, short_header, other_version, unknown_action,
-        wrong_types, hostile, closing,
+        well, refuse_all, hung, slow, drip, garbage, no_json, half, megabyte, short_header, other_version,
+        unknown_action, wrong_types, hostile, closing,
     )
 }  # fmt: skip
 
@@ -159,6 +166,9 @@ def main() -> None:
     signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
     if way == "deaf":
         _fill(path)
+    path.with_suffix(".ready").touch()
+    if way == "deaf":
+        signal.pause()
     with path.with_suffix(".asked").open("ab", buffering=0) as asked:
         while True:
             link, _ = listener.accept()
@@ -167,7 +177,7 @@ def main() -> None:
 
 
 def _fill(path: Path) -> None:
-    """Fill the backlog of the socket, so that the next connection waits, and wait for the end."""
+    """Fill the backlog of the socket, so that the next connection waits."""
     while True:
         one = socket.socket(socket.AF_UNIX)
         one.settimeout(0)
@@ -175,8 +185,7 @@ def _fill(path: Path) -> None:
             one.connect(str(path))
             _held.append(one)
         except BlockingIOError:
-            break
-    signal.pause()
+            return
 
 
 def _serve(way: Callable[[socket.socket], None], link: socket.socket) -> None:

@@ -10,11 +10,12 @@ before it saved. Jobs are held: the load is one of submissions, not of starts.
 """
 
 import itertools
+import re
 import threading
 import time
 import uuid
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -23,6 +24,9 @@ from typing import Final, Self
 from gpuwaste.testing.cluster import LoopbackCluster
 from gpuwaste.testing.cluster_host import USERS
 
+_CUT: Final = re.compile(
+    r"Zero Bytes|timed out|Unable to contact|Connection (?:refused|reset)|Transport endpoint|communication"
+)
 _ACCOUNTED: Final = tuple(USERS[:3])  # dave has no account
 
 
@@ -38,6 +42,7 @@ class Submission:
     arguments: tuple[str, ...] = ()
     script: str = "#!/bin/sh\ntrue\n"
     doomed: bool = False
+    env: Mapping[str, str] = field(default_factory=dict)
 
     def argv(self) -> list[str]:
         """Return the command line; the script comes on standard input."""
@@ -58,6 +63,11 @@ class Outcome:
     def latency_s(self) -> float:
         """Seconds that sbatch took, its own start included."""
         return self.ended_s - self.began_s
+
+    @property
+    def cut(self) -> bool:
+        """Whether slurmctld went away before it answered: sbatch cannot know then whether the job was accepted."""
+        return self.job_id is None and _CUT.search(self.message) is not None
 
 
 @dataclass(slots=True)
@@ -83,7 +93,7 @@ class LoadResult:
 
     def wrong(self) -> list[str]:
         """Return a line for each refusal of a submission that no policy forbids."""
-        return [f"{o.submission.name}: {o.message}" for o in self.refused if not o.submission.doomed]
+        return [f"{o.submission.name}: {o.message}" for o in self.refused if not (o.submission.doomed or o.cut)]
 
     def since(self, began_s: float) -> "LoadResult":
         """Return those that began at or after an instant of the steady clock."""
@@ -93,9 +103,17 @@ class LoadResult:
 def submit(cluster: LoopbackCluster, submission: Submission, timeout_s: float = 120) -> Outcome:
     """Run one sbatch to its end. Raises ClusterError when it does not answer within `timeout_s`."""
     began = time.monotonic()
-    done = cluster.run(submission.argv(), submission.user, stdin=submission.script, timeout_s=timeout_s, check=False)
+    done = cluster.run(
+        submission.argv(),
+        submission.user,
+        env=submission.env,
+        stdin=submission.script,
+        timeout_s=timeout_s,
+        check=False,
+    )
     ended = time.monotonic()
-    job_id = int(done.stdout.split(";")[0]) if done.returncode == 0 else None
+    printed = done.stdout.partition(";")[0].strip()  # nothing for a test alone
+    job_id = int(printed) if done.returncode == 0 and printed else None
     return Outcome(submission, job_id, done.stderr.strip(), began, ended)
 
 
@@ -111,15 +129,19 @@ class SubmitLoad:
         make: Callable[[str, str, bool], Submission] | None = None,
         users: Sequence[str] = _ACCOUNTED,
         limit: int | None = None,
+        pause_s: float = 0.0,
         timeout_s: float = 120,
     ) -> None:
-        """`make(user, name, doomed)` builds a submission; every `doomed_every`th is doomed; `limit` ends the load."""
+        """`make(user, name, doomed)` builds a submission; every `doomed_every`th is doomed; `limit` ends the load.
+
+        `pause_s` is what each submitter rests after each submission.
+        """
         self.cluster = cluster
         self.result = LoadResult()
         self.tag = f"load{uuid.uuid4().hex[:8]}"
         self._make = make or (lambda user, name, doomed: Submission(user, name, doomed=doomed))
         self._users, self._doomed_every, self._limit = users, doomed_every, limit
-        self._timeout_s = timeout_s
+        self._timeout_s, self._pause_s = timeout_s, pause_s
         self._numbers = itertools.count()
         self._lock = threading.Lock()
         self._over = threading.Event()
@@ -155,6 +177,7 @@ class SubmitLoad:
             outcome = submit(self.cluster, self._make(user, f"{self.tag}.{number}", doomed), self._timeout_s)
             with self._lock:
                 self.result.outcomes.append(outcome)
+            self._over.wait(self._pause_s)
 
     def count(self) -> int:
         """Return how many submissions have ended so far."""
@@ -166,12 +189,13 @@ class SubmitLoad:
         with self._lock:
             return next((o.submission.name for o in reversed(self.result.outcomes) if o.job_id is not None), "")
 
-    def missing_or_doubled(self) -> list[str]:
+    def missing_or_doubled(self, excused: Collection[str] = ()) -> list[str]:
         """Compare with slurmctld's queue: each accepted job is there once, under its id and name, and no other is.
 
-        Returns a line for each difference; call it when the load is over and before its jobs are cancelled.
+        Returns a line for each difference; call it when the load is over and before its jobs are cancelled. Jobs of
+        the names `excused` may be there or not: those that a killed slurmctld had not saved.
         """
-        return compare(self.result, queued(self.cluster, self.tag))
+        return compare(self.result, queued(self.cluster, self.tag), excused)
 
     def __enter__(self) -> Self:
         self.start()
@@ -189,16 +213,21 @@ class SubmitLoad:
 
 def queued(cluster: LoopbackCluster, tag: str) -> list[tuple[int, str]]:
     """Return (id, name) of slurmctld's jobs, ended ones too, whose name contains the tag of a load."""
-    lines = cluster.run(["squeue", "-har", "-t", "all", "-o", "%A %j"]).stdout.split("\n")
+    lines = cluster.run(["squeue", "-ha", "-t", "all", "-o", "%A %j"]).stdout.split("\n")
     rows = (line.split(" ", 1) for line in lines if " " in line)
     return [(int(job), name) for job, name in rows if f"{tag}." in name]
 
 
-def compare(result: LoadResult, rows: Sequence[tuple[int, str]]) -> list[str]:
+def compare(result: LoadResult, rows: Sequence[tuple[int, str]], excused: Collection[str] = ()) -> list[str]:
     """Return a line for each accepted job that is not queued once, and for each queued one that was not accepted."""
-    found: Mapping[tuple[int, str], int] = Counter(rows)
-    told = Counter((outcome.job_id or 0, outcome.submission.name) for outcome in result.accepted)
-    lost = [f"job {job} ({name}) was accepted and is not queued" for job, name in told if (job, name) not in found]
-    alien = [f"job {job} ({name}) is queued and was not accepted" for job, name in found if (job, name) not in told]
+    found = dict.fromkeys(rows)
+    told = dict.fromkeys((outcome.job_id or 0, outcome.submission.name) for outcome in result.accepted)
+    open_names = {outcome.submission.name for outcome in result.refused if outcome.cut} | set(excused)
+    missing = [row for row in told if row not in found and row[1] not in open_names]
+    alien = [row for row in found if row not in told and row[1] not in open_names]
     names = Counter(name for _, name in rows)
-    return [*lost, *alien, *(f"{name} is queued {count} times" for name, count in names.items() if count > 1)]
+    return [
+        *(f"job {job} ({name}) was accepted and is not queued" for job, name in missing),
+        *(f"job {job} ({name}) is queued and was not accepted" for job, name in alien),
+        *(f"{name} is queued {count} times" for name, count in names.items() if count > 1),
+    ]
