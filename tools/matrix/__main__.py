@@ -13,14 +13,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from gpuwaste.core.errors import GpuwasteError
 from tools.matrix import compare, trees
 from tools.matrix.checks import ORDER, checks_named
 from tools.matrix.column import START
 from tools.matrix.node import namespace
 from tools.matrix.releases import RELEASES, Release, release
-from tools.matrix.table import Column, Result, failed_column, good, render
-
-from gpuwaste.core.errors import GpuwasteError
+from tools.matrix.table import Column, failed_column, good, render
 
 _REPOSITORY: Final = Path(__file__).resolve().parents[2]
 _COLUMN_S: Final = 900.0
@@ -66,7 +65,10 @@ def _column(chosen: Release, base: Path, checks: Sequence[str]) -> Column:
             _run(["tools.matrix.trees", chosen.name, str(base)], None)
         results = base / f"{chosen.name}.json"
         results.unlink(missing_ok=True)
-        _run(["tools.matrix.column", chosen.name, str(base), str(base / f"{chosen.name}.run"), str(results), *checks], _COLUMN_S)
+        _run(
+            ["tools.matrix.column", chosen.name, str(base), str(base / f"{chosen.name}.run"), str(results), *checks],
+            _COLUMN_S,
+        )
         return Column.load(results)
     except GpuwasteError as error:
         return failed_column(chosen.name, str(error), time.monotonic() - began)
@@ -74,7 +76,9 @@ def _column(chosen: Release, base: Path, checks: Sequence[str]) -> Column:
 
 def _run(module: list[str], timeout_s: float | None) -> None:
     """Run a module of ours in a mount namespace of its own; end it, and wait for its end, whatever happens here."""
-    process = subprocess.Popen(namespace([sys.executable, "-m", *module]), stderr=subprocess.PIPE, text=True, cwd=_REPOSITORY)
+    process = subprocess.Popen(
+        namespace([sys.executable, "-m", *module]), stderr=subprocess.PIPE, text=True, cwd=_REPOSITORY
+    )
     try:
         _, errors = process.communicate(timeout=timeout_s)
     except BaseException as error:

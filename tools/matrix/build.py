@@ -1,5 +1,6 @@
 """Builds the submit plugins for a release, in its tree, with its compiler and its headers."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -7,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from gpuwaste.core.errors import GpuwasteError
+from gpuwaste.testing.submit_plugins import build_plugins
 from tools.matrix.node import HERE, inside
 
 _REPOSITORY: Final = Path(__file__).resolve().parents[2]
@@ -16,7 +18,7 @@ _BUILD_S: Final = 120.0
 
 def build(tree: Path | None, out: Path) -> None:
     """Build the C plugin and the Lua shim into `out`. Raises GpuwasteError with the compiler's last lines."""
-    _make(tree, out, _INCLUDE, "c", "lua")
+    _make(tree, out)
 
 
 def build_foreign(tree: Path | None, out: Path) -> None:
@@ -28,16 +30,19 @@ def build_foreign(tree: Path | None, out: Path) -> None:
         version = include / "slurm" / "slurm_version.h"
         text = version.read_text(encoding="utf-8")
         version.write_text(re.sub(r"(SLURM_VERSION_NUMBER\s+)0x(\w+)", r"\g<1>0x1a0000", text), encoding="utf-8")
-    _make(None, out, include, "c")
+    build_plugins("c", out=out, slurm_include=include)
 
 
-def _make(tree: Path | None, out: Path, include: Path, *targets: str) -> None:
+def _make(tree: Path | None, out: Path) -> None:
     source = HERE / "source"
     shutil.copytree(_REPOSITORY / "plugins" / "job_submit", source, dirs_exist_ok=True)
     out.mkdir(exist_ok=True)
-    for target in targets:
-        argv = inside(tree, ["make", "-s", "-C", str(source), target, f"OUT={out}", f"SLURM_INCLUDE={include}"])
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=_BUILD_S, check=False)
+    env = {key: value for key, value in os.environ.items() if not key.startswith("MAKE")}
+    for target in ("c", "lua"):
+        argv = inside(tree, ["make", "-s", "-C", str(source), target, f"OUT={out}"])
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=_BUILD_S, check=False, env=env)
         if done.returncode:
             last = " | ".join((done.stderr or done.stdout).strip().splitlines()[-6:])
-            raise GpuwasteError(f"matrix: make {target} of plugins/job_submit against {include}: {last}")
+            raise GpuwasteError(
+                f"matrix: make {target} of plugins/job_submit {f'in {tree}' if tree else 'on this host'}: {last}"
+            )

@@ -28,6 +28,24 @@ export PATH
 [ "$(id -u)" = 0 ] && exec chroot {tree} env -C "$PWD" {command} "$@"
 exec unshare --map-current-user --root={tree} --wd="$PWD" -- {command} "$@"
 """
+_SETPRIV: Final = """#!/bin/sh
+# Changes the user of a daemon of Slurm inside {tree}: in a user namespace slurmctld would see every peer as nobody.
+before=$PATH
+PATH={path}
+next=
+for word; do
+  if [ "$next" ]; then
+    case " {commands} " in
+      *" $word "*) export PATH; exec chroot {tree} env -C "$PWD" setpriv "$@" ;;
+    esac
+    break
+  fi
+  [ "$word" = -- ] && next=yes
+done
+setpriv=$(command -v setpriv)
+PATH=$before
+exec "$setpriv" "$@"
+"""
 
 
 def namespace(argv: list[str]) -> list[str]:
@@ -38,7 +56,9 @@ def namespace(argv: list[str]) -> list[str]:
 def enter(folder: Path, tree: Path | None) -> None:
     """Mount `folder` at HERE, and in `tree` all that Slurm needs there; refuses to do so in the host's namespace."""
     if _mounts_of(os.getpid()) == _mounts_of(os.getppid()):
-        raise GpuwasteError("matrix: a column runs in a mount namespace of its own: start it with python -m tools.matrix")
+        raise GpuwasteError(
+            "matrix: a column runs in a mount namespace of its own: start it with python -m tools.matrix"
+        )
     _mount("--bind", str(folder), str(HERE))
     if tree is None:
         return
@@ -53,9 +73,11 @@ def enter(folder: Path, tree: Path | None) -> None:
 def write_shims(tree: Path, folder: Path) -> None:
     """Write one file per command of Slurm into `folder` and put it first on PATH."""
     folder.mkdir(exist_ok=True)
-    for command in _COMMANDS:
+    texts = {command: _SHIM.format(command=command, tree=tree, path=_INSIDE_PATH) for command in _COMMANDS}
+    texts["setpriv"] = _SETPRIV.format(commands=" ".join(_COMMANDS), tree=tree, path=_INSIDE_PATH)
+    for command, text in texts.items():
         path = folder / command
-        path.write_text(_SHIM.format(command=command, tree=tree, path=_INSIDE_PATH), encoding="utf-8")
+        path.write_text(text, encoding="utf-8")
         path.chmod(0o755)
     os.environ["PATH"] = f"{folder}:{os.environ['PATH']}"
 

@@ -12,17 +12,21 @@ from pathlib import Path
 from typing import Any, Final
 
 from gpuwaste.core.errors import GpuwasteError
-from gpuwaste.core.verdict import token_of
+from gpuwaste.core.verdict import Action, token_of
 from gpuwaste.testing.cluster import LoopbackCluster
 from gpuwaste.testing.cluster_process import ManagedProcess, wait_until
 from gpuwaste.testing.runtime import Runtime
+from gpuwaste.testing.scripted_advisor import Answer, ScriptedAdvisor
 from gpuwaste.testing.site import Site
+from gpuwaste.wire.advice import encode_reply
 from tools.matrix.releases import Release
-from tools.matrix.scripted import Answer, ScriptedAdvisor
 
 USER: Final = "alice"
 _SLURM_PLUGINS: Final = "/usr/lib/x86_64-linux-gnu/slurm-wlm"  # Debian's, in all suites
 _PROBE_S: Final = 30.0
+TOKEN: Final = "0123456789abcdef"  # noqa: S105 a verdict's id
+Request = dict[str, Any]
+Done = subprocess.CompletedProcess[str]
 
 
 class CheckError(GpuwasteError):
@@ -43,6 +47,7 @@ class Rig:
     requests: dict[str, Any] = field(default_factory=dict)
     """What the plugin sent for each line of the fixed list."""
     _in_use: str = ""
+    _edited: int = 0
 
     @property
     def plugins(self) -> Path:
@@ -51,7 +56,7 @@ class Rig:
 
     @property
     def log(self) -> Path:
-        """slurmctld's log."""
+        """Slurmctld's log."""
         return self.cluster.directory / "log" / "slurmctld.log"
 
     def use(self, job_submit: str, folder: Path | None = None) -> None:
@@ -67,8 +72,9 @@ class Rig:
         """Let slurmctld run job_submit/lua with this script as the site's job_submit.lua, as after an edit of it."""
         path = self.cluster.layout.slurm_conf.with_name("job_submit.lua")
         path.write_text(script, encoding="utf-8")
-        later = time.time() + 2  # slurmctld loads a script that is younger, in whole seconds, than its last load
-        os.utime(path, (later, later))
+        # slurmctld loads a script that is younger, in whole seconds, than the last one, or than its last load.
+        self._edited = max(int(time.time()) + 2, self._edited + 1)
+        os.utime(path, (self._edited, self._edited))
         self.use("lua")
 
     def write_slurm_conf(self, job_submit: str, folder: Path) -> None:
@@ -79,7 +85,9 @@ class Rig:
         path.write_text("\n".join([*kept, *ours]) + "\n")
         self._in_use = ""
 
-    def submit(self, *options: str, command: str = "sbatch", script: str = "exit 0") -> subprocess.CompletedProcess[str]:
+    def submit(
+        self, *options: str, command: str = "sbatch", script: str = "exit 0"
+    ) -> subprocess.CompletedProcess[str]:
         """Run sbatch, srun or salloc as the user, whatever comes of it."""
         if command == "sbatch":
             argv = [command, "--parsable", "--output=/dev/null", *options]
@@ -106,11 +114,12 @@ class Rig:
     @contextmanager
     def advisor(self, answer: Answer) -> Iterator[ScriptedAdvisor]:
         """Have an advisor that answers so, from when the plugin asks it: its breaker may have been open."""
+        self.site.advisor_socket.unlink(missing_ok=True)
         with ScriptedAdvisor(self.site.advisor_socket, answer) as advisor:
             self._wait_asked(lambda: bool(advisor.requests))
             advisor.requests.clear()
             yield advisor
-        expect(not advisor.errors, f"malformed requests: {advisor.errors[:3]}")
+        expect(not advisor.errors, f"malformed requests: {[str(error) for error in advisor.errors[:3]]}")
 
     @contextmanager
     def faulty(self, way: str) -> Iterator[ManagedProcess]:
@@ -131,7 +140,7 @@ class Rig:
             self.submit("--test-only")
             return bool(asked())
 
-        wait_until(probed, _PROBE_S, "the plugin to ask the advisor", lambda: self.log_tail(), poll_s=0.1)
+        wait_until(probed, _PROBE_S, "the plugin to ask the advisor", self.log_tail, poll_s=0.1)
 
     def log_tail(self) -> str:
         """Return the end of slurmctld's log."""
@@ -154,6 +163,11 @@ class Rig:
     def free(self) -> None:
         """Remove the column's data."""
         shutil.rmtree(self.cluster.directory, ignore_errors=True)
+
+
+def says(action: Action, *lines: str, code: int = 0) -> Answer:
+    """Return an answer that is the same for every request."""
+    return lambda _: encode_reply(TOKEN, action, lines, code=code, as_of=int(time.time()))
 
 
 def expect(truth: bool, otherwise: str) -> None:

@@ -66,8 +66,8 @@ def make_tree(release: Release, base: Path) -> Path:
     version = version_of(tree)
     if not version.startswith(f"{release.name}."):
         raise GpuwasteError(
-            f"matrix: Debian {release.suite} in {tree} has Slurm {version}, not {release.name}: remove the tree to fetch "
-            "the suite's present one, or change tools/matrix/releases.py"
+            f"matrix: Debian {release.suite} in {tree} has Slurm {version}, not {release.name}: remove the tree to "
+            "fetch what the suite has now, or change tools/matrix/releases.py"
         )
     (tree / _STAMP).write_text(recipe(release), encoding="utf-8")
     return tree

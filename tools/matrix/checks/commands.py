@@ -3,8 +3,7 @@
 from typing import Final
 
 from tools.matrix.checks.verdict import LINES
-from tools.matrix.rig import Rig, expect
-from tools.matrix.scripted import TOKEN, Request, says
+from tools.matrix.rig import TOKEN, Request, Rig, expect, says
 
 NAME: Final = "srun, salloc, array, het, --test-only"
 JOB_SUBMIT: Final = "gpuwaste"

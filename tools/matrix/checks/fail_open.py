@@ -3,8 +3,7 @@
 import contextlib
 from typing import Final
 
-from tools.matrix.rig import Rig, expect
-from tools.matrix.scripted import says
+from tools.matrix.rig import Rig, expect, says
 
 NAME: Final = "fail-open"
 JOB_SUBMIT: Final = "gpuwaste"

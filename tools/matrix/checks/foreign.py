@@ -32,5 +32,3 @@ def run(rig: Rig) -> None:
 
 def _end(text: str) -> str:
     return " | ".join(text.splitlines()[-5:])
-
-

@@ -1,11 +1,9 @@
 """Job descriptions of hostile content and size: accepted as without us, and the request stays well formed."""
 
-import json
 from typing import Final
 
-from gpuwaste.wire.advice import MAX_REQUEST
-from tools.matrix.rig import Rig, expect
-from tools.matrix.scripted import says
+from gpuwaste.wire.advice import HEADER, MAX_REQUEST
+from tools.matrix.rig import Rig, expect, says
 
 NAME: Final = "hostile job descriptions"
 JOB_SUBMIT: Final = "gpuwaste"
@@ -30,7 +28,7 @@ def run(rig: Rig) -> None:
         requests = list(advisor.requests)
     asked = len(_CASES) + 3
     expect(len(requests) == asked, f"the advisor was asked {len(requests)} times for {asked} jobs")
-    largest = max(len(json.dumps(request, separators=(",", ":"))) for request in requests)
-    expect(largest <= MAX_REQUEST, f"a request of {largest} bytes")
+    largest = max(map(len, advisor.frames))
+    expect(largest <= HEADER.size + MAX_REQUEST, f"a request of {largest} bytes")
     sizes = [int(request["job"].get("script_bytes", 0)) for request in requests]
     expect(max(sizes) > _MIB - 200, f"the scripts' sizes are {sizes}")

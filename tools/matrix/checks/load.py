@@ -2,8 +2,7 @@
 
 from typing import Final
 
-from tools.matrix.rig import Rig, expect
-from tools.matrix.scripted import says
+from tools.matrix.rig import Rig, expect, says
 
 NAME: Final = "C plugin: builds, loads, asks"
 JOB_SUBMIT: Final = "gpuwaste"

@@ -3,8 +3,7 @@
 from typing import Final
 
 from tools.matrix.checks import modify, verdict
-from tools.matrix.rig import Rig, expect
-from tools.matrix.scripted import says
+from tools.matrix.rig import Rig, expect, says
 
 NAME: Final = "Lua shim: loads, asks, verdicts"
 JOB_SUBMIT: Final = ""

@@ -2,8 +2,7 @@
 
 from typing import Final
 
-from tools.matrix.rig import USER, Rig, expect
-from tools.matrix.scripted import TOKEN, says
+from tools.matrix.rig import TOKEN, USER, Rig, expect, says
 
 NAME: Final = "scontrol update"
 JOB_SUBMIT: Final = "gpuwaste"

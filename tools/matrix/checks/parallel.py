@@ -6,8 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 from gpuwaste.wire.advice import encode_reply
-from tools.matrix.rig import Rig, expect
-from tools.matrix.scripted import Request
+from tools.matrix.rig import Request, Rig, expect
 
 NAME: Final = "parallel submitters"
 JOB_SUBMIT: Final = "gpuwaste"

@@ -5,8 +5,7 @@ The comparison is made when all columns are there (tools.matrix.compare); here e
 
 from typing import Any, Final
 
-from tools.matrix.rig import Rig, expect
-from tools.matrix.scripted import says
+from tools.matrix.rig import Rig, expect, says
 
 NAME: Final = "requests of a fixed list"
 JOB_SUBMIT: Final = "gpuwaste"

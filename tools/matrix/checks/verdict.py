@@ -3,8 +3,7 @@
 from typing import Final
 
 from gpuwaste.testing.cluster_process import wait_until
-from tools.matrix.rig import Rig, expect
-from tools.matrix.scripted import TOKEN, says
+from tools.matrix.rig import TOKEN, Rig, expect, says
 
 NAME: Final = "verdicts at sbatch"
 JOB_SUBMIT: Final = "gpuwaste"
