@@ -5,6 +5,7 @@ The comparison is made when all columns are there (tools.matrix.compare); here e
 
 from typing import Any, Final
 
+from gpuwaste.slurm.job_desc import read_job_desc
 from tools.matrix.rig import Rig, expect, says
 
 NAME: Final = "requests of a fixed list"
@@ -30,9 +31,20 @@ def run(rig: Rig) -> None:
     with rig.advisor(says("pass")) as advisor:
         for number, options in enumerate(LINES):
             advisor.requests.clear()
-            rig.accepted("--hold", f"--job-name=line{number}", *options)
-            expect(len(advisor.requests) == 1, f"{' '.join(options)}: asked {len(advisor.requests)} times")
-            rig.requests[" ".join(options) or "(no options)"] = _stable(advisor.requests[0])
+            line = " ".join(options) or "(no options)"
+            job = rig.accepted("--hold", f"--job-name=line{number}", *options)
+            expect(len(advisor.requests) == 1, f"{line}: asked {len(advisor.requests)} times")
+            rig.requests[line] = _stable(advisor.requests[0])
+            _as_slurm_counts(line, rig.requests[line], rig.job(job).get("ReqTRES") or rig.job(job).get("TRES", ""))
+
+
+def _as_slurm_counts(line: str, request: dict[str, Any], req_tres: str) -> None:
+    """The advisor reads the amounts that slurmctld itself puts into ReqTRES, from which the models learn."""
+    tres = dict(item.split("=", 1) for item in req_tres.split(",") if "=" in item)
+    read = read_job_desc(request["job"])
+    ours = {"cpu": read.cpus, "node": read.nodes, "gres/gpu": read.gpus}
+    theirs = {name: int(tres.get(name, 0)) for name in ours}
+    expect(ours == theirs, f"{line}: the advisor reads {ours}, slurmctld {theirs}")
 
 
 def _stable(request: dict[str, Any]) -> dict[str, Any]:
