@@ -2,8 +2,10 @@
 
 import contextlib
 import os
+import re
 import subprocess
 import time
+import urllib.request
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -16,17 +18,15 @@ from gpuwaste.testing.cluster import LoopbackCluster, ManagedProcess
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.controller_watch import ControllerWatch
 from gpuwaste.testing.site import Site
-from gpuwaste.testing.submit_load import LoadResult, Outcome, Submission, SubmitLoad, submit
+from gpuwaste.testing.submit_load import ACCOUNTED, LoadResult, Outcome, Submission, SubmitLoad, submit
 
-DOOMED: Final = "cpu"
-"""The partition whose jobs the policy of the scene refuses, all of them, while the advisor is well."""
-POLICY: Final = f"""
+FAILING: Final = "#!/bin/sh\nexit 7\n"
+"""The script of the doomed: it failed before, and is refused unchanged while the advisor is well."""
+POLICY: Final = """
 [policy]
 mode = "reject"
-[when]
-partitions = ["{DOOMED}"]
 [targets.failure]
-reject = 0.000001
+reject = 0.2
 [budget]
 rejects_per_user_per_day = 1000000
 [sample]
@@ -38,14 +38,15 @@ PLUGIN: Final = {"breaker_first_ms": 100, "breaker_max_ms": 400, "deadline_us": 
 """A breaker that probes soon, so that tests need not wait, and a deadline for two shared cores."""
 _MOST_LINES: Final = 4
 """Lines of ours in slurmctld's log for one fault: opened, closed, and once more where a probe falls into the change."""
+_EVENT: Final = re.compile(r'gpuwaste_advisor_plugin_events_total{event="(\w+)",via="c"} (\S+)')
 _PER_PHASE: Final = 30
 _REFUSED: Final = "gpuwaste"
 
 
 def make_submission(user: str, name: str, doomed: bool) -> Submission:
-    """Return a job of a GPU, every third name an array; a doomed one asks for the refused partition."""
+    """Return a job of a GPU, every third an array; a doomed one has the name and the script of those that failed."""
     if doomed:
-        return Submission(user, name, (f"--partition={DOOMED}",), doomed=True)
+        return Submission(user, f"doomed.{name}", script=FAILING, doomed=True)
     array = ("--array=0-3",) if name.endswith(("3", "6", "9")) else ()
     return Submission(user, name, ("--gres=gpu:1", *array))
 
@@ -56,13 +57,28 @@ class Scene:
 
     cluster: LoopbackCluster
     site: Site
-    counters: Callable[[], Mapping[str, int]]
-    """Return the plugin's totals as the advisor knows them."""
 
-    def refused(self) -> bool:
+    def counters(self) -> dict[str, int]:
+        """Return the plugin's totals as the advisor knows them, by event."""
+        url = f"http://127.0.0.1:{self.site.advisor_port}/metrics"
+        with urllib.request.urlopen(url, timeout=10) as answer:
+            found = _EVENT.findall(answer.read().decode())
+        return {event: int(float(value)) for event, value in found}
+
+    def teach(self) -> None:
+        """Let each user's doomed jobs fail, and wait until they are refused for it."""
+        jobs = [
+            self.cluster.sbatch(FAILING, user, job_name="doomed", array="0-2", output="/dev/null") for user in ACCOUNTED
+        ]
+        for job in jobs:
+            self.cluster.wait_job(job, "FAILED")
+        for user in ACCOUNTED:
+            wait_until(lambda: self.refused(user), 60, f"{user}'s doomed to be refused", self.tails, poll_s=0.5)  # noqa: B023
+
+    def refused(self, user: str = "alice") -> bool:
         """Submit one doomed job now and tell whether it was refused by us: the advisor answers and is believed."""
         name = f"probe.{time.monotonic_ns()}"
-        outcome = submit(self.cluster, make_submission("alice", name, doomed=True))
+        outcome = submit(self.cluster, make_submission(user, name, doomed=True))
         if outcome.job_id is not None:
             self.cluster.run(["scancel", str(outcome.job_id)])
         return outcome.job_id is None and _REFUSED in outcome.message

@@ -32,28 +32,15 @@ def scene(native: Path) -> Iterator[Scene]:
     cluster = _new_cluster(Variant(job_submit="gpuwaste", plugin_dir=str(build_plugins()), backup=True))
     try:
         cluster.start()
-        options = SiteOptions(plugin=PLUGIN, policies={"doomed.toml": POLICY}, sacct_every_s=3600.0)
-        site = Site(cluster, native, options)
+        site = Site(cluster, native, SiteOptions(plugin=PLUGIN, policies={"doomed.toml": POLICY}, sacct_every_s=1.0))
         site.prepare()
         site.start_hub()
-        start_advisor(site)
-        yield Scene(cluster, site, dict)
+        site.start_advisor()
+        scene = Scene(cluster, site)
+        scene.teach()
+        yield scene
     finally:
         _end(cluster)
-
-
-def start_advisor(site: Site) -> None:
-    """Stand-in."""
-    argv = site.runtime.module("gpuwaste.testing.faulty_advisor", str(site.advisor_socket), "well")
-    site.advisor = site.cluster.spawn(argv, user="gpuwaste", env=site.runtime.env, name="advisor")
-    site.advisor.wait_for(site.advisor_socket.exists, 60, "the advisor to listen")
-
-
-def start_backup_advisor(site: Site) -> None:
-    """Stand-in."""
-    argv = site.runtime.module("gpuwaste.testing.faulty_advisor", str(site.backup_socket), "well")
-    site.backup_advisor = site.cluster.spawn(argv, user="gpuwaste", env=site.runtime.env, name="advisor-backup")
-    site.backup_advisor.wait_for(site.backup_socket.exists, 60, "the advisor to listen")
 
 
 @pytest.mark.parametrize("key", STOOD_IN)
@@ -201,7 +188,7 @@ class _PrimaryKilled(contextlib.AbstractContextManager[None]):
 
 def test_the_backup_controller_asks_its_own_advisor(scene: Scene) -> None:
     """A killed primary costs only what it had not saved; the backup's plugin asks the backup's advisor."""
-    start_backup_advisor(scene.site)
+    scene.site.start_backup_advisor()
     first = submit(scene.cluster, make_submission("alice", "before.the.kill", doomed=False))
     scene.cluster.wait_saved("before.the.kill")
     killed = _PrimaryKilled(scene)
@@ -213,6 +200,6 @@ def test_the_backup_controller_asks_its_own_advisor(scene: Scene) -> None:
     assert len(result.accepted) > len(killed.unsaved(result))
     assert scene.cluster.job_states(first.job_id or 0) == ["PENDING"]
     scene.cluster.restart_slurmctld()
-    start_advisor(scene.site)
+    scene.site.start_advisor()
     scene.wait_verdicts()
     assert scene.cluster.controllers_up() == {"primary", "backup"}

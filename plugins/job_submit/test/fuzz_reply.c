@@ -25,7 +25,8 @@ static void check_line(const char *line)
 	if (length == GW_LINE_BYTES || !gw_utf8_valid(line, length))
 		die("a line without an end, or not UTF-8");
 	for (size_t i = 0; i < length; i++)
-		if ((unsigned char)line[i] < 0x20 || line[i] == 0x7f)
+		if ((unsigned char)line[i] < 0x20 || line[i] == 0x7f ||
+		    ((unsigned char)line[i] == 0xc2 && (unsigned char)line[i + 1] < 0xa0))
 			die("a control character");
 }
 

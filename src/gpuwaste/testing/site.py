@@ -8,6 +8,8 @@ with LoopbackCluster(directory, Variant(seed=7)) as cluster, Site(cluster) as si
 import json
 import pwd
 import shutil
+import socket
+import struct
 import subprocess
 import urllib.error
 import urllib.request
@@ -25,6 +27,7 @@ from gpuwaste.testing.simnvml import OracleEvent, SimNode, library_env, make_gpu
 
 AGENT_CAPS: Final = ("sys_ptrace", "dac_read_search")
 _USER: Final = "gpuwaste"
+_CREDENTIALS: Final = struct.Struct("3i")  # pid, uid, gid of SO_PEERCRED
 
 
 @dataclass(slots=True)
@@ -213,18 +216,18 @@ class Site:
         self.hub.wait_for(lambda: _answers(f"http://127.0.0.1:{self.hub_port}/v1/health"), 30, "the hub to answer")
         return self.hub
 
-    def start_advisor(self) -> ManagedProcess:
-        """Start the advisor and wait until it listens: it is warm by then."""
-        argv = self._daemon("advisor", "hub")
+    def start_advisor(self, *, prefix: Sequence[str] = ()) -> ManagedProcess:
+        """Start the advisor and wait until it listens: it is warm by then. `prefix` is a command to start it with."""
+        argv = [*prefix, *self._daemon("advisor", "hub")]
         self.advisor = self.cluster.spawn(argv, user=_USER, env=self.runtime.env, name="advisor")
-        self.advisor.wait_for(self.advisor_socket.exists, 60, "the advisor to listen")
+        _wait_listening(self.advisor, self.advisor_socket)
         return self.advisor
 
     def start_backup_advisor(self) -> ManagedProcess:
         """Start the advisor beside the backup controller and wait until it listens."""
         argv = self._daemon("advisor", "backup")
         self.backup_advisor = self.cluster.spawn(argv, user=_USER, env=self.runtime.env, name="advisor-backup")
-        self.backup_advisor.wait_for(self.backup_socket.exists, 60, "the backup's advisor to listen")
+        _wait_listening(self.backup_advisor, self.backup_socket)
         return self.backup_advisor
 
     def start_agent(self, node: str, *, prefix: Sequence[str] = (), caps: Sequence[str] = AGENT_CAPS) -> ManagedProcess:
@@ -302,6 +305,19 @@ def _is_complete(document: Mapping[str, Any], devices: int) -> bool:
         return False
     found = [device for run in runs for device in run["devices"] if device["gpu_uuid"]]
     return len(found) >= devices and all(device["final"] for device in found)
+
+
+def _wait_listening(process: ManagedProcess, path: Path) -> None:
+    """Wait until this very process listens at a Unix socket: a killed one leaves its socket behind."""
+
+    def listens() -> bool:
+        with socket.socket(socket.AF_UNIX) as probe:
+            if probe.connect_ex(str(path)):
+                return False
+            credentials = probe.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+            return bool(_CREDENTIALS.unpack(credentials)[0] == process.pid)
+
+    process.wait_for(listens, 60, f"{process.name} to listen")
 
 
 def _answers(url: str) -> bool:

@@ -27,7 +27,8 @@ from gpuwaste.testing.cluster_host import USERS
 _CUT: Final = re.compile(
     r"Zero Bytes|timed out|Unable to contact|Connection (?:refused|reset)|Transport endpoint|communication"
 )
-_ACCOUNTED: Final = tuple(USERS[:3])  # dave has no account
+ACCOUNTED: Final = tuple(USERS[:3])
+"""Users who may submit: dave has no account."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +128,7 @@ class SubmitLoad:
         submitters: int = 4,
         doomed_every: int = 0,
         make: Callable[[str, str, bool], Submission] | None = None,
-        users: Sequence[str] = _ACCOUNTED,
+        users: Sequence[str] = ACCOUNTED,
         limit: int | None = None,
         pause_s: float = 0.0,
         timeout_s: float = 120,
@@ -138,7 +139,7 @@ class SubmitLoad:
         """
         self.cluster = cluster
         self.result = LoadResult()
-        self.tag = f"load{uuid.uuid4().hex[:8]}"
+        self.tag = f"{uuid.uuid4().int % 10**10:010}"  # digits alone: to a model all jobs of all loads have one name
         self._make = make or (lambda user, name, doomed: Submission(user, name, doomed=doomed))
         self._users, self._doomed_every, self._limit = users, doomed_every, limit
         self._timeout_s, self._pause_s = timeout_s, pause_s
@@ -174,7 +175,7 @@ class SubmitLoad:
                 return
             doomed = bool(self._doomed_every) and number % self._doomed_every == self._doomed_every - 1
             user = self._users[number % len(self._users)]
-            outcome = submit(self.cluster, self._make(user, f"{self.tag}.{number}", doomed), self._timeout_s)
+            outcome = submit(self.cluster, self._make(user, f"load{self.tag}.{number}", doomed), self._timeout_s)
             with self._lock:
                 self.result.outcomes.append(outcome)
             self._over.wait(self._pause_s)

@@ -1,5 +1,6 @@
 """Builds the submit plugins and what their tests run, from plugins/job_submit into build/plugins."""
 
+import fcntl
 import os
 import subprocess
 from pathlib import Path
@@ -23,7 +24,10 @@ def build_plugins(*targets: str, out: Path | None = None, slurm_include: Path | 
     if slurm_include is not None:
         argv.append(f"SLURM_INCLUDE={slurm_include}")
     env = {key: value for key, value in os.environ.items() if not key.startswith("MAKE")}
-    done = subprocess.run(argv, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False, env=env)
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # tests that run side by side build once
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False, env=env)
     if done.returncode:
         raise ClusterError(f"the submit plugins cannot be built: {done.stderr.strip()[-2000:]}")
     return folder
