@@ -79,7 +79,7 @@ def measure(directory: Path, jobs: int, rounds: int) -> dict[str, Any]:
                 _column(submit, column, prepared, found)
                 if column.name == "our C":
                     losses += hung_loss(submit, site)
-        exchange = exchange_us(site, prepared.client)
+        exchange = exchange_us(site, prepared.plugin_dir)
         in_memory = submit.jobs()
         site.stop()
     return {

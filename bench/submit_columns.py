@@ -1,30 +1,36 @@
 """The columns of bench/submit.py: what slurm.conf and job_submit.lua say in each, and what must be built for it."""
 
-import shutil
-import subprocess
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from bench.submit_site import ROOT
 from gpuwaste.testing.site import Site
+from gpuwaste.testing.submit_plugins import build_submit_plugins
 
 _SLURM_PLUGINS: Final = "/usr/lib/x86_64-linux-gnu/slurm-wlm"
-_NOOP: Final = """
+_NOOP: Final = """\
 function slurm_job_submit(job_desc, part_list, submit_uid) return slurm.SUCCESS end
 function slurm_job_modify(job_desc, job_rec, part_list, modify_uid) return slurm.SUCCESS end
+return slurm.SUCCESS
+"""
+_ASKS: Final = """\
+package.path = "{folder}/?.lua;" .. package.path
+package.cpath = "{folder}/?.so;" .. package.cpath
+local gpuwaste = require("gpuwaste")
+function slurm_job_submit(job_desc, part_list, submit_uid) return gpuwaste.submit(job_desc, part_list, submit_uid) end
+function slurm_job_modify(job_desc, job_rec, part_list, modify_uid)
+  return gpuwaste.modify(job_desc, job_rec, part_list, modify_uid)
+end
 return slurm.SUCCESS
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """What is built: the plugin's folder, the folder of the plugins' client, and job_submit.lua's place."""
+    """The folder of the built plugins and their client, and job_submit.lua's place."""
 
     plugin_dir: Path
-    client: Path
     script: Path
 
 
@@ -39,12 +45,8 @@ class Column:
 
 def prepare(site: Site) -> Prepared:
     """Build the plugins and put them where slurmctld's user reads them."""
-    built = ROOT / "build" / "job_submit"
-    command = ["make", "--no-print-directory", "-C", str(ROOT / "plugins" / "job_submit"), f"OUT={built}"]
-    subprocess.run([*command, f"PYTHON={sys.executable}", "all"], check=True)
-    folder = site.directory / "job_submit"
-    shutil.copytree(built, folder)
-    return Prepared(folder, built, site.cluster.layout.slurm_conf.parent / "job_submit.lua")
+    folder = build_submit_plugins(site.directory / "job_submit", "c", "lua")
+    return Prepared(folder, site.cluster.layout.slurm_conf.parent / "job_submit.lua")
 
 
 def _none(_prepared: Prepared) -> Mapping[str, str]:
@@ -57,7 +59,7 @@ def _noop(prepared: Prepared) -> Mapping[str, str]:
 
 
 def _lua(prepared: Prepared) -> Mapping[str, str]:
-    prepared.script.write_text("")  # SEE lua-ready
+    prepared.script.write_text(_ASKS.format(folder=prepared.plugin_dir))
     return {"PluginDir": ""}
 
 

@@ -207,7 +207,7 @@ class Site:
 
     def start_advisor(self) -> ManagedProcess:
         """Start the advisor and wait until it listens: it is warm by then."""
-        argv = self._daemon("advisor", "hub")
+        argv = self.runtime.command("advisor", "run", "--config", str(self.config_path("hub")))
         self.advisor = self.cluster.spawn(argv, user=_USER, env=self.runtime.env, name="advisor")
         self.advisor.wait_for(self.advisor_socket.exists, 60, "the advisor to listen")
         return self.advisor
