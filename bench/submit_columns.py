@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from gpuwaste.testing.site import Site
-from gpuwaste.testing.submit_plugins import build_submit_plugins
+from gpuwaste.testing.submit_plugins import build_plugins
 
 _SLURM_PLUGINS: Final = "/usr/lib/x86_64-linux-gnu/slurm-wlm"
 _NOOP: Final = """\
@@ -45,7 +45,7 @@ class Column:
 
 def prepare(site: Site) -> Prepared:
     """Build the plugins and put them where slurmctld's user reads them."""
-    folder = build_submit_plugins(site.directory / "job_submit", "c", "lua")
+    folder = build_plugins("c", "client", "lua", out=site.directory / "job_submit")
     return Prepared(folder, site.cluster.layout.slurm_conf.parent / "job_submit.lua")
 
 

@@ -23,7 +23,7 @@ from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.cluster_users import passing_user
 from gpuwaste.testing.sim_build import build_native
 from gpuwaste.testing.site import Site, SiteOptions
-from gpuwaste.testing.submit_plugins import build_submit_plugins
+from gpuwaste.testing.submit_plugins import build_plugins
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 WASTES = "--per-gpu '0=8:92:20000' --for 8"  # one of the job's GPUs works
@@ -58,7 +58,7 @@ def site() -> Iterator[Site]:
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="gw", dir="/tmp")))
         folder.chmod(0o755)
-        variant = Variant(job_submit="gpuwaste", plugin_dir=str(build_submit_plugins(folder / "plugins")))
+        variant = Variant(job_submit="gpuwaste", plugin_dir=str(build_plugins(out=folder / "plugins")))
         cluster = stack.enter_context(LoopbackCluster(folder / "c", variant, remove=True))
         made = stack.enter_context(Site(cluster, build_native(), SiteOptions(interval_s=1.0, ship_every_s=2.0)))
         made.start_advisor()

@@ -25,7 +25,7 @@ from gpuwaste.testing.recording.format import SHIPPED
 from gpuwaste.testing.recording.player import PlayedSite
 from gpuwaste.testing.simnvml import build_native
 from gpuwaste.testing.site import Site, SiteOptions
-from gpuwaste.testing.submit_plugins import build_submit_plugins
+from gpuwaste.testing.submit_plugins import build_plugins
 
 OPTIONS = SiteOptions(
     interval_s=2.0, ship_every_s=6.0, sacct_every_s=3.0, hub={"finding_min_s": 15.0, "interactive_grace_s": 10.0},
@@ -64,7 +64,7 @@ def _run(seed: int | None, result: Path | None, record: Path | None) -> int:
     notes = Notes(say)
     try:
         notes.say(f"starting Slurm (munge, MariaDB, slurmdbd, slurmctld, slurmrestd, 3 nodes), seed {drawn}")
-        plugins = build_submit_plugins(directory / "plugins")
+        plugins = build_plugins(out=directory / "plugins")
         variant = Variant(seed=drawn, job_submit="gpuwaste", plugin_dir=str(plugins))
         with LoopbackCluster(directory / "c", variant, remove=True) as cluster:
             notes.say("starting the hub, three agents and the advisor beside slurmctld")
