@@ -55,7 +55,8 @@ class Site:
         self.agents: dict[str, ManagedProcess] = {}
         self.hub: ManagedProcess | None = None
         self.advisor: ManagedProcess | None = None
-        self.advisor_port = free_port()
+        self.backup_advisor: ManagedProcess | None = None
+        self.advisor_port, self.backup_advisor_port = free_port(), free_port()
         self.nodes: dict[str, SimNode] = {}
         self.exporters = {name: free_port() for name in cluster.nodes}
         self._native_source = native
@@ -84,12 +85,13 @@ class Site:
         oracle.chmod(0o1777)
         for node in self.cluster.nodes.values():
             self._prepare_node(node.name)
-        for name in ("hub", "advisor", "models"):
+        for name in ("hub", "advisor", "models", "backup"):
             self._owned(self.directory / name)
         self.write_policies(self.options.policies)
         if self.options.tapes is not None:
             self._owned(self.options.tapes)
         self._write_config("hub", {})
+        self._write_config("backup", {})
 
     def _prepare_node(self, name: str) -> None:
         node = self.cluster.nodes[name]
@@ -121,13 +123,13 @@ class Site:
         return read_oracle(self.oracle_directory)
 
     def config_path(self, name: str) -> Path:
-        """Return gpuwaste.toml of a node or of "hub"; users read the hub's."""
+        """Return gpuwaste.toml of a node, of "hub" or of "backup", the backup controller; users read the hub's."""
         return self.directory / f"{name}.toml"
 
     def _write_config(self, name: str, own: dict[str, Any]) -> None:
         cluster, options = self.cluster, self.options
-        at_hub = name == "hub"
-        node = None if at_hub else cluster.nodes[name]
+        node = cluster.nodes.get(name)
+        backup = name == "backup"
         common = {
             "hub_url": f"http://127.0.0.1:{self.hub_front_port}",
             "munge_socket": str(node.munge_socket if node else cluster.layout.munge_socket),
@@ -158,10 +160,10 @@ class Site:
             **options.hub,
         }
         advisor = {
-            "socket": str(self.advisor_socket),
-            "state_dir": str(self.directory / "advisor"),
+            "socket": str(self.backup_socket if backup else self.advisor_socket),
+            "state_dir": str(self.directory / ("backup" if backup else "advisor")),
             "policies_dir": str(self.policies_dir),
-            "listen": f"127.0.0.1:{self.advisor_port}",
+            "listen": f"127.0.0.1:{self.backup_advisor_port if backup else self.advisor_port}",
             "history_every_s": 1.0,
             "ship_every_s": 1.0,
             **options.advisor,
@@ -192,9 +194,15 @@ class Site:
         """Where the submit plugins of this site ask: a directory that the advisor's user owns."""
         return self.directory / "hub" / "advisor.sock"
 
+    @property
+    def backup_socket(self) -> Path:
+        """Where the submit plugin of a backup controller asks."""
+        return self.directory / "backup" / "advisor.sock"
+
     def refresh_config(self) -> None:
         """Write all configuration files again after a change of ports or options."""
         self._write_config("hub", {})
+        self._write_config("backup", {})
         for name, node in self.cluster.nodes.items():
             self._write_config(name, {"node_name": name, "state_dir": str(node.state_dir)})
 
@@ -211,6 +219,13 @@ class Site:
         self.advisor = self.cluster.spawn(argv, user=_USER, env=self.runtime.env, name="advisor")
         self.advisor.wait_for(self.advisor_socket.exists, 60, "the advisor to listen")
         return self.advisor
+
+    def start_backup_advisor(self) -> ManagedProcess:
+        """Start the advisor beside the backup controller and wait until it listens."""
+        argv = self._daemon("advisor", "backup")
+        self.backup_advisor = self.cluster.spawn(argv, user=_USER, env=self.runtime.env, name="advisor-backup")
+        self.backup_advisor.wait_for(self.backup_socket.exists, 60, "the backup's advisor to listen")
+        return self.backup_advisor
 
     def start_agent(self, node: str, *, prefix: Sequence[str] = (), caps: Sequence[str] = AGENT_CAPS) -> ManagedProcess:
         """Start a node's agent with the capabilities that it is documented to need; wait until it answers.
@@ -242,7 +257,7 @@ class Site:
 
     def stop(self) -> None:
         """End agents and the advisor, then the hub."""
-        for process in [*self.agents.values(), self.advisor, self.hub]:
+        for process in [*self.agents.values(), self.advisor, self.backup_advisor, self.hub]:
             if process is not None:
                 process.stop()
 
