@@ -1,6 +1,6 @@
 """The shapes of the hub's answers, as /openapi.json describes them."""
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -88,6 +88,47 @@ class HistoryAnswer(BaseModel):
 
     events: list[HistoryEvent]
     next: int
+
+
+class VerdictRun(BaseModel):
+    """A verdict and how its job ended; an operator sees every field of it, a user what was said to him."""
+
+    model_config = ConfigDict(extra="allow")
+    id: str = Field(description="The token gw=ID in the job's AdminComment.")
+    at_utc_us: int = Field(description="When the submission came, UTC microseconds.")
+    action: Literal["pass", "annotate", "warn", "reject"]
+    user: str
+    lines: list[str] = Field(description="What the user was told, or would have been.")
+    job_ids: list[str] = Field(description="The jobs that carry the token, as Slurm prints them.")
+    states: list[str]
+    stands: Literal["rejected", "ended", "open", "no job"]
+
+
+class VerdictsAnswer(BaseModel):
+    """Verdicts, the newest first."""
+
+    model_config = ConfigDict(extra="allow")
+    document: Literal["verdicts"]
+    verdicts: list[VerdictRun]
+
+
+class Standing(BaseModel):
+    """How good a policy's warnings and rejects were over the whole time asked for."""
+
+    precision: float | None = Field(description="Hits over those with an outcome, 0 to 1; null without any.")
+    n: int = Field(description="How many it rests on.")
+
+
+class ScoreAnswer(BaseModel):
+    """Precision, recall and calibration of what was said: docs/how-to/audit.md."""
+
+    model_config = ConfigDict(extra="allow")
+    document: Literal["score"]
+    since: int
+    weeks: list[dict[str, Any]] = Field(description="By policy and ISO week.")
+    policies: list[dict[str, Any]] = Field(description="By policy, over all weeks.")
+    calibration: list[dict[str, Any]] = Field(description="By target: expected calibration error and its ten bins.")
+    standing: dict[str, Standing]
 
 
 class PredictReason(BaseModel):

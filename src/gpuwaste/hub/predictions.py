@@ -5,11 +5,12 @@ host without the extra `predict` it is 501, and everything else of the hub runs.
 """
 
 import logging
+import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import GpuwasteError
@@ -94,14 +95,29 @@ class Predictions:
         now = self._clock.utc_us() // 1_000_000
         return self._answer([replace(request_of(job), submit=now) for job in _of_one_submission(jobs)], _AS_OF_NOW)
 
-    def _answer(self, requests: list[JobRequest], note: str = "") -> dict[str, Any]:
+    def snapshot(self) -> BinaryIO:
+        """Return a file that holds the state of the history as a tar, at its beginning. Raises Refusal, StoreError."""
+        live = self._ready()
+        file = tempfile.TemporaryFile(dir=self._state_dir)  # noqa: SIM115 whoever sends it closes it
+        try:
+            live.snapshot(file)
+        except BaseException:
+            file.close()
+            raise
+        file.seek(0)
+        return file
+
+    def _ready(self) -> "Live":
         if self._missing:
             raise Refusal(NOT_INSTALLED, self._missing)
         live = self._live
         if live is None:
             words = self._error or "the hub is still reading the history of jobs"
             raise Refusal(LATER, f"no prediction yet: {words}: ask again in a minute", retry_after=10)
-        found = live.predict(requests)
+        return live
+
+    def _answer(self, requests: list[JobRequest], note: str = "") -> dict[str, Any]:
+        found = self._ready().predict(requests)
         self._metrics.predictions(len(found))
         documents = [(replace(p, notes=(*p.notes, note)) if note else p).to_json() for p in found]
         return {"predictions": documents}

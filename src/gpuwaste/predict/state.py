@@ -1,5 +1,6 @@
 """HistoryState: the history of a cluster as it is known now, fed event by event, and the vector of a new request."""
 
+import contextlib
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -204,13 +205,16 @@ class HistoryState:
                 bad_8 + new[0] - old[0], good_8 + new[1] - old[1], late_8 + new[2] - old[2], int(streak),
             )  # fmt: skip
 
-    def save(self, path: Path) -> None:
-        """Write a snapshot in one step: the old file stays whole until the new one is on disk. Raises StoreError."""
-        with self._lock:
+    def save(self, path: Path, *, still: bool = False) -> None:
+        """Write a snapshot in one step: the old file stays whole until the new one is on disk. Raises StoreError.
+
+        `still` says that the caller keeps every writer away until this returns: then nothing is locked, nor copied.
+        """
+        with contextlib.nullcontext() if still else self._lock:
             runs = {run: held for run, held in self.open.items() if not held.ended}
             runs |= {run: self.open[run] for run in self.unjudged}  # in the order in which they would be dropped
-            content = encode(self.keys.used(), runs, as_of=self.as_of, max_keys=self.max_keys)
-        write_snapshot(path, content)
+            rows, as_of = self.keys.used() if still else self.keys.used().copy(), self.as_of
+        write_snapshot(path, encode(rows, runs, as_of=as_of, max_keys=self.max_keys))
 
     @classmethod
     def load(cls, path: Path) -> Self:
