@@ -90,6 +90,19 @@ _SCORE: Final = (
     *("false_rejects", "reject_precision", "would_say", "judged", "hits", "precision", "went_wrong", "found", "recall"),
     *("overrides", "overrides_judged", "overrides_hits", "floored", "open", "no_job", "recorded"),
 )
+_REPLAYED: Final = (
+    "policy",
+    "target",
+    "would_be",
+    "jobs",
+    "said",
+    "right",
+    "wrong",
+    "unknown",
+    "gpu_hours",
+    "users",
+    "recorded",
+)
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -126,6 +139,8 @@ def table(document: Mapping[str, Any]) -> tuple[Sequence[str], list[dict[str, An
         return _SCORE, [{**row, **mark} for row in document["weeks"]]
     if document["document"] == "predict":
         return _PREDICTED, [{**row, **mark} for row in _predicted(document["predictions"])]
+    if document["document"] == "policy-replay":
+        return _REPLAYED, [{**row, **mark} for row in document["rows"]]
     if document["document"] == "job":
         return _DEVICE, [{**row, **mark} for row in _devices(document["runs"])]
     return _JOB, [{**row, **mark} for row in document["jobs"]]
