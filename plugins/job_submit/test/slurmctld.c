@@ -18,6 +18,12 @@
 #define MOST_ARGUMENTS 16
 #define VISIBLE __attribute__((visibility("default")))
 
+#if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(26, 5, 0)
+#define JOB_ID job.step_id.job_id
+#else
+#define JOB_ID job.job_id
+#endif
+
 typedef int (*submit_function)(job_desc_msg_t *, uint32_t, char **);
 typedef int (*modify_function)(job_desc_msg_t *, void *, uint32_t, char **);
 
@@ -126,9 +132,9 @@ static void reset(void)
 	slurm_xfree((void **)&message);
 	memset(&job, 0, sizeof(job));
 	GW_JOB_NUMBERS(UNSET)
-	UNSET(job_id)
 	UNSET(time_limit)
 	UNSET(group_id)
+	JOB_ID = NO_VAL;
 	job.pn_min_memory = NO_VAL64;
 }
 
@@ -142,13 +148,16 @@ static bool set_number(const char *name, const char *value)
 {
 	uint64_t number = strtoull(value, NULL, 10);
 
+	if (!strcmp(name, "job_id")) {
+		JOB_ID = (uint32_t)number;
+		return true;
+	}
 #define NUMBER(member) \
 	if (!strcmp(name, #member)) { \
 		job.member = (__typeof__(job.member))number; \
 		return true; \
 	}
 	GW_JOB_NUMBERS(NUMBER)
-	NUMBER(job_id)
 	NUMBER(time_limit)
 	NUMBER(group_id)
 	NUMBER(pn_min_memory)
