@@ -286,6 +286,8 @@ def test_test_only(desk: Desk) -> None:
     assert "less would do" in done.stderr
     desk.cluster.sbatch("true --test-only", hold=True)
     assert "test_only" not in desk.take()[0]["job"]
+    desk.cluster.run(["sbatch", "--hold", "--comment=gpuwaste:override=x --test-only", "--wrap=true"], "alice")
+    assert "test_only" not in desk.take()[0]["job"]
 
 
 def test_kill_switch(desk: Desk) -> None:
