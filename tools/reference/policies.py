@@ -5,7 +5,7 @@ from dataclasses import MISSING, fields
 from datetime import date
 from typing import Any, Final
 
-from gpuwaste.policy.declarations import FIRST_DAY, LAST_DAY, TABLES, TARGETS, TargetRule
+from gpuwaste.policy.declarations import FIRST_DAY, LAST_DAY, TABLES, TARGETS, Exempt, TargetRule
 from gpuwaste.policy.loading import BUILT_IN
 from gpuwaste.policy.rules import JUDGED, rules
 from gpuwaste.policy.values import Days, Hours, Patterns, Ratio, Threshold
@@ -54,7 +54,8 @@ def _keys(kind: type) -> str:
     for key in fields(kind):
         make: Any = key.default_factory
         default = make() if key.default is MISSING else key.default
-        rows.append((code(key.name.removesuffix("_")), _shown(default), key.metadata["text"]))
+        shown = "nobody" if kind is Exempt else _shown(default)
+        rows.append((code(key.name.removesuffix("_")), shown, key.metadata["text"]))
     return table(("key", "default", "meaning"), rows)
 
 

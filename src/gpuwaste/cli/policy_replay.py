@@ -41,6 +41,10 @@ def replay_policies(options: argparse.Namespace, config: Config) -> dict[str, An
     bundle = _bundle(options, config)
     question = module.Question(start, end, options.scripts, _whole_partitions(options, config), _cached(unix_groups))
     found = module.replay_policies(source.table, policies, question, bundle, _progress())
+    notes = [*_NOTES, _about_scripts(options.scripts)]
+    if not found["submissions"]:
+        first, last = (datetime.fromtimestamp(int(source.table.submit[place])).astimezone() for place in (0, -1))
+        notes.insert(0, f"The history has submissions from {first:%Y-%m-%d} to {last:%Y-%m-%d} only: see -S and -E.")
     return {
         "document": "policy-replay",
         "recorded": False,
@@ -53,7 +57,7 @@ def replay_policies(options: argparse.Namespace, config: Config) -> dict[str, An
         "model": "" if bundle is None else bundle.manifest.name,
         **found,
         "false_reject_ratio": module.false_reject_ratio(found["rows"]),
-        "notes": [*_NOTES, _about_scripts(options.scripts)],
+        "notes": notes,
     }
 
 

@@ -270,6 +270,7 @@ def test_replay_refuses_what_cannot_be(
     assert main(["policy", "replay", *store, "--model", "absent", *here]) == 1
     capsys.readouterr()
     assert main(["policy", "replay", "-S", "2020-01-01", "-E", "2020-01-02", *store, "--model", "none", *here]) == 3
+    assert "submissions from 2023-11-15 to 2023-11-15 only" in " ".join(capsys.readouterr().out.split())
 
 
 @pytest.mark.skipif(munged_path() is None, reason="munged is not installed")
