@@ -31,15 +31,8 @@ def listed(*, whole: bool = True) -> dict[str, Any]:
     ]
     hidden = row(4, action="pass", mode="shadow", held="shadow", job_ids=[], states=[], stands="no job", hit=None)
     shown = [*rows, hidden] if whole else [{name: found[name] for name in _USERS} for found in rows]
-    return {
-        "document": "verdicts",
-        "schema": 1,
-        "recorded": False,
-        "generated": AT,
-        "start": 0,
-        "end": AT,
-        "verdicts": shown,
-    }
+    frame = {"document": "verdicts", "schema": 1, "recorded": False, "generated": AT, "start": 0, "end": AT}
+    return {**frame, "verdicts": shown}
 
 
 def week(name: str = "2026-W01", policy: str = "site", **more: int) -> dict[str, Any]:
