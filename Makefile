@@ -73,8 +73,14 @@ baseline: $(STAMP) ## write the bundle of day one anew: after a change of the fe
 bench-train: $(STAMP) ## gpuwaste train with its search on 100,000 jobs: seconds by stage, memory
 	@$(PY) -m bench.train
 
+bench-policy: $(STAMP) ## microseconds of a policy's decision, submissions per second of a replay
+	@$(PY) -m bench.policy
+
 bench-history: $(STAMP) ## rows of sacct per second that `gpuwaste history import` takes
 	@$(PY) -m bench.history
 
+bench-submit: $(STAMP) native ## what a submission costs slurmctld: no plugin, no-op Lua, our Lua, our C; a hung advisor
+	@$(PY) -m bench.submit
+
 .PHONY: help venv packages native plugins lint types layers demo docs test scorecard baseline
-.PHONY: bench-report bench-table bench-ingest bench-agent bench-features bench-attribution bench-predict bench-train bench-history
+.PHONY: bench-report bench-table bench-ingest bench-agent bench-features bench-attribution bench-predict bench-train bench-history bench-submit bench-policy

@@ -15,7 +15,7 @@ import pytest
 from gpuwaste.core.verdict import token_of
 from gpuwaste.testing import cluster_host
 from gpuwaste.testing.cluster import LoopbackCluster, Variant
-from gpuwaste.testing.cluster_process import wait_until
+from gpuwaste.testing.cluster_process import ClusterError, wait_until
 from gpuwaste.testing.daemon_config import to_toml
 from gpuwaste.testing.scripted_advisor import ScriptedAdvisor, text_of
 from gpuwaste.testing.submit_plugins import build_plugins
@@ -286,6 +286,8 @@ def test_test_only(desk: Desk) -> None:
     assert "less would do" in done.stderr
     desk.cluster.sbatch("true --test-only", hold=True)
     assert "test_only" not in desk.take()[0]["job"]
+    desk.cluster.run(["sbatch", "--hold", "--comment=gpuwaste:override=x --test-only", "--wrap=true"], "alice")
+    assert "test_only" not in desk.take()[0]["job"]
 
 
 def test_kill_switch(desk: Desk) -> None:
@@ -339,3 +341,20 @@ def test_slurmctld_stays_and_reconfigures(desk: Desk) -> None:
     assert len(desk.take()) == 1
     assert desk.cluster.processes["slurmctld"].pid == pid
     assert desk.cluster.processes["slurmctld"].alive()
+
+
+def test_plugin_of_another_release_is_refused(make_cluster: Callable[..., LoopbackCluster], tmp_path: Path) -> None:
+    """A plugin built for another release than slurmctld's, even a patch release, is not loaded; the log says why."""
+    include = tmp_path / "include"
+    shutil.copytree("/usr/include/slurm", include / "slurm")
+    version = include / "slurm" / "slurm_version.h"
+    version.write_text(re.sub(r"(SLURM_VERSION_NUMBER 0x\w{4})\w\w", r"\g<1>63", version.read_text()))
+    folder = Path(tempfile.mkdtemp(prefix="gwo", dir="/tmp"))
+    folder.chmod(0o755)
+    build_plugins("c", out=folder, slurm_include=include)
+    cluster = make_cluster(Variant(job_submit="gpuwaste", plugin_dir=str(folder)), start=False)
+    with pytest.raises(ClusterError):
+        cluster.start()
+    shutil.rmtree(folder)
+    log = (cluster.directory / "log" / "slurmctld.log").read_text()
+    assert re.search(r"Incompatible Slurm plugin \S*job_submit_gpuwaste.so version \(\d+\.\d+\.99\)", log)

@@ -301,6 +301,19 @@ def test_test_only(
     assert job_of(asked).get("test_only", False) == test_only
 
 
+@pytest.mark.parametrize("member", ["comment", "name", "script", "work_dir", "env"])
+def test_test_only_in_a_value(slurmctld: Slurmctld, asked: ScriptedAdvisor, member: str) -> None:
+    """A value of another option that holds the word is no --test-only: nobody evades the audit by his comment."""
+    slurmctld.fill({"submit_line": "sbatch --x=a --test-only job.sh"})
+    if member == "env":
+        slurmctld.say("env", to_hex("PATH=/bin"))
+        slurmctld.say("env", to_hex("A=a --test-only"))
+    else:
+        slurmctld.fill({member: "a --test-only"})
+    slurmctld.call("submit")
+    assert "test_only" not in job_of(asked)
+
+
 def test_symbols_of_the_shipped_plugin() -> None:
     """The plugin shows slurmctld its seven symbols and no other, and needs only Slurm and the C library."""
     plugin = build_plugins("c") / "job_submit_gpuwaste.so"

@@ -23,7 +23,6 @@ from gpuwaste.agent.metrics import Health
 from gpuwaste.agent.node_store import NodeStore
 from gpuwaste.agent.questions import Questions
 from gpuwaste.agent.sampler import Sampler
-from gpuwaste.agent.shipper import Shipper
 from gpuwaste.agent.sinks import HourSink, RawSink
 from gpuwaste.agent.site import Site, Stopped, find_site, make_hub_client
 from gpuwaste.agent.snapshot import Snapshot
@@ -33,9 +32,10 @@ from gpuwaste.core.config import Config
 from gpuwaste.core.errors import StoreError
 from gpuwaste.slurm.client import SlurmClient
 from gpuwaste.slurm.commands import CommandClient
-from gpuwaste.wire.batch import Envelope
+from gpuwaste.wire.batch import Batch, Envelope
 from gpuwaste.wire.client import HubClient
 from gpuwaste.wire.outbox import Outbox
+from gpuwaste.wire.shipper import Shipper
 
 _DISKLESS_S: Final = 60.0
 _JOIN_S: Final = 15.0  # a tick in flight; a driver that hangs longer is left behind
@@ -84,7 +84,7 @@ class _Hours:
 
     book: HourBook
     outbox: Outbox
-    shipper: Shipper
+    shipper: Shipper[Batch]
     sink: HourSink
 
 
@@ -181,7 +181,7 @@ class Agent:
         book = HourBook(site.cluster, site.node, agent.interval_s, every_s)
         outbox = Outbox(state_dir / "outbox.sqlite")
         envelope = Envelope(site.cluster, site.node, _boot_id(), _version())
-        shipper = Shipper(outbox, hub, envelope, self._clock, every_s=every_s)
+        shipper = Shipper(outbox, hub.post_hours, envelope, self._clock, every_s=every_s)
         return _Hours(book, outbox, shipper, HourSink(book, outbox, shipper.wake))
 
     def _make_map(self, slurm: SlurmClient, hub: HubClient, edges: Edges) -> tuple[Questions, DeviceMap]:

@@ -1,155 +1,17 @@
-"""/metrics over HTTP or HTTPS, in threads of its own, with an optional bearer token."""
+"""The agent's /metrics: the snapshot of the last tick."""
 
-import contextlib
-import hmac
-import socket
-import ssl
-import threading
-from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
-from typing import Any, Final
-
-from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import CollectorRegistry
 
 from gpuwaste.agent.metrics import Health, SnapshotCollector
-from gpuwaste.core.errors import ConfigError
-
-_TIMEOUT_S: Final = 5.0  # for one read or write
-_DEADLINE_S: Final = 10.0  # for a whole request, however it trickles in
-_MAX_REQUESTS: Final = 8  # at a time; more wait in the kernel's queue
+from gpuwaste.wire.exporter import MetricsServer
 
 
-class Exporter:
-    """Serves the snapshot. Raises ConfigError where the address, the certificate or the token cannot be used."""
+class Exporter(MetricsServer):
+    """Serves the snapshot. Raises ConfigError as MetricsServer does."""
 
     def __init__(
         self, listen: str, health: Health, *, tls_cert: str = "", tls_key: str = "", token_file: str = ""
     ) -> None:
         registry = CollectorRegistry(auto_describe=False)
         registry.register(SnapshotCollector(health))
-        token = _read_token(token_file) if token_file else b""
-        context = _tls(tls_cert, tls_key) if tls_cert else None
-        host, port = _address(listen)
-        try:
-            self._server = _Server(host, port, _handler(registry, token), context)
-        except (OSError, OverflowError) as error:
-            raise ConfigError(f"[agent] listen: {listen}: {error}") from error
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.1,), name="exporter", daemon=True)
-
-    @property
-    def port(self) -> int:
-        """The port that is listened on."""
-        return int(self._server.server_address[1])
-
-    def start(self) -> None:
-        """Start to answer."""
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Stop to answer."""
-        if self._thread.is_alive():
-            self._server.shutdown()
-            self._thread.join()
-        self._server.server_close()
-
-
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    block_on_close = False
-
-    def __init__(
-        self, host: str, port: int, handler: type[BaseHTTPRequestHandler], context: ssl.SSLContext | None
-    ) -> None:
-        self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        self._context = context
-        self._slots = threading.BoundedSemaphore(_MAX_REQUESTS)
-        super().__init__((host, port), handler)
-
-    def process_request(self, request: Any, client_address: Any) -> None:
-        """Wait for a free slot, so that many slow clients cost few threads."""
-        self._slots.acquire()
-        super().process_request(request, client_address)
-
-    def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """Serve one connection; the TLS handshake is made here, not in the accepting thread."""
-        deadline = threading.Timer(_DEADLINE_S, _hang_up, [request])
-        deadline.daemon = True
-        deadline.start()
-        try:
-            request.settimeout(_TIMEOUT_S)
-            if self._context is not None:
-                request = self._context.wrap_socket(request, server_side=True)
-            super().process_request_thread(request, client_address)
-        except OSError:  # a client that is no TLS client, or gone
-            self.shutdown_request(request)
-        finally:
-            deadline.cancel()
-            self._slots.release()
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing: a client that hangs up is no event of ours."""
-
-
-def _handler(registry: CollectorRegistry, token: bytes) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        server_version = "gpuwaste"
-        sys_version = ""
-        timeout = _TIMEOUT_S
-
-        def do_GET(self) -> None:
-            """Answer /metrics."""
-            if self.path.partition("?")[0] != "/metrics":
-                self._answer(HTTPStatus.NOT_FOUND, b"see /metrics\n")
-                return
-            shown = self.headers.get("Authorization", "").encode("latin-1", "replace")
-            if token and not hmac.compare_digest(shown, b"Bearer " + token):
-                self._answer(HTTPStatus.UNAUTHORIZED, b"a bearer token is needed\n", ("WWW-Authenticate", "Bearer"))
-                return
-            encode, content_type = choose_encoder(self.headers.get("Accept", ""))
-            self._answer(HTTPStatus.OK, encode(registry), ("Content-Type", content_type))
-
-        def _answer(self, status: HTTPStatus, body: bytes, *headers: tuple[str, str]) -> None:
-            self.send_response(status)
-            for name, value in headers or [("Content-Type", "text/plain; charset=utf-8")]:
-                self.send_header(name, value)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 the base class names it so
-            """Log no scrapes."""
-
-    return Handler
-
-
-def _hang_up(request: socket.socket) -> None:
-    with contextlib.suppress(OSError):
-        request.shutdown(socket.SHUT_RDWR)
-
-
-def _address(listen: str) -> tuple[str, int]:
-    host, _, port = listen.rpartition(":")
-    if not port.isdigit():
-        raise ConfigError(f"[agent] listen: {listen!r}: expected ADDRESS:PORT")
-    return host.strip("[]"), int(port)
-
-
-def _tls(cert: str, key: str) -> ssl.SSLContext:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    try:
-        context.load_cert_chain(cert, key or None)
-    except (OSError, ssl.SSLError) as error:
-        raise ConfigError(f"[agent] tls_cert, tls_key: {cert}: {error}") from error
-    return context
-
-
-def _read_token(path: str) -> bytes:
-    try:
-        token = Path(path).read_bytes().strip()
-    except OSError as error:
-        raise ConfigError(f"[agent] metrics_token_file: {path}: {error.strerror}") from error
-    if not token:
-        raise ConfigError(f"[agent] metrics_token_file: {path}: is empty")
-    return token
+        super().__init__(listen, registry, section="agent", tls_cert=tls_cert, tls_key=tls_key, token_file=token_file)

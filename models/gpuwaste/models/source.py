@@ -154,7 +154,9 @@ def _events(page: Mapping[str, Any]) -> list[HistoryEvent]:
 def _lean(job: JobRecord) -> JobRecord:
     """Leave out what a table does not have; a million runs share the texts that they have in common."""
     texts: dict[str, Any] = {name: sys.intern(getattr(job, name)) for name in _TEXTS}
-    return replace(job, printed_id="", submit_line="", nodes="", alloc_tres="", group="", gpu_type="", **texts)
+    return replace(
+        job, printed_id="", submit_line="", nodes="", alloc_tres="", group="", gpu_type="", verdict_id="", **texts
+    )
 
 
 def _chosen(names: list[str], wanted: str, where: str) -> str:

@@ -23,6 +23,33 @@
 	X(dependency) \
 	X(array_inx)
 
+/* Other texts that hold what a user gave on the command line: looked through for --test-only, and not sent. */
+#define GW_JOB_OTHER_TEXTS(X) \
+	X(script) \
+	X(acctg_freq) \
+	X(batch_features) \
+	X(burst_buffer) \
+	X(cluster_features) \
+	X(clusters) \
+	X(container) \
+	X(cpu_bind) \
+	X(exc_nodes) \
+	X(extra) \
+	X(licenses) \
+	X(mail_user) \
+	X(mcs_label) \
+	X(mem_bind) \
+	X(network) \
+	X(prefer) \
+	X(req_nodes) \
+	X(std_err) \
+	X(std_in) \
+	X(std_out) \
+	X(tres_bind) \
+	X(tres_freq) \
+	X(wckey) \
+	X(work_dir)
+
 /* 16 and 32 bits wide; NO_VAL and INFINITE of their width are left out. */
 #define GW_JOB_NUMBERS(X) \
 	X(user_id) \

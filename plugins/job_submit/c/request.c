@@ -9,6 +9,13 @@
 
 #define TEST_ONLY "--test-only"
 
+/* The number of a modified job; in the releases between these two nobody has looked yet, and the compiler will say. */
+#if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(26, 5, 0)
+#define GW_JOB_ID(job) ((job)->step_id.job_id)
+#else
+#define GW_JOB_ID(job) ((job)->job_id)
+#endif
+
 /* Add a number unless its own width's NO_VAL or INFINITE says that it is not set. */
 static void put_set(gw_frame *frame, const char *name, uint64_t value, size_t width)
 {
@@ -54,7 +61,7 @@ static void put_job_id(gw_frame *frame, const job_desc_msg_t *job)
 	char *end;
 
 	if (!text || *text < '0' || *text > '9') {
-		put_set(frame, "job_id", job->job_id, sizeof(job->job_id));
+		put_set(frame, "job_id", GW_JOB_ID(job), sizeof(GW_JOB_ID(job)));
 		return;
 	}
 	id = strtoul(text, &end, 10);
@@ -78,22 +85,39 @@ static unsigned count_option(const char *text)
 	return found;
 }
 
+static unsigned count_in_array(char **texts, uint32_t count)
+{
+	unsigned found = 0;
+
+	for (uint32_t i = 0; texts && i < count; i++)
+		if (texts[i])
+			found += count_option(texts[i]);
+	return found;
+}
+
+/* Whether a value that the user gave to another option holds the word: the command line does not keep its quotes. */
+static bool is_in_values(const job_desc_msg_t *job)
+{
+	unsigned found = count_in_array(job->environment, job->env_size);
+
+#define COUNT_IN(member) found += job->member ? count_option(job->member) : 0;
+	GW_JOB_TEXTS(COUNT_IN)
+	GW_JOB_OTHER_TEXTS(COUNT_IN)
+#undef COUNT_IN
+	return found > 0;
+}
+
 /*
  * Whether the command line says --test-only. slurmctld tells job_submit nothing of it: the same descriptor comes with
  * the request to test and with the request to queue. So this is the user's word: the option stands in the line that
- * his command sends along, and not among the script's own arguments. An abbreviation, or #SBATCH --test-only, is not
- * seen; and whoever writes the line himself can claim it.
+ * his command sends along, and neither among the script's own arguments nor in another option's value. An
+ * abbreviation, or #SBATCH --test-only, is not seen; and a client of his own can claim it.
  */
 static bool is_test_only(const job_desc_msg_t *job)
 {
-	unsigned mine, script = 0;
+	unsigned mine = job->submit_line ? count_option(job->submit_line) : 0;
 
-	if (!job->submit_line || !(mine = count_option(job->submit_line)))
-		return false;
-	for (uint32_t i = 0; job->argv && i < job->argc; i++)
-		if (job->argv[i])
-			script += count_option(job->argv[i]);
-	return mine > script;
+	return mine && mine > count_in_array(job->argv, job->argc) && !is_in_values(job);
 }
 
 void gw_put_job(gw_frame *frame, const job_desc_msg_t *job, bool modify)

@@ -2,7 +2,7 @@
  * Stands in for slurmctld: loads the plugin, fills a job_desc_msg_t and calls it, so that a sanitizer sees all that the
  * plugin does. Commands on standard input, one answer line each; bytes in hexadecimal, "-" for none.
  *
- *	set MEMBER HEX|NUMBER    script PATH    argv HEX    message HEX    reset    submit UID    modify UID
+ *	set MEMBER HEX|NUMBER    script PATH    argv HEX    env HEX    message HEX    reset    submit UID    modify UID
  */
 #include <dlfcn.h>
 #include <inttypes.h>
@@ -18,11 +18,17 @@
 #define MOST_ARGUMENTS 16
 #define VISIBLE __attribute__((visibility("default")))
 
+#if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(26, 5, 0)
+#define JOB_ID job.step_id.job_id
+#else
+#define JOB_ID job.job_id
+#endif
+
 typedef int (*submit_function)(job_desc_msg_t *, uint32_t, char **);
 typedef int (*modify_function)(job_desc_msg_t *, void *, uint32_t, char **);
 
 static job_desc_msg_t job;
-static char *arguments[MOST_ARGUMENTS];
+static char *arguments[MOST_ARGUMENTS], *environment[MOST_ARGUMENTS];
 static char *message;
 
 /* slurmctld's own, kept apart from malloc by a head of 16 bytes: what is freed by another's free is found at once. */
@@ -120,15 +126,18 @@ static void reset(void)
 	GW_JOB_TEXTS(FREE)
 	FREE(script)
 	FREE(submit_line)
+	FREE(work_dir)
 	FREE(job_id_str)
 	for (uint32_t i = 0; i < job.argc; i++)
 		slurm_xfree((void **)&arguments[i]);
+	for (uint32_t i = 0; i < job.env_size; i++)
+		slurm_xfree((void **)&environment[i]);
 	slurm_xfree((void **)&message);
 	memset(&job, 0, sizeof(job));
 	GW_JOB_NUMBERS(UNSET)
-	UNSET(job_id)
 	UNSET(time_limit)
 	UNSET(group_id)
+	JOB_ID = NO_VAL;
 	job.pn_min_memory = NO_VAL64;
 }
 
@@ -142,13 +151,16 @@ static bool set_number(const char *name, const char *value)
 {
 	uint64_t number = strtoull(value, NULL, 10);
 
+	if (!strcmp(name, "job_id")) {
+		JOB_ID = (uint32_t)number;
+		return true;
+	}
 #define NUMBER(member) \
 	if (!strcmp(name, #member)) { \
 		job.member = (__typeof__(job.member))number; \
 		return true; \
 	}
 	GW_JOB_NUMBERS(NUMBER)
-	NUMBER(job_id)
 	NUMBER(time_limit)
 	NUMBER(group_id)
 	NUMBER(pn_min_memory)
@@ -167,6 +179,7 @@ static void set(const char *name, const char *value)
 	GW_JOB_TEXTS(MATCH)
 	MATCH(script)
 	MATCH(submit_line)
+	MATCH(work_dir)
 	MATCH(job_id_str)
 	if (!set_number(name, value))
 		die("no such member");
@@ -198,6 +211,14 @@ static void add_argument(const char *hex)
 	job.argv = arguments;
 }
 
+static void add_variable(const char *hex)
+{
+	if (job.env_size == MOST_ARGUMENTS)
+		die("too many variables");
+	environment[job.env_size++] = from_hex(hex);
+	job.environment = environment;
+}
+
 static void print_result(int code)
 {
 	printf("%d time_min=%" PRIu32, code, job.time_min);
@@ -227,6 +248,8 @@ static void run(void *plugin, char *line)
 			read_script(word[1]);
 		else if (!strcmp(word[0], "argv"))
 			add_argument(word[1]);
+		else if (!strcmp(word[0], "env"))
+			add_variable(word[1]);
 		else if (!strcmp(word[0], "message"))
 			set_text(&message, word[1]);
 		else

@@ -4,22 +4,15 @@ Each key is declared once, below, with its text; the reference page is generated
 command line and the daemons' main call `load_config`; everybody else is handed values.
 """
 
-import difflib
-import tomllib
 from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Any, Final, get_type_hints
 
 from gpuwaste.core.errors import ConfigError
+from gpuwaste.core.typed_toml import key as _key
+from gpuwaste.core.typed_toml import nearest, read_table, read_toml
 
 DEFAULT_PATH: Final = Path("/etc/gpuwaste/gpuwaste.toml")
-
-
-def _key(default: Any, text: str) -> Any:
-    """Declare a key: its default and the text that the reference prints."""
-    if isinstance(default, tuple | str | int | float | bool):
-        return field(default=default, metadata={"text": text})
-    return field(default_factory=lambda: default, metadata={"text": text})
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +83,7 @@ class HubConfig:
     sacct_overlap_s: float = _key(3600.0, "Seconds of accounting read again each time, for late rows.")
     sacct_first_days: int = _key(30, "Days of accounting read by the very first import.")
     map_min_interval_s: float = _key(2.0, "Shortest time between two questions to slurmctld.")
+    verdict_days: int = _key(400, "Days for which the audit's verdicts are kept.")
     staff_groups: tuple[str, ...] = _key((), "Unix groups whose members may read every job.")
     max_body_bytes: int = _key(1024 * 1024, "Largest request body.")
     low_below_pct: float = _key(33.0, "A GPU-second below this utilization is low, from it on moderate.")
@@ -157,13 +151,7 @@ def load_config(path: Path | None = None) -> Config:
         if not DEFAULT_PATH.exists():
             return Config()
         path = DEFAULT_PATH
-    try:
-        data = tomllib.loads(path.read_bytes().decode("utf-8"))
-    except OSError as error:
-        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ConfigError(f"{path}: no valid TOML: {error}") from error
-    return config_from_dict(data, str(path))
+    return config_from_dict(read_toml(path), str(path))
 
 
 def config_from_dict(data: dict[str, Any], where: str) -> Config:
@@ -171,39 +159,10 @@ def config_from_dict(data: dict[str, Any], where: str) -> Config:
     known = {f.name for f in fields(Config)}
     for name in data:
         if name not in known:
-            raise ConfigError(f"{where}: unknown section [{name}]{_suggest(name, known)}")
+            raise ConfigError(f"{where}: unknown section [{name}]{nearest(name, known)}")
     hints = get_type_hints(Config)
-    sections = {name: _section(hints[name], data.get(name, {}), f"{where}: [{name}]") for name in known}
+    sections = {name: read_table(hints[name], data.get(name, {}), f"{where}: [{name}]") for name in known}
     return Config(**sections)
-
-
-def _section(kind: Any, data: Any, where: str) -> Any:
-    if not isinstance(data, dict):
-        raise ConfigError(f"{where} is no table")
-    hints = get_type_hints(kind)
-    for name in data:
-        if name not in hints:
-            raise ConfigError(f"{where} unknown key {name!r}{_suggest(name, set(hints))}")
-    return kind(**{name: _value(hints[name], value, f"{where} {name}") for name, value in data.items()})
-
-
-def _value(kind: Any, value: Any, where: str) -> Any:
-    if kind == tuple[str, ...]:
-        if isinstance(value, list) and all(isinstance(item, str) for item in value):
-            return tuple(value)
-        raise ConfigError(f"{where}: expected a list of strings, found {value!r}")
-    if kind is float and isinstance(value, int) and not isinstance(value, bool):
-        value = float(value)
-    if type(value) is not kind:
-        raise ConfigError(f"{where}: expected {kind.__name__}, found {value!r}")
-    if kind in {int, float} and value < 0:
-        raise ConfigError(f"{where}: {value} is negative")
-    return value
-
-
-def _suggest(name: str, known: set[str]) -> str:
-    close = difflib.get_close_matches(name, known, n=1)
-    return f": did you mean {close[0]!r}?" if close else f": known are {', '.join(sorted(known))}"
 
 
 def describe_config() -> list[tuple[str, str, str, Any, str]]:

@@ -63,6 +63,7 @@ class JobRecord:
     req_tres: str = _at(KnownAt.SUBMIT, "")
     submit_line: str = _at(KnownAt.SUBMIT, "")
     interactive: bool = _at(KnownAt.SUBMIT, default=False)  # salloc, or srun without a batch script
+    verdict_id: str = _at(KnownAt.SUBMIT, "")  # its last verdict's; Slurm 22.05 tells it in accounting at the end
     start: int | None = _at(KnownAt.START)
     restarts: int | None = _at(KnownAt.START)
     nodes: str = _at(KnownAt.START, "")  # hostlist as printed

@@ -3,8 +3,9 @@
 import asyncio
 import json
 import logging
+import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any, Final
 
@@ -13,9 +14,11 @@ from fastapi.exceptions import RequestValidationError
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
+from starlette.responses import StreamingResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gpuwaste.core.errors import GpuwasteError
+from gpuwaste.hub.batch_taker import Taken
 from gpuwaste.hub.body import read_body
 from gpuwaste.hub.identity import Identity
 from gpuwaste.hub.ingest import Ingest
@@ -29,15 +32,20 @@ from gpuwaste.hub.models import (
     HistoryAnswer,
     MapAnswer,
     PredictAnswer,
+    ScoreAnswer,
+    VerdictsAnswer,
 )
 from gpuwaste.hub.predictions import Predictions
 from gpuwaste.hub.questions import PredictQuestion, body_schema
 from gpuwaste.hub.reads import MAX_HISTORY, Reads, ReportQuestion
-from gpuwaste.hub.refusal import BAD, LATER, Refusal, not_found
+from gpuwaste.hub.refusal import BAD, FORBIDDEN, LATER, Refusal, not_found
 from gpuwaste.hub.roles import Scope as ReadScope
+from gpuwaste.hub.verdict_ingest import VerdictIngest
+from gpuwaste.hub.verdict_reads import MAX_VERDICTS, VerdictQuestion, VerdictReads
 
 _log = logging.getLogger(__name__)
 _MAX_NUMBER: Final = 2**40
+_PART: Final = 256 * 1024
 _ERRORS: Final[dict[int | str, dict[str, Any]]] = {"4XX": {"model": ErrorAnswer}, "5XX": {"model": ErrorAnswer}}
 Number = Annotated[int, Query(ge=0, le=_MAX_NUMBER)]
 Name = Annotated[str, Query(min_length=1, max_length=256)]
@@ -62,6 +70,8 @@ class Services:
     cluster_map: ClusterMap
     metrics: HubMetrics
     predictions: Predictions
+    verdicts: VerdictReads
+    verdict_ingest: VerdictIngest
     health: Callable[[], dict[str, Any]]
 
 
@@ -72,6 +82,7 @@ def build_app(services: Services, version: str, limits: Limits) -> FastAPI:
     _add_errors(app)
     _add_ingest(app, services, limits)
     _add_documents(app, services)
+    _add_verdicts(app, services)
     _add_predictions(app, services, limits)
     _add_streams(app, services, limits)
     _add_health(app, services)
@@ -105,14 +116,22 @@ def _add_errors(app: FastAPI) -> None:
 
 
 def _add_ingest(app: FastAPI, services: Services, limits: Limits) -> None:
-    @app.post("/v1/hours", responses={200: {"model": AckAnswer}})
-    async def hours(request: Request) -> Response:
-        """Take a batch of hours: NDJSON, the envelope first."""
+    async def taken(request: Request, take: Callable[[str, str, bytes], Taken]) -> Response:
         body = await _body(request, limits)
         if isinstance(body, Response):
             return body
-        taken = await run_in_threadpool(services.ingest.take, _authorization(request), _target(request), body)
-        return Response(taken.body, media_type="application/json", headers=taken.headers)
+        answer = await run_in_threadpool(take, _authorization(request), _target(request), body)
+        return Response(answer.body, media_type="application/json", headers=answer.headers)
+
+    @app.post("/v1/hours", responses={200: {"model": AckAnswer}})
+    async def hours(request: Request) -> Response:
+        """Take a batch of hours: NDJSON, the envelope first."""
+        return await taken(request, services.ingest.take)
+
+    @app.post("/v1/verdicts", responses={200: {"model": AckAnswer}})
+    async def take_verdicts(request: Request) -> Response:
+        """Take a batch of verdicts: NDJSON, the envelope first; each id counts once."""
+        return await taken(request, services.verdict_ingest.take)
 
 
 def _add_documents(app: FastAPI, services: Services) -> None:
@@ -142,6 +161,45 @@ def _add_documents(app: FastAPI, services: Services) -> None:
     async def top(request: Request, since: Number | None = None, limit: Number | None = None) -> Response:
         """Tell who wastes now; `since` is UTC seconds, an hour ago by default."""
         return await _document(services, request, lambda scope: reads.top(scope, since, limit))
+
+
+def _add_verdicts(app: FastAPI, services: Services) -> None:
+    verdicts = services.verdicts
+
+    @app.get("/v1/verdicts", responses={200: {"model": VerdictsAnswer}})
+    async def listed(
+        request: Request,
+        *,
+        user: Name | None = None,
+        policy: Name | None = None,
+        start: Number | None = None,
+        end: Number | None = None,
+        limit: Annotated[int, Query(ge=1, le=MAX_VERDICTS)] = 1000,
+    ) -> Response:
+        """List verdicts with how their jobs ended, the newest first; times are UTC seconds, the last seven days."""
+        question = VerdictQuestion(user, policy, start, end, limit)
+        return await _document(services, request, lambda scope: verdicts.listed(scope, question))
+
+    @app.get("/v1/verdicts/score", responses={200: {"model": ScoreAnswer}})
+    async def score(request: Request, since: Number | None = None) -> Response:
+        """Score what was said since UTC second `since`, 30 days ago by default; for operators and advisors."""
+        return await _document(services, request, lambda scope: verdicts.score(scope, since))
+
+    @app.get("/v1/history/snapshot", responses={200: {"content": {"application/x-tar": {}}}})
+    async def snapshot(request: Request) -> Response:
+        """Hand out the state of the history as a tar, for an advisor that starts; for operators and advisors."""
+        scope = await _scope(services, request)
+        if not (scope.everything or scope.agent):
+            raise Refusal(FORBIDDEN, "the history is for operators")
+        file = await run_in_threadpool(services.predictions.snapshot)
+        length = file.seek(0, os.SEEK_END)
+        file.seek(0)
+
+        def parts() -> Iterator[bytes]:
+            with file:
+                yield from iter(lambda: file.read(_PART), b"")
+
+        return StreamingResponse(parts(), media_type="application/x-tar", headers={"Content-Length": str(length)})
 
 
 def _add_predictions(app: FastAPI, services: Services, limits: Limits) -> None:

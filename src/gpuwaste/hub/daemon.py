@@ -24,9 +24,13 @@ from gpuwaste.hub.reads import Reads
 from gpuwaste.hub.roles import Roles
 from gpuwaste.hub.server import WebServer, listening, open_tcp, open_unix
 from gpuwaste.hub.site import Site
+from gpuwaste.hub.verdict_ingest import VerdictIngest
+from gpuwaste.hub.verdict_keeper import VerdictKeeper
+from gpuwaste.hub.verdict_reads import VerdictReads
 from gpuwaste.slurm.client import SlurmClient
 from gpuwaste.slurm.commands import CommandClient
 from gpuwaste.store.hub.hub_store import HubStore
+from gpuwaste.store.hub.verdict_store import VerdictStore
 from gpuwaste.waste.settings import LedgerSettings
 from gpuwaste.wire.batch import PROTOCOL_MAX, PROTOCOL_MIN
 from gpuwaste.wire.identity import CredentialChecker, Via
@@ -50,8 +54,15 @@ class Hub:
         self.site = Site(slurm, clock, config.common.cluster)
         self.metrics = HubMetrics(clock, self._gauges)
         self.identity = Identity(
-            checkers, Roles(slurm, clock, hub.staff_groups), self.site, _agent_uid(hub.agent_user, checkers)
+            checkers,
+            Roles(slurm, clock, hub.staff_groups),
+            self.site,
+            _agent_uid(hub.agent_user, checkers),
+            agent_user=hub.agent_user,
         )
+        verdict_store = VerdictStore(self.store, clock)
+        self.verdicts = VerdictKeeper(verdict_store, clock, hub.verdict_days)
+        verdict_reads = VerdictReads(verdict_store, clock)
         self.cluster_map = ClusterMap(slurm, self.store, self.site, clock, hub.map_min_interval_s)
         self.importer = Importer(
             self.store,
@@ -61,6 +72,7 @@ class Hub:
             clock=clock,
             settings=ImportSettings(hub.sacct_every_s, hub.sacct_overlap_s, hub.sacct_first_days),
             learn=self.cluster_map.learn,
+            tidy=self.verdicts.step,
         )
         self.predictions = Predictions(
             self.store,
@@ -69,6 +81,7 @@ class Hub:
             metrics=self.metrics,
             models_dir=Path(config.common.models_dir),
             state_dir=Path(hub.state_dir),
+            policies_dir=Path(config.advisor.policies_dir),
         )
         services = Services(
             self.identity,
@@ -77,6 +90,8 @@ class Hub:
             self.cluster_map,
             self.metrics,
             self.predictions,
+            verdict_reads,
+            VerdictIngest(verdict_store, self.identity, self.site, self.metrics, clock),
             self.health,
         )
         self.app = build_app(services, own_version(), Limits(max_body_bytes=hub.max_body_bytes))
@@ -135,6 +150,7 @@ class Hub:
             self.importer.lag_s(),
             not self.importer.status.failures,
             dict(self.cluster_map.questions),
+            self.verdicts.counts,
             (prediction["model"], prediction["model_hash"]) if prediction["model_hash"] else None,
             None if created is None else self.clock.utc_us() / 1e6 - created,
             None if prediction["state"] == "not installed" else not prediction["error"],

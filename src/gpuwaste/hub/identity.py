@@ -2,6 +2,7 @@
 
 import pwd
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from gpuwaste.core.errors import AuthError, RetryableWireError
 from gpuwaste.hub.refusal import FORBIDDEN, LATER, UNAUTHORIZED, Refusal
@@ -23,11 +24,14 @@ class Identity:
         site: Site,
         agent_uid: int | None,
         name_of: Callable[[int], str] | None = None,
+        *,
+        agent_user: str = "",
     ) -> None:
         self.checkers = checkers
         self._roles = roles
         self._site = site
         self._agent_uid = agent_uid
+        self._agent_user = agent_user
         self._name_of = name_of or user_name
 
     def caller(self, authorization: str, method: str, target: str, body: bytes = b"") -> Caller:
@@ -54,7 +58,7 @@ class Identity:
         if caller.via == "token":
             if self._is_node(caller.name):
                 return Scope("", agent=True)
-            return self._roles.scope(caller.name)
+            return replace(self._roles.scope(caller.name), agent=self.is_advisor(caller))
         assert caller.uid is not None  # noqa: S101 narrows the type: only a token has none
         agent = caller.uid == self._agent_uid
         name = self._name_of(caller.uid)
@@ -67,6 +71,12 @@ class Identity:
         """Tell whether the caller is the agents' user, or holds the node's own token."""
         if caller.via == "token":
             return caller.name == node
+        return self._agent_uid is not None and caller.uid == self._agent_uid
+
+    def is_advisor(self, caller: Caller) -> bool:
+        """Tell whether the caller is the agents' and advisors' user; a node's own token is not enough."""
+        if caller.via == "token":
+            return bool(self._agent_user) and caller.name == self._agent_user
         return self._agent_uid is not None and caller.uid == self._agent_uid
 
     def _is_node(self, name: str) -> bool:

@@ -57,6 +57,7 @@ class Importer:
         clock: Clock,
         settings: ImportSettings,
         learn: Callable[[Sequence[JobRecord]], None] = lambda _: None,
+        tidy: Callable[[], None] = lambda: None,
     ) -> None:
         self._store = store
         self._slurm = slurm
@@ -65,6 +66,7 @@ class Importer:
         self._clock = clock
         self._settings = settings
         self._learn = learn
+        self._tidy = tidy
         self._partitions_at_us: int | None = None
         self._wide_at_us: int | None = None
         self._missing: frozenset[RunKey] = frozenset()
@@ -81,6 +83,7 @@ class Importer:
         try:
             self._import()
             self._partitions()
+            self._tidy()
         except GpuwasteError as error:
             return self._failed(str(error))
         except Exception as error:  # noqa: BLE001 a defect must not end the import for good; the log has its place

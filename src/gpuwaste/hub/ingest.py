@@ -1,33 +1,25 @@
-"""POST /v1/hours: from a body to committed rows and a signed acknowledgement."""
+"""POST /v1/hours: rows of hours from the agent of each node."""
 
-import logging
-import threading
-from dataclasses import dataclass
+from collections.abc import Sequence
 
-from gpuwaste.core.errors import AuthError, ParseError, StoreError
+from gpuwaste.core.errors import ParseError
 from gpuwaste.core.hour import AllocationHour
+from gpuwaste.hub.batch_taker import BatchTaker, sender_of
 from gpuwaste.hub.identity import Identity
 from gpuwaste.hub.metrics import HubMetrics
-from gpuwaste.hub.refusal import BAD, FORBIDDEN, LATER, UPGRADE, Refusal
+from gpuwaste.hub.refusal import FORBIDDEN, LATER, Refusal
 from gpuwaste.hub.site import Site, UnknownSiteError
 from gpuwaste.store.hub.hub_store import HubStore
-from gpuwaste.wire.batch import PROTOCOL_MAX, PROTOCOL_MIN, Ack, Envelope, parse_envelope, parse_rows
+from gpuwaste.wire.batch import Envelope, parse_rows
 from gpuwaste.wire.identity import Caller
-from gpuwaste.wire.signing import sign_ack
-
-_log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Taken:
-    """The answer to a batch."""
+class Ingest(BatchTaker[AllocationHour]):
+    """Takes hours."""
 
-    body: bytes
-    headers: dict[str, str]
-
-
-class Ingest:
-    """Takes batches; threads may share it. Blocks on munge, Slurm and the disk: call it off the event loop."""
+    path = "/v1/hours"
+    what = "hours"
+    sender = "agent"
 
     def __init__(
         self,
@@ -38,59 +30,25 @@ class Ingest:
         *,
         check_origin: bool = True,
     ) -> None:
+        super().__init__(identity, site)
         self._store = store
-        self._identity = identity
-        self._site = site
         self._metrics = metrics
         self._check_origin = check_origin
-        self._said: set[str] = set()
-        self._refused = 0  # batches since the store failed
-        self._said_lock = threading.Lock()
 
-    def take(self, authorization: str, target: str, body: bytes) -> Taken:
-        """Return the signed acknowledgement, once the rows are committed. Raises Refusal, with nothing stored."""
-        caller = self._identity.caller(authorization, "POST", target, body)
-        try:
-            envelope, batch_id = parse_envelope(body)
-        except ParseError as error:
-            raise Refusal(BAD, str(error)) from error
-        _check_protocol(envelope)
-        self._check_sender(caller, envelope)
-        good, rejected = _sort_rows(body, envelope)
-        changed = self._stored(good)
-        self._note(envelope, len(good), changed, rejected)
-        answer = Ack(batch_id, len(good), rejected).to_bytes()
-        try:
-            return Taken(answer, sign_ack(self._identity.checkers, caller, answer))
-        except AuthError as error:
-            raise Refusal(LATER, f"the rows are stored, but the acknowledgement cannot be signed: {error}") from error
+    def _store_rows(self, rows: Sequence[AllocationHour], envelope: Envelope, rejected: int) -> None:
+        changed = self._store.upsert_hours(rows)
+        self._metrics.batch(envelope.node, len(rows), changed, rejected)
 
-    def _stored(self, rows: list[AllocationHour]) -> int:
-        """Store the rows; a store that fails is said once, and once more when it works again."""
-        try:
-            changed = self._store.upsert_hours(rows)
-        except StoreError as error:
-            with self._said_lock:
-                new, self._refused = not self._refused, self._refused + 1
-            if new:
-                _log.error("hours are not stored, agents keep them: %s", error)
-            raise Refusal(LATER, "the hub's store cannot be written: see its log") from error
-        if self._refused:
-            with self._said_lock:
-                refused, self._refused = self._refused, 0
-            _log.info("hours are stored again after %d refused batches", refused)
-        return changed
+    def _sort(self, body: bytes, envelope: Envelope) -> tuple[list[AllocationHour], dict[int, str]]:
+        return _sort_rows(body, envelope)
 
     def _check_sender(self, caller: Caller, envelope: Envelope) -> None:
         """Refuse a batch whose sender is not the agent of the node that it names."""
         node = envelope.node
         if not self._identity.is_agent(caller, node):
-            who = f"uid {caller.uid}" if caller.via != "token" else f"the token of {caller.name}"
-            raise Refusal(FORBIDDEN, f"{who} may not send hours of {node[:64]}")
+            raise Refusal(FORBIDDEN, f"{sender_of(caller)} may not send hours of {node[:64]}")
         try:
-            cluster = self._site.cluster()
-            if envelope.cluster != cluster:
-                raise Refusal(BAD, f"cluster {envelope.cluster[:64]!r} is not served here, {cluster!r} is")
+            self._check_cluster(envelope)
             if caller.via != "munge" or not self._check_origin:
                 return
             addresses = self._site.addresses(node)
@@ -104,25 +62,6 @@ class Ingest:
                 f"the credential was made on {caller.origin}, but NodeAddr of {node} is {_list(addresses)}:"
                 " see munged's --origin, or set check_origin",
             )
-
-    def _note(self, envelope: Envelope, accepted: int, changed: int, rejected: dict[int, str]) -> None:
-        self._metrics.batch(envelope.node, accepted, changed, len(rejected))
-        for line, reason in rejected.items():
-            with self._said_lock:
-                new = len(self._said) < 1000 and f"{envelope.node} {reason}" not in self._said  # noqa: PLR2004 bound
-                self._said.add(f"{envelope.node} {reason}") if new else None
-            if new:
-                _log.warning("a row of %s is rejected, line %d: %s", envelope.node, line, reason)
-
-
-def _check_protocol(envelope: Envelope) -> None:
-    if not PROTOCOL_MIN <= envelope.protocol <= PROTOCOL_MAX:
-        older = "agent" if envelope.protocol < PROTOCOL_MIN else "hub"
-        raise Refusal(
-            UPGRADE,
-            f"protocol {envelope.protocol} is outside {PROTOCOL_MIN}..{PROTOCOL_MAX}: update the {older}",
-            protocol=[PROTOCOL_MIN, PROTOCOL_MAX],
-        )
 
 
 def _sort_rows(body: bytes, envelope: Envelope) -> tuple[list[AllocationHour], dict[int, str]]:

@@ -5,9 +5,9 @@ Needs the extra `predict` (NumPy, ONNX Runtime): imported only by the thread of 
 
 import logging
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import GpuwasteError, ParseError, StoreError
@@ -15,15 +15,19 @@ from gpuwaste.core.request import JobRequest
 from gpuwaste.predict.champion import Champion
 from gpuwaste.predict.follow import Follower
 from gpuwaste.predict.from_store import read_table
+from gpuwaste.predict.own import own_sentences
 from gpuwaste.predict.prediction import Prediction
 from gpuwaste.predict.predictor import Predictor
+from gpuwaste.predict.recall import ScriptSays
 from gpuwaste.predict.replay import replay
 from gpuwaste.predict.state import HistoryState
 from gpuwaste.store.hub.hub_store import HubStore
+from gpuwaste.wire.snapshot_tar import write_tar
 
 PAGE: Final = 500  # events applied at a time: predictions wait no longer than for these
 FAR_BEHIND: Final = 20_000  # events after which the history is replayed in the order of time instead
 SAVE_EVERY_S: Final = 900.0
+SNAPSHOT_AGE_S: Final = 60.0  # a state that was saved no longer ago is good enough for who boots from it
 STATE_NAME: Final = "history"
 ROLLING_NAME: Final = "corrections.npz"
 _log = logging.getLogger(__name__)
@@ -38,8 +42,10 @@ class Live:
         self._cluster = cluster
         self._saved = state_dir / STATE_NAME
         self._clock = clock
-        self._saved_at_us = clock.mono_us()
+        self._saved_at_us: int | None = None
+        self._began_us = clock.mono_us()
         self._lock = threading.Lock()
+        self._save_lock = threading.Lock()  # whoever writes or reads what is saved
         self._follower = self._resumed() or self._replayed()
         self._predictor = self._new_predictor()
 
@@ -61,7 +67,7 @@ class Live:
         while events := self._store.history(self._follower.seq, PAGE):
             with self._lock:
                 self._follower.apply(events)
-        if self._clock.mono_us() - self._saved_at_us >= SAVE_EVERY_S * 1e6:
+        if self._clock.mono_us() - (self._saved_at_us or self._began_us) >= SAVE_EVERY_S * 1e6:
             self.save()
 
     def predict(self, requests: Sequence[JobRequest]) -> list[Prediction]:
@@ -69,19 +75,45 @@ class Live:
         with self._lock:
             return [self._predictor.predict(request) for request in requests]
 
+    def own(self, request: JobRequest) -> Mapping[str, tuple[str, ...]]:
+        """Return sentences in exact numbers of the user's own last runs, by target."""
+        return own_sentences(self._follower.recall, request)
+
+    def script_says(self, user: str, name: str, script: str) -> ScriptSays:
+        """Tell whether a script, by its hash, is one with which a run of this user and name failed."""
+        return self._follower.recall.script_says(user, name, script)
+
     def save(self) -> None:
         """Keep the state for the next start; one that cannot be written is replayed then."""
-        self._saved_at_us = self._clock.mono_us()
         try:
-            with self._lock:
-                self._follower.save(self._saved)
-                self.champion.save()
+            with self._save_lock:
+                self._save()
         except GpuwasteError as error:
             _log.warning("the state of the history is not saved: %s", error)
 
+    def snapshot(self, file: BinaryIO) -> None:
+        """Write the state of the last minute to `file`, as a tar of what Follower.save writes. Raises StoreError.
+
+        The place in the stream is in it: who boots from it asks for the events after. Predictions go on meanwhile.
+        """
+        with self._save_lock:
+            old = self._saved_at_us
+            if old is None or self._clock.mono_us() - old >= SNAPSHOT_AGE_S * 1e6:
+                self._save()
+            write_tar(self._saved, file)
+
+    def _save(self) -> None:
+        """Save a copy: predictions wait for the copying, not for the disk. Raises StoreError."""
+        with self._lock:
+            frozen = self._follower.copy()
+            self.champion.save()
+        self._saved_at_us = self._clock.mono_us()
+        frozen.save(self._saved)
+
     def _new_predictor(self) -> Predictor:
         self._follower.correct_by(self.champion.corrections, self.champion.hash)
-        return Predictor(self.champion.bundle, self._follower.state, self.champion.rolling)
+        follower = self._follower
+        return Predictor(self.champion.bundle, follower.state, self.champion.rolling, follower.recall)
 
     def _resumed(self) -> Follower | None:
         """Return the state that was saved, if it is of this version and not far behind."""

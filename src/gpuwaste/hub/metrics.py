@@ -8,6 +8,7 @@ from prometheus_client import CollectorRegistry, Counter, Histogram, generate_la
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from gpuwaste.core.clock import Clock
+from gpuwaste.core.verdict import ACTIONS
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +20,7 @@ class Gauges:
     accounting_lag_s: float | None = None
     accounting_ok: bool = False
     map_questions: Mapping[str, int] = field(default_factory=dict)
+    verdicts: Mapping[tuple[str, bool], int] = field(default_factory=dict)  # kept, by action and whether a run told it
     model: tuple[str, str] | None = None  # name and hash of the bundle in use
     model_age_s: float | None = None
     model_ok: bool | None = None  # None: prediction is not installed
@@ -52,6 +54,14 @@ class HubMetrics:
         self._predictions = Counter(
             "gpuwaste_hub_predictions", "Requests for which a prediction was given.", registry=self.registry
         )
+        self._verdicts = Counter(
+            "gpuwaste_hub_verdicts", "Verdicts received, by action; each id once.", ["action"], registry=self.registry
+        )
+        self._rejected_verdicts = Counter(
+            "gpuwaste_hub_rejected_verdicts", "Verdicts received that cannot be taken.", registry=self.registry
+        )
+        for action in ACTIONS:
+            self._verdicts.labels(action)
         for result in ("accepted", "changed", "rejected"):
             self._rows.labels(result)
         self._bad_rows.labels("sacct")
@@ -64,6 +74,12 @@ class HubMetrics:
         self._rows.labels("rejected").inc(rejected)
         with self._lock:
             self._last_batch_us[node] = self._clock.mono_us()
+
+    def verdicts(self, news: Mapping[str, int], rejected: int) -> None:
+        """Note verdicts that were taken, by action, and those that were rejected."""
+        for action, count in news.items():
+            self._verdicts.labels(action).inc(count)
+        self._rejected_verdicts.inc(rejected)
 
     def quarantined(self, source: str, rows: int) -> None:
         """Note rows that were kept aside."""
@@ -114,11 +130,23 @@ class HubMetrics:
         for kind, count in sorted(gauges.map_questions.items()):
             asked.add_metric([kind], count)
         yield asked
+        yield _verdict_metric(gauges)
         yield from _model_metrics(gauges)
 
     def describe(self) -> Iterator[Metric]:
         """Yield nothing: registering must not read the gauges."""
         yield from ()
+
+
+def _verdict_metric(gauges: Gauges) -> Metric:
+    kept = GaugeMetricFamily(
+        "gpuwaste_hub_kept_verdicts",
+        "Verdicts in the store, by action and by whether a run has told their token.",
+        labels=["action", "joined"],
+    )
+    for (action, joined), count in sorted(gauges.verdicts.items()):
+        kept.add_metric([action, "true" if joined else "false"], count)
+    return kept
 
 
 def _model_metrics(gauges: Gauges) -> Iterator[Metric]:

@@ -1,6 +1,6 @@
 """The shapes of the hub's answers, as /openapi.json describes them."""
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -90,6 +90,47 @@ class HistoryAnswer(BaseModel):
     next: int
 
 
+class VerdictRun(BaseModel):
+    """A verdict and how its job ended; an operator sees every field of it, a user what was said to him."""
+
+    model_config = ConfigDict(extra="allow")
+    id: str = Field(description="The token gw=ID in the job's AdminComment.")
+    at_utc_us: int = Field(description="When the submission came, UTC microseconds.")
+    action: Literal["pass", "annotate", "warn", "reject"]
+    user: str
+    lines: list[str] = Field(description="What the user was told, or would have been.")
+    job_ids: list[str] = Field(description="The jobs that carry the token, as Slurm prints them.")
+    states: list[str]
+    stands: Literal["rejected", "ended", "open", "no job"]
+
+
+class VerdictsAnswer(BaseModel):
+    """Verdicts, the newest first."""
+
+    model_config = ConfigDict(extra="allow")
+    document: Literal["verdicts"]
+    verdicts: list[VerdictRun]
+
+
+class Standing(BaseModel):
+    """How good a policy's warnings and rejects were over the whole time asked for."""
+
+    precision: float | None = Field(description="Hits over those with an outcome, 0 to 1; null without any.")
+    n: int = Field(description="How many it rests on.")
+
+
+class ScoreAnswer(BaseModel):
+    """Precision, recall and calibration of what was said: docs/how-to/audit.md."""
+
+    model_config = ConfigDict(extra="allow")
+    document: Literal["score"]
+    since: int
+    weeks: list[dict[str, Any]] = Field(description="By policy and ISO week.")
+    policies: list[dict[str, Any]] = Field(description="By policy, over all weeks.")
+    calibration: list[dict[str, Any]] = Field(description="By target: expected calibration error and its ten bins.")
+    standing: dict[str, Standing]
+
+
 class PredictReason(BaseModel):
     """One feature's part in a probability, in the user's own words and numbers."""
 
@@ -121,6 +162,28 @@ class PredictChange(BaseModel):
     after: dict[str, float]
 
 
+class PredictPolicy(BaseModel):
+    """What the site's policies would say at sbatch. To others than operators: what they would be told themselves."""
+
+    policy: str = Field(description="The policy that judges; empty where the caller is told nothing of it.")
+    mode: Literal["", "off", "shadow", "annotate", "warn", "reject"]
+    action: Literal["pass", "annotate", "warn", "reject"]
+    would_be: Literal["pass", "annotate", "warn", "reject"] = Field(
+        description="The action without the policy's mode; to others than operators the action."
+    )
+    lines: list[str] = Field(description="What the user would read, at most three lines.")
+
+
+class PredictFacts(BaseModel):
+    """What policies judge besides the prediction."""
+
+    own: dict[str, list[str]] = Field(description="Sentences in exact numbers of the user's own last runs, by target.")
+    script: Literal["same", "changed", "unknown"] = Field(
+        description="Whether the script is one with which jobs of this user and name failed."
+    )
+    whole_node: bool = Field(description="Whether the partition gives whole nodes.")
+
+
 class PredictDocument(BaseModel):
     """The prediction of one request."""
 
@@ -131,6 +194,8 @@ class PredictDocument(BaseModel):
     targets: list[PredictTarget]
     changes: list[PredictChange]
     notes: list[str]
+    facts: PredictFacts
+    policy: PredictPolicy
 
 
 class PredictAnswer(BaseModel):

@@ -5,11 +5,12 @@ host without the extra `predict` it is 501, and everything else of the hub runs.
 """
 
 import logging
+import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import GpuwasteError
@@ -20,6 +21,9 @@ from gpuwaste.hub.questions import parse_requests
 from gpuwaste.hub.reads import PRINTED_ID
 from gpuwaste.hub.refusal import LATER, NOT_INSTALLED, Refusal, not_found
 from gpuwaste.hub.roles import Scope
+from gpuwaste.hub.sayings import Sayings
+from gpuwaste.policy.in_use import PoliciesInUse
+from gpuwaste.predict.expectation import expectations, suggestions
 from gpuwaste.predict.requests import request_of
 from gpuwaste.store.hub.hub_store import HubStore
 
@@ -44,6 +48,7 @@ class Predictions:
         metrics: HubMetrics,
         models_dir: Path,
         state_dir: Path,
+        policies_dir: Path | None = None,
         every_s: float = EVERY_S,
     ) -> None:
         self._store = store
@@ -52,6 +57,9 @@ class Predictions:
         self._metrics = metrics
         self._models_dir, self._state_dir = models_dir, state_dir
         self._every_s = every_s
+        self._policies = PoliciesInUse(policies_dir)
+        self._whole: frozenset[str] = frozenset()
+        self._sayings = Sayings(self._policies, lambda: self._whole)
         self._live: Live | None = None
         self._error = ""
         self._missing = ""
@@ -71,7 +79,7 @@ class Predictions:
             answer["state"] = "not installed"
         elif live is not None:
             answer |= {"state": "ready", "event": live.seq}
-            error = error or live.champion.error
+            error = error or live.champion.error or self._policies.error
             if live.champion.bundle is not None:
                 manifest = live.champion.bundle.manifest
                 answer |= {"model": manifest.name, "model_hash": live.champion.hash, "created": manifest.created_utc}
@@ -83,7 +91,7 @@ class Predictions:
         requests = parse_requests(body, scope.user, now)
         if not all(r.user and (scope.everything or r.user == scope.user) for r in requests):
             raise not_found()
-        return self._answer([replace(request, submit=max(request.submit, now)) for request in requests])
+        return self._answer(scope, [replace(request, submit=max(request.submit, now)) for request in requests])
 
     def for_job(self, scope: Scope, printed_id: str) -> dict[str, Any]:
         """Return the prediction of a job of the store, by what was known at its submission. Raises Refusal."""
@@ -92,23 +100,54 @@ class Predictions:
         if not jobs:
             raise not_found()
         now = self._clock.utc_us() // 1_000_000
-        return self._answer([replace(request_of(job), submit=now) for job in _of_one_submission(jobs)], _AS_OF_NOW)
+        asked = [replace(request_of(job), submit=now) for job in _of_one_submission(jobs)]
+        return self._answer(scope, asked, _AS_OF_NOW)
 
-    def _answer(self, requests: list[JobRequest], note: str = "") -> dict[str, Any]:
+    def snapshot(self) -> BinaryIO:
+        """Return a file that holds the state of the history as a tar, at its beginning. Raises Refusal, StoreError."""
+        live = self._ready()
+        file = tempfile.TemporaryFile(dir=self._state_dir)  # noqa: SIM115 whoever sends it closes it
+        try:
+            live.snapshot(file)
+        except BaseException:
+            file.close()
+            raise
+        file.seek(0)
+        return file
+
+    def _ready(self) -> "Live":
         if self._missing:
             raise Refusal(NOT_INSTALLED, self._missing)
         live = self._live
         if live is None:
             words = self._error or "the hub is still reading the history of jobs"
             raise Refusal(LATER, f"no prediction yet: {words}: ask again in a minute", retry_after=10)
+        return live
+
+    def _answer(self, scope: Scope, requests: list[JobRequest], note: str = "") -> dict[str, Any]:
+        live = self._ready()
         found = live.predict(requests)
         self._metrics.predictions(len(found))
-        documents = [(replace(p, notes=(*p.notes, note)) if note else p).to_json() for p in found]
+        documents = []
+        for request, prediction in zip(requests, found, strict=True):
+            own = live.own(request)
+            expected, suggested = expectations(prediction.targets, own), suggestions(prediction.changes)
+            facts = self._sayings.facts(request, expected, suggested, live.script_says)
+            noted = replace(prediction, notes=(*prediction.notes, note)) if note else prediction
+            documents.append(
+                {
+                    **noted.to_json(),
+                    "facts": {"own": own, "script": facts.script, "whole_node": facts.whole_node},
+                    "policy": self._sayings.said(scope, facts),
+                }
+            )
         return {"predictions": documents}
 
     def step(self) -> float:
         """Do what is due; returns the seconds to wait. Raises nothing that the store or a model can cause."""
         try:
+            self._policies.refresh()
+            self._whole = self._store.whole_node_partitions(self._cluster())
             if self._live is None:
                 self._live = self._begin()
             else:

@@ -8,7 +8,9 @@ from gpuwaste.core.clock import Clock
 from gpuwaste.core.units import DAY_S, HOUR_S
 from gpuwaste.hub.refusal import BAD, FORBIDDEN, Refusal, not_found
 from gpuwaste.hub.roles import Scope
+from gpuwaste.hub.verdict_reads import VerdictReads
 from gpuwaste.store.hub.hub_store import HubStore
+from gpuwaste.store.hub.verdict_store import VerdictStore
 from gpuwaste.waste.documents import Scope as ReportScope
 from gpuwaste.waste.documents import job_document, report_document, top_document
 from gpuwaste.waste.settings import LedgerSettings
@@ -34,6 +36,7 @@ class Reads:
     """Builds documents within a caller's scope."""
 
     def __init__(self, store: HubStore, settings: LedgerSettings, clock: Clock) -> None:
+        self._verdicts = VerdictReads(VerdictStore(store, clock), clock)
         self._store = store
         self._settings = settings
         self._clock = clock
@@ -56,14 +59,15 @@ class Reads:
         return document.to_json()
 
     def job(self, scope: Scope, printed_id: str) -> dict[str, Any]:
-        """Return every run of a job that the caller may see."""
+        """Return every run of a job that the caller may see, with what was said of it when it was submitted."""
         if not PRINTED_ID.fullmatch(printed_id):
             raise not_found()
         with self._store.reader() as db:
             document = job_document(db, printed_id, self._settings, self._now(), may_read=scope.may_read)
         if document is None:
             raise not_found()
-        return document.to_json()
+        runs = [run for run in self._store.runs_named(printed_id) if scope.may_read(run)]
+        return {**document.to_json(), "advice": self._verdicts.advice(scope, runs)}
 
     def top(self, scope: Scope, since: int | None, limit: int | None) -> dict[str, Any]:
         """Return who wastes now, among the runs that the caller may see."""

@@ -21,6 +21,7 @@ from gpuwaste.core.job import JobRecord
 from gpuwaste.predict.follow_types import Corrections, RunId, Scores, State
 from gpuwaste.predict.from_store import Snapshot
 from gpuwaste.predict.outcome import Outcome, outcome_of
+from gpuwaste.predict.recall import Recall
 from gpuwaste.predict.requests import request_of
 from gpuwaste.predict.table import ABSENT, GpuUse
 from gpuwaste.predict.targets import MIN_COVERAGE
@@ -29,6 +30,7 @@ MAX_OPEN: Final = 200_000  # runs in the system: above it the one seen first is 
 MAX_ENDED: Final = 200_000  # ended runs of which a repeat is known and a ledger is awaited
 _STATE: Final = "state"
 _PLACE: Final = "place.npz"
+_RECALL: Final = "recall.npy"
 _SCORES: Final = "score_"
 _WAITS: Final = 0
 _RUNS: Final = 1
@@ -47,6 +49,7 @@ class Follower:
         max_ended: int = MAX_ENDED,
     ) -> None:
         self.state = state
+        self.recall = Recall()
         self.cluster = cluster
         self.seq = after
         self.corrections: Corrections | None = None
@@ -60,6 +63,7 @@ class Follower:
     def boot(self, snapshot: Snapshot) -> None:
         """Take the runs of a table which `state` has replayed: what comes after it is told by the stream."""
         table = snapshot.table
+        self.recall = Recall.of(table)
         for row in np.flatnonzero(table.end == ABSENT).tolist():
             self._open[int(table.job_id[row]), int(table.submit[row])] = _RUNS if table.start[row] != ABSENT else _WAITS
         gone = np.flatnonzero(table.end != ABSENT)
@@ -118,11 +122,13 @@ class Follower:
         if self._open[run] != _RUNS:
             self._start(job, run)
         del self._open[run]
+        at, outcome = event.at_utc if job.end is None else job.end, outcome_of(job.state, started=job.start is not None)
+        self.recall.ended(job, at, outcome, event.script)
         self.state.ended(
             *run,
-            event.at_utc if job.end is None else job.end,
+            at,
             None if job.elapsed_s is None else float(job.elapsed_s),
-            outcome_of(job.state, started=job.start is not None),
+            outcome,
             max_rss_b=None if job.max_rss_b is None else float(job.max_rss_b),
         )
         self._ended[run] = False
@@ -147,6 +153,7 @@ class Follower:
             return False
         known_at = max(event.at_utc, event.at_utc if job.end is None else job.end)
         self.state.gpu_use(*run, GpuUse(use.used_ratio, use.gpus_active, use.coverage, known_at))
+        self.recall.used(job, use.gpus_active)
         self._ended[run] = True
         scores = self._scores.pop(run, None)
         if self.corrections is not None and scores is not None:
@@ -167,16 +174,28 @@ class Follower:
             self._scores.clear()
         self.scored_by = model
 
-    def save(self, directory: Path) -> None:
-        """Write state and place to a directory, which is replaced as a whole. Raises StoreError."""
+    def copy(self) -> "Follower":
+        """Return a follower of its own that stands at the same place, without corrections: to save it elsewhere."""
+        other = Follower(self.state.copy(), self.cluster, self.seq)
+        other.recall = self.recall.copy()
+        other.scored_by = self.scored_by
+        other._open, other._ended, other._scores = dict(self._open), dict(self._ended), dict(self._scores)
+        return other
+
+    def save(self, directory: Path, *, still: bool = False) -> None:
+        """Write state and place to a directory, which is replaced as a whole; `still` as of HistoryState.save.
+
+        Raises StoreError.
+        """
         fresh, old = directory.with_name(f"{directory.name}.new"), directory.with_name(f"{directory.name}.old")
         try:
             for path in (fresh, old):
                 shutil.rmtree(path, ignore_errors=True)
             fresh.mkdir(parents=True, mode=0o700)
-            self.state.save(fresh / _STATE)
+            self.state.save(fresh / _STATE, still=still)
             columns: dict[str, Any] = self._columns()
             np.savez(fresh / _PLACE, **columns)
+            self.recall.save(fresh / _RECALL)
             if directory.exists():
                 directory.rename(old)
             fresh.rename(directory)
@@ -185,16 +204,19 @@ class Follower:
             raise StoreError(f"{directory}: the state of the history cannot be written: {error.strerror}") from error
 
     @classmethod
-    def load(cls, directory: Path, cluster: str, load_state: Callable[[Path], State]) -> Self:
+    def load(
+        cls, directory: Path, cluster: str, load_state: Callable[[Path], State], *, max_ended: int = MAX_ENDED
+    ) -> Self:
         """Go on where `save` stopped, without corrections. Raises StoreError, ParseError."""
-        follower = cls(load_state(directory / _STATE), cluster)
+        follower = cls(load_state(directory / _STATE), cluster, max_ended=max_ended)
+        follower.recall = Recall.load(directory / _RECALL)
         try:
             with np.load(directory / _PLACE, allow_pickle=False) as saved:
                 if str(saved["cluster"]) != cluster:
                     raise ParseError(f"{directory}: is the state of cluster {str(saved['cluster'])[:64]!r}: remove it")
                 follower.seq = int(saved["seq"])
                 follower._open = {(i, s): stage for i, s, stage in saved["open"].tolist()}
-                follower._ended = {(i, s): bool(used) for i, s, used in saved["ended"].tolist()}
+                follower._ended = {(i, s): bool(used) for i, s, used in saved["ended"][-max_ended:].tolist()}
                 follower.scored_by = str(saved["model"])
                 names = [name for name in saved.files if name.startswith(_SCORES)]
                 scores = {name.removeprefix(_SCORES): saved[name] for name in names}
@@ -211,9 +233,14 @@ class Follower:
         scores = {_SCORES + t: np.array([of_run[t] for of_run in self._scores.values()]) for t in targets}
         return scores | {
             "model": np.array(self.scored_by),
-            "scored": np.array(list(self._scores), dtype=np.int64).reshape(-1, 2),
+            "scored": _numbers(self._scores, 2),
             "seq": np.array(self.seq),
             "cluster": np.array(self.cluster),
-            "open": np.array([(*run, stage) for run, stage in self._open.items()], dtype=np.int64).reshape(-1, 3),
-            "ended": np.array([(*run, used) for run, used in self._ended.items()], dtype=np.int64).reshape(-1, 3),
+            "open": _numbers(((*run, stage) for run, stage in self._open.items()), 3),
+            "ended": _numbers(((*run, used) for run, used in self._ended.items()), 3),
         }
+
+
+def _numbers(rows: Iterable[tuple[int, ...]], width: int) -> NDArray[np.int64]:
+    """Return int64 [n, width], number by number: other threads get their turn while many rows are saved."""
+    return np.fromiter((number for row in rows for number in row), dtype=np.int64).reshape(-1, width)

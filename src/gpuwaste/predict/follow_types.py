@@ -49,7 +49,11 @@ class State(Protocol):
         """Take what the ledger says of an ended run."""
         ...
 
-    def save(self, path: Path) -> None:
+    def copy(self) -> "State":
+        """Return a state of its own with the same history."""
+        ...
+
+    def save(self, path: Path, *, still: bool = False) -> None:
         """Write the state to a file."""
         ...
 

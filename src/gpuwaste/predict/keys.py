@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from operator import attrgetter
@@ -68,11 +68,16 @@ def keys_of(request: JobRequest) -> list[int]:
     return [_mixed(name, *parts(request)) for name, parts in _PARTS]
 
 
-def key_columns(table: JobTable) -> list[Hashes]:
-    """Return the hash of each of KEYS for every row: one array of n for each key."""
-    parts = {part: _column(table, part) for key in KEYS for part in key.parts}
+def name_key(user: str, name: str) -> int:
+    """Return the hash of the key "name": one user's jobs of one normalised name."""
+    return _mixed("name", user, name)
+
+
+def key_columns(table: JobTable, keys: Sequence[Key] = KEYS) -> list[Hashes]:
+    """Return the hash of each key for every row: one array of n for each key."""
+    parts = {part: _column(table, part) for key in keys for part in key.parts}
     columns = []
-    for key in KEYS:
+    for key in keys:
         value = np.full(len(table), text_hash(key.name), dtype=np.uint64)
         for part in key.parts:
             value = (value ^ parts[part]) * np.uint64(_MULTIPLIER)  # wraps, as arrays of uint64 do
@@ -96,7 +101,7 @@ def _column(table: JobTable, part: str) -> Hashes:
 def _mixed(name: str, *values: str | int | None) -> int:
     """Return the hash of one key; the same few users, names and sizes come again and again."""
     mixed = text_hash(name)
-    for part, value in zip(_BY_NAME[name].parts, values, strict=True):
+    for part, value in zip(BY_NAME[name].parts, values, strict=True):
         mixed = ((mixed ^ _number(part, value)) * _MULTIPLIER) & _MASK
         mixed ^= mixed >> _SHIFT
     return mixed
@@ -113,5 +118,5 @@ def _getter(parts: tuple[str, ...]) -> Callable[[JobRequest], tuple[Any, ...]]:
     return attrgetter(*parts) if len(parts) > 1 else lambda request: tuple(getattr(request, p) for p in parts)
 
 
-_BY_NAME: Final = {key.name: key for key in KEYS}
+BY_NAME: Final = {key.name: key for key in KEYS}
 _PARTS: Final = tuple((key.name, _getter(key.parts)) for key in KEYS)

@@ -1,7 +1,7 @@
 """Predictor: a model, what the site's history is at this moment, and a request: what is to be expected of the job."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -14,9 +14,11 @@ from gpuwaste.predict.explain import reasons
 from gpuwaste.predict.features import FEATURES
 from gpuwaste.predict.history import from_history
 from gpuwaste.predict.manifest import TargetModel
-from gpuwaste.predict.prediction import Prediction, TargetPrediction
+from gpuwaste.predict.own import gpus_needed
+from gpuwaste.predict.prediction import Change, Prediction, Source, TargetPrediction
+from gpuwaste.predict.recall import Recall
 from gpuwaste.predict.request_json import request_to_json
-from gpuwaste.predict.rolling import Rolling, busy_users
+from gpuwaste.predict.rolling import Rolling, busy_columns, busy_users
 from gpuwaste.predict.scores import Model, State, applies, cap
 from gpuwaste.predict.targets import BY_NAME, TARGETS
 from gpuwaste.predict.view import ENDED, View
@@ -25,6 +27,8 @@ Vector = NDArray[np.float32]
 NO_MODEL: Final = "no model of this site: this is what your last jobs say, not an estimate"
 NO_HISTORY: Final = "none of your jobs has ended yet, as far as is known here"
 _NAMES: Final = tuple(feature.name for feature in FEATURES)
+_BUSY: Final = busy_columns(_NAMES)
+ALL: Final = frozenset(target.name for target in TARGETS)
 _LEAST_P: Final = 0.01  # a smaller effect on a probability is no reason
 _LEAST_LOG: Final = 0.05  # a smaller effect on the logarithm of a median is no reason
 
@@ -32,29 +36,86 @@ _LEAST_LOG: Final = 0.05  # a smaller effect on the logarithm of a median is no 
 class Predictor:
     """Answers requests, one thread at a time; state and corrections belong to the caller and stay as they are."""
 
-    def __init__(self, bundle: Model | None, state: State, rolling: Rolling | None = None) -> None:
-        """Take a bundle (None: history alone speaks), the state, and the bundle's corrections if there are some."""
+    def __init__(
+        self, bundle: Model | None, state: State, rolling: Rolling | None = None, recall: Recall | None = None
+    ) -> None:
+        """Take a bundle (None: history alone speaks), the state, and what there is of corrections and of own runs."""
         self._bundle = bundle
         self._state = state
+        self._recall = recall
         self._models: dict[str, TargetModel] = {}
+        site = bundle is not None and bundle.manifest.origin == "site"
+        self._source: Source = "site model" if site else "baseline"
+        self._levels: dict[str, tuple[str, ...]] = {}
         if bundle is not None:
             self._models = {model.target: model for model in bundle.manifest.targets}
+            self._levels = {name: tuple(f"{q:g}" for q in model.quantiles) for name, model in self._models.items()}
             self._rolling = rolling or Rolling(bundle.manifest, bundle.hash)
 
     def predict(self, request: JobRequest) -> Prediction:
         """Return every target of one request, with reasons, and what a smaller request would change."""
         vector = self._state.vector(request)
         view = View.of(request, _NAMES, vector)
-        said = tuple(self._with_reasons(target, view, vector) for target in self._score([request], vector[None])[0])
+        said = self.explained(request, vector, self.scored(request, vector, ALL))
         bundle = self._bundle
         return Prediction(
             request=request_to_json(replace(request, script=None)),
             model=bundle.manifest.name if bundle else "",
             model_hash=bundle.hash if bundle else "",
             targets=said,
-            changes=whatif.changes(request, said, self._again),
+            changes=self.changes(request, said),
             notes=self._notes(view),
         )
+
+    def vector(self, request: JobRequest) -> Vector:
+        """Return the features of a request as things stand."""
+        return self._state.vector(request)
+
+    def raws(self, vectors: Vector, wanted: Container[str]) -> dict[str, Vector]:
+        """Return the raw output [n, 1 or quantiles] of each wanted target that there is a model of."""
+        return {name: self._raw(name, vectors) for name in self._models if name in wanted}
+
+    def scored(
+        self, request: JobRequest, vector: Vector, wanted: Container[str], raw: Mapping[str, Vector] | None = None
+    ) -> tuple[TargetPrediction, ...]:
+        """Return the wanted targets of one request without a model's reasons: what an advisor asks of every job.
+
+        `raw` has a row of `raws` for each target, where many requests were asked for at once.
+        """
+        found: list[TargetPrediction] = []
+        row = vector[None]
+        view: View | None = None
+        busy = bool((vector[_BUSY] > 0).any())
+        for target in TARGETS:
+            name = target.name
+            if name not in wanted or not applies(name, request):
+                continue
+            model = self._models.get(name)
+            if model is not None:
+                output = self._raw(name, row)[0] if raw is None else raw[name]
+                found.append(self._from_model(model, output, request, busy=busy))
+                continue
+            view = view or View.of(request, _NAMES, vector)
+            if answer := self._own(name, request) or from_history(name, view):
+                found.append(answer)
+        return tuple(found)
+
+    def explained(
+        self, request: JobRequest, vector: Vector, said: Sequence[TargetPrediction], only: Container[str] = ALL
+    ) -> tuple[TargetPrediction, ...]:
+        """Return the targets with their reasons, those of `only` at least: each costs one more call of its model."""
+        view = View.of(request, _NAMES, vector)
+        return tuple(self._with_reasons(target, view, vector) if target.target in only else target for target in said)
+
+    def changes(
+        self, request: JobRequest, said: Sequence[TargetPrediction], only: Container[str] | None = None
+    ) -> tuple[Change, ...]:
+        """Return the smaller requests that help, of the kinds `only` (files of predict/changes), each alone."""
+        return whatif.changes(request, said, self._again, only)
+
+    def _own(self, target: str, request: JobRequest) -> TargetPrediction | None:
+        """Return what the user's own runs say of a target better than counts can."""
+        return gpus_needed(self._recall, request) if self._recall is not None and target == "gpus_needed" else None
 
     def _again(self, requests: Sequence[JobRequest]) -> list[tuple[TargetPrediction, ...]]:
         """Return the targets of other requests of the same user, without reasons."""
@@ -81,13 +142,12 @@ class Predictor:
         return self._bundle.raw(target, vectors)
 
     def _from_model(self, model: TargetModel, raw: Vector, request: JobRequest, *, busy: bool) -> TargetPrediction:
-        site = self._bundle is not None and self._bundle.manifest.origin == "site"
-        said = TargetPrediction(model.target, "site model" if site else "baseline", model.rows)
         if BY_NAME[model.target].kind == "probability":
             p = self._rolling.probability(model.target, float(raw[0]))
-            return replace(said, p=p, level=level(model, p))
+            return TargetPrediction(model.target, self._source, model.rows, p, level(model, p))
         values = self._rolling.quantiles(model.target, raw.tolist(), cap(model.target, request), busy=busy)
-        return replace(said, quantiles={f"{q:g}": v for q, v in zip(model.quantiles, values, strict=True)})
+        quantiles = dict(zip(self._levels[model.target], values, strict=True))
+        return TargetPrediction(model.target, self._source, model.rows, quantiles=quantiles)
 
     def _with_reasons(self, said: TargetPrediction, view: View, vector: Vector) -> TargetPrediction:
         """Add the reasons of a model's answer; an effect on a quantile is told in its unit, at the median."""

@@ -101,8 +101,12 @@ class Rolling:
 
 def busy_users(vectors: NDArray[np.float32], names: Sequence[str]) -> NDArray[np.bool_]:
     """Tell of each vector [n, F] whether its user had other jobs in the system; `names` are the features'."""
-    columns = [names.index(name) for name in _IN_SYSTEM if name in names]
-    return np.asarray((vectors[:, columns] > 0).any(axis=1), dtype=np.bool_)
+    return np.asarray((vectors[:, busy_columns(names)] > 0).any(axis=1), dtype=np.bool_)
+
+
+def busy_columns(names: Sequence[str]) -> list[int]:
+    """Return the columns of a vector that tell of the user's other jobs in the system."""
+    return [names.index(name) for name in _IN_SYSTEM if name in names]
 
 
 def _of(values: dict[str, _T], target: str) -> _T:

@@ -2,7 +2,7 @@
 
 import mmap
 import struct
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,13 +62,6 @@ _STEP: Final = 1 << 16  # rows added when full: an untouched page of new rows co
 _LOAD: Final = 0.7
 
 
-def empty_rows(count: int) -> NDArray[np.void]:
-    """Return rows without history: amounts and rates NaN, which is "not known"."""
-    rows = np.zeros(count, dtype=ROW)
-    rows[:] = empty_row()
-    return rows
-
-
 def empty_row() -> NDArray[np.void]:
     """Return the one row of a key without history (a zero-dimensional array)."""
     row = np.zeros((), dtype=ROW)
@@ -78,15 +71,26 @@ def empty_row() -> NDArray[np.void]:
 
 
 class KeyRows:
-    """Rows by key. One writer; a row is written by one call of struct under the interpreter's lock."""
+    """Rows by key. One writer; a row is written by one call of struct under the interpreter's lock.
+
+    A subclass has rows of its own: their first field is the key, eight bytes.
+    """
+
+    dtype: ClassVar[np.dtype[Any]] = ROW
+    size: ClassVar[int] = SIZE
+
+    @classmethod
+    def blank(cls) -> NDArray[np.void]:
+        """Return the one row of a key that nothing is known of (a zero-dimensional array)."""
+        return empty_row()
 
     def __init__(self, rows: NDArray[np.void] | None = None) -> None:
         """Start empty, or with rows (row 0 the empty one) as `used` returned them."""
-        self.rows = _fresh(_STEP, ROW)
+        self.rows = _fresh(_STEP, self.dtype)
         self.count = 0
         self._mask = 0
-        self._empty = empty_row().tobytes()
-        self._fill(empty_rows(1) if rows is None else rows)
+        self._empty = self.blank().tobytes()
+        self._fill(self.blank().reshape(1) if rows is None else rows)
 
     def __len__(self) -> int:
         return self.count - 1
@@ -94,7 +98,7 @@ class KeyRows:
     @property
     def nbytes(self) -> int:
         """Bytes of the rows in use and of the index."""
-        return self.count * SIZE + self.index.nbytes
+        return self.count * self.size + self.index.nbytes
 
     def used(self) -> NDArray[np.void]:
         """Return a view of the rows in use, the empty one first."""
@@ -102,26 +106,26 @@ class KeyRows:
 
     def find(self, key: int) -> int:
         """Return the key's row, NO_ROW where it has none."""
-        slots, mask, view = self._slots, self._mask, self.view
+        slots, mask, view, size = self._slots, self._mask, self.view, self.size
         at = key & mask
-        while (row := int(slots[at])) and KEY.unpack_from(view, row * SIZE)[0] != key:
+        while (row := int(slots[at])) and KEY.unpack_from(view, row * size)[0] != key:
             at = (at + 1) & mask
         return row
 
     def add(self, key: int) -> int:
         """Return the key's row, a new one where it has none."""
-        slots, mask, view = self._slots, self._mask, self.view
+        slots, mask, view, size = self._slots, self._mask, self.view, self.size
         at = key & mask
         while row := int(slots[at]):
-            if KEY.unpack_from(view, row * SIZE)[0] == key:
+            if KEY.unpack_from(view, row * size)[0] == key:
                 return row
             at = (at + 1) & mask
         if self.count == len(self.rows) or self.count > _LOAD * len(self.index):
             self._grow(self.count + 1)
             return self.add(key)
         row = self.count
-        start = row * SIZE
-        view[start : start + SIZE] = self._empty
+        start = row * size
+        view[start : start + size] = self._empty
         KEY.pack_into(view, start, key)
         slots[at] = row
         self.count = row + 1
@@ -153,12 +157,12 @@ class KeyRows:
 
     def keep(self, chosen: NDArray[np.int64]) -> None:
         """Forget all rows but those chosen; row numbers change."""
-        self._fill(np.concatenate((empty_rows(1), self.rows[chosen])))
+        self._fill(np.concatenate((self.blank().reshape(1), self.rows[chosen])))
 
     def _grow(self, needed: int) -> None:
         rows = self.used()
         if needed > len(self.rows):
-            bigger = _fresh(-(-needed // _STEP) * _STEP, ROW)
+            bigger = _fresh(-(-needed // _STEP) * _STEP, self.dtype)
             bigger[: self.count] = rows
             self.rows = bigger
         self._reindex()
@@ -166,7 +170,7 @@ class KeyRows:
     def _fill(self, rows: NDArray[np.void]) -> None:
         self.count = len(rows)
         if self.count > len(self.rows):
-            self.rows = _fresh(-(-self.count // _STEP) * _STEP, ROW)
+            self.rows = _fresh(-(-self.count // _STEP) * _STEP, self.dtype)
         self.rows[: self.count] = rows
         self._reindex()
 

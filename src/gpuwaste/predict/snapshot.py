@@ -4,7 +4,7 @@ import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -18,6 +18,7 @@ from gpuwaste.predict.keys import KEYS
 from gpuwaste.predict.rows import ROW
 
 Run = tuple[int, int]  # job id and submission
+Buffer = bytes | memoryview
 _FORMAT: Final = "gpuwaste history 1"
 _HEADER_MAX: Final = 4096
 _OPEN: Final = np.dtype(
@@ -52,25 +53,29 @@ class Content(NamedTuple):
     max_keys: int
 
 
-def encode(rows: NDArray[np.void], runs: Mapping[Run, OpenRun], *, as_of: int, max_keys: int) -> bytes:
-    """Return the file's bytes."""
+def encode(rows: NDArray[np.void], runs: Mapping[Run, OpenRun], *, as_of: int, max_keys: int) -> list[Buffer]:
+    """Return the file's bytes in parts; that of the rows is `rows` itself: it must not change until it is written."""
     held = np.zeros(len(runs), dtype=_OPEN)
     for place, (key, run) in enumerate(runs.items()):
         held[place] = (key, (run.cpus, run.limit_s, run.gpus), (run.started, run.ended), run.rows)
-    payload = rows.tobytes() + held.tobytes()
+    parts = (np.ascontiguousarray(rows).view(np.uint8).data, held.view(np.uint8).data)
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(part)
     header = {
         "format": _FORMAT, "layout": _LAYOUT, "rows": len(rows), "open": len(held), "as_of": as_of,
-        "max_keys": max_keys, "sha256": hashlib.sha256(payload).hexdigest(),
+        "max_keys": max_keys, "sha256": digest.hexdigest(),
     }  # fmt: skip
-    return json.dumps(header).encode() + b"\n" + payload
+    return [json.dumps(header).encode() + b"\n", *parts]
 
 
-def write_snapshot(path: Path, content: bytes) -> None:
+def write_snapshot(path: Path, parts: Iterable[Buffer]) -> None:
     """Put the file in place in one step, on disk before it has its name. Raises StoreError."""
     try:
         with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
             try:
-                file.write(content)
+                for part in parts:
+                    file.write(part)
                 file.flush()
                 os.fsync(file.fileno())
                 Path(file.name).replace(path)
@@ -92,7 +97,8 @@ def read_snapshot(path: Path) -> Content:
         data = path.read_bytes()
     except OSError as error:
         raise StoreError(f"history snapshot {path} cannot be read: {error.strerror or error}") from error
-    first, _, payload = data.partition(b"\n")
+    first = data[: _HEADER_MAX + 1].partition(b"\n")[0]
+    payload = memoryview(data)[len(first) + 1 :]  # no copy: the rows are most of the memory
     header = _header(first, path)
     if header["layout"] != _LAYOUT:
         raise ParseError(f"history snapshot {path} is of another version of the features: replay the history")

@@ -1,8 +1,9 @@
 """A vector by name: what a request's history says, key by key, in numbers that are known."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -28,6 +29,33 @@ OF_LIMIT: Final = "_of_limit"  # after a run time that stands as a share of the 
 OWN: Final = ("name", "shape", "user")  # keys of the user's own jobs, the most like this one first
 
 
+class _Known(Mapping[str, float]):
+    """The finite numbers of a vector by name, looked up where they are asked for: a vector has hundreds of names."""
+
+    __slots__ = ("_at", "_numbers")
+
+    def __init__(self, at: Mapping[str, int], numbers: list[float]) -> None:
+        self._at = at
+        self._numbers = numbers
+
+    def __getitem__(self, name: str) -> float:
+        value = self._numbers[self._at[name]]
+        if not math.isfinite(value):
+            raise KeyError(name)
+        return value
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name, place in self._at.items() if math.isfinite(self._numbers[place]))
+
+    def __len__(self) -> int:
+        return sum(map(math.isfinite, self._numbers))
+
+
+@lru_cache(maxsize=8)
+def _places(names: tuple[str, ...]) -> Mapping[str, int]:
+    return {name: place for place, name in enumerate(names)}
+
+
 @dataclass(frozen=True, slots=True)
 class View:
     """One request and its vector: a name that is absent or NaN is None."""
@@ -38,7 +66,7 @@ class View:
     @classmethod
     def of(cls, request: JobRequest, names: tuple[str, ...], vector: NDArray[np.float32]) -> "View":
         """Return the view of a vector whose columns are `names`."""
-        return cls(request, {name: float(v) for name, v in zip(names, vector, strict=True) if math.isfinite(float(v))})
+        return cls(request, _Known(_places(names), vector.tolist()))
 
     def get(self, name: str) -> float | None:
         """Return a feature's value, None where it is not known."""

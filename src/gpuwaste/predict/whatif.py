@@ -1,6 +1,6 @@
 """What a smaller request would change: each candidate is scored again, and only one that helps is told."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import Final
 
 from gpuwaste.core.request import JobRequest
@@ -12,12 +12,15 @@ MORE_RISK: Final = 0.02  # a change that makes a failure or a timeout this much 
 LIKELY: Final = 0.5  # of a job that likely fails, earlier runs say little about what it needs when it works
 
 
-def changes(request: JobRequest, said: Sequence[TargetPrediction], score: Score) -> tuple[Change, ...]:
-    """Return the changes that help, each alone."""
+def changes(
+    request: JobRequest, said: Sequence[TargetPrediction], score: Score, only: Container[str] | None = None
+) -> tuple[Change, ...]:
+    """Return the changes that help, each alone; `only` are the kinds wanted, None for all."""
     by_name = {target.target: target for target in said}
     if any(_risks(said).get(name, 0.0) >= LIKELY for name in ("failure", "timeout")):
         return ()
-    proposals = [p for propose in proposers().values() if (p := propose(request, by_name)) is not None]
+    wanted = [propose for kind, propose in proposers().items() if only is None or kind in only]
+    proposals = [p for propose in wanted if (p := propose(request, by_name)) is not None]
     if not proposals:
         return ()
     answers = score([proposal.request for proposal in proposals])

@@ -27,7 +27,9 @@ from gpuwaste.slurm.times import zone_of
 
 REQUEST: Final = {"req_cpus": "cpu", "req_mem_b": "mem", "req_nodes": "node", "req_gpus": "gres/gpu"}
 TIMES: Final = frozenset({"submit", "start", "end"})
-_NOT_MAPPED: Final = frozenset({"cluster", "printed_id", "array_job_id", "array_task_id", "het_job_id", "het_offset"})
+_NOT_MAPPED: Final = frozenset(
+    {"cluster", "printed_id", "array_job_id", "array_task_id", "het_job_id", "het_offset", "verdict_id"}
+)
 FIELDS: Final = frozenset({f.name for f in fields(JobRecord)} - _NOT_MAPPED) | REQUEST.keys() | {"wait_s"}
 UNITS: Final = {
     "s": 1.0, "ms": 0.001, "min": 60.0, "h": 3600.0, "d": 86400.0,

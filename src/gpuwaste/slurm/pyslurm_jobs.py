@@ -13,6 +13,7 @@ from gpuwaste.core.errors import GpuwasteError, ParseError
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.request import JobRequest
 from gpuwaste.core.units import MINUTE_S
+from gpuwaste.core.verdict import token_of
 from gpuwaste.slurm import rest_value as value
 from gpuwaste.slurm.bitmap import task_text
 from gpuwaste.slurm.interactive import is_interactive
@@ -83,6 +84,7 @@ def _record(read: "_Attributes", cluster: str) -> JobRecord:
         req_tres=_tres(read.found("requested_tres")),
         submit_line=read.text("submit_command"),
         interactive=is_interactive(read.text("submit_command"), steps),
+        verdict_id=token_of(read.text("admin_comment")),
         start=start,
         restarts=read.number("requeue_count"),
         nodes="" if nodes in _NOWHERE else nodes,

@@ -12,6 +12,7 @@ from typing import Any, Final
 from gpuwaste.core.errors import GpuwasteError, ParseError
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.units import MINUTE_S
+from gpuwaste.core.verdict import token_of
 from gpuwaste.slurm import rest_value as value
 from gpuwaste.slurm.bitmap import task_text
 from gpuwaste.slurm.interactive import is_interactive
@@ -78,6 +79,7 @@ def _record(job: Any, cluster: str) -> JobRecord:
         req_tres=requested,
         submit_line=submit_line,
         interactive=is_interactive(submit_line, steps.names, het_part=bool(ids["het_offset"])),
+        verdict_id=_verdict_id(job),
         start=start,
         restarts=value.number(job, "restart_cnt"),
         nodes=_nodes(job),
@@ -122,6 +124,11 @@ def _ids(job: Any, job_id: int) -> dict[str, Any]:
         "het_job_id": het if offset is not None else None,
         "het_offset": offset,
     }
+
+
+def _verdict_id(job: Any) -> str:
+    """Return the token in the administrators' comment; a `comment` that is one text is the user's own."""
+    return token_of(value.text(job, "comment", "administrator")) if isinstance(value.at(job, "comment"), dict) else ""
 
 
 def _nodes(job: Any) -> str:

@@ -1,8 +1,8 @@
 """sacct: the command line that asks for runs, and its rows as JobRecords, read as a stream in constant memory.
 
-Names and submit lines are free text with newlines and any byte in them. They stand before a last column that holds
-none, so a row ends where it has all its fields; the client draws a fresh delimiter for each call, which nobody can have
-put into a name.
+Names, submit lines and comments are free text with newlines and any byte in them. They stand before a last column that
+holds none, so a row ends where it has all its fields; the client draws a fresh delimiter for each call, which nobody
+can have put into a name.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,10 +16,11 @@ from gpuwaste.slurm.sacct_row import RunRows, SacctRow, is_row_start, row_of
 from gpuwaste.slurm.times import format_time
 
 DELIMITER: Final = b"\x1f"
+ADMIN_COMMENT: Final = "AdminComment"  # free text of administrators, and the token of a verdict
 FIELDS: Final = (
     *("JobIDRaw", "JobID", "User", "UID", "Group", "Account", "Partition", "QOS", "State", "Submit", "Start", "End"),
     *("ElapsedRaw", "Suspended", "TimelimitRaw", "NNodes", "AllocCPUS", "ReqMem", "ReqTRES", "AllocTRES", "NodeList"),
-    *("MaxRSS", "TotalCPU", "JobName", "SubmitLine", "ExitCode"),
+    *("MaxRSS", "TotalCPU", "JobName", "SubmitLine", ADMIN_COMMENT, "ExitCode"),
 )
 RESTARTS: Final = "Restarts"  # from Slurm 23.11 on
 _NEEDED: Final = ("JobIDRaw", "Submit")
@@ -38,7 +39,9 @@ class BadRow:
 
 def sacct_fields(available: Iterable[str]) -> tuple[str, ...]:
     """Return the columns to ask for, given what `sacct --helpformat` names."""
-    return (*FIELDS[:-1], RESTARTS, FIELDS[-1]) if RESTARTS in available else FIELDS
+    known = frozenset(available)
+    own = (name for name in FIELDS[:-1] if name != ADMIN_COMMENT or name in known)
+    return (*own, *((RESTARTS,) if RESTARTS in known else ()), FIELDS[-1])
 
 
 def sacct_argv(start: int, end: int, fields: Sequence[str] = FIELDS, delimiter: bytes = DELIMITER) -> list[str]:

@@ -9,6 +9,7 @@ from typing import Final, TypeVar
 from gpuwaste.core.errors import GpuwasteError, ParseError
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.units import parse_duration_s, parse_size_b
+from gpuwaste.core.verdict import token_of
 from gpuwaste.slurm.interactive import is_interactive
 from gpuwaste.slurm.sacct_request import request_tres
 from gpuwaste.slurm.times import own_start, parse_cpu_s, parse_interval_s, parse_time_s
@@ -136,6 +137,7 @@ class RunRows:
             req_tres=job.text("ReqTRES") or request_tres(job.values),
             submit_line=job.text("SubmitLine"),
             interactive=is_interactive(job.text("SubmitLine"), self.steps),
+            verdict_id=token_of(job.text("AdminComment")),
             start=started,
             restarts=job.whole("Restarts"),
             nodes="" if job.text("NodeList") in _NOWHERE else job.text("NodeList"),

@@ -18,6 +18,7 @@ from gpuwaste.core.errors import StoreError
 
 Schema = Literal["hub", "node"]
 MEMORY: Final = ":memory:"
+_PAGE: Final = 10_000
 _INCLUDE = re.compile(r"^-- include: (\w+)$", re.MULTILINE)
 
 
@@ -79,6 +80,13 @@ class Database:
         cursor = self.run(name, parameters)
         columns = [column[0] for column in cursor.description or ()]
         return [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()]
+
+    def batches(self, name: str, parameters: Mapping[str, Any] | None = None) -> Iterator[dict[str, Any]]:
+        """Yield the rows of the named query without holding all of them. Raises StoreError."""
+        cursor = self.run(name, parameters)
+        columns = [column[0] for column in cursor.description or ()]
+        while page := cursor.fetchmany(_PAGE):
+            yield from (dict(zip(columns, row, strict=True)) for row in page)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:

@@ -14,13 +14,13 @@ _TIMEOUT_S: Final = 300
 
 
 def build_plugins(*targets: str, out: Path | None = None, slurm_include: Path | None = None) -> Path:
-    """Build `targets` (c, lua, harness, fuzz; none: c) and return the folder they are in.
+    """Build `targets` (c, lua, harness, fuzz; none: c), warnings as errors, and return the folder they are in.
 
     `slurm_include` holds slurm/slurm.h of another release than the installed one. Raises ClusterError with the
     compiler's words.
     """
     folder = out or _REPOSITORY / "build" / "plugins"
-    argv = ["make", "--no-print-directory", "-C", str(_SOURCE), f"OUT={folder}", *(targets or ("c",))]
+    argv = ["make", "--no-print-directory", "-C", str(_SOURCE), f"OUT={folder}", "WERROR=-Werror", *(targets or ("c",))]
     if slurm_include is not None:
         argv.append(f"SLURM_INCLUDE={slurm_include}")
     env = {key: value for key, value in os.environ.items() if not key.startswith("MAKE")}

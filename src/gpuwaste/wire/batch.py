@@ -1,25 +1,51 @@
-"""A batch of hours as it travels: NDJSON with an envelope line first, and its acknowledgement.
+"""A batch of hours or of verdicts as it travels: NDJSON with an envelope line first, and its acknowledgement.
 
 Line numbers in an acknowledgement count from 1, the envelope; the first row is line 2.
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Protocol, TypeVar
 from uuid import uuid4
 
 from gpuwaste.core.errors import ParseError
 from gpuwaste.core.hour import AllocationHour, hour_from_wire
+from gpuwaste.core.verdict import ID_LENGTH, Verdict, verdict_from_json
 
 PROTOCOL: Final = 1
 PROTOCOL_MIN: Final = 1
 PROTOCOL_MAX: Final = PROTOCOL + 1  # one version ahead is understood: its additions are ignored
 MAX_BATCH_BYTES: Final = 1024 * 1024
+MAX_VERDICT_BYTES: Final = 64 * 1024
 FIRST_ROW_LINE: Final = 2
 _MAX_NAME: Final = 256
 
 RowKey = tuple[str, int, int, str, str, int]
+_T = TypeVar("_T")
+
+
+class Line(Protocol):
+    """A row as it travels."""
+
+    @property
+    def line(self) -> bytes:
+        """The row's JSON, no newline."""
+        ...
+
+
+class Lines(Protocol):
+    """Rows that travel together, whatever they tell."""
+
+    @property
+    def batch_id(self) -> str:
+        """What the acknowledgement names."""
+        ...
+
+    @property
+    def rows(self) -> Sequence[Line]:
+        """The rows in their order."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +56,10 @@ class BatchRow:
     seq: int
     final: bool
     line: bytes
+
+    def __str__(self) -> str:
+        """Name the row in a log."""
+        return f"{self.key} seq {self.seq}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +75,32 @@ class Batch:
 
 
 @dataclass(frozen=True, slots=True)
+class VerdictRow:
+    """One verdict of a batch: its id and its line of JSON (no newline)."""
+
+    id: str
+    line: bytes
+
+    def __str__(self) -> str:
+        """Name the verdict in a log."""
+        return f"verdict {self.id}"
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictBatch:
+    """Verdicts that travel together."""
+
+    rows: tuple[VerdictRow, ...]
+    batch_id: str = field(default_factory=lambda: uuid4().hex)
+
+    def part(self, rows: Sequence[VerdictRow]) -> "VerdictBatch":
+        """Return a batch of its own id with some of these verdicts."""
+        return VerdictBatch(tuple(rows))
+
+
+@dataclass(frozen=True, slots=True)
 class Envelope:
-    """A batch's first line: who sends."""
+    """A batch's first line: who sends; of verdicts `node` is the advisor's host, agent_version the advisor's."""
 
     cluster: str
     node: str
@@ -89,8 +143,19 @@ def encode_hour(hour: AllocationHour) -> BatchRow:
         raise ParseError(f"hours row of {hour.run_key}: {error}") from error
 
 
-def encode_batch(envelope: Envelope, batch: Batch) -> bytes:
-    """Return the body of POST /v1/hours."""
+def encode_verdict(verdict: Verdict) -> VerdictRow:
+    """Return the verdict as it travels. Raises ParseError for one that is too large or holds a NaN."""
+    try:
+        line = json_line(verdict.to_json())
+    except ValueError as error:
+        raise ParseError(f"verdict {verdict.id[:ID_LENGTH]}: {error}") from error
+    if len(line) > MAX_VERDICT_BYTES:
+        raise ParseError(f"verdict {verdict.id[:ID_LENGTH]}: {len(line)} bytes, at most {MAX_VERDICT_BYTES} travel")
+    return VerdictRow(verdict.id, line)
+
+
+def encode_batch(envelope: Envelope, batch: Lines) -> bytes:
+    """Return the body of POST /v1/hours or /v1/verdicts."""
     return b"\n".join([envelope.line(batch.batch_id), *(row.line for row in batch.rows), b""])
 
 
@@ -112,16 +177,15 @@ def parse_envelope(body: bytes) -> tuple[Envelope, str]:
 
 def parse_rows(body: bytes) -> Iterator[tuple[int, AllocationHour | ParseError]]:
     """Yield each row's line number with the row, or with what is wrong with it; blank lines are no rows."""
-    for number, line in enumerate(body.split(b"\n")[1:], start=FIRST_ROW_LINE):
-        if not line.strip():
-            continue
-        try:
-            yield number, hour_from_wire(_object(line, "hours row"))
-        except ParseError as error:
-            yield number, error
+    return _rows(body, lambda line: hour_from_wire(_object(line, "hours row")))
 
 
-def parse_ack(body: bytes, batch: Batch) -> Ack:
+def parse_verdicts(body: bytes) -> Iterator[tuple[int, Verdict | ParseError]]:
+    """Yield each verdict as `parse_rows` does a row."""
+    return _rows(body, _verdict)
+
+
+def parse_ack(body: bytes, batch: Lines) -> Ack:
     """Return the acknowledgement of `batch`. Raises ParseError where it is another's, or does not cover each row."""
     fields = _object(body, "the acknowledgement")
     if fields.get("batch_id") != batch.batch_id:
@@ -137,6 +201,22 @@ def parse_ack(body: bytes, batch: Batch) -> Ack:
     if isinstance(accepted, bool) or accepted != len(batch.rows) - len(rejected):
         raise ParseError(f"the hub acknowledges {str(accepted)[:20]} and {len(rejected)} of {len(batch.rows)} rows")
     return Ack(batch.batch_id, accepted, rejected)
+
+
+def _rows(body: bytes, read: Callable[[bytes], _T]) -> Iterator[tuple[int, _T | ParseError]]:
+    for number, line in enumerate(body.split(b"\n")[1:], start=FIRST_ROW_LINE):
+        if not line.strip():
+            continue
+        try:
+            yield number, read(line)
+        except ParseError as error:
+            yield number, error
+
+
+def _verdict(line: bytes) -> Verdict:
+    if len(line) > MAX_VERDICT_BYTES:
+        raise ParseError(f"verdict: {len(line)} bytes, at most {MAX_VERDICT_BYTES}")
+    return verdict_from_json(_object(line, "verdict"))
 
 
 def _object(text: bytes, what: str) -> dict[str, Any]:

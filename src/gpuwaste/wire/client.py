@@ -1,19 +1,37 @@
 """The hub as its clients see it: GET for reports and maps, POST of hours with a signed acknowledgement."""
 
 import json
+import tempfile
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from pathlib import Path
+from typing import Any, BinaryIO, Final
 from urllib.parse import quote, urlencode
 
-from gpuwaste.core.errors import AuthError, ConfigError, NoDataError, ParseError, RetryableWireError, WireError
-from gpuwaste.wire.batch import Ack, Batch, Envelope, encode_batch, parse_ack
+from gpuwaste.core.errors import (
+    AuthError,
+    ConfigError,
+    NoDataError,
+    ParseError,
+    RetryableWireError,
+    StoreError,
+    WireError,
+)
+from gpuwaste.core.history import HistoryEvent, event_from_json
+from gpuwaste.wire.batch import Ack, Batch, Envelope, Lines, VerdictBatch, encode_batch, parse_ack
 from gpuwaste.wire.http import Answer, Exchange, Request, parse_endpoint, tls_context
 from gpuwaste.wire.identity import CredentialIssuer, RetryableAuthError
 from gpuwaste.wire.signing import ACK_HEADER, sign_request, verify_ack
+from gpuwaste.wire.snapshot_tar import read_tar
 
 MAX_ANSWER_BYTES: Final = 64 * 1024**2
 HOURS_PATH: Final = "/v1/hours"
+VERDICTS_PATH: Final = "/v1/verdicts"
+HISTORY_PATH: Final = "/v1/history"
+SCORE_PATH: Final = "/v1/verdicts/score"
+SNAPSHOT_PATH: Final = "/v1/history/snapshot"
 PREDICT_PATH: Final = "/v1/predict"
+_MAX_SNAPSHOT_BYTES: Final = 4 * 1024**3
+_SNAPSHOT_S: Final = 300.0
 _MAX_ACK_BYTES: Final = 8 * 1024**2
 _OK: Final = 200
 _UNAUTHORIZED: Final = 401
@@ -75,15 +93,29 @@ class HubClient:
         """Return the hub's prediction for a job, one for each component of a het job."""
         return _predictions(self.get(PREDICT_PATH, {"job": printed_id}), None)
 
+    def history(self, after: int, limit: int) -> list[HistoryEvent]:
+        """Return what happened to runs after event `after`, at most `limit` events. Raises as `get`, ParseError."""
+        found = self.get(HISTORY_PATH, {"after": after, "limit": limit}).get("events")
+        if not isinstance(found, list):
+            raise WireError(f"{self._endpoint.url}: the history has no events: is it of another version?")
+        return [event_from_json(item) for item in found]
+
     def post_hours(self, envelope: Envelope, batch: Batch) -> Ack:
         """Send a batch and return the hub's acknowledgement, its signature checked.
 
         Raises RefusedError where the hub refuses the batch as a whole; otherwise as `get`. After any error the hub may
         have the rows all the same: sending them again is harmless.
         """
+        return self._post_rows(HOURS_PATH, envelope, batch)
+
+    def post_verdicts(self, envelope: Envelope, batch: VerdictBatch) -> Ack:
+        """Send verdicts and return the hub's acknowledgement, its signature checked. Raises as `post_hours`."""
+        return self._post_rows(VERDICTS_PATH, envelope, batch)
+
+    def _post_rows(self, path: str, envelope: Envelope, batch: Lines) -> Ack:
         if self._issuer is None:
-            raise ConfigError("hours need a credential: munge, or token_file")
-        answer = self._send("POST", HOURS_PATH, encode_batch(envelope, batch), _MAX_ACK_BYTES)
+            raise ConfigError("hours and verdicts need a credential: munge, or token_file")
+        answer = self._send("POST", path, encode_batch(envelope, batch), _MAX_ACK_BYTES)
         self._object(answer)
         verify_ack(self._issuer, answer.headers.get(ACK_HEADER, ""), answer.body)
         try:
@@ -91,16 +123,40 @@ class HubClient:
         except ParseError as error:
             raise WireError(f"{self._endpoint.url}: {error}") from error
 
+    def get_snapshot(self, directory: Path) -> None:
+        """Write the hub's state of the history to `directory`, which is replaced as a whole; `Follower.load` reads it.
+
+        Raises as `get` does (RetryableWireError while the hub still reads its history), and StoreError.
+        """
+        try:
+            directory.parent.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=directory.parent) as file:
+                answer = self._send("GET", SNAPSHOT_PATH, b"", _MAX_SNAPSHOT_BYTES, sink=file)
+                if answer.status != _OK:
+                    raise self._error(answer)
+                file.seek(0)
+                read_tar(file, directory)
+        except OSError as error:
+            raise StoreError(f"{directory}: cannot be written: {error.strerror or error}") from error
+
     def _send(
-        self, method: str, target: str, body: bytes, max_bytes: int, content: str = "application/x-ndjson"
+        self,
+        method: str,
+        target: str,
+        body: bytes,
+        max_bytes: int,
+        content: str = "application/x-ndjson",
+        *,
+        sink: BinaryIO | None = None,
     ) -> Answer:
         headers = {"Accept": "application/json"}
         if body:
             headers["Content-Type"] = content
         if self._issuer is not None:
             headers |= sign_request(self._issuer, method, target, body)
-        return Exchange(self._endpoint, self._tls, self._timeout_s, max_bytes).send(
-            Request(method, target, body, headers)
+        timeout_s = self._timeout_s if sink is None else max(self._timeout_s, _SNAPSHOT_S)
+        return Exchange(self._endpoint, self._tls, timeout_s, max_bytes).send(
+            Request(method, target, body, headers), sink
         )
 
     def _object(self, answer: Answer) -> dict[str, Any]:

@@ -12,17 +12,18 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Final, Self
+from typing import BinaryIO, Final, Self
 from urllib.parse import urlsplit
 
 import urllib3
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.response import BaseHTTPResponse
 
-from gpuwaste.core.errors import AuthError, ConfigError, RetryableWireError, WireError
+from gpuwaste.core.errors import AuthError, ConfigError, RetryableWireError, StoreError, WireError
 
 CONNECT_S: Final = 10.0
 _CHUNK: Final = 64 * 1024
+_OK: Final = 200
 _UNIX: Final = "unix:"
 
 
@@ -142,8 +143,8 @@ class Exchange:
         self._timeout_s = timeout_s
         self._max_bytes = max_bytes
 
-    def send(self, request: Request) -> Answer:
-        """Return the answer, whatever its status.
+    def send(self, request: Request, sink: BinaryIO | None = None) -> Answer:
+        """Return the answer, whatever its status; the body of a good one goes to `sink` where there is one.
 
         Raises RetryableWireError where the hub is not reached, breaks off or is not done in time; AuthError where its
         certificate is not trusted; WireError where the answer is too large or no HTTP.
@@ -152,7 +153,7 @@ class Exchange:
         watchdog = _Watchdog(connection, self._timeout_s)
         try:
             with watchdog, self._translated():
-                answer = self._exchange(connection, watchdog, request)
+                answer = self._exchange(connection, watchdog, request, sink)
         except WireError:
             if watchdog.late:
                 raise self._too_late() from None
@@ -163,7 +164,9 @@ class Exchange:
             raise self._too_late()
         return answer
 
-    def _exchange(self, connection: HTTPConnection, watchdog: _Watchdog, request: Request) -> Answer:
+    def _exchange(
+        self, connection: HTTPConnection, watchdog: _Watchdog, request: Request, sink: BinaryIO | None
+    ) -> Answer:
         # A hub that refuses early closes its reading side; its answer can be there all the same.
         with suppress(BrokenPipeError):
             connection.request(
@@ -177,19 +180,27 @@ class Exchange:
         watchdog.sock = connection.sock
         response = connection.getresponse()
         try:
-            return Answer(response.status, response.headers, self._read(response))
+            if sink is not None and response.status == _OK:
+                self._pour(response, sink)
+                return Answer(response.status, response.headers, b"")
+            return Answer(response.status, response.headers, b"".join(self._parts(response)))
         finally:
             response.close()
 
-    def _read(self, response: BaseHTTPResponse) -> bytes:
-        parts: list[bytes] = []
+    def _pour(self, response: BaseHTTPResponse, sink: BinaryIO) -> None:
+        for part in self._parts(response):
+            try:
+                sink.write(part)
+            except OSError as error:
+                raise StoreError(f"the answer of {self._endpoint.url} cannot be written: {error.strerror}") from error
+
+    def _parts(self, response: BaseHTTPResponse) -> Iterator[bytes]:
         size = 0
         while part := response.read(_CHUNK):
             size += len(part)
             if size > self._max_bytes:
                 raise WireError(f"{self._endpoint.url}: the answer is larger than {self._max_bytes} bytes")
-            parts.append(part)
-        return b"".join(parts)
+            yield part
 
     def _connection(self) -> HTTPConnection:
         endpoint, timeout = self._endpoint, min(CONNECT_S, self._timeout_s)

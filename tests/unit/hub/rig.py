@@ -23,8 +23,11 @@ from gpuwaste.hub.reads import Reads
 from gpuwaste.hub.roles import Roles
 from gpuwaste.hub.server import WebServer, open_tcp, open_unix
 from gpuwaste.hub.site import Site
+from gpuwaste.hub.verdict_ingest import VerdictIngest
+from gpuwaste.hub.verdict_reads import VerdictReads
 from gpuwaste.slurm.site import NodeInfo
 from gpuwaste.store.hub.hub_store import HubStore
+from gpuwaste.store.hub.verdict_store import VerdictStore
 from gpuwaste.testing.fake_slurm import FakeSlurm
 from gpuwaste.waste.settings import LedgerSettings
 from gpuwaste.wire.batch import Batch, Envelope, encode_batch, encode_hour
@@ -133,10 +136,10 @@ class Rig:
         """Read as a user."""
         return self.send("GET", target, headers={"Authorization": self.credential(uid, "GET", target)})
 
-    def post(self, body: bytes, uid: int = AGENT_UID, origin: str = "10.0.0.1") -> Answer:
+    def post(self, body: bytes, uid: int = AGENT_UID, origin: str = "10.0.0.1", target: str = "/v1/hours") -> Answer:
         """Send a batch."""
-        authorization = self.credential(uid, "POST", "/v1/hours", body, origin=origin)
-        return self.send("POST", "/v1/hours", body, {"Authorization": authorization})
+        authorization = self.credential(uid, "POST", target, body, origin=origin)
+        return self.send("POST", target, body, {"Authorization": authorization})
 
     def hours(self) -> list[dict[str, Any]]:
         """Return what the store holds."""
@@ -196,8 +199,11 @@ def running_hub(
     )
     cluster_map = ClusterMap(slurm, store, site, clock, 0.01)
     predictions = Predictions(
-        store, site.cluster, clock=clock, metrics=metrics, models_dir=directory / "models", state_dir=directory
-    )
+        store, site.cluster, clock=clock, metrics=metrics, models_dir=directory / "models", state_dir=directory,
+        policies_dir=directory / "policies.d",
+    )  # fmt: skip
+    verdict_store = VerdictStore(store, clock)
+    verdicts = VerdictReads(verdict_store, clock)
     services = Services(
         identity,
         Ingest(store, identity, site, metrics),
@@ -205,6 +211,8 @@ def running_hub(
         cluster_map,
         metrics,
         predictions,
+        verdicts,
+        VerdictIngest(verdict_store, identity, site, metrics, clock),
         lambda: {"status": "ok"},
     )
     limits = limits or Limits(body_deadline_s=20, map_wait_s=10)

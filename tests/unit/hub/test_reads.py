@@ -160,6 +160,7 @@ def test_the_api_describes_itself(filled: Rig) -> None:
     """/openapi.json names every route and the shapes of their answers."""
     found = filled.send("GET", "/openapi.json").json
     routes = "/v1/hours /v1/report /v1/jobs/{job_id} /v1/top /v1/history /v1/map /v1/health /v1/predict"
+    routes += " /v1/history/snapshot /v1/verdicts /v1/verdicts/score"
     assert set(found["paths"]) == set(routes.split())
     asked = found["paths"]["/v1/predict"]["post"]["requestBody"]["content"]["application/json"]["schema"]
     assert set(asked["properties"]["requests"]["items"]["properties"]) == {f.name for f in fields(JobRequest)}
@@ -169,6 +170,8 @@ def test_the_api_describes_itself(filled: Rig) -> None:
         "PredictDocument",
         "MapAnswer",
         "HistoryAnswer",
+        "VerdictsAnswer",
+        "ScoreAnswer",
         "HealthAnswer",
         "ErrorAnswer",
     } <= set(found["components"]["schemas"])

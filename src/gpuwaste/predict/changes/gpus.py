@@ -24,14 +24,17 @@ def propose(request: JobRequest, said: Mapping[str, TargetPrediction]) -> Propos
     if needed is None or found is None or not request.gpus:
         return None
     nodes = request.nodes or 1
-    option = _option(request)
     used = math.ceil(found[1] - 0.05)  # a quantile of 1.04 GPUs is one GPU
+    if used >= request.gpus:
+        return None  # before the script is read, which takes its time
+    option = _option(request)
     on_a_node = math.ceil(used / nodes)
     whole = used if option.option in _BY_JOB else on_a_node * nodes
     if whole >= request.gpus:
         return None
     expected = f"{number(found[0] * 100)} of 100 such jobs use at most {used}"
-    text = f"your last such job worked on {used}" if needed.source == "history" else expected
+    jobs = "such job worked on" if needed.basis == 1 else f"{needed.basis} such jobs worked on at most"
+    text = f"your last {jobs} {used}" if needed.source == "history" else expected
     return Proposal(
         request=replace(request, gpus=whole, gpu_type=request.gpu_type if whole else ""),
         option=option.line(whole, on_a_node) if whole else option.none(),

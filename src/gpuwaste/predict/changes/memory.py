@@ -23,10 +23,10 @@ def propose(request: JobRequest, said: Mapping[str, TargetPrediction]) -> Propos
     """Return a request for less memory where that is a clear gain."""
     memory = said.get("memory")
     found = safe(memory, LEAST)
-    if memory is None or found is None or not request.mem_b or not _one_task(request):
+    if memory is None or found is None or not request.mem_b:
         return None
     gib = friendly_gib(found[1] * HEADROOM)
-    if gib * _GIB > GAIN * request.mem_b:
+    if gib * _GIB > GAIN * request.mem_b or not _one_task(request):
         return None
     return Proposal(
         request=replace(request, mem_b=gib * _GIB),

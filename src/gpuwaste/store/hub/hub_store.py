@@ -85,7 +85,7 @@ class HubStore:
             "lo": min(h.hour_utc for h in hours),
             "hi": max(h.hour_utc for h in hours),
         }
-        with self._writing() as db:
+        with self.writing() as db:
             changed = db.run("hours_upsert", parameters).fetchall()
             self._add_events(db, "ledger", sorted({RunKey(*row[:3]) for row in changed if row[3]}))
         return len(changed)
@@ -95,7 +95,7 @@ class HubStore:
         if not jobs:
             return 0
         rows = {job.run_key: job_row(job) for job in jobs}
-        with self._writing() as db:
+        with self.writing() as db:
             db.run("jobs_stage_clear")
             db.run("jobs_stage", {"rows": to_json(rows.values())})
             db.run("jobs_stage_keep")
@@ -140,16 +140,21 @@ class HubStore:
         entries = [
             {"source": source, "line": row.line, "reason": row.reason, "raw": row.raw, "at_utc": now} for row in rows
         ]
-        with self._writing() as db:
+        with self.writing() as db:
             return len(db.run("quarantine_add", {"rows": to_json(entries)}).fetchall())
 
     def set_partitions(self, cluster: str, whole_node: Mapping[str, bool]) -> None:
         """Replace a cluster's partitions: name -> whether jobs there hold whole nodes."""
         rows = [{"cluster": cluster, "name": name, "whole_node": whole} for name, whole in sorted(whole_node.items())]
-        with self._writing() as db:
+        with self.writing() as db:
             db.run("partitions_clear", {"cluster": cluster})
             if rows:
                 db.run("partitions_add", {"rows": to_json(rows)})
+
+    def whole_node_partitions(self, cluster: str) -> frozenset[str]:
+        """Return the partitions of a cluster in which a job holds its nodes alone."""
+        with self.reader() as db:
+            return frozenset(str(row["name"]) for row in db.rows("partitions_whole", {"cluster": cluster}))
 
     def mark(self, key: str) -> int | None:
         """Return where an importer stands."""
@@ -159,7 +164,7 @@ class HubStore:
 
     def set_mark(self, key: str, value: int) -> None:
         """Note where an importer stands."""
-        with self._writing() as db:
+        with self.writing() as db:
             db.run("mark_set", {"key": key, "value": value})
 
     def counts(self) -> dict[str, int]:
@@ -175,7 +180,8 @@ class HubStore:
         return sum(file.stat().st_size for file in files if file.exists())
 
     @contextmanager
-    def _writing(self) -> Iterator[Database]:
+    def writing(self) -> Iterator[Database]:
+        """Lend the writer; what was written is committed, and on disk, when the block ends."""
         with self._write_lock, self._writer.transaction():
             yield self._writer
 
@@ -222,4 +228,4 @@ def _event(row: Mapping[str, Any], uses: Mapping[RunKey, RunUse]) -> HistoryEven
     key = RunKey(row["event_cluster"], row["event_job_id"], row["event_run_start"])
     job = None if row["job_id"] is None else job_record(row)
     use = uses.get(key) if row["kind"] in {"ended", "ledger"} else None
-    return HistoryEvent(row["seq"], row["kind"], key, row["at_utc"], job, use)
+    return HistoryEvent(row["seq"], row["kind"], key, row["at_utc"], job, use, row["script"])

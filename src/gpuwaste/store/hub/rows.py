@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from gpuwaste.core.hour import AllocationHour
 from gpuwaste.core.job import JobRecord
+from gpuwaste.core.verdict import Verdict
 
 _JOB_FIELDS: Final = tuple(f.name for f in fields(JobRecord))
 _JOB_TEXTS: Final = tuple(f.name for f in fields(JobRecord) if f.type is str)
@@ -67,6 +68,21 @@ def job_row(job: JobRecord) -> dict[str, Any]:
         if not text.isascii() or "\0" in text:
             row[name] = clean(text)
     return row
+
+
+def verdict_row(verdict: Verdict) -> dict[str, Any]:
+    """Return the columns of table verdicts that the verdict tells."""
+    row: dict[str, Any] = {}
+    for name, value in verdict.to_json().items():
+        if isinstance(value, str):
+            row[name] = clean(value)
+        elif isinstance(value, list | tuple):
+            row[name] = [clean(text) for text in value]
+        elif name in {"p", "triggers"}:
+            row[name] = {clean(target): number for target, number in value.items()}
+        else:
+            row[name] = value
+    return row | {"quantiles": clean(json.dumps(verdict.to_json()["quantiles"]))}
 
 
 def job_record(row: Mapping[str, Any]) -> JobRecord:

@@ -4,4 +4,5 @@ SELECT
     (SELECT count(*) FROM hours) AS hours,
     (SELECT count(*) FROM events) AS events,
     (SELECT count(*) FROM quarantine) AS quarantine,
+    (SELECT count(*) FROM verdicts) AS verdicts,
     (SELECT coalesce(max(seq), 0) FROM events) AS last_event

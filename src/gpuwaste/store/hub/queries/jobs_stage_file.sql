@@ -8,5 +8,5 @@ SELECT * FROM read_json($file, format = 'array', maximum_object_size = 33554432,
     interactive: 'BOOLEAN', "start": 'BIGINT', restarts: 'INTEGER', nodes: 'VARCHAR', n_nodes: 'INTEGER',
     cpus: 'INTEGER', gpus: 'INTEGER', gpu_type: 'VARCHAR', alloc_tres: 'VARCHAR', mem_req_b: 'BIGINT',
     "end": 'BIGINT', elapsed_s: 'BIGINT', suspended_s: 'BIGINT', state: 'VARCHAR', exit_code: 'INTEGER',
-    exit_signal: 'INTEGER', total_cpu_s: 'DOUBLE', max_rss_b: 'BIGINT'
+    exit_signal: 'INTEGER', total_cpu_s: 'DOUBLE', max_rss_b: 'BIGINT', verdict_id: 'VARCHAR'
 })

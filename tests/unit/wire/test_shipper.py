@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gpuwaste.agent.shipper import BACKOFF_MAX_S, MAX_SUSPECTS, MIN_BATCH_BYTES, Shipper
+from gpuwaste.wire.shipper import BACKOFF_MAX_S, MAX_SUSPECTS, MIN_BATCH_BYTES, Shipper
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.errors import AuthError, RetryableWireError, WireError
 from gpuwaste.core.hour import AllocationHour
@@ -59,8 +59,8 @@ def hub() -> ScriptedHub:
 
 
 @pytest.fixture
-def shipper(outbox: Outbox, hub: ScriptedHub) -> Shipper:
-    return Shipper(outbox, hub, ENVELOPE, SystemClock(), every_s=EVERY_S, rng=random.Random(1))
+def shipper(outbox: Outbox, hub: ScriptedHub) -> Shipper[Batch]:
+    return Shipper(outbox, hub.post_hours, ENVELOPE, SystemClock(), every_s=EVERY_S, rng=random.Random(1))
 
 
 def jobs(batch: Batch) -> set[int]:
@@ -83,7 +83,7 @@ def refuses(bad: Callable[[Batch], bool], status: int = 400) -> Callable[[Batch]
     return judge
 
 
-def test_all_that_waits_is_shipped(shipper: Shipper, outbox: Outbox, hub: ScriptedHub) -> None:
+def test_all_that_waits_is_shipped(shipper: Shipper[Batch], outbox: Outbox, hub: ScriptedHub) -> None:
     """One step empties the outbox, in several batches where one would be too large, and waits for its period."""
     outbox.put([row(job) for job in range(1, 6001)])
     sizes: list[int] = []
@@ -107,7 +107,7 @@ def test_all_that_waits_is_shipped(shipper: Shipper, outbox: Outbox, hub: Script
     [RetryableWireError("down"), AuthError("who?"), WireError("no hub"), RefusedError("old", 426), KeyError("defect")],
 )
 def test_after_any_failure_rows_wait_and_leave_later(
-    shipper: Shipper, outbox: Outbox, hub: ScriptedHub, caplog: pytest.LogCaptureFixture, error: Exception
+    shipper: Shipper[Batch], outbox: Outbox, hub: ScriptedHub, caplog: pytest.LogCaptureFixture, error: Exception
 ) -> None:
     """A failure, even a defect, costs no row, is said once, and ends when the hub is well."""
     caplog.set_level(logging.INFO)
@@ -124,7 +124,7 @@ def test_after_any_failure_rows_wait_and_leave_later(
     assert "reached again" in caplog.text
 
 
-def test_retries_back_off_with_full_jitter(shipper: Shipper, outbox: Outbox, hub: ScriptedHub) -> None:
+def test_retries_back_off_with_full_jitter(shipper: Shipper[Batch], outbox: Outbox, hub: ScriptedHub) -> None:
     """Waits are spread from 0 to a bound that doubles up to a quarter of an hour."""
     outbox.put([row(1)])
     hub.judge = raises(RetryableWireError("down"))
@@ -134,7 +134,9 @@ def test_retries_back_off_with_full_jitter(shipper: Shipper, outbox: Outbox, hub
     assert min(waits[10:]) < 300
 
 
-def test_what_only_a_person_can_change_is_asked_rarely(shipper: Shipper, outbox: Outbox, hub: ScriptedHub) -> None:
+def test_what_only_a_person_can_change_is_asked_rarely(
+    shipper: Shipper[Batch], outbox: Outbox, hub: ScriptedHub
+) -> None:
     """A protocol out of range or a wrong credential is tried every quarter of an hour or so."""
     outbox.put([row(1)])
     for error in (RefusedError("old", 426, (2, 3)), AuthError("who?")):
@@ -143,7 +145,7 @@ def test_what_only_a_person_can_change_is_asked_rarely(shipper: Shipper, outbox:
 
 
 def test_rejected_rows_are_said_once_and_kept(
-    shipper: Shipper, outbox: Outbox, hub: ScriptedHub, caplog: pytest.LogCaptureFixture
+    shipper: Shipper[Batch], outbox: Outbox, hub: ScriptedHub, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The row that the hub rejects leaves the queue for the table of rejected rows; the others arrive."""
     outbox.put([row(1), row(2)])
@@ -157,7 +159,7 @@ def test_rejected_rows_are_said_once_and_kept(
 @pytest.mark.parametrize("status", [400, 413])
 @pytest.mark.parametrize("bad", [{57}, {1}, {100}, {3, 4, 50}])
 def test_a_bad_row_blocks_no_other(
-    shipper: Shipper, outbox: Outbox, hub: ScriptedHub, status: int, bad: set[int]
+    shipper: Shipper[Batch], outbox: Outbox, hub: ScriptedHub, status: int, bad: set[int]
 ) -> None:
     """Where the hub refuses the batch as a whole, the bad rows are found and set aside, and all others arrive once."""
     outbox.put([row(job) for job in range(1, 101)])
@@ -168,7 +170,7 @@ def test_a_bad_row_blocks_no_other(
     assert hub.posts < 60
 
 
-def test_a_hub_that_refuses_everything_loses_no_row(shipper: Shipper, outbox: Outbox, hub: ScriptedHub) -> None:
+def test_a_hub_that_refuses_everything_loses_no_row(shipper: Shipper[Batch], outbox: Outbox, hub: ScriptedHub) -> None:
     """Nothing is set aside where no row at all is taken: then the rows are not at fault. It costs few requests."""
     outbox.put([row(job) for job in range(1, 101)])
     hub.judge = refuses(lambda _: True)
@@ -181,7 +183,7 @@ def test_a_hub_that_refuses_everything_loses_no_row(shipper: Shipper, outbox: Ou
     assert sorted(hub.jobs) == list(range(1, 101))
 
 
-def test_many_bad_rows_do_not_hide_a_good_one(shipper: Shipper, outbox: Outbox, hub: ScriptedHub) -> None:
+def test_many_bad_rows_do_not_hide_a_good_one(shipper: Shipper[Batch], outbox: Outbox, hub: ScriptedHub) -> None:
     """Each attempt tries other rows first, so that bad rows in front of the queue cannot block it for ever."""
     outbox.put([row(job) for job in range(1, 61)])
     hub.judge = refuses(lambda batch: bool(jobs(batch) & set(range(1, 41))))
@@ -191,7 +193,7 @@ def test_many_bad_rows_do_not_hide_a_good_one(shipper: Shipper, outbox: Outbox, 
     assert (outbox.depth(), outbox.rejected_count()) == (0, 40)
 
 
-def test_a_hub_that_wants_less_gets_less(shipper: Shipper, outbox: Outbox, hub: ScriptedHub) -> None:
+def test_a_hub_that_wants_less_gets_less(shipper: Shipper[Batch], outbox: Outbox, hub: ScriptedHub) -> None:
     """After a 413 batches are halved until they fit, for later ones as well, and no row is set aside."""
     outbox.put([row(job) for job in range(1, 201)])
     hub.judge = refuses(lambda batch: len(encode_batch(ENVELOPE, batch)) > 20_000, 413)
@@ -202,7 +204,9 @@ def test_a_hub_that_wants_less_gets_less(shipper: Shipper, outbox: Outbox, hub: 
     assert MIN_BATCH_BYTES <= shipper._max_bytes < 1024 * 1024
 
 
-def test_a_failure_in_the_middle_keeps_what_was_taken(shipper: Shipper, outbox: Outbox, hub: ScriptedHub) -> None:
+def test_a_failure_in_the_middle_keeps_what_was_taken(
+    shipper: Shipper[Batch], outbox: Outbox, hub: ScriptedHub
+) -> None:
     """The hub goes away while a bad row is looked for: nothing is set aside, nothing is lost."""
     outbox.put([row(job) for job in range(1, 21)])
 
@@ -239,7 +243,7 @@ def test_the_thread_ships_on_wake_to_a_real_server(outbox: Outbox, tmp_path: Pat
         path.write_text(text)
     with FakeHub({"token": TokenChecker(all_of_them)}) as hub:
         client = HubClient(hub.url, TokenIssuer(mine))
-        shipper = Shipper(outbox, client, ENVELOPE, SystemClock(), every_s=EVERY_S)
+        shipper = Shipper(outbox, client.post_hours, ENVELOPE, SystemClock(), every_s=EVERY_S)
         shipper.start()
         outbox.put([row(1)])
         shipper.wake()
@@ -261,7 +265,7 @@ def test_stop_does_not_wait_for_a_hub_that_is_away(outbox: Outbox, hub: Scripted
     """A shipper in its backoff ends at once; its rows stay in the outbox."""
     hub.judge = raises(RetryableWireError("down"))
     outbox.put([row(1)])
-    shipper = Shipper(outbox, hub, ENVELOPE, SystemClock(), every_s=EVERY_S)
+    shipper = Shipper(outbox, hub.post_hours, ENVELOPE, SystemClock(), every_s=EVERY_S)
     shipper.start()
     shipper.wake()
     until(lambda: shipper.status.failures >= 1)

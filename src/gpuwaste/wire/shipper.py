@@ -1,16 +1,19 @@
-"""The shipper: a thread that carries rows from the outbox to the hub and takes them out when the hub has them."""
+"""The shipper: a thread that carries rows from an outbox to the hub and takes them out when the hub has them.
+
+The agent ships hours by it, the advisor verdicts.
+"""
 
 import logging
 import random
 import threading
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Protocol
+from typing import Any, Final, Generic, Protocol, Self, TypeVar
 
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import GpuwasteError, RetryableWireError
-from gpuwaste.wire.batch import MAX_BATCH_BYTES, Ack, Batch, BatchRow, Envelope
+from gpuwaste.wire.batch import MAX_BATCH_BYTES, Ack, Envelope
 from gpuwaste.wire.client import RefusedError
-from gpuwaste.wire.outbox import Outbox
 
 BACKOFF_FIRST_S: Final = 2.0
 BACKOFF_MAX_S: Final = 900.0
@@ -22,11 +25,31 @@ _TOO_LARGE: Final = 413
 _log = logging.getLogger(__name__)
 
 
-class HoursSender(Protocol):
-    """What the shipper asks of a HubClient."""
+class Shipment(Protocol):
+    """Rows that travel together."""
 
-    def post_hours(self, envelope: Envelope, batch: Batch) -> Ack:
-        """Send a batch; return only with the hub's signed acknowledgement. Raises GpuwasteError."""
+    @property
+    def rows(self) -> Sequence[Any]:
+        """The rows in their order; `str` names one in a log."""
+        ...
+
+    def part(self, rows: Sequence[Any]) -> Self:
+        """Return a batch of some of the rows."""
+        ...
+
+
+B = TypeVar("B", bound=Shipment)
+
+
+class Box(Protocol[B]):
+    """What the shipper asks of an outbox."""
+
+    def take(self, max_bytes: int) -> B | None:
+        """Return the oldest rows, which stay until `ack`; None where there are none."""
+        ...
+
+    def ack(self, batch: B, rejected: Mapping[int, str]) -> Sequence[tuple[Any, str]]:
+        """Let go of what the hub has; return the rows that were newly rejected, with the reasons."""
         ...
 
 
@@ -41,21 +64,24 @@ class ShipperStatus:
     last_error: str = ""
 
 
-class Shipper:
+class Shipper(Generic[B]):
     """Ships every `every_s` seconds, on `wake` at once; after failures with exponential backoff and full jitter."""
 
     def __init__(
         self,
-        outbox: Outbox,
-        sender: HoursSender,
+        outbox: Box[B],
+        send: Callable[[Envelope, B], Ack],
         envelope: Envelope,
         clock: Clock,
         *,
         every_s: float,
+        what: str = "hours",
         rng: random.Random | None = None,
     ) -> None:
+        """`send` returns only with the hub's signed acknowledgement, and raises GpuwasteError."""
+        self._what = what
         self._outbox = outbox
-        self._sender = sender
+        self._send_rows = send
         self._envelope = envelope
         self._clock = clock
         self._every_s = every_s
@@ -129,8 +155,8 @@ class Shipper:
                 self._note_size(error)
                 self._bisect(batch, error)
 
-    def _send(self, batch: Batch) -> None:
-        ack = self._sender.post_hours(self._envelope, batch)
+    def _send(self, batch: B) -> None:
+        ack = self._send_rows(self._envelope, batch)
         self._settle(batch, ack.rejected)
         self._status = replace(
             self._status,
@@ -138,13 +164,13 @@ class Shipper:
             last_ok_utc_us=self._clock.utc_us(),
         )
 
-    def _settle(self, batch: Batch, rejected: dict[int, str]) -> None:
+    def _settle(self, batch: B, rejected: dict[int, str]) -> None:
         for row, reason in self._outbox.ack(batch, rejected):
-            _log.error("the hub refuses %s seq %d for good: %s; kept aside in the outbox", row.key, row.seq, reason)
+            _log.error("the hub refuses %s for good: %s; kept aside in the outbox", row, reason)
         if rejected:
             self._status = replace(self._status, rejected_rows=self._status.rejected_rows + len(rejected))
 
-    def _bisect(self, batch: Batch, refusal: RefusedError) -> None:
+    def _bisect(self, batch: B, refusal: RefusedError) -> None:
         """Find the rows for which the hub refuses the batch as a whole, and send the others.
 
         A row is set aside only where the hub has taken another of the same batch: where it takes none the rows are
@@ -154,7 +180,7 @@ class Shipper:
         rows = list(batch.rows)
         self._rng.shuffle(rows)
         waiting = self._halves(batch, rows)
-        suspects: list[tuple[BatchRow, str]] = []
+        suspects: list[tuple[Any, str]] = []
         any_taken = False
         while waiting and (any_taken or len(suspects) < MAX_SUSPECTS):
             part = waiting.pop()
@@ -174,7 +200,7 @@ class Shipper:
             self._settle(batch.part([row]), {2: reason})
 
     @staticmethod
-    def _halves(batch: Batch, rows: list[BatchRow] | tuple[BatchRow, ...]) -> list[Batch]:
+    def _halves(batch: B, rows: Sequence[Any]) -> list[B]:
         middle = len(rows) // 2
         return [batch.part(half) for half in (rows[:middle], rows[middle:]) if half]
 
@@ -187,7 +213,7 @@ class Shipper:
     def _failed(self, message: str, wait_s: float) -> float:
         """Note a failed attempt; the same message is said once."""
         if message != self._status.last_error:
-            _log.error("hours are not shipped, they wait in the outbox: %s", message)
+            _log.error("%s are not shipped, they wait in the outbox: %s", self._what, message)
         self._status = replace(self._status, failures=self._status.failures + 1, last_error=message)
         return wait_s
 

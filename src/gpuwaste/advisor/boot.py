@@ -1,0 +1,86 @@
+"""Where the history comes from at the start: what was saved here, the hub's snapshot, or its stream from the beginning."""
+
+import logging
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, Protocol
+
+from gpuwaste.core.errors import GpuwasteError, ParseError, StoreError
+from gpuwaste.core.history import HistoryEvent
+from gpuwaste.predict.follow import Follower
+from gpuwaste.predict.state import HistoryState
+
+SAVED: Final = "history"
+FAR_BEHIND: Final = 20_000  # events; the hub's snapshot is quicker from there on
+PAGE: Final = 10_000  # before anybody asks
+MAX_ENDED: Final = 50_000  # ended runs of which a repeat is known
+_FETCHED: Final = "history.fetched"
+_log = logging.getLogger(__name__)
+
+
+class HistorySource(Protocol):
+    """The hub, as far as it tells the history."""
+
+    def history(self, after: int, limit: int) -> list[HistoryEvent]:
+        """Return events. Raises GpuwasteError."""
+        ...
+
+    def get_snapshot(self, directory: Path) -> object:
+        """Write what Follower.load reads. Raises GpuwasteError."""
+        ...
+
+
+def saved(state_dir: Path, cluster: str) -> Follower | None:
+    """Return the history that was saved here, None where there is none of this version and cluster."""
+    directory = state_dir / SAVED
+    if not directory.exists():
+        return None
+    try:
+        return load(directory, cluster)
+    except (ParseError, StoreError) as error:
+        _log.info("the saved history is left aside: %s", error)
+        return None
+
+
+def load(directory: Path, cluster: str) -> Follower:
+    """Read a directory that Follower.save wrote. Raises ParseError, StoreError."""
+    return Follower.load(directory, cluster, HistoryState.load, max_ended=MAX_ENDED)
+
+
+def booted(hub: HistorySource, state_dir: Path, cluster: str) -> Follower:
+    """Return the history as the hub knows it, nearly up to now. Raises GpuwasteError where the hub is not reached."""
+    follower = saved(state_dir, cluster)
+    if follower is None or _far_behind(hub, follower):
+        follower = _fetched(hub, state_dir, cluster) or Follower(HistoryState(), cluster, max_ended=MAX_ENDED)
+    for events in pages(hub, follower):
+        follower.apply(events)
+    return follower
+
+
+def pages(hub: HistorySource, follower: Follower, page: int = PAGE) -> Iterator[list[HistoryEvent]]:
+    """Yield what the follower does not know yet; each page has to be applied before the next one is asked for."""
+    while events := hub.history(follower.seq, page):
+        yield events
+        if len(events) < page:
+            return
+
+
+def _far_behind(hub: HistorySource, follower: Follower) -> bool:
+    """Tell whether there is more to read than a snapshot takes, or a store that knows less than we do."""
+    if not hub.history(follower.seq + FAR_BEHIND, 1):
+        return follower.seq > 0 and not hub.history(follower.seq - 1, 1)
+    return True
+
+
+def _fetched(hub: HistorySource, state_dir: Path, cluster: str) -> Follower | None:
+    """Return the hub's snapshot, None where it has none for us: then the stream is read from its beginning."""
+    directory = state_dir / _FETCHED
+    try:
+        hub.get_snapshot(directory)
+        return load(directory, cluster)
+    except GpuwasteError as error:
+        _log.info("no snapshot of the history, it is read event by event: %s", error)
+        return None
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)

@@ -1,0 +1,45 @@
+"""What the advisor counts, on the loop's thread; /metrics reads it from another."""
+
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+BUCKETS_US: Final = (50, 100, 150, 200, 300, 500, 750, 1000, 2000, 5000, 10_000, 20_000)
+VIAS: Final = ("c", "lua")
+PLUGIN: Final = ("asked", "answered", "missed", "refused", "skipped", "opened", "killed", "stale", "oversize")
+_LARGEST: Final = 1 << 53
+
+
+@dataclass(slots=True)
+class Counters:
+    """Totals since the start.
+
+    `asked` counts requests by what became of them, `verdicts` by (action, would_be, mode, held). `plugin` holds the
+    largest totals that the plugins have reported, by (via, name): they count since slurmctld's start, so that a
+    smaller one is from a request that came late, or from after a restart.
+    """
+
+    asked: Counter[str] = field(default_factory=Counter)
+    verdicts: Counter[tuple[str, str, str, str]] = field(default_factory=Counter)
+    troubles: Counter[str] = field(default_factory=Counter)
+    plugin: dict[tuple[str, str], int] = field(default_factory=dict)
+    buckets: list[int] = field(default_factory=lambda: [0] * (len(BUCKETS_US) + 1))
+    sum_us: int = 0
+
+    def answered(self, latency_us: int) -> None:
+        """Note how long an answer took, from the connection on."""
+        self.buckets[bisect_left(BUCKETS_US, latency_us)] += 1
+        self.sum_us += latency_us
+
+    def reported(self, via: object, totals: object) -> None:
+        """Take a plugin's own totals; what is no number is passed over."""
+        if not isinstance(totals, Mapping) or via not in VIAS:
+            return
+        for name in PLUGIN:
+            value: Any = totals.get(name)
+            if type(value) is int and 0 <= value < _LARGEST:
+                key = (str(via), name)
+                if value > self.plugin.get(key, 0):
+                    self.plugin[key] = value

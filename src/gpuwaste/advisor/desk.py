@@ -1,0 +1,203 @@
+"""The desk: reads a request, finds out whose it is, has it judged, writes the verdict down, and replies.
+
+Whatever cannot be judged passes. A request whose deadline has gone by while it waited passes at once, since nobody
+listens any more. Nothing here waits: a uid whose name is not known yet is put off for a part of the deadline.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+from gpuwaste.advisor.counters import Counters
+from gpuwaste.advisor.freshness import Freshness
+from gpuwaste.advisor.judge import Judge, Submission
+from gpuwaste.advisor.known_jobs import KnownJobs
+from gpuwaste.advisor.server import Exchange
+from gpuwaste.advisor.users import User, Users
+from gpuwaste.core.clock import Clock
+from gpuwaste.core.errors import GpuwasteError, ParseError
+from gpuwaste.core.request import JobRequest
+from gpuwaste.core.units import MINUTE_S
+from gpuwaste.core.verdict import Op, Verdict
+from gpuwaste.policy.facts import Decision
+from gpuwaste.slurm.job_desc import JobDesc, read_job_desc
+from gpuwaste.wire.advice import decode_body, encode_reply
+
+DEADLINE_US: Final = 5000  # where a request does not say
+_LONGEST_US: Final = 10_000_000
+_PATIENCE: Final = 0.4  # share of the deadline for which a uid's name is awaited
+_log = logging.getLogger(__name__)
+
+
+class Log(Protocol):
+    """Where verdicts are written down before they are said."""
+
+    def write(self, verdict: Verdict) -> None:
+        """Keep a verdict. Raises nothing."""
+        ...
+
+
+@dataclass(slots=True)
+class Ask:
+    """A request that was read."""
+
+    desc: JobDesc
+    op: Op
+    at_utc_us: int
+
+
+class Desk:
+    """Answers on the loop's thread; `reply` is how it ends what it has put off."""
+
+    def __init__(
+        self,
+        judge: Judge,
+        users: Users,
+        jobs: KnownJobs,
+        *,
+        freshness: Freshness,
+        journal: Log,
+        counters: Counters,
+        clock: Clock,
+    ) -> None:
+        self.reply: Callable[[Exchange, bytes], None] = lambda _exchange, _frame: None
+        self._judge = judge
+        self._users = users
+        self._jobs = jobs
+        self._freshness = freshness
+        self._journal = journal
+        self._counters = counters
+        self._clock = clock
+        self._put_off: list[Exchange] = []
+
+    def answer(self, exchanges: Sequence[Exchange]) -> None:
+        """Reply to whole requests; one whose user has to be looked up first is put off."""
+        ready = []
+        for exchange in exchanges:
+            found = self._prepared(exchange)
+            if isinstance(found, Submission):
+                ready.append((exchange, found))
+            elif found is not None:
+                self.reply(exchange, found)
+        self._judged(ready)
+
+    def _prepared(self, exchange: Exchange) -> Submission | bytes | None:
+        """Return what is to be judged, or the reply, or None where the user has to be looked up first."""
+        try:
+            document = decode_body(exchange.body)
+            exchange.body = b""
+            ask = self._read(document, exchange)
+        except ParseError as error:
+            if not self._counters.asked["unreadable"]:
+                _log.warning("%s: it passes; further ones are counted", error)
+            return self.turned_away(exchange, "unreadable")
+        now_us = self._clock.mono_us()
+        if now_us > exchange.until_us:
+            return self.turned_away(exchange, "late")
+        user = self._users.get(ask.desc.uid)
+        if user is None:
+            exchange.work = ask
+            exchange.until_us = exchange.arrived_us + int(_PATIENCE * (exchange.until_us - exchange.arrived_us))
+            self._put_off.append(exchange)
+            return None
+        return self._submission(exchange, ask, user)
+
+    def turned_away(self, exchange: Exchange, why: str) -> bytes:
+        """Return "pass"; `why` is what is counted."""
+        self._counters.asked[why] += 1
+        self._counters.answered(self._clock.mono_us() - exchange.arrived_us)
+        return encode_reply("", "pass", as_of=self._freshness.as_of())
+
+    def tick(self, now_us: int) -> bool:
+        """Answer those whose user is known by now, or has been awaited too long."""
+        if self._put_off:
+            waiting, self._put_off = self._put_off, []
+            for exchange in waiting:
+                self._again(exchange, now_us)
+        return bool(self._put_off)
+
+    def _again(self, exchange: Exchange, now_us: int) -> None:
+        ask = exchange.work
+        assert isinstance(ask, Ask)  # noqa: S101 narrows the type: set where it was put off
+        user = self._users.get(ask.desc.uid)
+        if user is None and now_us <= exchange.until_us:
+            self._put_off.append(exchange)
+            return
+        if user is None:
+            self._counters.troubles["user"] += 1
+            user = User("", frozenset(), 0)
+        found = self._submission(exchange, ask, user)
+        if isinstance(found, Submission):
+            self._judged([(exchange, found)])
+        else:
+            self.reply(exchange, found)
+
+    def _read(self, document: dict[str, Any], exchange: Exchange) -> Ask:
+        """Read a request and note the plugin's counters. Raises ParseError."""
+        self._counters.reported(document.get("via"), document.get("counters"))
+        deadline = document.get("deadline_us")
+        deadline_us = deadline if type(deadline) is int and 0 < deadline <= _LONGEST_US else DEADLINE_US
+        exchange.until_us = exchange.arrived_us + deadline_us
+        uid = document.get("uid")
+        desc = read_job_desc(document.get("job"), uid if type(uid) is int and uid >= 0 else 0)
+        return Ask(desc, "modify" if document.get("op") == "modify" else "submit", self._clock.utc_us())
+
+    def _submission(self, exchange: Exchange, ask: Ask, user: User) -> Submission | bytes:
+        request = self._request(ask, user)
+        if request is None:
+            return self.turned_away(exchange, "unknown job")
+        stale = self._freshness.stale
+        return Submission(ask.desc, ask.op, request, user.groups, stale, ask.at_utc_us, exchange.arrived_us)
+
+    def _judged(self, ready: Sequence[tuple[Exchange, Submission]]) -> None:
+        """Judge and reply; what cannot be judged with others is judged alone, and passes where that fails too."""
+        if not ready:
+            return
+        try:
+            found = self._judge.judge([submission for _, submission in ready])
+        except Exception as error:  # noqa: BLE001 whatever a request holds, the others are answered
+            if len(ready) > 1:
+                for one in ready:
+                    self._judged((one,))
+            else:
+                self._cannot(ready[0][0], error)
+            return
+        for (exchange, submission), (verdict, decision) in zip(ready, found, strict=True):
+            self.reply(exchange, self._said(submission, verdict, decision))
+
+    def _cannot(self, exchange: Exchange, error: Exception) -> None:
+        """Let a request pass that cannot be judged."""
+        self._counters.troubles["judge"] += 1
+        if not isinstance(error, GpuwasteError):
+            _log.error("defect in judging a request: it passes", exc_info=error)
+        elif self._counters.troubles["judge"] == 1:
+            _log.error("a request cannot be judged and passes; further ones are counted: %s", error)
+        self.reply(exchange, self.turned_away(exchange, "unjudged"))
+
+    def _said(self, submission: Submission, verdict: Verdict, decision: Decision) -> bytes:
+        """Write the verdict down and return the reply."""
+        if not submission.desc.test_only:
+            self._journal.write(verdict)
+        self._count(verdict, stale=submission.stale)
+        time_min_s = None if submission.desc.time_min_s else decision.time_min_s
+        return encode_reply(
+            verdict.id,
+            decision.action,
+            decision.lines if decision.action in {"warn", "reject"} else (),
+            as_of=self._freshness.as_of(),
+            time_min=None if time_min_s is None else time_min_s // MINUTE_S,
+        )
+
+    def _request(self, ask: Ask, user: User) -> JobRequest | None:
+        """Return the request as it would be; None for a modification of a job that is not known."""
+        now_s = ask.at_utc_us // 1_000_000
+        if ask.op == "submit":
+            return ask.desc.request(user.name, now_s)
+        known = None if ask.desc.job_id is None else self._jobs.get(ask.desc.job_id)
+        return None if known is None else ask.desc.changed(known, now_s)
+
+    def _count(self, verdict: Verdict, *, stale: bool) -> None:
+        self._counters.asked["stale" if stale else "judged"] += 1
+        self._counters.verdicts[verdict.action, verdict.would_be, verdict.mode, verdict.held] += 1
+        self._counters.answered(verdict.latency_us)

@@ -1,0 +1,188 @@
+"""The feed: a thread that asks the hub what happened to jobs, and sees to all else that changes while we serve.
+
+Events are handed over in small pages and applied on the loop's thread between requests, one at a time. The champion,
+the partitions and the policies' precision are looked at here and swapped there, as a whole.
+"""
+
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from gpuwaste.advisor.boot import SAVED, HistorySource
+from gpuwaste.core.clock import Clock
+from gpuwaste.core.errors import GpuwasteError, StoreError
+from gpuwaste.core.history import HistoryEvent
+from gpuwaste.predict.follow import Follower
+
+PAGE: Final = 50  # events of a page while requests come: a larger one takes the interpreter for too long
+MAX_PENDING: Final = 2000
+SAVE_EVERY_S: Final = 900.0
+SLOW_EVERY_S: Final = 120.0  # partitions, precision
+_PAUSE_S: Final = 0.005  # between two pages
+_RETRY_S: Final = 60.0  # longest wait after failures
+_HOLD_S: Final = 10.0
+_log = logging.getLogger(__name__)
+Item = HistoryEvent | int  # an event, or the instant (steady clock, us) up to which all before it is known
+
+
+class Hub(HistorySource, Protocol):
+    """What the feed asks of the hub."""
+
+    def get(self, path: str) -> dict[str, Any]:
+        """Return a document. Raises GpuwasteError."""
+        ...
+
+
+class Pending:
+    """Events between the feed's thread and the loop; `take` on the loop's thread."""
+
+    def __init__(self) -> None:
+        self.items: deque[Item] = deque()
+        self._held = False
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def take(self) -> Item | None:
+        """Return the next item, None where there is none or they are held."""
+        return None if self._held or not self.items else self.items.popleft()
+
+    def hold(self, *, held: bool) -> None:
+        """Keep back, or give out again, what there is; on the loop's thread."""
+        self._held = held
+
+
+class Feed:
+    """Runs on its own thread; `call` has work done on the loop's."""
+
+    def __init__(
+        self,
+        hub: Hub,
+        follower: Follower,
+        pending: Pending,
+        call: Callable[[Callable[[], None]], None],
+        clock: Clock,
+        *,
+        every_s: float,
+        state_dir: Path,
+    ) -> None:
+        self.failures = 0
+        self.each: list[Callable[[], None]] = []  # done at every turn
+        self.seldom: list[Callable[[], None]] = []  # done every two minutes
+        self.saving: list[Callable[[], None]] = []  # saved with the history; raise StoreError
+        self._hub = hub
+        self._follower = follower
+        self._pending = pending
+        self._call = call
+        self._clock = clock
+        self._every_s = every_s
+        self._saved = state_dir / SAVED
+        self._asked = follower.seq
+        self._error = ""
+        self._lag_s = 0.0
+        self._saved_us = clock.mono_us()
+        self._slow_us: int | None = None
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="feed", daemon=True)
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def stop(self, timeout_s: float = 5.0) -> None:
+        """End the thread."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join(timeout_s)
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            self._clock.wait(self._stop, self.step())
+
+    def step(self) -> float:
+        """Do what is due; return the seconds until the next time. Raises nothing."""
+        wait_s = self._every_s
+        try:
+            self._follow()
+        except GpuwasteError as error:
+            wait_s = self._failed(str(error))
+        except Exception as error:
+            _log.exception("defect in following the history")
+            wait_s = self._failed(f"{type(error).__name__}: {error}")
+        else:
+            if self.failures:
+                _log.info("the history is told again after %d failed attempts", self.failures)
+            self.failures, self._error = 0, ""
+        for work in self._due():
+            self._guarded(work)
+        return wait_s
+
+    def save(self) -> None:
+        """Save the history while it stands still; answers go on. Raises nothing."""
+        self._saved_us = self._clock.mono_us()
+        held = threading.Event()
+
+        def hold() -> None:
+            self._pending.hold(held=True)
+            held.set()
+
+        self._call(hold)
+        try:
+            if held.wait(_HOLD_S):
+                self._follower.save(self._saved, still=True)
+                for save in self.saving:
+                    save()
+        except StoreError as error:
+            _log.warning("the history is not saved: %s", error)
+        finally:
+            self._call(lambda: self._pending.hold(held=False))
+
+    def _follow(self) -> None:
+        """Ask for what is new until there is nothing more. Raises GpuwasteError."""
+        self._lag_s = self._hub_lag_s()
+        while not self._stop.is_set():
+            began_us = self._clock.mono_us()
+            events = self._hub.history(self._asked, PAGE)
+            self._pending.items.extend(events)
+            if events:
+                self._asked = events[-1].seq
+            if len(events) < PAGE:
+                self._pending.items.append(began_us - int(self._lag_s * 1e6))
+                return
+            while len(self._pending) > MAX_PENDING and not self._clock.wait(self._stop, _PAUSE_S):
+                pass
+            self._clock.wait(self._stop, _PAUSE_S)
+
+    def _hub_lag_s(self) -> float:
+        """Return how far behind accounting the hub itself is. Raises GpuwasteError."""
+        accounting = self._hub.get("/v1/health").get("accounting")
+        lag = accounting.get("lag_s") if isinstance(accounting, dict) else None
+        return float(lag) if isinstance(lag, int | float) and lag >= 0 else 0.0
+
+    def _due(self) -> list[Callable[[], None]]:
+        now_us = self._clock.mono_us()
+        due = list(self.each)
+        if self._slow_us is None or now_us - self._slow_us >= SLOW_EVERY_S * 1e6:
+            self._slow_us = now_us
+            due += self.seldom
+        if now_us - self._saved_us >= SAVE_EVERY_S * 1e6:
+            due.append(self.save)
+        return due
+
+    def _guarded(self, work: Callable[[], None]) -> None:
+        try:
+            work()
+        except GpuwasteError as error:
+            _log.debug("%s", error)
+        except Exception:
+            _log.exception("defect beside the history")
+
+    def _failed(self, words: str) -> float:
+        if words != self._error:
+            _log.warning("the history is not up to date: %s", words)
+        self._error = words
+        self.failures += 1
+        return min(_RETRY_S, self._every_s * 2.0 ** min(self.failures - 1, 10))

@@ -1,0 +1,32 @@
+"""How far the history is known: on the steady clock, so that a step of the wall clock ages nothing."""
+
+from gpuwaste.core.clock import Clock
+
+
+class Freshness:
+    """Written by the loop when the last event of an answer has been applied."""
+
+    def __init__(self, clock: Clock, stale_s: float) -> None:
+        self._clock = clock
+        self._stale_us = stale_s * 1e6
+        self._current_us: int | None = None
+
+    def current(self, mono_us: int) -> None:
+        """Note that everything up to an instant of the steady clock is known."""
+        if self._current_us is None or mono_us > self._current_us:
+            self._current_us = mono_us
+
+    def age_us(self) -> int | None:
+        """Return how old the newest knowledge is, None where there is none."""
+        return None if self._current_us is None else max(0, self._clock.mono_us() - self._current_us)
+
+    def as_of(self) -> int:
+        """Return the UTC second up to which the history is known, 0 for none."""
+        age = self.age_us()
+        return 0 if age is None else (self._clock.utc_us() - age) // 1_000_000
+
+    @property
+    def stale(self) -> bool:
+        """Whether the history is too old to speak of."""
+        age = self.age_us()
+        return age is None or age > self._stale_us

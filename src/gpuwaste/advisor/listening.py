@@ -1,0 +1,80 @@
+"""The advisor's socket: made anew where a dead advisor left one, never taken from a living one."""
+
+import contextlib
+import os
+import socket
+import stat
+import struct
+from pathlib import Path
+from typing import Final
+
+from gpuwaste.core.errors import ConfigError
+
+BACKLOG: Final = 1024
+_CREDENTIALS: Final = struct.Struct("3i")  # pid, uid, gid of SO_PEERCRED
+_TRY_S: Final = 1.0
+
+
+def open_listener(path: Path) -> socket.socket:
+    """Return the listening socket. Raises ConfigError where a living process listens there, or it cannot be made.
+
+    It is made under another name and then renamed: whoever connects finds the old one or the new one. Its mode is
+    0666, since slurmctld runs as a user whose group we do not know; who may ask is decided by the peer's uid alone.
+    """
+    _refuse_living(path)
+    fresh = path.with_name(f".{path.name}.{os.getpid()}")
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        fresh.unlink(missing_ok=True)
+        listener.bind(str(fresh))
+        fresh.chmod(0o666)
+        listener.listen(BACKLOG)
+        fresh.replace(path)
+    except (OSError, ValueError) as error:
+        listener.close()
+        with contextlib.suppress(OSError):
+            fresh.unlink(missing_ok=True)
+        words = getattr(error, "strerror", None) or error
+        raise ConfigError(f"{path}: the socket cannot be made: {words}: see [advisor] socket") from error
+    return listener
+
+
+def remove_socket(path: Path, listener: socket.socket) -> None:
+    """Remove the socket at the end, unless another advisor has put its own there."""
+    with contextlib.suppress(OSError):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+            probe.settimeout(_TRY_S)
+            probe.connect(str(path))
+            pid = peer_of(probe)[0]
+        if pid == os.getpid():
+            path.unlink(missing_ok=True)
+    listener.close()
+
+
+def peer_of(sock: socket.socket) -> tuple[int, int]:
+    """Return the pid and the uid of the process at the other end, as they were when it connected or listened."""
+    pid, uid, _ = _CREDENTIALS.unpack(sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size))
+    return pid, uid
+
+
+def _refuse_living(path: Path) -> None:
+    """Raise ConfigError where something listens at `path`, or where it is no socket."""
+    try:
+        mode = path.lstat().st_mode
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise ConfigError(f"{path}: {error.strerror}: see [advisor] socket") from error
+    if not stat.S_ISSOCK(mode):
+        raise ConfigError(f"{path}: is there and is no socket: remove it, or set [advisor] socket")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        probe.settimeout(_TRY_S)
+        try:
+            probe.connect(str(path))
+        except (ConnectionRefusedError, FileNotFoundError):
+            return
+        except (OSError, TimeoutError) as error:
+            raise ConfigError(f"{path}: cannot be tried: {error.strerror or error}") from error
+        pid = peer_of(probe)[0]
+    raise ConfigError(f"{path}: process {pid} listens there already: stop that advisor, or set [advisor] socket")

@@ -1,0 +1,136 @@
+"""The advisor's /metrics: what it counted, and what it stands on. No label holds a user's name."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector, CollectorRegistry
+
+from gpuwaste.advisor.counters import BUCKETS_US, Counters
+
+_MICRO: Final = 1e6
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What is read at each scrape; ages are seconds, None for nothing to be old."""
+
+    version: str
+    queue: int
+    model: tuple[str, str] | None
+    model_age_s: float | None
+    history_age_s: float | None
+    event: int
+    pending: int
+    outbox: int | None
+    spooled: int
+    lost: int
+    policies: tuple[int, str]
+    names: int
+    feed_failures: int
+
+
+class AdvisorCollector(Collector):
+    """Yields the families of one scrape."""
+
+    def __init__(self, counters: Counters, standing: Callable[[], Standing]) -> None:
+        self._counters = counters
+        self._standing = standing
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield what there is now."""
+        counters, now = self._counters, self._standing()
+        yield _info(now)
+        yield _latency(counters)
+        verdicts = CounterMetricFamily(
+            "gpuwaste_advisor_verdicts",
+            "Verdicts, by what was said, what it would have been, the policy's mode, and what held it back.",
+            labels=["action", "would_be", "mode", "held"],
+        )
+        for labels, count in sorted(counters.verdicts.copy().items()):
+            verdicts.add_metric(labels, count)
+        yield verdicts
+        yield _counted(
+            "gpuwaste_advisor_requests",
+            "Requests by what became of them: judged, stale (judged without saying anything), late, behind, refused "
+            "(the peer may not ask), bad (no frame), unreadable, silent, broken off, full, unknown job, unjudged, defect.",
+            "result",
+            counters.asked,
+        )
+        yield _counted("gpuwaste_advisor_troubles", "Troubles, by kind.", "kind", counters.troubles)
+        plugin = CounterMetricFamily(
+            "gpuwaste_advisor_plugin_events",
+            "What the submit plugins report of themselves since slurmctld's start; opened: the breaker.",
+            labels=["via", "event"],
+        )
+        for key, count in sorted(counters.plugin.copy().items()):
+            plugin.add_metric(key, count)
+        yield plugin
+        yield from _gauges(now)
+
+    def describe(self) -> Iterator[Metric]:
+        """Yield nothing: registering must not read the gauges."""
+        yield from ()
+
+
+def registry_of(counters: Counters, standing: Callable[[], Standing]) -> CollectorRegistry:
+    """Return the registry that is served."""
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(AdvisorCollector(counters, standing))
+    return registry
+
+
+def _latency(counters: Counters) -> HistogramMetricFamily:
+    total, buckets = 0, []
+    for bound, count in zip((*BUCKETS_US, None), tuple(counters.buckets), strict=True):
+        total += count
+        buckets.append(("+Inf" if bound is None else repr(bound / _MICRO), float(total)))
+    return HistogramMetricFamily(
+        "gpuwaste_advisor_latency_seconds",
+        "From the connection to the reply, in the advisor.",
+        buckets,
+        counters.sum_us / _MICRO,
+    )
+
+
+def _info(now: Standing) -> GaugeMetricFamily:
+    info = GaugeMetricFamily(
+        "gpuwaste_advisor_info",
+        "The version, the model in use (empty: history alone) and the policies' hash: 1.",
+        labels=["version", "model", "model_hash", "policies_hash"],
+    )
+    info.add_metric([now.version, *(now.model or ("", "")), now.policies[1]], 1)
+    return info
+
+
+def _counted(name: str, text: str, label: str, counts: dict[str, int]) -> CounterMetricFamily:
+    family = CounterMetricFamily(name, text, labels=[label])
+    for key, count in sorted(counts.copy().items()):
+        family.add_metric([key], count)
+    return family
+
+
+def _gauges(now: Standing) -> Iterator[Metric]:
+    values: dict[str, tuple[str, float | None]] = {
+        "queue_depth": ("Requests that wait.", now.queue),
+        "model_age_seconds": ("Time since the model in use was made.", now.model_age_s),
+        "history_age_seconds": (
+            "Age of the newest knowledge of jobs; above stale_s nothing is said.",
+            now.history_age_s,
+        ),
+        "history_event": ("The last event of the history that is known.", now.event),
+        "history_pending": ("Events that wait to be taken in.", now.pending),
+        "history_names": ("Users' job names of which the last runs are remembered.", now.names),
+        "history_failures": ("Failed questions to the hub in a row.", now.feed_failures),
+        "outbox_verdicts": ("Verdicts that the hub has not acknowledged.", now.outbox),
+        "spool_files": ("Files of verdicts that wait to go into the outbox.", now.spooled),
+        "verdicts_lost": ("Verdicts that neither disk nor memory had room for.", now.lost),
+        "policies": ("Policies in force.", now.policies[0]),
+    }
+    for name, (text, value) in values.items():
+        family = GaugeMetricFamily(f"gpuwaste_advisor_{name}", text)
+        if value is not None:
+            family.add_metric([], value)
+        yield family

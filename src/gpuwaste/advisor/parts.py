@@ -1,0 +1,259 @@
+"""The advisor's parts, wired: what is loaded before it listens, and the threads beside the loop."""
+
+import logging
+import socket
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Final
+
+from gpuwaste.advisor.boot import MAX_ENDED, SAVED, booted, saved
+from gpuwaste.advisor.counters import Counters
+from gpuwaste.advisor.desk import Desk
+from gpuwaste.advisor.feed import Feed, Pending
+from gpuwaste.advisor.freshness import Freshness
+from gpuwaste.advisor.journal import Journal
+from gpuwaste.advisor.judge import Judge, Knowledge
+from gpuwaste.advisor.known_jobs import KnownJobs
+from gpuwaste.advisor.metrics import Standing, registry_of
+from gpuwaste.advisor.server import Limits, Server
+from gpuwaste.advisor.site import whole_partitions
+from gpuwaste.advisor.spending import Accounts
+from gpuwaste.advisor.users import Users
+from gpuwaste.advisor.writer import Writer
+from gpuwaste.core.clock import Clock
+from gpuwaste.core.config import Config
+from gpuwaste.core.errors import GpuwasteError, StoreError
+from gpuwaste.policy.loading import load_policies
+from gpuwaste.policy.policy_set import PolicySet
+from gpuwaste.predict.champion import Champion
+from gpuwaste.predict.follow import Follower
+from gpuwaste.predict.predictor import Predictor
+from gpuwaste.predict.state import HistoryState
+from gpuwaste.slurm.client import SlurmClient
+from gpuwaste.wire.batch import Envelope, VerdictBatch
+from gpuwaste.wire.client import SCORE_PATH, HubClient
+from gpuwaste.wire.exporter import MetricsServer
+from gpuwaste.wire.shipper import Shipper
+from gpuwaste.wire.verdict_outbox import VerdictOutbox
+
+CORRECTIONS: Final = "corrections.npz"
+OUTBOX: Final = "verdicts.sqlite"
+SPOOL: Final = "spool"
+_BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
+_log = logging.getLogger(__name__)
+
+
+class Parts:
+    """Everything but the socket. The constructor loads; `server`, `start` and `stop` come in this order."""
+
+    def __init__(self, config: Config, cluster: str, slurm: SlurmClient, hub: HubClient, clock: Clock) -> None:
+        """Load policies, model, history and what was left to send. Raises GpuwasteError."""
+        advisor = config.advisor
+        state_dir = Path(advisor.state_dir)
+        self.version = own_version()
+        self._config, self._cluster, self._slurm, self._hub, self._clock = config, cluster, slurm, hub, clock
+        self._state_dir = state_dir
+        self.counters = Counters()
+        policies = load_policies(Path(advisor.policies_dir))
+        self._outbox = VerdictOutbox(state_dir / OUTBOX)
+        self._journal = Journal(state_dir / SPOOL, clock.utc_us)
+        self._accounts = Accounts()
+        self._champion = Champion(Path(config.common.models_dir), state_dir / CORRECTIONS)
+        self._follower = self._history()
+        self._freshness = Freshness(clock, advisor.stale_s)
+        self._pending = Pending()
+        self.judge = Judge(cluster, self._knowledge(policies), self._accounts, clock)
+        self._restore()
+
+    def server(self, listener: socket.socket, allowed: set[int]) -> Server:
+        """Return the loop with its desk, and make the threads that work beside it."""
+        advisor, clock = self._config.advisor, self._clock
+        self._jobs = KnownJobs()
+        holder: list[Server] = []
+        self._users = Users(lambda work: holder[0].call(work), clock)
+        self._users.with_groups = self.judge.knowledge.policies.uses_groups
+        desk = Desk(
+            self.judge, self._users, self._jobs,
+            freshness=self._freshness, journal=self._journal, counters=self.counters, clock=clock,
+        )  # fmt: skip
+        self._server = Server(listener, desk, clock, Limits(advisor.max_queue, allowed=allowed), self.counters)
+        holder.append(self._server)
+        desk.reply = self._server.reply
+        self._server.between(self._learn)
+        self._shipper = self._make_shipper()
+        self._writer = Writer(
+            self._journal, self._outbox, self._server.call, clock,
+            every_s=advisor.ship_every_s, moved=self._shipper.wake,
+        )  # fmt: skip
+        self._feed = Feed(
+            self._hub, self._follower, self._pending, self._server.call, clock,
+            every_s=advisor.history_every_s, state_dir=self._state_dir,
+        )  # fmt: skip
+        self._feed.each.append(self._look_at_champion)
+        self._feed.seldom += [self._look_at_partitions, self._look_at_scores]
+        self._feed.saving.append(self._champion.save)
+        self._exporter = self._make_exporter() if advisor.listen else None
+        return self._server
+
+    def start(self) -> None:
+        """Start the threads."""
+        for part in (self._users, self._writer, self._shipper, self._feed, self._exporter):
+            if part is not None:
+                part.start()
+
+    def stop(self) -> None:
+        """End the threads and leave everything on the disk. The loop has ended before."""
+        started = hasattr(self, "_feed")
+        if started:
+            self._feed.stop()
+            self._users.stop()
+            self._writer.stop()
+            if self._exporter is not None:
+                self._exporter.stop()
+        self._journal.close()
+        if started:
+            self._writer.step()
+            self._shipper.stop()
+            self._save()
+        self._outbox.close()
+
+    def use_policies(self, policies: PolicySet) -> None:
+        """Put other policies in force; for any thread."""
+
+        def swap() -> None:
+            self.judge.knowledge.policies = policies
+            if policies.uses_groups and not self._users.with_groups:
+                self._users.with_groups = True
+                self._users.forget()
+            _log.info("%d policies in force: %s", len(policies.in_force), policies.hash[:12])
+
+        self._server.call(swap)
+
+    def _history(self) -> Follower:
+        """Return the history from the hub; where it is not reached what was saved here, else none. All is stale then."""
+        try:
+            follower = booted(self._hub, self._state_dir, self._cluster)
+        except GpuwasteError as error:
+            _log.warning("the hub tells no history: %s", error)
+            follower = saved(self._state_dir, self._cluster) or Follower(
+                HistoryState(), self._cluster, max_ended=MAX_ENDED
+            )
+        _log.info("the history is known up to event %d, %d names of jobs", follower.seq, len(follower.recall))
+        return follower
+
+    def _knowledge(self, policies: PolicySet) -> Knowledge:
+        follower, champion = self._follower, self._champion
+        follower.correct_by(champion.corrections, champion.hash)
+        predictor = Predictor(champion.bundle, follower.state, champion.rolling, follower.recall)
+        return Knowledge(predictor, follower.state, follower.recall, policies, champion.hash)
+
+    def _restore(self) -> None:
+        """Take what a killed advisor left in the spool, and today's spending. Raises nothing."""
+        writer = Writer(self._journal, self._outbox, lambda work: work(), self._clock, every_s=1.0)
+        day = self._outbox.day_of(self._clock.utc_us())
+        try:
+            if moved := writer.move():
+                _log.info("%d verdicts of the spool are taken over", moved)
+            self._accounts.restore(day, self._outbox.spent_on(day))
+        except StoreError as error:
+            _log.error("what was spent today is not known: %s", error)
+
+    def _learn(self) -> bool:
+        """Take in one event, on the loop's thread; false where nothing is left."""
+        item = self._pending.take()
+        if item is None:
+            return False
+        if isinstance(item, int):
+            self._freshness.current(item)
+            return bool(self._pending)
+        try:
+            self._follower.apply((item,))
+            self._jobs.note(item)
+            if item.job is not None:
+                self._users.ahead(item.job.user)
+        except Exception:
+            self.counters.troubles["event"] += 1
+            self._follower.seq = max(self._follower.seq, item.seq)
+            _log.exception("an event of the history is passed over: %s", item.run_key)
+        return True
+
+    def _look_at_champion(self) -> None:
+        """Load another champion here; the loop takes it as a whole."""
+        if self._champion.refresh():
+            self._server.call(lambda: setattr(self.judge, "knowledge", self._renewed()))
+
+    def _renewed(self) -> Knowledge:
+        old, fresh = self.judge.knowledge, self._knowledge(self.judge.knowledge.policies)
+        fresh.whole_partitions, fresh.default_partition = old.whole_partitions, old.default_partition
+        return fresh
+
+    def _look_at_partitions(self) -> None:
+        whole, default = whole_partitions(self._slurm)
+
+        def swap() -> None:
+            self.judge.knowledge.whole_partitions, self.judge.knowledge.default_partition = whole, default
+
+        self._server.call(swap)
+
+    def _look_at_scores(self) -> None:
+        """Ask the hub how often the policies' warnings and rejects were right."""
+        standing = self._hub.get(SCORE_PATH).get("standing")
+        found: dict[str, tuple[float, int]] = {}
+        for name, row in standing.items() if isinstance(standing, dict) else ():
+            if isinstance(row, dict) and isinstance(row.get("precision"), int | float) and type(row.get("n")) is int:
+                found[str(name)] = (float(row["precision"]), row["n"])
+        self._server.call(lambda: setattr(self._accounts, "standing", found))
+
+    def _save(self) -> None:
+        try:
+            self._follower.save(self._state_dir / SAVED, still=True)
+            self._champion.save()
+        except GpuwasteError as error:
+            _log.warning("the history is not saved: %s", error)
+
+    def _make_shipper(self) -> Shipper[VerdictBatch]:
+        boot_id = _BOOT_ID.read_text(encoding="ascii").strip() if _BOOT_ID.exists() else "unknown"
+        envelope = Envelope(self._cluster, socket.gethostname(), boot_id, self.version)
+        return Shipper(
+            self._outbox, self._hub.post_verdicts, envelope, self._clock,
+            every_s=self._config.advisor.ship_every_s, what="verdicts",
+        )  # fmt: skip
+
+    def _make_exporter(self) -> MetricsServer:
+        advisor = self._config.advisor
+        registry = registry_of(self.counters, self._standing)
+        return MetricsServer(
+            advisor.listen, registry, section="advisor", tls_cert=advisor.tls_cert, tls_key=advisor.tls_key
+        )
+
+    def _standing(self) -> Standing:
+        champion, policies = self._champion.bundle, self.judge.knowledge.policies
+        age_us = self._freshness.age_us()
+        now_s = self._clock.utc_us() / 1e6
+        try:
+            outbox = self._outbox.depth()
+        except StoreError:
+            outbox = None
+        return Standing(
+            version=self.version,
+            queue=self._server.depth,
+            model=None if champion is None else (champion.manifest.name, champion.hash),
+            model_age_s=None if champion is None else now_s - champion.manifest.created_utc,
+            history_age_s=None if age_us is None else age_us / 1e6,
+            event=self._follower.seq,
+            pending=len(self._pending),
+            outbox=outbox,
+            spooled=len(self._journal.left()),
+            lost=self._journal.lost,
+            policies=(len(policies.in_force), policies.hash),
+            names=len(self._follower.recall),
+            feed_failures=self._feed.failures,
+        )
+
+
+def own_version() -> str:
+    """Return the version of this distribution."""
+    try:
+        return version("gpuwaste")
+    except PackageNotFoundError:
+        return "0"

@@ -1,0 +1,87 @@
+"""What the advisor asks of its site at the start: the cluster's name, and who may ask for advice."""
+
+import logging
+import os
+import pwd
+import re
+import threading
+from pathlib import Path
+from typing import Final
+
+from gpuwaste.core.clock import Clock
+from gpuwaste.core.config import Config
+from gpuwaste.core.errors import ConfigError, GpuwasteError, SlurmError
+from gpuwaste.slurm.client import SlurmClient
+from gpuwaste.wire.client import HubClient
+from gpuwaste.wire.munge import Munge, MungeIssuer
+from gpuwaste.wire.tokens import TokenIssuer
+
+_RETRY_S: Final = 5.0
+_SLURM_CONF: Final = "/etc/slurm/slurm.conf"
+_PRINTED: Final = re.compile(r"(.*)\(\d+\)")  # scontrol prints SlurmUser=slurm(64030)
+_log = logging.getLogger(__name__)
+
+
+def cluster_of(config: Config, slurm: SlurmClient, clock: Clock, stop: threading.Event) -> str:
+    """Return the cluster's name: configured, slurmctld's word, or slurm.conf's; waits until one of them says it.
+
+    Returns "" where `stop` was set while it waited.
+    """
+    said = False
+    while True:
+        name = config.common.cluster or _setting(config, slurm, "ClusterName")
+        if name:
+            return name
+        if not said:
+            _log.warning("waiting for Slurm: its ClusterName is not known; set [common] cluster")
+            said = True
+        if clock.wait(stop, _RETRY_S):
+            return ""
+
+
+def allowed_uids(config: Config, slurm: SlurmClient) -> set[int]:
+    """Return the uids that may ask: root's and SlurmUser's. Raises ConfigError for a user that this host has not."""
+    name = config.advisor.slurm_user or _setting(config, slurm, "SlurmUser")
+    if not name:
+        _log.warning("SlurmUser is not known, only root may ask: set [advisor] slurm_user")
+        return {0}
+    found = _PRINTED.fullmatch(name)
+    name = found[1] if found else name
+    try:
+        return {0, int(name) if name.isdigit() else pwd.getpwnam(name).pw_uid}
+    except KeyError as error:
+        raise ConfigError(f"SlurmUser {name!r} is no user here: set [advisor] slurm_user") from error
+
+
+def hub_client(config: Config) -> HubClient:
+    """Return the client for the hub with this site's credentials. Raises ConfigError, AuthError."""
+    common = config.common
+    if common.token_file:
+        return HubClient(common.hub_url, TokenIssuer(Path(common.token_file)), ca=common.hub_ca)
+    try:
+        uid = pwd.getpwnam(config.agent.hub_user).pw_uid
+    except KeyError as error:
+        raise ConfigError(f"[agent] hub_user: {config.agent.hub_user!r} is no user here: name the hub's") from error
+    return HubClient(common.hub_url, MungeIssuer(Munge(common.munge_socket), uid), ca=common.hub_ca)
+
+
+def whole_partitions(slurm: SlurmClient) -> tuple[frozenset[str], str]:
+    """Return the partitions that give whole nodes, and the default partition. Raises SlurmError, ParseError."""
+    found = slurm.partitions()
+    linear = slurm.config().select_type == "select/linear"
+    whole = frozenset(partition.name for partition in found if linear or partition.whole_node)
+    return whole, next((partition.name for partition in found if partition.default), "")
+
+
+def _setting(config: Config, slurm: SlurmClient, name: str) -> str:
+    """Return a setting from slurmctld, else from slurm.conf, "" where neither says it."""
+    try:
+        return slurm.config().settings.get(name, "")
+    except (SlurmError, GpuwasteError):
+        path = Path(config.common.slurm_conf or os.environ.get("SLURM_CONF") or _SLURM_CONF)
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+    found = re.search(rf"^\s*{name}\s*=\s*([\w.-]+)", text, re.IGNORECASE | re.MULTILINE)
+    return found[1] if found else ""

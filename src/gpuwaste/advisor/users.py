@@ -1,0 +1,146 @@
+"""Who a uid is: name and Unix groups, looked up on a thread, since a directory service may take its time.
+
+A uid that is not known yet is asked for, and whoever waits is told on the loop's thread. Users of whom the history
+speaks are looked up ahead of their next submission.
+"""
+
+import grp
+import os
+import pwd
+import queue
+import threading
+from collections.abc import Callable
+from typing import Final, NamedTuple, Protocol
+
+from gpuwaste.core.clock import Clock
+
+MAX_KNOWN: Final = 20_000
+FRESH_US: Final = 900_000_000
+_WAITING: Final = 2000  # questions in the queue; more are not asked ahead
+_END: Final = None
+
+
+class User(NamedTuple):
+    """One user; `groups` is empty where no policy asks for groups. `at_us` is when it was looked up, steady clock."""
+
+    name: str
+    groups: frozenset[str]
+    at_us: int
+
+
+class Directory(Protocol):
+    """Where users come from."""
+
+    def name(self, uid: int) -> str:
+        """Return the name of a uid, "" where it has none. May block."""
+        ...
+
+    def uid(self, name: str) -> int | None:
+        """Return the uid of a name. May block."""
+        ...
+
+    def groups(self, name: str, uid: int) -> frozenset[str]:
+        """Return the names of a user's groups. May block."""
+        ...
+
+
+class SystemDirectory:
+    """The host's own name services."""
+
+    def name(self, uid: int) -> str:
+        """Ask getpwuid."""
+        try:
+            return pwd.getpwuid(uid).pw_name
+        except (KeyError, OverflowError):
+            return ""
+
+    def uid(self, name: str) -> int | None:
+        """Ask getpwnam."""
+        try:
+            return pwd.getpwnam(name).pw_uid
+        except (KeyError, ValueError):
+            return None
+
+    def groups(self, name: str, uid: int) -> frozenset[str]:
+        """Ask getgrouplist, and the name of each."""
+        try:
+            numbers = os.getgrouplist(name, pwd.getpwuid(uid).pw_gid)
+        except (KeyError, OSError):
+            return frozenset()
+        found = set()
+        for number in numbers:
+            try:
+                found.add(grp.getgrgid(number).gr_name)
+            except KeyError:
+                continue
+        return frozenset(found)
+
+
+class Users:
+    """What is known of users; `get` and `ask` on the loop's thread alone."""
+
+    def __init__(
+        self, call: Callable[[Callable[[], None]], None], clock: Clock, directory: Directory | None = None
+    ) -> None:
+        self.with_groups = False
+        self._call = call
+        self._clock = clock
+        self._directory = directory or SystemDirectory()
+        self._known: dict[int, User] = {}
+        self._ahead: set[str] = set()
+        self._asked: set[int] = set()
+        self._questions: queue.SimpleQueue[int | str | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._run, name="users", daemon=True)
+
+    def start(self) -> None:
+        """Start to look up."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the thread, once its lookup has come back."""
+        self._questions.put(_END)
+
+    def get(self, uid: int) -> User | None:
+        """Return what is known of a uid, None where it has to be asked for; what is old is asked for again."""
+        user = self._known.get(uid)
+        if user is None or self._clock.mono_us() - user.at_us > FRESH_US:
+            self._ask(uid)
+        return user
+
+    def ahead(self, name: str) -> None:
+        """Look a user up by name who may submit soon."""
+        if name and name not in self._ahead and self._questions.qsize() < _WAITING:
+            if len(self._ahead) >= MAX_KNOWN:
+                self._ahead.clear()
+            self._ahead.add(name)
+            self._questions.put(name)
+
+    def forget(self) -> None:
+        """Ask anew for everybody: policies have begun to look at groups."""
+        self._known.clear()
+        self._ahead.clear()
+
+    def _ask(self, uid: int) -> None:
+        if uid not in self._asked:
+            self._asked.add(uid)
+            self._questions.put(uid)
+
+    def _run(self) -> None:
+        while (question := self._questions.get()) is not _END:
+            try:
+                uid = self._directory.uid(question) if isinstance(question, str) else question
+                if uid is not None:
+                    self._look_up(uid)
+            except Exception:  # noqa: BLE001 a name service may raise anything; the user stays unknown
+                self._asked.clear()
+
+    def _look_up(self, uid: int) -> None:
+        name = self._directory.name(uid)
+        groups = self._directory.groups(name, uid) if name and self.with_groups else frozenset()
+        self._call(lambda: self._learn(uid, User(name, groups, self._clock.mono_us())))
+
+    def _learn(self, uid: int, user: User) -> None:
+        while len(self._known) >= MAX_KNOWN:
+            del self._known[next(iter(self._known))]
+        self._known[uid] = user
+        self._asked.discard(uid)

@@ -1,0 +1,152 @@
+"""The writer: a thread that moves verdicts from the journal's spool into the durable outbox."""
+
+import json
+import logging
+import os
+import queue
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from gpuwaste.advisor.journal import Journal
+from gpuwaste.core.clock import Clock
+from gpuwaste.core.errors import GpuwasteError, StoreError
+from gpuwaste.core.verdict import is_token
+from gpuwaste.policy.facts import Spent
+from gpuwaste.wire.batch import MAX_VERDICT_BYTES, VerdictRow
+from gpuwaste.wire.verdict_outbox import VerdictOutbox
+
+CHUNK: Final = 200  # verdicts of a transaction: between two the loop gets its turn
+_PAUSE_S: Final = 0.002
+_ANSWER_S: Final = 5.0
+_Swapped = tuple[Path, int, list[bytes]]
+_log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class _Chunk:
+    rows: list[VerdictRow]
+    spent: list[tuple[str, Spent, str, str]]
+    newest_utc_us: int = 0
+
+
+class Writer:
+    """Moves every `every_s` seconds; `call` has work done on the loop's thread."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        outbox: VerdictOutbox,
+        call: Callable[[Callable[[], None]], None],
+        clock: Clock,
+        *,
+        every_s: float,
+        moved: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.bad_lines = 0
+        self._journal = journal
+        self._outbox = outbox
+        self._call = call
+        self._clock = clock
+        self._every_s = every_s
+        self._moved = moved
+        self._said = ""
+        self._asked: queue.SimpleQueue[_Swapped] | None = None
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def stop(self, timeout_s: float = 5.0) -> None:
+        """End the thread; what it leaves is read at the next start."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join(timeout_s)
+
+    def _run(self) -> None:
+        while not self._clock.wait(self._stop, self._every_s):
+            self.step()
+
+    def step(self) -> None:
+        """Swap the journal's file and move what was written. Raises nothing."""
+        try:
+            self._swap()
+            self.move()
+            self._said = ""
+        except GpuwasteError as error:
+            if str(error) != self._said:
+                self._said = str(error)
+                _log.error("verdicts stay in the spool: %s", error)
+        except Exception:
+            _log.exception("defect in moving verdicts: they stay in the spool")
+
+    def move(self) -> int:
+        """Move the files that are not written to any more; return how many verdicts they held. Raises StoreError."""
+        count = 0
+        for path in self._journal.left():
+            try:
+                data = path.read_bytes()
+            except OSError as error:
+                raise StoreError(f"{path}: cannot be read: {error.strerror}") from error
+            count += self._put(data)
+            path.unlink(missing_ok=True)
+        if count:
+            self._moved()
+        return count
+
+    def _swap(self) -> None:
+        """Have the loop go on in a new file, if it has written to the old one."""
+        if self._asked is None:
+            if not self._journal.count:
+                return
+            path, number = self._journal.open_next()
+            answers: queue.SimpleQueue[_Swapped] = queue.SimpleQueue()
+            self._call(lambda: answers.put(self._journal.swap(path, number)))
+            self._asked = answers
+        try:
+            _, old, held = self._asked.get(timeout=_ANSWER_S)
+        except queue.Empty:
+            raise StoreError(f"{self._journal.directory}: the loop does not answer") from None
+        self._asked = None  # no file is touched before the loop has said which one it has left
+        os.close(old)
+        if held:
+            try:
+                self._put(b"".join(held))
+            except StoreError:
+                self._call(lambda: self._journal.hold(held))
+                raise
+
+    def _put(self, data: bytes) -> int:
+        """Store the lines of a file in chunks; a line that is no verdict is counted. Raises StoreError."""
+        chunk, count = _Chunk([], []), 0
+        for line in data.split(b"\n"):
+            if line and not self._take(line, chunk):
+                self.bad_lines += 1
+            if len(chunk.rows) >= CHUNK:
+                count += len(chunk.rows)
+                self._outbox.put_rows(chunk.rows, chunk.spent, chunk.newest_utc_us)
+                chunk = _Chunk([], [])
+                self._clock.wait(self._stop, _PAUSE_S)
+        self._outbox.put_rows(chunk.rows, chunk.spent, chunk.newest_utc_us)
+        return count + len(chunk.rows)
+
+    def _take(self, line: bytes, chunk: _Chunk) -> bool:
+        """Add a line to a chunk; false where it is no whole verdict. The hub checks each part of it again."""
+        try:
+            row: Any = json.loads(line)
+            at_utc_us, user = int(row["at_utc_us"]), str(row["user"])
+            if not is_token(row["id"]) or len(line) > MAX_VERDICT_BYTES:
+                return False
+        except (ValueError, TypeError, KeyError, RecursionError):
+            return False
+        chunk.rows.append(VerdictRow(row["id"], line))
+        chunk.newest_utc_us = max(chunk.newest_utc_us, at_utc_us)
+        if row.get("action") == "reject":
+            chunk.spent.append((row["id"], "reject", user, self._outbox.day_of(at_utc_us)))
+        if row.get("override") and row.get("held") == "override":
+            chunk.spent.append((row["id"], "override", user, self._outbox.day_of(at_utc_us)))
+        return True

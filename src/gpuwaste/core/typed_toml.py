@@ -1,0 +1,76 @@
+"""TOML as typed data: a table is a frozen dataclass, a key one of its fields, what is not declared is refused.
+
+A key is its field's name without a trailing underscore (`from_` is the key `from`). Each error names file, table and
+key, and the nearest key that is known.
+"""
+
+import difflib
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import field
+from pathlib import Path
+from typing import Any, Final, get_type_hints
+
+from gpuwaste.core.errors import ConfigError
+
+Reader = Callable[[Any, str], Any]  # (value, where) -> what the field holds; raises ConfigError
+_PLAIN: Final[Mapping[Any, Reader]] = {}
+
+
+def key(default: Any, text: str) -> Any:
+    """Declare a key: its default and the text that the reference prints."""
+    if isinstance(default, tuple | str | int | float | bool):
+        return field(default=default, metadata={"text": text})
+    return field(default_factory=lambda: default, metadata={"text": text})
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Return a file as parsed. Raises ConfigError."""
+    try:
+        return parse_toml(path.read_bytes(), str(path))
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
+
+
+def parse_toml(data: bytes, where: str) -> dict[str, Any]:
+    """Return TOML as parsed; `where` names it in errors. Raises ConfigError."""
+    try:
+        return tomllib.loads(data.decode("utf-8"))
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+        raise ConfigError(f"{where}: no valid TOML: {error}") from error
+
+
+def read_table(kind: Any, data: Any, where: str, readers: Mapping[Any, Reader] = _PLAIN) -> Any:
+    """Return a table as its dataclass; `readers` by type read what TOML has no type for. Raises ConfigError."""
+    if not isinstance(data, dict):
+        raise ConfigError(f"{where} is no table")
+    hints = {name.removesuffix("_"): (name, hint) for name, hint in get_type_hints(kind).items()}
+    for name in data:
+        if name not in hints:
+            raise ConfigError(f"{where} unknown key {name!r}{nearest(name, set(hints))}")
+    values = {}
+    for name, value in data.items():
+        field_name, hint = hints[name]
+        place = f"{where} {name}"
+        values[field_name] = readers[hint](value, place) if hint in readers else _value(hint, value, place)
+    return kind(**values)
+
+
+def nearest(name: str, known: set[str]) -> str:
+    """Return the end of an error about an unknown name: the nearest known one, else all."""
+    close = difflib.get_close_matches(name, known, n=1)
+    return f": did you mean {close[0]!r}?" if close else f": known are {', '.join(sorted(known))}"
+
+
+def _value(kind: Any, value: Any, where: str) -> Any:
+    if kind == tuple[str, ...]:
+        if isinstance(value, list) and all(isinstance(item, str) for item in value):
+            return tuple(value)
+        raise ConfigError(f"{where}: expected a list of strings, found {value!r}")
+    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+        value = float(value)
+    if type(value) is not kind:
+        raise ConfigError(f"{where}: expected {kind.__name__}, found {value!r}")
+    if kind in {int, float} and value < 0:
+        raise ConfigError(f"{where}: {value} is negative")
+    return value

@@ -1,0 +1,62 @@
+"""POST /v1/verdicts: what advisors said, from the agents' and advisors' own user."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final
+
+from gpuwaste.core.clock import Clock
+from gpuwaste.core.errors import ParseError
+from gpuwaste.core.units import DAY_S
+from gpuwaste.core.verdict import Verdict
+from gpuwaste.hub.batch_taker import BatchTaker, sender_of
+from gpuwaste.hub.identity import Identity
+from gpuwaste.hub.metrics import HubMetrics
+from gpuwaste.hub.refusal import FORBIDDEN, LATER, Refusal
+from gpuwaste.hub.site import Site, UnknownSiteError
+from gpuwaste.store.hub.verdict_store import VerdictStore
+from gpuwaste.wire.batch import Envelope, parse_verdicts
+from gpuwaste.wire.identity import Caller
+
+_AHEAD_US: Final = DAY_S * 1_000_000  # how far an advisor's clock may go before this host's
+_FIRST_US: Final = 946_684_800_000_000  # 2000-01-01: before it there was no Slurm
+
+
+class VerdictIngest(BatchTaker[Verdict]):
+    """Takes verdicts."""
+
+    path = "/v1/verdicts"
+    what = "verdicts"
+    sender = "advisor"
+
+    def __init__(self, store: VerdictStore, identity: Identity, site: Site, metrics: HubMetrics, clock: Clock) -> None:
+        super().__init__(identity, site)
+        self._store = store
+        self._metrics = metrics
+        self._clock = clock
+
+    def _store_rows(self, rows: Sequence[Verdict], envelope: Envelope, rejected: int) -> None:
+        new = self._store.add(rows, envelope.node)
+        self._metrics.verdicts(Counter(new), rejected)
+
+    def _check_sender(self, caller: Caller, envelope: Envelope) -> None:
+        if not self._identity.is_advisor(caller):
+            raise Refusal(FORBIDDEN, f"{sender_of(caller)} may not send verdicts: see [hub] agent_user")
+        try:
+            self._check_cluster(envelope)
+        except UnknownSiteError as error:
+            raise Refusal(LATER, str(error)) from error
+
+    def _sort(self, body: bytes, envelope: Envelope) -> tuple[list[Verdict], dict[int, str]]:
+        good: list[Verdict] = []
+        rejected: dict[int, str] = {}
+        latest = self._clock.utc_us() + _AHEAD_US
+        for line, row in parse_verdicts(body):
+            if isinstance(row, ParseError):
+                rejected[line] = str(row)
+            elif row.cluster != envelope.cluster:
+                rejected[line] = f"cluster {row.cluster[:64]!r} is not the batch's {envelope.cluster}"
+            elif not _FIRST_US <= row.at_utc_us <= latest:
+                rejected[line] = "at_utc_us lies before the year 2000 or in the future: set the advisor's clock"
+            else:
+                good.append(row)
+        return good, rejected

@@ -1,0 +1,113 @@
+"""What is told of verdicts, and to whom: an operator all, a user what was said to him, nobody what shadow mode hides.
+
+Blocks on the store: call it off the event loop.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from gpuwaste.core.clock import Clock
+from gpuwaste.core.job import JobRecord
+from gpuwaste.core.units import DAY_S
+from gpuwaste.hub.refusal import BAD, FORBIDDEN, Refusal, not_found
+from gpuwaste.hub.roles import Scope
+from gpuwaste.store.hub.verdict_store import Pick, VerdictStore, verdict_json
+from gpuwaste.waste.verdict_score import SCHEMA, score_document
+
+MAX_VERDICTS: Final = 10_000
+SAID: Final = frozenset({"annotate", "warn", "reject"})  # what the user may know of; a pass tells him nothing
+_LIST_DAYS: Final = 7
+_SCORE_DAYS: Final = 30
+_FOR_USERS: Final = (
+    *("id", "at_utc_us", "op", "action", "user", "account", "partition", "qos", "name", "is_array", "gpus"),
+    *("time_limit_s", "override", "lines", "job_ids", "states", "stands"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictQuestion:
+    """The parameters of GET /v1/verdicts; None is "any", or the default."""
+
+    user: str | None = None
+    policy: str | None = None
+    start: int | None = None
+    end: int | None = None
+    limit: int = 1000
+
+
+class VerdictReads:
+    """Builds the documents within a caller's scope."""
+
+    def __init__(self, store: VerdictStore, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+
+    def listed(self, scope: Scope, question: VerdictQuestion) -> dict[str, Any]:
+        """Return verdicts, the newest first. Raises Refusal: 404 for another user's, as if he did not exist."""
+        now = self._now()
+        end = now + 1 if question.end is None else question.end
+        start = end - _LIST_DAYS * DAY_S if question.start is None else question.start
+        if start > end:
+            raise Refusal(BAD, f"start {start} lies after end {end}")
+        other = question.user is not None and question.user != scope.user
+        if not scope.everything and (not scope.user or (other and not scope.accounts)):
+            raise not_found()
+        user = scope.user if question.user is None and not (scope.everything or scope.accounts) else question.user
+        # A user cannot ask by policy: its name, and what it did not say, are the site's own matter.
+        policy = question.policy if scope.everything else None
+        accounts = None if scope.everything else scope.accounts
+        pick = Pick(start, end, user, policy, min(question.limit, MAX_VERDICTS), accounts, scope.user)
+        rows = [verdict_json(row) for row in self._store.judged(pick)]
+        shown = rows if scope.everything else [{name: row[name] for name in _FOR_USERS} for row in rows]
+        return {
+            "document": "verdicts", "schema": SCHEMA, "recorded": False, "generated": now, "start": start, "end": end,
+            "verdicts": shown,
+        }  # fmt: skip
+
+    def score(self, scope: Scope, since: int | None) -> dict[str, Any]:
+        """Return the score of what was said since then. Raises Refusal 403 for ordinary users."""
+        if not (scope.everything or scope.agent):
+            raise Refusal(FORBIDDEN, "the score of verdicts is for operators")
+        now = self._now()
+        start = now - _SCORE_DAYS * DAY_S if since is None else since
+        weeks, bins = self._store.score(Pick(start))
+        return score_document(weeks, bins, since=start, now=now)
+
+    def advice(self, scope: Scope, runs: Sequence[JobRecord]) -> list[dict[str, Any]]:
+        """Return what was said of a job's submission and modifications, the oldest first.
+
+        `runs` are those that the caller may see. What a user was not told he is not told here; an operator sees it,
+        marked by `said` false.
+        """
+        ids = {run.verdict_id for run in runs if run.verdict_id}
+        told = {row["id"]: row for cluster, jobs in _jobs(runs).items() for row in self._store.told(ids, cluster, jobs)}
+        users = {run.user for run in runs}
+        return [
+            _advice(row, everything=scope.everything)
+            for row in sorted(told.values(), key=lambda row: (row["at_utc_us"], row["id"]))
+            if scope.everything or (row["user"] in users and row["action"] in SAID)
+        ]
+
+    def _now(self) -> int:
+        return self._clock.utc_us() // 1_000_000
+
+
+def _jobs(runs: Sequence[JobRecord]) -> dict[str, set[int]]:
+    """Return the job ids of the runs by cluster; an array's own id among them."""
+    found: dict[str, set[int]] = {}
+    for run in runs:
+        ids = {run.job_id} if run.array_job_id is None else {run.job_id, run.array_job_id}
+        found.setdefault(run.cluster, set()).update(ids)
+    return found
+
+
+def _advice(row: Mapping[str, Any], *, everything: bool) -> dict[str, Any]:
+    said = {"at": row["at_utc_us"] // 1_000_000, "op": row["op"], "action": row["action"], "lines": row["lines"]}
+    if not everything:
+        return said
+    return {
+        **said,
+        "said": row["action"] in SAID,
+        **{name: row[name] for name in ("policy", "mode", "would_be", "held")},
+    }

@@ -1,0 +1,26 @@
+"""A policy whose warnings and rejects are too often wrong falls back to shadow by itself, and says so here.
+
+What it rests on is kept by the advisor; where nothing is known of the precision, or too little, there is no floor.
+"""
+
+from typing import Final
+
+from gpuwaste.policy.case import Case
+
+ORDER: Final = 510
+
+
+def apply(case: Case) -> None:
+    """Say nothing below the floor."""
+    floor = case.policy.floor
+    if case.action == "pass" or not floor.precision.value:
+        return
+    known = case.spending.precision(case.policy.name)
+    if known is None or known[1] < floor.min_verdicts or known[0] >= floor.precision.value:
+        return
+    case.hold("pass", "floor")
+    case.step(
+        "floor",
+        f"{known[0]:.0%} of its last {known[1]} warnings and rejects were right, the floor is {floor.precision}:"
+        " it falls back to shadow",
+    )

@@ -1,0 +1,39 @@
+"""A user may go on in spite of a reject: `--comment=gpuwaste:override=REASON`, where the policy allows it.
+
+It counts only where the job would really be rejected, is recorded with its reason, and so many a day are allowed. The
+job then passes without a word; `gpuwaste job` shows what was said.
+"""
+
+import re
+from typing import Final
+
+from gpuwaste.policy.case import Case
+from gpuwaste.policy.text import harmless
+
+ORDER: Final = 530
+MAX_REASON: Final = 200
+_GIVEN: Final = re.compile(r"(?:^|[\s;,])gpuwaste:override=([^;]*)", re.IGNORECASE)
+
+
+def apply(case: Case) -> None:
+    """Let the job pass where the override counts."""
+    if case.action != "reject" or (reason := reason_of(case.facts.comment)) is None:
+        return
+    rule = case.policy.override
+    if not rule.allowed:
+        case.step("override", "an override is given, this policy allows none")
+    elif not reason:
+        case.step("override", "an override without a reason does not count")
+    elif case.spending.spent("override", case.facts.request.user) >= rule.per_user_per_day:
+        case.overrides_used = True
+        case.step("override", f"the user has used his {rule.per_user_per_day} overrides of today")
+    else:
+        case.override = reason
+        case.hold("annotate", "override")
+        case.step("override", f"overridden by the user: {reason}")
+
+
+def reason_of(comment: str) -> str | None:
+    """Return the reason of an override in a job's comment, made harmless; None where there is none."""
+    found = _GIVEN.search(comment)
+    return None if found is None else harmless(found[1])[:MAX_REASON].strip()

@@ -1,0 +1,24 @@
+"""A job whose batch script has changed since its failures is never rejected: the change may be the repair.
+
+Where it is not known whether it has changed (no script, no failure whose script is known), earlier failures alone do
+not reject either: at most a warning. What does not rest on failures, such as GPUs, may still be rejected then.
+"""
+
+from typing import Final
+
+from gpuwaste.policy.case import Case
+from gpuwaste.policy.declarations import PROBABILITIES
+
+ORDER: Final = 220
+
+
+def apply(case: Case) -> None:
+    """Lower rejects to warnings."""
+    script, lowered = case.facts.script, False
+    for trigger in case.triggers if script != "same" else ():
+        if trigger.action == "reject" and (script == "changed" or trigger.target in PROBABILITIES):
+            trigger.action, lowered = "warn", True
+    if lowered:
+        case.weigh()
+        what = "has changed since jobs like this failed" if script == "changed" else "is not known to be the same"
+        case.step("script_changed", f"the batch script {what}: at most a warning")

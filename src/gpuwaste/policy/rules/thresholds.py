@@ -1,0 +1,104 @@
+"""What is expected, target by target, against the policy's numbers: `warn` gives a warning, `reject` a reject.
+
+`failure`, `timeout` and `failure_or_cancel` are compared as probabilities. The number of `gpus` is the higher one of
+two: the probability that the GPUs stay unused, and how sure it is that the fewer GPUs of a suggestion are enough.
+`walltime` and `memory` are how sure it is that the smaller amount of a suggestion is enough; without a suggestion they
+say nothing. How sure: the highest quantile that lies below what is asked for; where history alone speaks, 1. History
+counts from `basis` jobs on.
+
+`"model"` is the bundle's own operating point. What has none (history, and how sure a quantile is) is compared with 0.75
+for a warning and 0.95 for a reject.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from gpuwaste.core.request import JobRequest
+from gpuwaste.core.verdict import Action, Expectation, Suggestion
+from gpuwaste.policy.case import Case, Trigger
+from gpuwaste.policy.declarations import GPUS, QUANTITIES, TargetRule
+from gpuwaste.policy.values import Threshold
+
+ORDER: Final = 200
+NO_POINT_WARN: Final = 0.75
+NO_POINT_REJECT: Final = 0.95
+_HISTORY: Final = "history"
+_LEVELS: Final = {"": 0, "warn": 1, "reject": 2}
+
+
+def apply(case: Case) -> None:
+    """Note a trigger for each target that reaches a threshold."""
+    for target, rule in case.policy.targets.items():
+        best: Trigger | None = None
+        for found in _numbers(case, target):
+            if found.expectation.source == _HISTORY and found.expectation.basis < rule.basis:
+                jobs = found.expectation.basis
+                case.step("thresholds", f"{target}: history of {jobs} jobs, it counts from {rule.basis} on")
+                continue
+            found.action = _action(rule, found)
+            case.step("thresholds", f"{target}: {found.value:.2f} {_said(rule, found)}")
+            if found.action != "pass" and (best is None or _strength(found) > _strength(best)):
+                best = found
+        if best is not None:
+            case.triggers.append(best)
+    case.weigh()
+    if not case.triggers:
+        case.step("thresholds", "no target reaches a threshold")
+
+
+def _numbers(case: Case, target: str) -> Iterator[Trigger]:
+    """Yield what is known of a target of the policy, as triggers that call for nothing yet."""
+    facts = case.facts
+    for expectation in facts.expected:
+        name, p = expectation.target, expectation.p
+        if p is not None and (name == target or (target == GPUS and name == "gpu_underused")):
+            yield Trigger(target, p, "pass", expectation, _suggestion(case, GPUS) if target == GPUS else None)
+        elif expectation.quantiles and name == ("gpus_needed" if target == GPUS else target):
+            suggestion = _suggestion(case, QUANTITIES.get(target, GPUS))
+            sure = _sure(expectation, _asked(name, facts.request))
+            if suggestion is not None and sure:
+                yield Trigger(target, sure, "pass", expectation, suggestion)
+
+
+def _suggestion(case: Case, kind: str) -> Suggestion | None:
+    return next((found for found in case.facts.suggestions if found.kind == kind), None)
+
+
+def _asked(name: str, request: JobRequest) -> float | None:
+    return {"walltime": request.time_limit_s, "memory": request.mem_b, "gpus_needed": request.gpus}.get(name)
+
+
+def _sure(expectation: Expectation, asked: float | None) -> float:
+    """Return the highest level whose quantile lies below what is asked for, 1 for history, 0 for none."""
+    below = [float(level) for level, value in expectation.quantiles.items() if asked is not None and value < asked]
+    if not below:
+        return 0.0
+    return 1.0 if expectation.source == _HISTORY else max(below)
+
+
+def _action(rule: TargetRule, found: Trigger) -> Action:
+    if _reaches(rule.reject, found, "reject", NO_POINT_REJECT):
+        return "reject"
+    return "warn" if _reaches(rule.warn, found, "warn", NO_POINT_WARN) else "pass"
+
+
+def _reaches(threshold: Threshold, found: Trigger, point: str, without: float) -> bool:
+    if threshold.p is not None:
+        return found.value >= threshold.p
+    if not threshold.model:
+        return False
+    expectation = found.expectation
+    if expectation.source == _HISTORY or expectation.p is None:
+        return found.value >= without
+    return _LEVELS.get(expectation.level, 0) >= _LEVELS[point]
+
+
+def _said(rule: TargetRule, found: Trigger) -> str:
+    threshold = rule.reject if found.action == "reject" else rule.warn
+    if found.action == "pass":
+        return f"stays below warn {rule.warn}, reject {rule.reject}"
+    return f"reaches {found.action} {threshold} ({found.expectation.source})"
+
+
+def _strength(found: Trigger) -> tuple[bool, float]:
+    return found.action == "reject", found.value

@@ -1,0 +1,235 @@
+"""A submission as a submit plugin sees it (job_desc_msg_t of slurm.h, as JSON): the request and what policies need.
+
+The names are the structure's members; what is unset there is left out. Amounts are worked out as sbatch_amounts does
+for the same job's options. A value of a wrong type, or out of range, counts as left out: whoever submits chooses most
+of these texts, and none of them may keep the advisor from answering.
+"""
+
+import base64
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from gpuwaste.core.errors import ParseError
+from gpuwaste.core.request import JobRequest
+from gpuwaste.core.units import MINUTE_S
+
+_GPUS: Final = re.compile(r"(?:(?:gres[:/])?gpu)(?:[:=/]([A-Za-z_][\w.\-]*))?(?:[:=](\d{1,9})([kKmM]?))?", re.ASCII)
+_KILO: Final = {"": 1, "k": 1 << 10, "m": 1 << 20}
+_HASH: Final = re.compile(r"[0-9a-f]{16}", re.ASCII)
+_AMOUNT: Final = re.compile(r"[:=](\d{1,15})$", re.ASCII)
+_TASK_CPUS: Final = re.compile(r"(?:^|,)cpu[:=](\d{1,9})", re.ASCII)
+_LARGEST: Final = (1 << 31) - 1  # of a count: far above any cluster; slurm's own "not set" lies above
+_LARGEST_MB: Final = 1 << 42
+_LONGEST: Final = 4096
+_LONGEST_SCRIPT: Final = 64 * 1024
+_MIB: Final = 1 << 20
+_INFINITE: Final = "infinite"
+
+
+@dataclass(frozen=True, slots=True)
+class JobDesc:
+    """One submission or modification; a text that is not said is "", a number None.
+
+    `time_min_s` is what --time-min says. `whole_node` is a request for whole nodes (--exclusive). `job_id` is there in
+    a modification alone. `script_hash` is that of the whole script, of which `script` may be the beginning.
+    """
+
+    uid: int
+    account: str = ""
+    partition: str = ""
+    qos: str = ""
+    name: str = ""
+    time_limit_s: int | None = None
+    time_min_s: int | None = None
+    nodes: int | None = None
+    cpus: int | None = None
+    mem_b: int | None = None
+    gpus: int = 0
+    gpu_type: str = ""
+    is_array: bool = False
+    interactive: bool = False
+    script: str | None = None
+    script_hash: str = ""
+    comment: str = ""
+    het_offset: int | None = None
+    whole_node: bool = False
+    test_only: bool = False
+    job_id: int | None = None
+    said: frozenset[str] = frozenset()  # members that were there: what a modification changes
+
+    def request(self, user: str, submit: int) -> JobRequest:
+        """Return what a model is asked about: the same as of the same script read by slurm.sbatch."""
+        return JobRequest(
+            user, submit, self.account, self.partition, self.qos, self.name, self.time_limit_s, self.nodes,
+            self.cpus, self.mem_b, self.gpus, self.gpu_type, self.is_array, self.interactive, self.script,
+        )  # fmt: skip
+
+    def changed(self, known: JobRequest, submit: int) -> JobRequest:
+        """Return a known job's request with what this modification says of it; scripts cannot be modified."""
+        said = self.said
+
+        def either(members: frozenset[str], new: Any, old: Any) -> Any:
+            return new if said & members else old
+
+        return JobRequest(
+            known.user,
+            submit,
+            either(frozenset({"account"}), self.account, known.account),
+            either(frozenset({"partition"}), self.partition, known.partition),
+            either(frozenset({"qos"}), self.qos, known.qos),
+            either(frozenset({"name"}), self.name, known.name),
+            either(frozenset({"time_limit"}), self.time_limit_s, known.time_limit_s),
+            either(frozenset({"min_nodes"}), self.nodes, known.nodes),
+            either(_CPUS, self.cpus, known.cpus),
+            either(_MEMORY, self.mem_b, known.mem_b),
+            either(_TRES, self.gpus, known.gpus),
+            either(_TRES, self.gpu_type, known.gpu_type),
+            known.is_array,
+            known.interactive,
+            known.script,
+        )
+
+
+_CPUS: Final = frozenset({"min_cpus", "num_tasks", "cpus_per_task"})
+_MEMORY: Final = frozenset({"mem_per_node_mb", "mem_per_cpu_mb", "mem_per_tres"})
+_TRES: Final = frozenset({"tres_per_job", "tres_per_node", "tres_per_socket", "tres_per_task"})
+
+
+def read_job_desc(job: object, uid: int = 0) -> JobDesc:
+    """Read the `job` of a plugin's request; `uid` stands in where it names no user. Raises ParseError."""
+    if not isinstance(job, Mapping):
+        raise ParseError("advice: the request has no job")
+    gpus, types, cpus = _amounts(job)
+    nodes = _count(job, "min_nodes") or 1
+    script = _text(job, "script", _LONGEST_SCRIPT) if "script" in job else None
+    script_hash = job.get("script_hash")
+    limit = job.get("time_limit")
+    user = _count(job, "user_id", (1 << 32) - 2)
+    return JobDesc(
+        uid=uid if user is None else user,
+        account=_text(job, "account").lower(),  # slurmdbd keeps accounts in lower case
+        partition=_text(job, "partition"),
+        qos=_text(job, "qos"),
+        name=_text(job, "name"),
+        time_limit_s=None if limit == _INFINITE else _minutes(job, "time_limit"),
+        time_min_s=_minutes(job, "time_min"),
+        nodes=nodes,
+        cpus=cpus,
+        mem_b=_memory(job, nodes, cpus, gpus),
+        gpus=gpus,
+        gpu_type=",".join(sorted(types)) if gpus and types else "",
+        is_array=bool(job.get("array_inx")),
+        interactive=script is None and "script_bytes" not in job and "job_id" not in job,
+        script=script,
+        script_hash=script_hash if isinstance(script_hash, str) and _HASH.fullmatch(script_hash) else "",
+        comment=_text(job, "comment"),
+        het_offset=_count(job, "het_job_offset"),
+        whole_node=job.get("shared") == 0 and job.get("shared") is not False,
+        test_only=job.get("test_only") is True,
+        job_id=_count(job, "job_id"),
+        said=frozenset(job) if "job_id" in job else frozenset(),
+    )
+
+
+def _amounts(job: Mapping[str, Any]) -> tuple[int, set[str], int]:
+    """Return GPUs of the whole job, their types, and processors: sbatch_amounts.amounts from the other end."""
+    nodes = _count(job, "min_nodes") or 1
+    tasks = _count(job, "num_tasks") or 0
+    per_task = _count(job, "cpus_per_task") or _task_cpus(job)
+    of_job, types = _gpus(job, "tres_per_job")
+    of_node, kinds = _gpus(job, "tres_per_node")
+    types |= kinds
+    if of_node is None:
+        of_socket, kinds = _gpus(job, "tres_per_socket")
+        of_node = None if of_socket is None else of_socket * (_count(job, "sockets_per_node") or 1)
+        types |= kinds
+    of_task, kinds = _gpus(job, "tres_per_task")
+    types |= kinds
+    per_gpu = _count(job, "ntasks_per_tres") or 0
+    known = of_job if of_job is not None else (of_node or 0) * nodes
+    # sbatch sets the number of tasks where it can tell it; slurmctld takes it from the GPUs where that is asked for.
+    derived = tasks == 0 and bool(known) and bool(per_gpu or of_task)
+    if derived:
+        tasks = per_gpu * known if per_gpu else max(1, known // (of_task or 1))
+    gpus = _whole_gpus(of_job, of_task, of_node, tasks=tasks or 1, nodes=nodes, per_gpu=per_gpu)
+    cpus = _count(job, "min_cpus") or 0
+    if derived or not cpus:
+        per_node = _count(job, "ntasks_per_node") or 0
+        cpus = (tasks or per_node * nodes or 1) * max(per_task, 1)
+    return gpus, types, cpus
+
+
+def _whole_gpus(
+    of_job: int | None, of_task: int | None, of_node: int | None, *, tasks: int, nodes: int, per_gpu: int
+) -> int:
+    if of_job is not None:
+        return of_job
+    if of_task is not None:
+        return of_task * tasks
+    if not of_node and per_gpu:
+        return tasks // per_gpu
+    return (of_node or 0) * nodes
+
+
+def _gpus(job: Mapping[str, Any], member: str) -> tuple[int | None, set[str]]:
+    """Return the GPUs of one of the tres_per_* lists and their types; None where it names none."""
+    text = job.get(member)
+    if not isinstance(text, str) or "gpu" not in text:
+        return None, set()
+    count, types = None, set()
+    for item in text[:_LONGEST].split(","):
+        found = _GPUS.fullmatch(item.strip())
+        if found is None:
+            continue
+        kind, number, unit = found.groups()
+        count = (count or 0) + (1 if number is None else int(number) * _KILO[unit.lower()])
+        if kind:
+            types.add(kind)
+    return (None if count is None else min(count, _LARGEST)), types
+
+
+def _task_cpus(job: Mapping[str, Any]) -> int:
+    """Return the processors of a task where --tres-per-task names them, else 1."""
+    text = job.get("tres_per_task")
+    found = _TASK_CPUS.search(text[:_LONGEST]) if isinstance(text, str) and "cpu" in text else None
+    return int(found[1]) if found else 1
+
+
+def _memory(job: Mapping[str, Any], nodes: int, cpus: int, gpus: int) -> int | None:
+    """Return bytes over all nodes, None where nothing, or all of a node's, is asked for."""
+    for member, count in (("mem_per_node_mb", nodes), ("mem_per_cpu_mb", cpus)):
+        if (each := _count(job, member, _LARGEST_MB)) is not None:
+            return min(each * count * _MIB, 1 << 62) or None
+    text = job.get("mem_per_tres")
+    found = _AMOUNT.search(text[:_LONGEST]) if isinstance(text, str) and "gpu" in text else None
+    return (min(int(found[1]) * gpus * _MIB, 1 << 62) or None) if found else None
+
+
+def _minutes(job: Mapping[str, Any], member: str) -> int | None:
+    """Return a time in seconds; 0 minutes stand for no limit, as sbatch takes them."""
+    minutes = _count(job, member)
+    return minutes * MINUTE_S if minutes else None
+
+
+def _count(job: Mapping[str, Any], member: str, most: int = _LARGEST) -> int | None:
+    value = job.get(member)
+    return value if type(value) is int and 0 <= value <= most else None
+
+
+def _text(job: Mapping[str, Any], member: str, most: int = _LONGEST) -> str:
+    """Return a text, bytes that are not UTF-8 as escapes: the same as sbatch_words.printable."""
+    value = job.get(member)
+    if type(value) is str:
+        return value[:most] if value.isascii() else _printable(value[:most].encode("utf-8", "surrogatepass"))
+    if isinstance(value, Mapping) and isinstance(encoded := value.get("b64"), str):
+        try:
+            return _printable(base64.b64decode(encoded[: 2 * most], validate=True))[:most]
+        except ValueError:
+            return ""
+    return ""
+
+
+def _printable(data: bytes) -> str:
+    return data.decode("utf-8", "backslashreplace")

@@ -1,0 +1,34 @@
+-- One row for each picked verdict: how it stands (rejected, ended, open, no job) and whether one of the targets that it
+-- named came true for at least half of its runs. Until a token is told a job may wait or run under it: a verdict is open
+-- while a run of that user, submitted within seconds of it, has not ended.
+CREATE OR REPLACE TEMP TABLE judged_verdicts AS
+WITH runs AS (
+    SELECT
+        id, count(*) AS runs, bool_and("end" IS NOT NULL) AS ended, list_distinct(list(printed_id)) AS job_ids,
+        list_distinct(list(state)) AS states
+    FROM verdict_runs
+    GROUP BY id
+),
+hits AS (SELECT id, max(share) FILTER (said) >= 0.5 AS hit FROM verdict_targets GROUP BY id),
+waiting AS (
+    SELECT DISTINCT p.id
+    FROM (SELECT id, cluster, "user", at_utc_us // 1000000 AS at FROM picked_verdicts WHERE run_job_id IS NULL) p
+    JOIN (SELECT cluster, "user", submit FROM jobs WHERE "end" IS NULL) j ON j.cluster = p.cluster AND j."user" = p."user"
+    WHERE j.submit BETWEEN p.at - 2 AND p.at + 30
+)
+SELECT
+    p.*,
+    coalesce(r.runs, 0) AS runs,
+    coalesce(r.job_ids, []) AS job_ids,
+    coalesce(r.states, []) AS states,
+    h.hit,
+    CASE
+        WHEN p.action = 'reject' THEN 'rejected'
+        WHEN r.ended THEN 'ended'
+        WHEN r.runs > 0 OR w.id IS NOT NULL OR p.at_utc_us >= $young_us THEN 'open'
+        ELSE 'no job'
+    END AS stands
+FROM picked_verdicts p
+LEFT JOIN runs r ON r.id = p.id
+LEFT JOIN hits h ON h.id = p.id
+LEFT JOIN waiting w ON w.id = p.id

@@ -1,0 +1,33 @@
+-- The runs of the picked verdicts, by the token of each run, or by the job that a modification named, as it ended: what
+-- core/hits.py judges by. under and fewer are what the ledger says of its GPUs, NULL where that is not enough known.
+CREATE OR REPLACE TEMP TABLE verdict_runs AS
+WITH told AS MATERIALIZED (
+    SELECT p.id, j.*
+    FROM jobs j
+    JOIN (SELECT id FROM picked_verdicts) p ON p.id = j.verdict_id
+    UNION
+    SELECT p.id, j.*
+    FROM jobs j
+    JOIN (SELECT id, cluster, run_job_id, at_utc_us FROM picked_verdicts WHERE run_job_id IS NOT NULL) p
+        ON p.cluster = j.cluster AND p.run_job_id = j.job_id
+    WHERE j."end" IS NULL OR j."end" >= p.at_utc_us // 1000000
+    UNION
+    SELECT p.id, j.*
+    FROM jobs j
+    JOIN (SELECT id, cluster, run_job_id, at_utc_us FROM picked_verdicts WHERE run_job_id IS NOT NULL) p
+        ON p.cluster = j.cluster AND p.run_job_id = j.array_job_id
+    WHERE j."end" IS NULL OR j."end" >= p.at_utc_us // 1000000
+),
+runs AS (
+    SELECT DISTINCT cluster, job_id, run_start, gpus, "start", "end", suspended_s
+    FROM told
+    WHERE gpus > 0 AND "end" IS NOT NULL
+),
+-- include: gpu_use
+SELECT
+    t.id, t.job_id, t.printed_id, t.run_start, t.state, t."end", t."start" IS NOT NULL AS ran,
+    u.coverage >= $min_coverage AND NOT isnan(u.coverage) AS known_use,
+    CASE WHEN known_use AND t.elapsed_s > $min_run_s THEN u.used_ratio < $underused_ratio END AS under,
+    CASE WHEN known_use AND t.elapsed_s > $min_run_s THEN u.gpus_active < t.gpus END AS fewer
+FROM told t
+LEFT JOIN gpu_use u ON u.cluster = t.cluster AND u.job_id = t.job_id AND u.run_start = t.run_start

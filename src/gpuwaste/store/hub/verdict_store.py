@@ -1,0 +1,142 @@
+"""VerdictStore: the audit in the hub's store. Verdicts come in once, and go out beside how their jobs ended."""
+
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+from gpuwaste.core.clock import Clock
+from gpuwaste.core.history import PastRun, RunUse
+from gpuwaste.core.hits import MIN_COVERAGE, UNDERUSED_MIN_S, UNDERUSED_RATIO, all_ends
+from gpuwaste.core.units import DAY_S, HOUR_S
+from gpuwaste.core.verdict import Verdict
+from gpuwaste.store.database import Database
+from gpuwaste.store.hub.hub_store import HubStore
+from gpuwaste.store.hub.job_columns import ACTIVE_PCT, FAR_S
+from gpuwaste.store.hub.rows import to_json, verdict_row
+
+ALL: Final = 2**62
+YOUNG_S: Final = HOUR_S  # until then accounting may not have told the job yet
+PER_KEY: Final = 16
+_ENDS: Final = to_json(
+    {"target": t, "state": e.state, "ran": e.ran, "under": e.under, "fewer": e.fewer, "true_": said}
+    for t, e, said in all_ends()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Pick:
+    """Which verdicts: times are UTC seconds, None is "any".
+
+    `accounts` is None for a reader who may see all; else the accounts whose verdicts he may see beside `reader`'s own,
+    as far as they were said aloud.
+    """
+
+    start: int = 0
+    end: int = FAR_S
+    user: str | None = None
+    policy: str | None = None
+    limit: int = ALL
+    accounts: Collection[str] | None = None
+    reader: str = ""
+
+    def parameters(self) -> dict[str, Any]:
+        """Return the parameters of the query that picks."""
+        return {
+            "from_us": min(self.start, FAR_S // 10**6) * 10**6,
+            "to_us": min(self.end, FAR_S // 10**6) * 10**6,
+            "user": self.user,
+            "policy": self.policy,
+            "limit": self.limit,
+            "accounts": None if self.accounts is None else sorted(self.accounts),
+            "reader": self.reader,
+        }
+
+
+class VerdictStore:
+    """The verdicts of a hub's store; threads share it as they share the store."""
+
+    def __init__(self, store: HubStore, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+
+    def add(self, verdicts: Sequence[Verdict], node: str) -> list[str]:
+        """Take verdicts that the advisor on `node` sent, each id once; returns the actions of those that are news."""
+        if not verdicts:
+            return []
+        now = self._clock.utc_us() // 1_000_000
+        rows = {v.id: {**verdict_row(v), "node": node, "taken_utc": now} for v in verdicts}
+        values = {"rows": to_json(rows.values()), "lo": min(rows), "hi": max(rows)}
+        with self._store.writing() as db:
+            return [str(action) for (action,) in db.run("verdicts_add", values).fetchall()]
+
+    def prune(self, days: int) -> int:
+        """Remove verdicts that are older than `days`; returns how many."""
+        before = self._clock.utc_us() - days * DAY_S * 1_000_000
+        with self._store.writing() as db:
+            return len(db.run("verdicts_prune", {"before_us": before}).fetchall())
+
+    def counts(self) -> dict[tuple[str, bool], int]:
+        """Return how many verdicts are kept, by action and by whether a run has told their token."""
+        with self._store.reader() as db:
+            return {(r["action"], r["joined"]): int(r["verdicts"]) for r in db.rows("verdicts_counts")}
+
+    def told(self, ids: Collection[str], cluster: str, jobs: Collection[int]) -> list[dict[str, Any]]:
+        """Return what was said, the oldest first: verdicts of these ids, and of modifications of these jobs."""
+        values = {"ids": sorted(ids), "cluster": cluster, "jobs": sorted(jobs)}
+        with self._store.reader() as db:
+            return db.rows("verdicts_told", values)
+
+    def judged(self, pick: Pick) -> list[dict[str, Any]]:
+        """Return the picked verdicts, the newest first, each with its runs and how it stands."""
+        with self._picked(pick) as db:
+            return db.rows("verdicts_rows")
+
+    def score(self, pick: Pick) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+        """Return the rows of the queries verdicts_weeks and verdicts_bins."""
+        with self._picked(pick) as db:
+            return db.rows("verdicts_weeks"), db.rows("verdicts_bins")
+
+    def last_runs(self, cluster: str, per_key: int = PER_KEY) -> Iterator[PastRun]:
+        """Yield the last runs of each user and job name, the oldest first."""
+        values = {"cluster": cluster, "per_key": per_key, "from_hour": 0, "to_hour": FAR_S, "active_pct": ACTIVE_PCT}
+        with self._store.reader() as db:
+            for row in db.batches("last_runs", values):
+                yield _past_run(row)
+
+    @contextmanager
+    def _picked(self, pick: Pick) -> Iterator[Database]:
+        """Lend a cursor with the scratch tables of a pick."""
+        with self._store.reader() as db:
+            db.run("verdicts_pick", pick.parameters())
+            try:
+                db.run("verdicts_runs", _USE)
+                db.run("verdicts_targets", {"ends": _ENDS})
+                db.run("verdicts_judged", {"young_us": self._clock.utc_us() - YOUNG_S * 1_000_000})
+                yield db
+            finally:
+                db.run("verdicts_drop")
+
+
+_USE: Final[Mapping[str, float]] = {
+    "from_hour": 0,
+    "to_hour": FAR_S,
+    "active_pct": ACTIVE_PCT,
+    "min_coverage": MIN_COVERAGE,
+    "min_run_s": UNDERUSED_MIN_S,
+    "underused_ratio": UNDERUSED_RATIO,
+}
+
+
+def verdict_json(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row of table verdicts as a verdict travels."""
+    return {**row, "quantiles": json.loads(row["quantiles"])}
+
+
+def _past_run(row: Mapping[str, Any]) -> PastRun:
+    use = None
+    if row["coverage"] is not None:
+        use = RunUse(float(row["used_ratio"]), int(row["gpus_active"]), float(row["coverage"]))
+    names = ("user", "name", "job_id", "submit", "end", "state", "started", "gpus", "script")
+    return PastRun(**{name: row[name] for name in names}, use=use)

@@ -1,0 +1,157 @@
+"""The advisor's durable outbox: verdicts until the hub has acknowledged them, and what each user has spent of a budget.
+
+Both are stored in one transaction, so that a restart neither forgets a reject nor counts it twice. About 1.5 KB wait
+for each verdict while the hub is away.
+"""
+
+import sqlite3
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, date, datetime, timedelta, tzinfo
+from pathlib import Path
+from typing import Final
+
+from gpuwaste.core.verdict import Verdict
+from gpuwaste.policy.facts import Spent
+from gpuwaste.wire.batch import MAX_BATCH_BYTES, VerdictBatch, VerdictRow, encode_verdict
+from gpuwaste.wire.durable_file import DurableFile
+
+MAX_BATCH_ROWS: Final = 5000
+_ENVELOPE_BYTES: Final = 4096  # left free in a batch, so that the whole body stays within the hub's limit
+_KEPT_DAYS: Final = 2  # days of spending kept beside today's: a verdict may come twice around midnight
+
+MIGRATIONS: Final = (
+    """
+    CREATE TABLE verdicts (
+        n INTEGER PRIMARY KEY AUTOINCREMENT,    -- the order in which they were put
+        id TEXT NOT NULL UNIQUE,
+        payload BLOB NOT NULL                   -- the verdict as it travels: JSON, no newline
+    );
+    CREATE TABLE rejected (
+        id TEXT PRIMARY KEY,
+        reason TEXT NOT NULL,
+        rejected_at INTEGER NOT NULL,           -- UTC seconds
+        payload BLOB NOT NULL
+    );
+    CREATE TABLE spent (
+        id TEXT NOT NULL,                       -- the verdict's: the same one never counts twice
+        kind TEXT NOT NULL,                     -- reject, override
+        user TEXT NOT NULL,
+        day TEXT NOT NULL,                      -- local date, YYYY-MM-DD
+        PRIMARY KEY (id, kind)
+    ) WITHOUT ROWID;
+    CREATE INDEX spent_of ON spent (day, kind, user);
+    """,
+)
+
+
+class VerdictOutbox(DurableFile):
+    """One open outbox; any thread may put, spend, take and acknowledge."""
+
+    migrations = MIGRATIONS
+    owner = "advisor"
+
+    def __init__(self, path: Path, zone: tzinfo | None = None) -> None:
+        """Open or create it; days are those of `zone`, None for this host's. Raises StoreError."""
+        self._zone = zone
+        super().__init__(path)
+
+    def put(self, verdicts: Sequence[Verdict]) -> int:
+        """Store verdicts durably, all or none, and count what they spend; return how many were news.
+
+        A verdict whose id waits here already changes nothing, and no id counts twice in a budget. A reject counts
+        where it was said, an override where it held something back. Raises StoreError (disk full, disk error):
+        nothing was stored, and putting again is harmless. Raises ParseError for a verdict that cannot travel.
+        """
+        spent = [(v.id, kind, v.user, self.day_of(v.at_utc_us)) for v in verdicts for kind in _spends(v)]
+        newest = max((v.at_utc_us for v in verdicts), default=0)
+        return self.put_rows([encode_verdict(verdict) for verdict in verdicts], spent, newest)
+
+    def put_rows(
+        self, verdicts: Sequence[VerdictRow], spent: Sequence[tuple[str, Spent, str, str]], newest_utc_us: int
+    ) -> int:
+        """Store verdicts as they travel, with what they spend as (id, kind, user, day); see `put`."""
+        rows = [(row.id, row.line) for row in verdicts]
+        if not rows:
+            return 0
+        newest = self.day_of(newest_utc_us)
+        oldest = (date.fromisoformat(newest) - timedelta(days=_KEPT_DAYS)).isoformat()
+
+        def store(connection: sqlite3.Connection) -> int:
+            before = connection.total_changes
+            connection.executemany("INSERT OR IGNORE INTO verdicts (id, payload) VALUES (?, ?)", rows)
+            news = connection.total_changes - before
+            connection.executemany("INSERT OR IGNORE INTO spent VALUES (?, ?, ?, ?)", spent)
+            connection.execute("DELETE FROM spent WHERE day < ?", (oldest,))
+            return news
+
+        return self._run(store)
+
+    def spent(self, kind: Spent, user: str, day: str) -> int:
+        """Return how many of a kind the user has had on a local date, YYYY-MM-DD (see `day_of`)."""
+        sql = "SELECT count(*) FROM spent WHERE day = ? AND kind = ? AND user = ?"
+        return int(self._run(lambda connection: connection.execute(sql, (day, kind, user)).fetchone())[0])
+
+    def spent_on(self, day: str) -> Mapping[tuple[Spent, str], int]:
+        """Return what every user has had on a local date, by (kind, user)."""
+        sql = "SELECT kind, user, count(*) FROM spent WHERE day = ? GROUP BY kind, user"
+        rows = self._run(lambda connection: connection.execute(sql, (day,)).fetchall())
+        return {(kind, user): int(count) for kind, user, count in rows}
+
+    def day_of(self, at_utc_us: int) -> str:
+        """Return the local date of an instant, as `spent` takes it."""
+        return datetime.fromtimestamp(at_utc_us // 1_000_000, UTC).astimezone(self._zone).date().isoformat()
+
+    def take(
+        self, max_bytes: int = MAX_BATCH_BYTES - _ENVELOPE_BYTES, max_rows: int = MAX_BATCH_ROWS
+    ) -> VerdictBatch | None:
+        """Return the oldest verdicts in a new batch, None where there are none; they stay here until `ack`."""
+        rows: list[VerdictRow] = []
+
+        def collect(connection: sqlite3.Connection) -> None:
+            rows.clear()
+            size = 0
+            for id_, payload in connection.execute("SELECT id, payload FROM verdicts ORDER BY n LIMIT ?", (max_rows,)):
+                size += len(payload) + 1
+                if rows and size > max_bytes:
+                    break
+                rows.append(VerdictRow(id_, payload))
+
+        self._run(collect)
+        return VerdictBatch(tuple(rows)) if rows else None
+
+    def ack(self, batch: VerdictBatch, rejected: Mapping[int, str] | None = None) -> list[tuple[VerdictRow, str]]:
+        """Let go of what the hub has.
+
+        `rejected` maps line numbers (the first verdict is line 2) to reasons: those are kept in the table `rejected`
+        and returned, if they were not there before. Raises StoreError: then the batch is sent again, which is harmless.
+        """
+        refused = [(batch.rows[line - 2], reason) for line, reason in (rejected or {}).items()]
+
+        def settle(connection: sqlite3.Connection) -> list[tuple[VerdictRow, str]]:
+            new = []
+            for row, reason in refused:
+                sql = "INSERT OR IGNORE INTO rejected VALUES (?, ?, ?, ?)"
+                if connection.execute(sql, (row.id, reason, int(time.time()), row.line)).rowcount:
+                    new.append((row, reason))
+            connection.executemany("DELETE FROM verdicts WHERE id = ?", [(row.id,) for row in batch.rows])
+            return new
+
+        new = self._run(settle)
+        self._shrink()
+        return new
+
+    def depth(self) -> int:
+        """Return the number of verdicts that the hub has not acknowledged."""
+        return self._count("SELECT count(*) FROM verdicts")
+
+    def rejected_count(self) -> int:
+        """Return the number of verdicts that the hub has refused."""
+        return self._count("SELECT count(*) FROM rejected")
+
+
+def _spends(verdict: Verdict) -> Iterator[Spent]:
+    if verdict.action == "reject":
+        yield "reject"
+    if verdict.override and verdict.held == "override":
+        yield "override"
