@@ -105,6 +105,6 @@ def _parse(text: str) -> Outcome:
 
 def build(built: Path, include: str) -> Path:
     """Build the shim for the Lua with these headers; a warning is an error here, not at a site's own compiler."""
-    flags = [f"OUT={built}", f"LUA_INCLUDE={include}", "CFLAGS=-O2 -g -Werror"]
+    flags = [f"OUT={built}", f"LUA_INCLUDE={include}", "WERROR=-Werror"]
     subprocess.run(["make", "-s", "-C", str(SOURCE), *flags], check=True, capture_output=True)
     return built
