@@ -11,13 +11,13 @@ import pytest
 from tests.conftest import _end, _new_cluster
 from tests.system.fault_cases import CASES, STOOD_IN_TEST
 from tests.system.odd_jobs import odd_jobs
-from tests.system.submit_scene import PLUGIN, POLICY, Ordeal, Scene, make_submission
+from tests.system.submit_scene import PLUGIN, POLICY, Ordeal, Scene, make_submission, record
 
 from gpuwaste.testing.cluster import Variant
 from gpuwaste.testing.controller_watch import ControllerWatch
 from gpuwaste.testing.plugin_build import build_plugins
 from gpuwaste.testing.site import Site, SiteOptions
-from gpuwaste.testing.submit_load import LoadResult, Submission, submit
+from gpuwaste.testing.submit_load import LoadResult, Submission, SubmitLoad, submit
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(150)]
 
@@ -63,8 +63,20 @@ def test_a_socket_of_another_user_is_not_believed(scene: Scene) -> None:
 
 
 def test_two_hundred_parallel_submitters(scene: Scene) -> None:
-    """Two hundred sbatch at once are all answered, with the advisor well all the time."""
-    Ordeal(scene, "parallel", contextlib.nullcontext(), fails_open=None, submitters=200).run()
+    """Two hundred sbatch at once: each is answered or passes, none is lost, and slurmctld's threads come down again."""
+    scene.wait_verdicts()
+    before = scene.counters()
+    load = SubmitLoad(scene.cluster, submitters=200, doomed_every=5, make=make_submission, limit=400)
+    with ControllerWatch(scene.cluster) as watch:
+        load.start()
+        result = load.join()
+    assert len(result.outcomes) == 400
+    assert result.wrong() == []
+    assert load.missing_or_doubled() == []
+    assert watch.check() == []
+    scene.wait_verdicts()
+    record("parallel", result, before, scene.counters())
+    scene.cancel(result)
 
 
 @contextlib.contextmanager

@@ -49,7 +49,7 @@ def hung(link: socket.socket) -> None:
 def slow(link: socket.socket) -> None:
     """Reject, long after the deadline."""
     reply = _rejection()
-    time.sleep(0.3)
+    time.sleep(1.0)
     link.sendall(reply)
 
 
@@ -58,7 +58,7 @@ def drip(link: socket.socket) -> None:
     _request(link)
     for byte in _rejection():
         link.sendall(bytes([byte]))
-        time.sleep(0.002)
+        time.sleep(0.01)
 
 
 def garbage(link: socket.socket) -> None:
