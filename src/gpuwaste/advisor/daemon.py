@@ -81,6 +81,6 @@ class Advisor:
         try:
             policies = load_policies(Path(self._config.advisor.policies_dir))
         except GpuwasteError as error:
-            _log.error("policies are not reloaded, those before stay in force: %s", error)  # noqa: TRY400 one line
+            _log.error("policies are not reloaded, those before stay in force: %s", error)
             return
         self._parts.use_policies(policies)

@@ -65,8 +65,8 @@ class AdvisorCollector(Collector):
             "What the submit plugins report of themselves since slurmctld's start; opened: the breaker.",
             labels=["via", "event"],
         )
-        for labels, count in sorted(counters.plugin.copy().items()):
-            plugin.add_metric(labels, count)
+        for key, count in sorted(counters.plugin.copy().items()):
+            plugin.add_metric(key, count)
         yield plugin
         yield from _gauges(now)
 

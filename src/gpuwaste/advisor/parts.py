@@ -145,7 +145,7 @@ class Parts:
         follower, champion = self._follower, self._champion
         follower.correct_by(champion.corrections, champion.hash)
         predictor = Predictor(champion.bundle, follower.state, champion.rolling, follower.recall)
-        return Knowledge(predictor, follower.recall, policies, champion.hash)
+        return Knowledge(predictor, follower.state, follower.recall, policies, champion.hash)
 
     def _restore(self) -> None:
         """Take what a killed advisor left in the spool, and today's spending. Raises nothing."""
@@ -156,7 +156,7 @@ class Parts:
                 _log.info("%d verdicts of the spool are taken over", moved)
             self._accounts.restore(day, self._outbox.spent_on(day))
         except StoreError as error:
-            _log.error("what was spent today is not known: %s", error)  # noqa: TRY400 one line, no trace
+            _log.error("what was spent today is not known: %s", error)
 
     def _learn(self) -> bool:
         """Take in one event, on the loop's thread; false where nothing is left."""

@@ -80,7 +80,7 @@ class Writer:
         except GpuwasteError as error:
             if str(error) != self._said:
                 self._said = str(error)
-                _log.error("verdicts stay in the spool: %s", error)  # noqa: TRY400 one line, no trace
+                _log.error("verdicts stay in the spool: %s", error)
         except Exception:
             _log.exception("defect in moving verdicts: they stay in the spool")
 
