@@ -6,7 +6,7 @@ import re
 import subprocess
 import time
 import urllib.request
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -36,8 +36,8 @@ precision = 0.0
 """
 PLUGIN: Final = {"breaker_first_ms": 100, "breaker_max_ms": 400, "deadline_us": 250_000}
 """A breaker that probes soon, so that tests need not wait, and a deadline for two cores that others use too."""
-_MOST_LINES: Final = 4
-"""Lines of ours in slurmctld's log for one fault: opened, closed, and once more where a probe falls into the change."""
+_MOST_LINES: Final = 6
+"""Lines of ours in slurmctld's log for one fault: opened, refused, closed, where it may come twice."""
 _EVENT: Final = re.compile(r'gpuwaste_advisor_plugin_events_total{event="(\w+)",via="c"} (\S+)')
 _PER_PHASE: Final = 30
 _SUBMITTERS: Final = 4
@@ -66,6 +66,18 @@ class Scene:
         with urllib.request.urlopen(url, timeout=10) as answer:
             found = _EVENT.findall(answer.read().decode())
         return {event: int(float(value)) for event, value in found}
+
+    def metric(self, name: str) -> float:
+        """Return a gauge of the advisor."""
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.site.advisor_port}/metrics", timeout=10) as answer:
+            lines = answer.read().decode().splitlines()
+        return next(float(line.split()[-1]) for line in lines if line.startswith(f"gpuwaste_advisor_{name} "))
+
+    def restart_advisor(self, prefix: Sequence[str] = ()) -> None:
+        """Stop the advisor in order and start it again."""
+        assert self.site.advisor
+        self.site.advisor.stop()
+        self.site.start_advisor(prefix=prefix)
 
     def teach(self) -> None:
         """Let each user's doomed jobs fail, and wait until they are refused for it."""
