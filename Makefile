@@ -39,6 +39,11 @@ docs: $(STAMP) ## write docs/reference and etc/gpuwaste.toml from the code
 test: venv packages native ## all tests, the real cluster included
 	@$(VENV)/bin/pytest
 
+faults: venv packages native ## every fault of the submit path on a real slurmctld; writes what it measured to docs
+	@rm -f docs/faults-measured.json
+	@GPUWASTE_FAULTS_OUT=$(CURDIR)/docs/faults-measured.json $(VENV)/bin/pytest tests/system/test_submit_faults.py
+	@tools/generate-docs
+
 scorecard: $(STAMP) ## write docs/scorecard.md from the public logs in ../shared/data (many minutes)
 	@$(PY) -m tools.scorecard
 
@@ -72,5 +77,5 @@ bench-train: $(STAMP) ## gpuwaste train with its search on 100,000 jobs: seconds
 bench-history: $(STAMP) ## rows of sacct per second that `gpuwaste history import` takes
 	@$(PY) -m bench.history
 
-.PHONY: help venv packages native lint types layers demo docs test scorecard baseline
+.PHONY: help venv packages native lint types layers demo docs test faults scorecard baseline
 .PHONY: bench-report bench-table bench-ingest bench-agent bench-features bench-attribution bench-predict bench-train bench-history

@@ -258,9 +258,10 @@ def _without_ids(text: str) -> str:
     return re.sub(r"\b(\w*JobId|\w*Time|LastSchedEval|HetJobIdSet|Deadline|ArrayJobId)=\S*", "", text)
 
 
-def _seen(scene: Scene, submission: Submission) -> tuple[object, ...]:
+def _seen(scene: Scene, submission: Submission, result: LoadResult) -> tuple[object, ...]:
     """Submit a job, cancel it, and return all that Slurm made of it; ids left out."""
     outcome = submit(scene.cluster, submission)
+    result.outcomes.append(outcome)
     if outcome.job_id is None:
         return (None, re.sub(r"\d", "", outcome.message))
     job = str(outcome.job_id)
@@ -279,9 +280,10 @@ def test_no_job_description_is_treated_otherwise_than_without_us(scene: Scene) -
     """At every limit and with any bytes: Slurm accepts, keeps and refuses what it does with the kill switch on."""
     scene.wait_verdicts()
     with _kill_switch(scene):
-        without = {what: _seen(scene, submission) for what, submission in odd_jobs("alice")}
+        without = {what: _seen(scene, submission, LoadResult()) for what, submission in odd_jobs("alice")}
+    before, result = scene.counters(), LoadResult()
     with ControllerWatch(scene.cluster) as watch:
-        within = {what: _seen(scene, submission) for what, submission in odd_jobs("alice")}
+        within = {what: _seen(scene, submission, result) for what, submission in odd_jobs("alice")}
     for what, (token, *plain) in without.items():
         assert not token, what
         assert list(within[what][1:]) == plain, what
@@ -291,6 +293,7 @@ def test_no_job_description_is_treated_otherwise_than_without_us(scene: Scene) -
     assert watch.check() == []
     assert watch.seen.ours == []
     assert scene.refused()
+    record("sizes", result, before, scene.counters())
 
 
 class _PrimaryKilled(contextlib.AbstractContextManager[None]):
