@@ -12,8 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from tests.system.asking import as_root
 from tests.system.fault_cases import CASES, Measured, write_measured
 
+from gpuwaste.core.verdict import token_of
 from gpuwaste.testing.cluster import LoopbackCluster, ManagedProcess
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.controller_watch import ControllerWatch
@@ -101,6 +103,18 @@ class Scene:
     def wait_verdicts(self, timeout_s: float = 40) -> None:
         """Wait until verdicts are given: the advisor is well and the breaker is closed."""
         wait_until(self.refused, timeout_s, "a doomed job to be refused", self.tails, poll_s=0.1)
+
+    def wait_shipped(self) -> None:
+        """Submit a job and wait until the hub has the verdict whose token the job carries."""
+        outcome = submit(self.cluster, make_submission("alice", f"load{time.monotonic_ns()}.0", doomed=False))
+        token = token_of(self.cluster.show_job(outcome.job_id or 0)[0]["AdminComment"])
+        assert token
+        hub = as_root(self.site)
+
+        def known() -> bool:
+            return any(row["id"] == token for row in hub.get("/v1/verdicts?user=alice&limit=1000")["verdicts"])
+
+        wait_until(known, 30, f"the hub to have verdict {token}", self.tails, poll_s=0.5)
 
     def cancel(self, result: LoadResult) -> None:
         """Cancel the jobs of a load."""
