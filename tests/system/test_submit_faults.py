@@ -21,9 +21,9 @@ from gpuwaste.predict.registry import Registry
 from gpuwaste.testing.cluster import Variant
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.controller_watch import ControllerWatch
-from gpuwaste.testing.plugin_build import build_plugins
 from gpuwaste.testing.site import Site, SiteOptions
 from gpuwaste.testing.submit_load import LoadResult, Submission, SubmitLoad, submit
+from gpuwaste.testing.submit_plugins import build_plugins
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(150)]
 

@@ -3,7 +3,18 @@
 from collections.abc import Callable
 from typing import Final
 
-from tools.reference import commands, configuration, exit_codes, faults, features, findings, metrics, slurmrestd, wire
+from tools.reference import (
+    commands,
+    configuration,
+    exit_codes,
+    faults,
+    features,
+    findings,
+    metrics,
+    policies,
+    slurmrestd,
+    wire,
+)
 
 PAGES: Final[dict[str, Callable[[], str]]] = {
     "docs/reference/commands.md": commands.page,
@@ -13,6 +24,7 @@ PAGES: Final[dict[str, Callable[[], str]]] = {
     "docs/reference/features.md": features.page,
     "docs/reference/findings.md": findings.page,
     "docs/reference/metrics.md": metrics.page,
+    "docs/reference/policies.md": policies.page,
     "docs/reference/slurmrestd.md": slurmrestd.page,
     "docs/reference/wire.md": wire.page,
     "etc/gpuwaste.toml": configuration.example,

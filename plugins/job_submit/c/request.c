@@ -9,6 +9,13 @@
 
 #define TEST_ONLY "--test-only"
 
+/* The number of a modified job; in the releases between these two nobody has looked yet, and the compiler will say. */
+#if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(26, 5, 0)
+#define GW_JOB_ID(job) ((job)->step_id.job_id)
+#else
+#define GW_JOB_ID(job) ((job)->job_id)
+#endif
+
 /* Add a number unless its own width's NO_VAL or INFINITE says that it is not set. */
 static void put_set(gw_frame *frame, const char *name, uint64_t value, size_t width)
 {
@@ -54,7 +61,7 @@ static void put_job_id(gw_frame *frame, const job_desc_msg_t *job)
 	char *end;
 
 	if (!text || *text < '0' || *text > '9') {
-		put_set(frame, "job_id", job->job_id, sizeof(job->job_id));
+		put_set(frame, "job_id", GW_JOB_ID(job), sizeof(GW_JOB_ID(job)));
 		return;
 	}
 	id = strtoul(text, &end, 10);

@@ -40,20 +40,17 @@ static bool open_member(gw_frame *frame, const char *name, size_t value)
 	return true;
 }
 
-static size_t escape_size(unsigned char c)
-{
-	if (c == '"' || c == '\\' || c == '\n' || c == '\t' || c == '\r')
-		return 2;
-	return c < 0x20 ? 6 : 1;
-}
+/* What a byte becomes more of, escaped: \u00XX has six bytes, \n two. A table, since scripts are long. */
+static const uint8_t extra[256] = {
+	[0 ... 0x1f] = 5, ['\t'] = 1, ['\n'] = 1, ['\r'] = 1, ['"'] = 1, ['\\'] = 1,
+};
 
 static size_t escaped_size(const char *text, size_t length)
 {
 	size_t size = length;
 
 	for (size_t i = 0; i < length; i++)
-		if ((unsigned char)text[i] < 0x20 || text[i] == '"' || text[i] == '\\')
-			size += escape_size((unsigned char)text[i]) - 1;
+		size += extra[(unsigned char)text[i]];
 	return size;
 }
 
@@ -63,7 +60,7 @@ static void append_escape(gw_frame *frame, unsigned char c)
 	char six[] = {'\\', 'u', '0', '0', hex[c >> 4], hex[c & 15]};
 	char two[] = {'\\', (char)c};
 
-	if (escape_size(c) == 6) {
+	if (extra[c] == sizeof(six) - 1) {
 		append(frame, six, sizeof(six));
 		return;
 	}
@@ -82,7 +79,7 @@ static void append_escaped(gw_frame *frame, const char *text, size_t length)
 
 	append(frame, "\"", 1);
 	for (size_t at = 0; at < length; at++) {
-		if (escape_size((unsigned char)text[at]) == 1)
+		if (!extra[(unsigned char)text[at]])
 			continue;
 		append(frame, text + from, at - from);
 		append_escape(frame, (unsigned char)text[at]);

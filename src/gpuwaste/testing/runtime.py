@@ -74,7 +74,17 @@ def _copy_packages(site: Path) -> None:
             source = Path(str(file.locate()))
             if ".." not in file.parts and "__pycache__" not in file.parts and source.is_file():
                 (site / file).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy2(source, site / file)
+                _place(source, site / file)
+
+
+def _place(source: Path, target: Path) -> None:
+    """Give an installed file a second name, which needs no room; copy it where that cannot be."""
+    try:
+        os.link(source, target)
+    except FileExistsError:
+        return  # a distribution's list may name a file twice
+    except OSError:
+        shutil.copy2(source, target)
 
 
 def _our_roots() -> list[Path]:

@@ -218,7 +218,7 @@ class Site:
 
     def start_advisor(self, *, prefix: Sequence[str] = ()) -> ManagedProcess:
         """Start the advisor and wait until it listens: it is warm by then. `prefix` is a command to start it with."""
-        argv = [*prefix, *self._daemon("advisor", "hub")]
+        argv = [*prefix, *self.runtime.command("advisor", "run", "--config", str(self.config_path("hub")))]
         self.advisor = self.cluster.spawn(argv, user=_USER, env=self.runtime.env, name="advisor")
         _wait_listening(self.advisor, self.advisor_socket)
         return self.advisor
