@@ -205,7 +205,7 @@ class Ordeal:
         wait_until(lambda: self.load.count() >= target, 120, f"submissions {what}", self.scene.tails)
 
     def _check(self, result: LoadResult, began: float, ended: float, well_again: float) -> None:
-        assert result.wrong() == []
+        assert result.wrong(restarted=self.restarts) == []
         assert self.load.missing_or_doubled(self.excused(result)) == []
         assert self.watch.check() == []
         assert len(self.watch.seen.ours) <= _MOST_LINES, self.watch.seen.ours

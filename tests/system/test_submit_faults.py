@@ -266,13 +266,14 @@ def _seen(scene: Scene, submission: Submission, result: LoadResult) -> tuple[obj
         return (None, re.sub(r"\d", "", outcome.message))
     job = str(outcome.job_id)
     shown = scene.cluster.run(["scontrol", "show", "job", job]).stdout
+    said = re.sub(r"^sbatch: gpuwaste: .*\n?", "", outcome.message, flags=re.MULTILINE)  # alice's jobs did fail
     script = scene.cluster.run(["scontrol", "write", "batch_script", job, "-"]).stdout
     scene.cluster.run(["scancel", job])
     return (
         re.search(r"AdminComment=(?:.*;)?gw=[0-9a-z]{16} *\n", shown) is not None,
         _without_ids(shown),
         script,
-        outcome.message,
+        said,
     )
 
 
