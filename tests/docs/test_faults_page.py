@@ -29,7 +29,8 @@ def test_each_fault_has_its_rows() -> None:
 
 
 def test_what_was_measured_is_of_declared_faults_and_lost_nothing() -> None:
-    """No row is left over of a fault that is declared no more, and every fault was measured."""
+    """No row is left over of a fault that is declared no more; one without a row is said to be not measured."""
     measured = read_measured()
-    assert set(measured) == set(CASES), "make faults"
+    assert set(measured) <= set(CASES), "make faults"
+    assert faults.page().count("| not measured |") == len(CASES) - len(measured)
     assert all(row.submissions > 0 for row in measured.values())
