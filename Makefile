@@ -43,6 +43,11 @@ docs: $(STAMP) ## write docs/reference and etc/gpuwaste.toml from the code
 test: venv packages native plugins ## all tests, the real cluster included
 	@$(VENV)/bin/pytest
 
+faults: venv packages native plugins ## every fault of the submit path on a real slurmctld; writes what it measured to docs
+	@rm -f docs/faults-measured.json
+	@GPUWASTE_FAULTS_OUT=$(CURDIR)/docs/faults-measured.json $(VENV)/bin/pytest tests/system/test_submit_faults.py
+	@tools/generate-docs
+
 scorecard: $(STAMP) ## write docs/scorecard.md from the public logs in ../shared/data (many minutes)
 	@$(PY) -m tools.scorecard
 
@@ -84,3 +89,5 @@ bench-submit: $(STAMP) native ## what a submission costs slurmctld: no plugin, n
 
 .PHONY: help venv packages native plugins lint types layers demo docs test scorecard baseline
 .PHONY: bench-report bench-table bench-ingest bench-agent bench-features bench-attribution bench-predict bench-train bench-history bench-submit bench-policy
+.PHONY: help venv packages native plugins lint types layers demo docs test faults scorecard baseline
+.PHONY: bench-report bench-table bench-ingest bench-agent bench-features bench-attribution bench-predict bench-train bench-history bench-submit

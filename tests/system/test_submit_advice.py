@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from tests.system.asking import as_root
 
 from gpuwaste.testing import cluster_host
