@@ -43,6 +43,9 @@ docs: $(STAMP) ## write docs/reference and etc/gpuwaste.toml from the code
 test: venv packages native plugins ## all tests, the real cluster included
 	@$(VENV)/bin/pytest
 
+matrix: venv packages native ## the submit path on Slurm 22.05, 24.11 and 26.05 (root; trees in build/matrix or MATRIX_DIR)
+	@$(PY) -m tools.matrix
+
 scorecard: $(STAMP) ## write docs/scorecard.md from the public logs in ../shared/data (many minutes)
 	@$(PY) -m tools.scorecard
 
@@ -76,5 +79,5 @@ bench-train: $(STAMP) ## gpuwaste train with its search on 100,000 jobs: seconds
 bench-history: $(STAMP) ## rows of sacct per second that `gpuwaste history import` takes
 	@$(PY) -m bench.history
 
-.PHONY: help venv packages native plugins lint types layers demo docs test scorecard baseline
+.PHONY: help venv packages native plugins lint types layers demo docs test matrix scorecard baseline
 .PHONY: bench-report bench-table bench-ingest bench-agent bench-features bench-attribution bench-predict bench-train bench-history
