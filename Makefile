@@ -47,6 +47,8 @@ faults: venv packages native plugins ## every fault of the submit path on a real
 	@rm -f docs/faults-measured.json
 	@GPUWASTE_FAULTS_OUT=$(CURDIR)/docs/faults-measured.json $(VENV)/bin/pytest tests/system/test_submit_faults.py
 	@tools/generate-docs
+matrix: venv packages native ## the submit path on Slurm 22.05, 24.11 and 26.05 (root; trees in build/matrix or MATRIX_DIR)
+	@$(PY) -m tools.matrix
 
 scorecard: $(STAMP) ## write docs/scorecard.md from the public logs in ../shared/data (many minutes)
 	@$(PY) -m tools.scorecard
@@ -91,3 +93,5 @@ bench-submit: $(STAMP) native ## what a submission costs slurmctld: no plugin, n
 .PHONY: bench-report bench-table bench-ingest bench-agent bench-features bench-attribution bench-predict bench-train bench-history bench-submit bench-policy
 .PHONY: help venv packages native plugins lint types layers demo docs test faults scorecard baseline
 .PHONY: bench-report bench-table bench-ingest bench-agent bench-features bench-attribution bench-predict bench-train bench-history bench-submit
+.PHONY: help venv packages native plugins lint types layers demo docs test matrix scorecard baseline
+.PHONY: bench-report bench-table bench-ingest bench-agent bench-features bench-attribution bench-predict bench-train bench-history
