@@ -259,9 +259,9 @@ def test_verdicts_are_judged_by_how_their_jobs_ended(site: Site, user: str, name
     """Of a policy's four warnings three came true: that is what the score says, and each row its own outcome."""
     policy = f"tell-{secrets.token_hex(4)}"
     policies(site, **{policy: f'[policy]\nmode = "warn"\n{FAILURE}'})
-    jobs = fail_again(site, user, name)
-    mended = site.cluster.sbatch("true", user, job_name=name, output="/dev/null")
-    site.cluster.wait_accounted(mended)
+    jobs = [str(job) for job in fail_again(site, user, name)]
+    mended = str(site.cluster.sbatch("true", user, job_name=name, output="/dev/null"))
+    site.cluster.wait_accounted(int(mended))
     site.cluster.cancel_jobs()
     rows: list[dict[str, Any]] = []
 
