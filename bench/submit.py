@@ -3,7 +3,7 @@
 One real slurmctld has 20,000 held jobs in memory and accounting on. In each round it starts once with each column, from
 the same saved state, in another order; then come three loads through libslurm, without sbatch's own start:
 
-- one at a second: one submission a second, as jobs trickle in. Only so the job list has changed before each, and
+- one a second: one submission a second, as jobs trickle in. Only so the job list has changed before each, and
   job_submit/lua builds its table of all jobs anew;
 - one by one: 400 submissions, each as soon as the one before is answered;
 - eight at once: 8 processes with 60 submissions each.
@@ -33,9 +33,10 @@ from gpuwaste.testing.cluster import LoopbackCluster
 from gpuwaste.testing.sim_build import build_native
 from gpuwaste.testing.site import Site, SiteOptions
 
-LOADS: Final = {"one a second": (5, 1, 1050), "one by one": (400, 1, 0), "eight at once": (60, 8, 0)}
+LOADS: Final = {"one a second": (8, 1, 1050), "one by one": (400, 1, 0), "eight at once": (60, 8, 0)}
 TARGETS: Final = {
     "c_added_rpc_ms": 0.25,
+    "c_added_rpc_one_a_second_ms": 0.25,
     "exchange_p99_ms": 1.0,
     "exchange_p999_ms": 2.0,
     "hung_loss_pct": 5.0,
@@ -108,8 +109,8 @@ def show(figures: dict[str, Any]) -> dict[str, Any]:
             print(_line(load, column.name, mine, plus))
     exchange, losses = figures["exchange"], figures["losses"]
     result = {
-        "c_added_rpc_ms": round(max(added["our C", load] for load in ("one a second", "one by one")), 3),
-        "c_added_rpc_one_by_one_ms": round(added["our C", "one by one"], 3),
+        "c_added_rpc_ms": round(added["our C", "one by one"], 3),
+        "c_added_rpc_one_a_second_ms": round(added["our C", "one a second"], 3),
         "lua_added_rpc_one_a_second_ms": round(added["our Lua", "one a second"], 3),
         "noop_lua_added_rpc_one_a_second_ms": round(added["no-op Lua", "one a second"], 3),
         "exchange_p50_ms": round(percentile(exchange, 0.5) / 1000, 3),
@@ -118,7 +119,8 @@ def show(figures: dict[str, Any]) -> dict[str, Any]:
         "hung_loss_pct": round(statistics.median(losses), 1),
     }
     spread = {
-        "c_added_rpc_ms": "the greater one of one a second and one by one",
+        "c_added_rpc_ms": "one by one",
+        "c_added_rpc_one_a_second_ms": "few submissions, so that it is noisy",
         "exchange_p50_ms": f"{len(exchange)} exchanges, {min(exchange) / 1000:.3f} to {max(exchange) / 1000:.3f}",
         "hung_loss_pct": f"{min(losses):.1f} to {max(losses):.1f} in {len(losses)} pairs of blocks",
     }
