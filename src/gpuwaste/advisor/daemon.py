@@ -2,7 +2,6 @@
 
 import logging
 import signal
-import socket
 import sys
 import threading
 from pathlib import Path
@@ -51,7 +50,7 @@ class Advisor:
     def run(self, stop: threading.Event) -> int:
         """Warm up, listen, serve; returns the exit code. Raises ConfigError where it cannot listen."""
         parts = self._parts
-        listener: socket.socket | None = None
+        listener = None
         try:
             warm(parts.judge)
             prefer_answers()

@@ -27,7 +27,7 @@ def munge() -> Iterator[str]:
 
 @pytest.fixture
 def place() -> Iterator[Path]:
-    """A short path, as a Unix socket needs, that other users may enter."""
+    """Make a short path, as a Unix socket needs, that other users may enter."""
     with tempfile.TemporaryDirectory(prefix="gwadv", dir="/tmp") as name:
         path = Path(name)
         path.chmod(0o755)
@@ -36,7 +36,7 @@ def place() -> Iterator[Path]:
 
 @pytest.fixture
 def hub(place: Path, munge: str) -> Iterator[LoneHub]:
-    """A hub, not yet started, that knows six failed jobs named train and three good ones named fine."""
+    """Make a hub, not yet started, that knows six failed jobs named train and three good ones named fine."""
     tell(place / "state", [*jobs("train", 6, "FAILED"), *jobs("fine", 3, "COMPLETED", first=100)])
     lone = LoneHub(place, munge)
     yield lone
@@ -45,7 +45,7 @@ def hub(place: Path, munge: str) -> Iterator[LoneHub]:
 
 @pytest.fixture
 def advisor(place: Path, munge: str) -> Iterator[LoneAdvisor]:
-    """An advisor, not yet started, whose hub is not there."""
+    """Make an advisor, not yet started, whose hub is not there."""
     (place / "policies.d").mkdir()
     lone = LoneAdvisor(place, "http://127.0.0.1:9", munge)
     yield lone
@@ -54,7 +54,7 @@ def advisor(place: Path, munge: str) -> Iterator[LoneAdvisor]:
 
 @pytest.fixture
 def told(advisor: LoneAdvisor, hub: LoneHub) -> Iterator[LoneAdvisor]:
-    """An advisor, not yet started, whose hub runs."""
+    """Make an advisor, not yet started, whose hub runs."""
     hub.start()
     advisor.hub_url = hub.url
     yield advisor

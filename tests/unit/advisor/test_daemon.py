@@ -1,7 +1,6 @@
 """The advisor as a process: what it answers, whom, and what survives it."""
 
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -21,6 +20,7 @@ from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.lone_advisor import LoneAdvisor, read_reply, run_as, spooled
 from gpuwaste.testing.lone_hub import LoneHub
 from gpuwaste.wire.advice import HEADER, VERSION, encode_frame
+from gpuwaste.wire.batch import VerdictRow
 from gpuwaste.wire.verdict_outbox import VerdictOutbox
 
 WARN = """
@@ -46,7 +46,7 @@ def shipped(hub: LoneHub, count: int) -> list[dict[str, Any]]:
     metrics = f"{hub.url}/metrics"
 
     def enough() -> bool:
-        with urllib.request.urlopen(metrics, timeout=30) as answer:
+        with urllib.request.urlopen(metrics, timeout=30) as answer:  # noqa: S310 a loopback address of our own
             lines = answer.read().decode().splitlines()
         rows = [line for line in lines if line.startswith('gpuwaste_hub_store_rows{table="verdicts"}')]
         return bool(rows) and float(rows[0].split()[-1]) >= count
@@ -152,11 +152,9 @@ def test_silent_and_half_sent_connections_are_dropped(advisor: LoneAdvisor) -> N
     """Five hundred peers that say nothing, or half of it, keep nobody from an answer, and are gone soon."""
     advisor.start()
     frame = encode_frame({"op": "submit", "uid": 0, "job": job()})
-    socks: list[socket.socket] = []
-    for number in range(500):
-        sock = advisor.connect()
+    socks = [advisor.connect() for _ in range(500)]
+    for number, sock in enumerate(socks):
         sock.sendall(frame[: number % 40])
-        socks.append(sock)
     assert advisor.ask(job())["action"] == "pass"
     for sock in socks:
         with pytest.raises((ParseError, ConnectionError)):
@@ -191,7 +189,7 @@ def test_kill_9_loses_no_verdict_that_was_answered(told: LoneAdvisor, hub: LoneH
     assert {row["id"] for row in shipped(hub, 100)} == ids
 
 
-def _waiting(path: Path) -> list[object]:
+def _waiting(path: Path) -> list[VerdictRow]:
     outbox = VerdictOutbox(path)
     batch = outbox.take()
     outbox.close()
@@ -234,10 +232,9 @@ def test_a_living_advisor_keeps_its_socket_and_a_dead_ones_is_replaced(advisor: 
     """A second advisor on the same socket ends with one line; after kill -9 the next one takes it."""
     advisor.start()
     config = advisor.directory / "second.toml"
-    config.write_text(
-        (advisor.directory / "advisor.toml").read_text().replace(f'"{advisor.state}"', f'"{advisor.directory}/other"').replace(str(advisor.port), "0"),
-        encoding="utf-8",
-    )  # fmt: skip
+    text = (advisor.directory / "advisor.toml").read_text(encoding="utf-8")
+    text = text.replace(f'"{advisor.state}"', f'"{advisor.directory}/other"').replace(str(advisor.port), "0")
+    config.write_text(text, encoding="utf-8")
     argv = [sys.executable, "-m", "gpuwaste.cli", "advisor", "run", "--config", str(config)]
     done = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode != 0
