@@ -65,16 +65,16 @@ def test_a_full_disk_keeps_verdicts_in_memory(
     write = os.write
     journal.write(verdict(0))
     cut = module._line(verdict(1))
-    monkeypatch.setattr(module.os, "write", lambda fd, data: write(fd, data[: len(cut) // 2]))
+    monkeypatch.setattr(os, "write", lambda fd, data: write(fd, data[: len(cut) // 2]))
     journal.write(verdict(1))
 
     def full(_fd: int, _data: bytes) -> int:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(module.os, "write", full)
+    monkeypatch.setattr(os, "write", full)
     for number in range(2, 6):
         journal.write(verdict(number))
-    monkeypatch.setattr(module.os, "write", write)
+    monkeypatch.setattr(os, "write", write)
     writer(journal, outbox).step()
     assert outbox.depth() == 6
     assert sum("wait in memory" in record.message for record in caplog.records) <= 2
@@ -87,7 +87,7 @@ def test_memory_is_bounded(journal: Journal, monkeypatch: pytest.MonkeyPatch) ->
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(module, "MAX_HELD", 3)
-    monkeypatch.setattr(module.os, "write", full)
+    monkeypatch.setattr(os, "write", full)
     for number in range(10):
         journal.write(verdict(number))
     assert journal.lost == 7
