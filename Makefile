@@ -73,6 +73,9 @@ baseline: $(STAMP) ## write the bundle of day one anew: after a change of the fe
 bench-train: $(STAMP) ## gpuwaste train with its search on 100,000 jobs: seconds by stage, memory
 	@$(PY) -m bench.train
 
+bench-advisor: $(STAMP) ## verdicts per second of the advisor, the time of an exchange, memory with 100,000 users
+	@$(PY) -m bench.advisor
+
 bench-history: $(STAMP) ## rows of sacct per second that `gpuwaste history import` takes
 	@$(PY) -m bench.history
 
@@ -80,4 +83,5 @@ bench-submit: $(STAMP) native ## what a submission costs slurmctld: no plugin, n
 	@$(PY) -m bench.submit
 
 .PHONY: help venv packages native plugins lint types layers demo docs test scorecard baseline
-.PHONY: bench-report bench-table bench-ingest bench-agent bench-features bench-attribution bench-predict bench-train bench-history bench-submit
+.PHONY: bench-report bench-table bench-ingest bench-agent bench-features bench-attribution bench-predict bench-train bench-history
+.PHONY: bench-advisor bench-submit

@@ -5,7 +5,7 @@ listens any more. Nothing here waits: a uid whose name is not known yet is put o
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
@@ -20,6 +20,7 @@ from gpuwaste.core.errors import GpuwasteError, ParseError
 from gpuwaste.core.request import JobRequest
 from gpuwaste.core.units import MINUTE_S
 from gpuwaste.core.verdict import Op, Verdict
+from gpuwaste.policy.facts import Decision
 from gpuwaste.slurm.job_desc import JobDesc, read_job_desc
 from gpuwaste.wire.advice import decode_body, encode_reply
 
@@ -70,8 +71,19 @@ class Desk:
         self._clock = clock
         self._put_off: list[Exchange] = []
 
-    def answer(self, exchange: Exchange) -> bytes | None:
-        """Return the reply, None where the user has to be looked up first."""
+    def answer(self, exchanges: Sequence[Exchange]) -> None:
+        """Reply to whole requests; one whose user has to be looked up first is put off."""
+        ready = []
+        for exchange in exchanges:
+            found = self._prepared(exchange)
+            if isinstance(found, Submission):
+                ready.append((exchange, found))
+            elif found is not None:
+                self.reply(exchange, found)
+        self._judged(ready)
+
+    def _prepared(self, exchange: Exchange) -> Submission | bytes | None:
+        """Return what is to be judged, or the reply, or None where the user has to be looked up first."""
         try:
             document = decode_body(exchange.body)
             exchange.body = b""
@@ -89,7 +101,7 @@ class Desk:
             exchange.until_us = exchange.arrived_us + int(_PATIENCE * (exchange.until_us - exchange.arrived_us))
             self._put_off.append(exchange)
             return None
-        return self._judged(exchange, ask, user)
+        return self._submission(exchange, ask, user)
 
     def turned_away(self, exchange: Exchange, why: str) -> bytes:
         """Return "pass"; `why` is what is counted."""
@@ -115,12 +127,11 @@ class Desk:
         if user is None:
             self._counters.troubles["user"] += 1
             user = User("", frozenset(), 0)
-        try:
-            frame = self._judged(exchange, ask, user)
-        except Exception:
-            _log.exception("defect in judging a request: it passes")
-            frame = self.turned_away(exchange, "defect")
-        self.reply(exchange, frame)
+        found = self._submission(exchange, ask, user)
+        if isinstance(found, Submission):
+            self._judged([(exchange, found)])
+        else:
+            self.reply(exchange, found)
 
     def _read(self, document: dict[str, Any], exchange: Exchange) -> Ask:
         """Read a request and note the plugin's counters. Raises ParseError."""
@@ -132,23 +143,44 @@ class Desk:
         desc = read_job_desc(document.get("job"), uid if type(uid) is int and uid >= 0 else 0)
         return Ask(desc, "modify" if document.get("op") == "modify" else "submit", self._clock.utc_us())
 
-    def _judged(self, exchange: Exchange, ask: Ask, user: User) -> bytes:
+    def _submission(self, exchange: Exchange, ask: Ask, user: User) -> Submission | bytes:
         request = self._request(ask, user)
         if request is None:
             return self.turned_away(exchange, "unknown job")
         stale = self._freshness.stale
-        submission = Submission(ask.desc, ask.op, request, user.groups, stale, ask.at_utc_us, exchange.arrived_us)
+        return Submission(ask.desc, ask.op, request, user.groups, stale, ask.at_utc_us, exchange.arrived_us)
+
+    def _judged(self, ready: Sequence[tuple[Exchange, Submission]]) -> None:
+        """Judge and reply; what cannot be judged with others is judged alone, and passes where that fails too."""
+        if not ready:
+            return
         try:
-            verdict, decision = self._judge.judge(submission)
-        except GpuwasteError as error:
-            self._counters.troubles["judge"] += 1
-            if self._counters.troubles["judge"] == 1:
-                _log.error("a request cannot be judged and passes; further ones are counted: %s", error)  # noqa: TRY400
-            return self.turned_away(exchange, "unjudged")
-        if not ask.desc.test_only:
+            found = self._judge.judge([submission for _, submission in ready])
+        except Exception as error:  # noqa: BLE001 whatever a request holds, the others are answered
+            if len(ready) > 1:
+                for one in ready:
+                    self._judged((one,))
+            else:
+                self._cannot(ready[0][0], error)
+            return
+        for (exchange, submission), (verdict, decision) in zip(ready, found, strict=True):
+            self.reply(exchange, self._said(submission, verdict, decision))
+
+    def _cannot(self, exchange: Exchange, error: Exception) -> None:
+        """Let a request pass that cannot be judged."""
+        self._counters.troubles["judge"] += 1
+        if not isinstance(error, GpuwasteError):
+            _log.error("defect in judging a request: it passes", exc_info=error)
+        elif self._counters.troubles["judge"] == 1:
+            _log.error("a request cannot be judged and passes; further ones are counted: %s", error)
+        self.reply(exchange, self.turned_away(exchange, "unjudged"))
+
+    def _said(self, submission: Submission, verdict: Verdict, decision: Decision) -> bytes:
+        """Write the verdict down and return the reply."""
+        if not submission.desc.test_only:
             self._journal.write(verdict)
-        self._count(verdict, stale=stale)
-        time_min_s = None if ask.desc.time_min_s else decision.time_min_s
+        self._count(verdict, stale=submission.stale)
+        time_min_s = None if submission.desc.time_min_s else decision.time_min_s
         return encode_reply(
             verdict.id,
             decision.action,

@@ -6,10 +6,10 @@ the user's own numbers are worked out, and the policy asked again, only where so
 
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Final, Protocol
 
 from gpuwaste.advisor.spending import Accounts
 from gpuwaste.core.clock import Clock
@@ -22,7 +22,7 @@ from gpuwaste.predict.expectation import expectations, suggestions
 from gpuwaste.predict.features import feature_hash
 from gpuwaste.predict.own import own_sentences
 from gpuwaste.predict.prediction import TargetPrediction
-from gpuwaste.predict.predictor import Predictor
+from gpuwaste.predict.predictor import Predictor, Vector
 from gpuwaste.predict.recall import Recall
 from gpuwaste.slurm.job_desc import JobDesc
 
@@ -31,11 +31,20 @@ _REASONS: Final = 8  # sentences kept in a verdict's row
 _ROW_TEXT: Final = 1024  # characters of a text in a verdict's row
 
 
+class Batched(Protocol):
+    """The history, as far as a judge asks it."""
+
+    def vectors(self, requests: Sequence[JobRequest]) -> Vector:
+        """Return the features [n, F] of some requests."""
+        ...
+
+
 @dataclass(slots=True)
 class Knowledge:
     """What answers rest on; each part is replaced as a whole, on the loop's thread."""
 
     predictor: Predictor
+    state: Batched
     recall: Recall
     policies: PolicySet
     model_hash: str = ""
@@ -65,7 +74,7 @@ class _Wants:
 
 
 class Judge:
-    """Judges one submission at a time."""
+    """Judges submissions, on the loop's thread."""
 
     def __init__(self, cluster: str, knowledge: Knowledge, accounts: Accounts, clock: Clock) -> None:
         self.knowledge = knowledge
@@ -79,17 +88,34 @@ class Judge:
         self._second = 0
         self._local = datetime.min  # noqa: DTZ901 replaced at the first submission
 
-    def judge(self, submission: Submission) -> tuple[Verdict, Decision]:
-        """Return the verdict and the decision. Raises ModelError."""
+    def judge(self, submissions: Sequence[Submission]) -> list[tuple[Verdict, Decision]]:
+        """Return verdict and decision of each; what they have in common is done once for all. Raises ModelError."""
+        known = self.knowledge
+        self._tell_time(submissions[0].at_utc_us // 1_000_000)
+        policies = [known.policies.select(self._facts(submission)) for submission in submissions]
+        wants = [self._wants_for(policy) for policy in policies]
+        scored = [place for place, wanted in enumerate(wants) if wanted.targets]
+        raw: dict[str, Vector] = {}
+        if scored:
+            vectors = known.state.vectors([submissions[place].request for place in scored])
+            raw = known.predictor.raws(vectors, frozenset[str]().union(*(wants[place].targets for place in scored)))
+        rows = {place: row for row, place in enumerate(scored)}
+        found = []
+        for place, submission in enumerate(submissions):
+            row = rows.get(place)
+            if row is None:
+                facts = self._facts(submission)
+                found.append(self._row(submission, known.policies.decide(facts, self._accounts, self._chance), ()))
+            else:
+                outputs = {target: values[row] for target, values in raw.items()}
+                found.append(self._decided(submission, vectors[row], wants[place], outputs))
+        return found
+
+    def _decided(
+        self, submission: Submission, vector: Vector, wants: "_Wants", raw: dict[str, Vector]
+    ) -> tuple[Verdict, Decision]:
         known, request = self.knowledge, submission.request
-        self._tell_time(submission.at_utc_us // 1_000_000)
-        plain = self._facts(submission)
-        policy = known.policies.select(plain)
-        wants = self._wants_for(policy)
-        if not wants.targets:
-            return self._row(submission, known.policies.decide(plain, self._accounts, self._chance), ())
-        vector = known.predictor.vector(request)
-        said = known.predictor.scored(request, vector, wants.targets)
+        said = known.predictor.scored(request, vector, wants.targets, raw)
         proposed = known.predictor.changes(request, said, wants.kinds) if wants.kinds else ()
         facts = self._facts(submission, expectations(said), suggestions(proposed))
         decision = known.policies.decide(facts, self._accounts, _no_chance)

@@ -55,7 +55,7 @@ class AdvisorCollector(Collector):
         yield _counted(
             "gpuwaste_advisor_requests",
             "Requests by what became of them: judged, stale (judged without saying anything), late, behind, refused "
-            "(the peer may not ask), bad (no frame), unreadable, silent, broken off, full, unknown job, unjudged, defect.",
+            "(the peer may not ask), bad (no frame), unreadable, silent, broken off, full, unknown job, unjudged.",
             "result",
             counters.asked,
         )
@@ -65,8 +65,8 @@ class AdvisorCollector(Collector):
             "What the submit plugins report of themselves since slurmctld's start; opened: the breaker.",
             labels=["via", "event"],
         )
-        for labels, count in sorted(counters.plugin.copy().items()):
-            plugin.add_metric(labels, count)
+        for key, count in sorted(counters.plugin.copy().items()):
+            plugin.add_metric(key, count)
         yield plugin
         yield from _gauges(now)
 

@@ -80,8 +80,8 @@ class Writer:
         except GpuwasteError as error:
             if str(error) != self._said:
                 self._said = str(error)
-                _log.error("verdicts stay in the spool: %s", error)  # noqa: TRY400 one line, no trace
-        except Exception:
+                _log.error("verdicts stay in the spool: %s", error)
+        except Exception:  # noqa: BLE001 a defect must not end the thread
             _log.exception("defect in moving verdicts: they stay in the spool")
 
     def move(self) -> int:

@@ -1,5 +1,6 @@
 """What a vector is computed from: the request's columns and the rows of its keys, for one job or for many."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -42,7 +43,13 @@ class Context:
 
 def context_of(request: JobRequest, rows: NDArray[np.void]) -> Context:
     """Return the context of one request and the rows [1, keys] of its keys."""
-    return Context(np.array([_row(request)], dtype=np.float32), np.array([request.submit], dtype=np.float64), rows)
+    return contexts_of_requests((request,), rows)
+
+
+def contexts_of_requests(requests: Sequence[JobRequest], rows: NDArray[np.void]) -> Context:
+    """Return the context of some requests and the rows [n, keys] of their keys."""
+    columns = np.array([_row(request) for request in requests], dtype=np.float32)
+    return Context(columns, np.array([request.submit for request in requests], dtype=np.float64), rows)
 
 
 def _row(request: JobRequest) -> list[float]:

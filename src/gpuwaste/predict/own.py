@@ -16,7 +16,7 @@ def own_sentences(recall: Recall, request: JobRequest) -> Mapping[str, tuple[str
     if not request.name:
         return {}
     runs = recall.runs(request.user, request.name)
-    found = {}
+    found: dict[str, tuple[str, ...]] = {}
     if request.gpus and (text := _gpus(runs, request.name)):
         found |= {"gpus_needed": (text,), "gpu_underused": (text,)}
     if text := _failed(runs, request.name):

@@ -1,7 +1,7 @@
 """Predictor: a model, what the site's history is at this moment, and a request: what is to be expected of the job."""
 
 import math
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -71,8 +71,17 @@ class Predictor:
         """Return the features of a request as things stand."""
         return self._state.vector(request)
 
-    def scored(self, request: JobRequest, vector: Vector, wanted: Container[str]) -> tuple[TargetPrediction, ...]:
-        """Return the wanted targets of one request without a model's reasons: what an advisor asks of every job."""
+    def raws(self, vectors: Vector, wanted: Container[str]) -> dict[str, Vector]:
+        """Return the raw output [n, 1 or quantiles] of each wanted target that there is a model of."""
+        return {name: self._raw(name, vectors) for name in self._models if name in wanted}
+
+    def scored(
+        self, request: JobRequest, vector: Vector, wanted: Container[str], raw: Mapping[str, Vector] | None = None
+    ) -> tuple[TargetPrediction, ...]:
+        """Return the wanted targets of one request without a model's reasons: what an advisor asks of every job.
+
+        `raw` has a row of `raws` for each target, where many requests were asked for at once.
+        """
         found: list[TargetPrediction] = []
         row = vector[None]
         view: View | None = None
@@ -83,7 +92,8 @@ class Predictor:
                 continue
             model = self._models.get(name)
             if model is not None:
-                found.append(self._from_model(model, self._raw(name, row)[0], request, busy=busy))
+                output = self._raw(name, row)[0] if raw is None else raw[name]
+                found.append(self._from_model(model, output, request, busy=busy))
                 continue
             view = view or View.of(request, _NAMES, vector)
             if answer := self._own(name, request) or from_history(name, view):

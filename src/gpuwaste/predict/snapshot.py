@@ -54,7 +54,7 @@ class Content(NamedTuple):
 
 
 def encode(rows: NDArray[np.void], runs: Mapping[Run, OpenRun], *, as_of: int, max_keys: int) -> list[Buffer]:
-    """Return the file's bytes in parts; the rows' part is `rows` itself, whose bytes must not change until it is written."""
+    """Return the file's bytes in parts; that of the rows is `rows` itself: it must not change until it is written."""
     held = np.zeros(len(runs), dtype=_OPEN)
     for place, (key, run) in enumerate(runs.items()):
         held[place] = (key, (run.cpus, run.limit_s, run.gpus), (run.started, run.ended), run.rows)

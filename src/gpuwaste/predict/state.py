@@ -2,6 +2,7 @@
 
 import contextlib
 import threading
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final, Self
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuwaste.core.request import JobRequest
-from gpuwaste.predict.context import context_of
+from gpuwaste.predict.context import contexts_of_requests
 from gpuwaste.predict.features import vectors
 from gpuwaste.predict.keys import keys_of
 from gpuwaste.predict.outcome import Outcome
@@ -80,13 +81,17 @@ class HistoryState:
 
     def vector(self, request: JobRequest) -> NDArray[np.float32]:
         """Return the features [F] of a request at its submission, before `submitted` tells of it."""
-        keys = self._keys_of(request)
+        result: NDArray[np.float32] = self.vectors((request,))[0]
+        return result
+
+    def vectors(self, requests: Sequence[JobRequest]) -> NDArray[np.float32]:
+        """Return the features [n, F] of some requests, none of which knows of the others: quicker than one by one."""
+        keys = [key for request in requests for key in self._keys_of(request)]
         with self._lock:
             view, find = self.keys.view, self.keys.find
             found = b"".join([view[(at := find(key) * SIZE) : at + SIZE] for key in keys])
-        rows = np.frombuffer(found, dtype=ROW).reshape(1, -1)
-        result: NDArray[np.float32] = vectors(context_of(request, rows))[0]
-        return result
+        rows = np.frombuffer(found, dtype=ROW).reshape(len(requests), -1)
+        return vectors(contexts_of_requests(requests, rows))
 
     def submitted(self, request: JobRequest, job_id: int) -> None:
         """Tell of a submission."""

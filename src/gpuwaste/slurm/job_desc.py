@@ -101,7 +101,7 @@ def read_job_desc(job: object, uid: int = 0) -> JobDesc:
     """Read the `job` of a plugin's request; `uid` stands in where it names no user. Raises ParseError."""
     if not isinstance(job, Mapping):
         raise ParseError("advice: the request has no job")
-    gpus, types, tasks, cpus = _amounts(job)
+    gpus, types, cpus = _amounts(job)
     nodes = _count(job, "min_nodes") or 1
     script = _text(job, "script", _LONGEST_SCRIPT) if "script" in job else None
     script_hash = job.get("script_hash")
@@ -133,8 +133,8 @@ def read_job_desc(job: object, uid: int = 0) -> JobDesc:
     )
 
 
-def _amounts(job: Mapping[str, Any]) -> tuple[int, set[str], int, int]:
-    """Return GPUs of the whole job, their types, tasks and processors: sbatch_amounts.amounts from the other end."""
+def _amounts(job: Mapping[str, Any]) -> tuple[int, set[str], int]:
+    """Return GPUs of the whole job, their types, and processors: sbatch_amounts.amounts from the other end."""
     nodes = _count(job, "min_nodes") or 1
     tasks = _count(job, "num_tasks") or 0
     per_task = _count(job, "cpus_per_task") or _task_cpus(job)
@@ -158,7 +158,7 @@ def _amounts(job: Mapping[str, Any]) -> tuple[int, set[str], int, int]:
     if derived or not cpus:
         per_node = _count(job, "ntasks_per_node") or 0
         cpus = (tasks or per_node * nodes or 1) * max(per_task, 1)
-    return gpus, types, tasks, cpus
+    return gpus, types, cpus
 
 
 def _whole_gpus(
