@@ -82,6 +82,8 @@ bench-train: $(STAMP) ## gpuwaste train with its search on 100,000 jobs: seconds
 
 bench-policy: $(STAMP) ## microseconds of a policy's decision, submissions per second of a replay
 	@$(PY) -m bench.policy
+bench-advisor: $(STAMP) ## verdicts per second of the advisor, the time of an exchange, memory with 100,000 users
+	@$(PY) -m bench.advisor
 
 bench-history: $(STAMP) ## rows of sacct per second that `gpuwaste history import` takes
 	@$(PY) -m bench.history
@@ -95,3 +97,5 @@ bench-submit: $(STAMP) native ## what a submission costs slurmctld: no plugin, n
 .PHONY: bench-report bench-table bench-ingest bench-agent bench-features bench-attribution bench-predict bench-train bench-history bench-submit
 .PHONY: help venv packages native plugins lint types layers demo docs test matrix scorecard baseline
 .PHONY: bench-report bench-table bench-ingest bench-agent bench-features bench-attribution bench-predict bench-train bench-history
+.PHONY: bench-report bench-table bench-ingest bench-agent bench-features bench-attribution bench-predict bench-train bench-history
+.PHONY: bench-advisor bench-submit

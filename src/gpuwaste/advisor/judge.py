@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Final, Protocol
 
 from gpuwaste.advisor.spending import Accounts
 from gpuwaste.core.clock import Clock
@@ -24,7 +24,6 @@ from gpuwaste.predict.own import own_sentences
 from gpuwaste.predict.prediction import TargetPrediction
 from gpuwaste.predict.predictor import Predictor, Vector
 from gpuwaste.predict.recall import Recall
-from gpuwaste.predict.state import HistoryState
 from gpuwaste.slurm.job_desc import JobDesc
 
 _GPU_TARGETS: Final = frozenset({"gpu_underused", "gpus_needed"})
@@ -32,12 +31,20 @@ _REASONS: Final = 8  # sentences kept in a verdict's row
 _ROW_TEXT: Final = 1024  # characters of a text in a verdict's row
 
 
+class Batched(Protocol):
+    """The history, as far as a judge asks it."""
+
+    def vectors(self, requests: Sequence[JobRequest]) -> Vector:
+        """Return the features [n, F] of some requests."""
+        ...
+
+
 @dataclass(slots=True)
 class Knowledge:
     """What answers rest on; each part is replaced as a whole, on the loop's thread."""
 
     predictor: Predictor
-    state: HistoryState
+    state: Batched
     recall: Recall
     policies: PolicySet
     model_hash: str = ""
