@@ -91,11 +91,6 @@ bench-history: $(STAMP) ## rows of sacct per second that `gpuwaste history impor
 bench-submit: $(STAMP) native ## what a submission costs slurmctld: no plugin, no-op Lua, our Lua, our C; a hung advisor
 	@$(PY) -m bench.submit
 
-.PHONY: help venv packages native plugins lint types layers demo docs test scorecard baseline
-.PHONY: bench-report bench-table bench-ingest bench-agent bench-features bench-attribution bench-predict bench-train bench-history bench-submit bench-policy
-.PHONY: help venv packages native plugins lint types layers demo docs test faults scorecard baseline
-.PHONY: bench-report bench-table bench-ingest bench-agent bench-features bench-attribution bench-predict bench-train bench-history bench-submit
-.PHONY: help venv packages native plugins lint types layers demo docs test matrix scorecard baseline
+.PHONY: help venv packages native plugins lint types layers demo docs test faults matrix scorecard baseline
 .PHONY: bench-report bench-table bench-ingest bench-agent bench-features bench-attribution bench-predict bench-train bench-history
-.PHONY: bench-report bench-table bench-ingest bench-agent bench-features bench-attribution bench-predict bench-train bench-history
-.PHONY: bench-advisor bench-submit
+.PHONY: bench-advisor bench-policy bench-submit
