@@ -4,6 +4,7 @@ VENV   := .venv
 PY     := $(VENV)/bin/python
 STAMP  := $(VENV)/.installed
 NATIVE := build/native
+PLUGINS := build/plugins
 
 help: ## print this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -18,6 +19,9 @@ packages: ## install the Debian packages that the real-cluster tests need (root,
 
 native: $(STAMP) ## build the simulated NVML and its load program
 	@$(MAKE) --no-print-directory -C native OUT=$(CURDIR)/$(NATIVE) PYTHON=$(CURDIR)/$(PY)
+
+plugins: ## build the submit plugins for the installed Slurm (SLURM_INCLUDE for another release's headers)
+	@$(MAKE) --no-print-directory -C plugins/job_submit OUT=$(CURDIR)/$(PLUGINS) c lua
 
 lint: $(STAMP) ## ruff, format check
 	@$(VENV)/bin/ruff check .
@@ -36,7 +40,7 @@ demo: venv ## a real Slurm cluster on loopback, three users, the reports; a reco
 docs: $(STAMP) ## write docs/reference and etc/gpuwaste.toml from the code
 	@tools/generate-docs
 
-test: venv packages native ## all tests, the real cluster included
+test: venv packages native plugins ## all tests, the real cluster included
 	@$(VENV)/bin/pytest
 
 scorecard: $(STAMP) ## write docs/scorecard.md from the public logs in ../shared/data (many minutes)
@@ -72,8 +76,14 @@ bench-train: $(STAMP) ## gpuwaste train with its search on 100,000 jobs: seconds
 bench-advisor: $(STAMP) ## verdicts per second of the advisor, the time of an exchange, memory with 100,000 users
 	@$(PY) -m bench.advisor
 
+bench-policy: $(STAMP) ## microseconds of a policy's decision, submissions per second of a replay
+	@$(PY) -m bench.policy
+
 bench-history: $(STAMP) ## rows of sacct per second that `gpuwaste history import` takes
 	@$(PY) -m bench.history
 
-.PHONY: help venv packages native lint types layers demo docs test scorecard baseline
-.PHONY: bench-report bench-table bench-ingest bench-agent bench-features bench-attribution bench-predict bench-train bench-history bench-advisor
+bench-submit: $(STAMP) native ## what a submission costs slurmctld: no plugin, no-op Lua, our Lua, our C; a hung advisor
+	@$(PY) -m bench.submit
+
+.PHONY: help venv packages native plugins lint types layers demo docs test scorecard baseline
+.PHONY: bench-report bench-table bench-ingest bench-agent bench-features bench-attribution bench-predict bench-train bench-history bench-submit bench-policy bench-advisor

@@ -101,7 +101,8 @@ def jobs(draw: random.Random) -> Iterator[list[bytes]]:
             "ReqTRES": f"billing=8,cpu=8,mem=65536M,node=1{gres[0]}",
             "AllocTRES": f"billing=8,cpu=8,mem=65536M,node=1{gres[1]}", "NodeList": f"gpu{job % 100}", "MaxRSS": "",
             "TotalCPU": "05:12:33.123", "JobName": f"train_{user}_{job % 97}",
-            "SubmitLine": f"sbatch --gres=gpu:{gpus} train_{job % 97}.sh", "ExitCode": "0:0",
+            "SubmitLine": f"sbatch --gres=gpu:{gpus} train_{job % 97}.sh",
+            "AdminComment": f";gw={draw.getrandbits(64):016x}", "ExitCode": "0:0",
         }  # fmt: skip
         yield odd(row, job) or [line(row), *steps(row)]
 

@@ -5,10 +5,16 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from gpuwaste.core.request import JobRequest
+from gpuwaste.core.verdict import Expectation, Suggestion
+from gpuwaste.policy.facts import Facts
+from gpuwaste.policy.loading import load_policies
+from gpuwaste.policy.spending import NothingSpent
 from gpuwaste.testing import cluster_host
 from gpuwaste.testing.cluster import LoopbackCluster
 from gpuwaste.testing.simnvml import build_native, library_env
@@ -34,6 +40,23 @@ def test_the_report_is_a_real_one() -> None:
     golden = (ROOT / "tests/unit/report/golden/job.txt").read_text(encoding="utf-8")
     assert blocks("text") == [golden]
     assert max(len(line) for line in golden.splitlines()) <= 80
+
+
+def test_what_sbatch_says_is_what_the_policy_says(tmp_path: Path) -> None:
+    """The lines at the README's terminal are, word by word, those of a policy that warns of unused GPUs."""
+    (tmp_path / "warn.toml").write_text('[policy]\nmode = "warn"\n[targets.gpus]\nwarn = 0.5\n', encoding="utf-8")
+    why = ("your last 14 jobs named train used 1 of 4 GPUs",)
+    facts = Facts(
+        JobRequest("alice", 0, name="train", gpus=4),
+        datetime.fromtimestamp(0, UTC),
+        expected=(Expectation("gpus_needed", "history", 14, quantiles={"0.5": 1.0}, why=why),),
+        suggestions=(Suggestion("gpus", "--gres=gpu:a100:1", "", 3),),
+    )
+    said = load_policies(tmp_path).decide(facts, NothingSpent(), lambda: 1.0)
+    assert said.action == "warn"
+    (block,) = blocks("console")
+    shown = [line.removeprefix("sbatch: ") for line in block.splitlines() if line.startswith("sbatch: ")]
+    assert shown == list(said.lines)
 
 
 @pytest.fixture

@@ -249,3 +249,18 @@ def test_an_ordinary_user_is_told_in_one_line(cluster: LoopbackCluster) -> None:
     process = cluster.spawn(argv, user="bob", env={"PYTHONPATH": path}, name="up-by-bob")
     assert process.wait() == 1
     assert process.logs[0].read_text() == f"gpuwaste-cluster: {cluster_host.missing(uid=1)}\n"
+
+
+def test_a_backup_controller_takes_over(make_cluster: ClusterFactory) -> None:
+    """The second slurmctld takes the jobs of one that was killed; the first one, started again, gets them back."""
+    cluster = make_cluster(Variant(backup=True))
+    assert cluster.controllers_up() == {"primary", "backup"}
+    before = cluster.sbatch("true", hold=True, job_name="before")
+    cluster.wait_saved("before")
+    cluster.processes["slurmctld"].kill()
+    during = cluster.sbatch("true", hold=True)  # sbatch itself waits until one controller is in charge
+    assert cluster.controllers_up() == {"backup"}
+    assert cluster.job_states(before) == cluster.job_states(during) == ["PENDING"]
+    cluster.restart_slurmctld()
+    assert cluster.controllers_up() == {"primary", "backup"}
+    assert cluster.job_states(before) == cluster.job_states(during) == ["PENDING"]

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Final
 
-from tools.reference import commands, configuration, exit_codes, features, findings, metrics, slurmrestd, wire
+from tools.reference import commands, configuration, exit_codes, features, findings, metrics, policies, slurmrestd, wire
 
 PAGES: Final[dict[str, Callable[[], str]]] = {
     "docs/reference/commands.md": commands.page,
@@ -12,6 +12,7 @@ PAGES: Final[dict[str, Callable[[], str]]] = {
     "docs/reference/features.md": features.page,
     "docs/reference/findings.md": findings.page,
     "docs/reference/metrics.md": metrics.page,
+    "docs/reference/policies.md": policies.page,
     "docs/reference/slurmrestd.md": slurmrestd.page,
     "docs/reference/wire.md": wire.page,
     "etc/gpuwaste.toml": configuration.example,

@@ -1,4 +1,4 @@
-"""wire.md: what travels between agent, hub and commands, from the code that reads and writes it."""
+"""wire.md: what travels between the programs, from the code that reads and writes it."""
 
 import json
 import re
@@ -14,6 +14,7 @@ from gpuwaste.hub import models, questions, refusal
 from gpuwaste.hub.app import Limits, Services, build_app
 from gpuwaste.wire.batch import MAX_BATCH_BYTES, PROTOCOL, PROTOCOL_MAX, PROTOCOL_MIN, Batch, Envelope, encode_hour
 from gpuwaste.wire.signing import ACK_HEADER
+from tools.reference import wire_advice
 from tools.reference.markdown import code, document, table
 
 HOUR_FIELDS: Final = {
@@ -120,6 +121,7 @@ def page() -> str:
         table(("status", "meaning"), [(str(status), meaning) for status, meaning in STATUSES.items()]),
         "## Shapes of the answers",
         *(_shape(model) for model in answers()),
+        wire_advice.section(),
     )
 
 

@@ -17,6 +17,7 @@ from gpuwaste.agent.device_map import DeviceMap, node_device_map
 from gpuwaste.agent.events import Events
 from gpuwaste.agent.exporter import Exporter
 from gpuwaste.agent.facts.positions import PositionTable
+from gpuwaste.agent.health import HealthSink, health_xids
 from gpuwaste.agent.hour_book import HourBook, replay_from_us
 from gpuwaste.agent.metrics import Health
 from gpuwaste.agent.node_store import NodeStore
@@ -111,6 +112,8 @@ class Agent:
         state_dir = Path(agent.state_dir)
         self._store = NodeStore(state_dir, agent.retention_days, agent.retention_bytes)
         self._hours = self._make_hours(state_dir, hub)
+        self._positions = PositionTable(lambda: slurm.device_list(site.node), site.slurm_files, site.slurmd_pid)
+        self._gpu_health = HealthSink(Path(config.common.run_dir), self._positions, health_xids(agent.health_xids))
         self._questions, self._map = self._make_map(slurm, hub, edges)
         settings = CollectorSettings(
             clock=clock,
@@ -125,7 +128,7 @@ class Agent:
             interval_s=agent.interval_s,
             collectors=edges.collectors(agent.collectors, settings),
             device_map=self._map,
-            sinks=(self._snapshot, self._hours.sink, RawSink(self._store)),
+            sinks=(self._snapshot, self._hours.sink, RawSink(self._store), self._gpu_health),
             events=events,
         )
         self._control = ControlServer(Path(config.common.run_dir), {"status": self._status, "release": self._release})
@@ -183,7 +186,7 @@ class Agent:
 
     def _make_map(self, slurm: SlurmClient, hub: HubClient, edges: Edges) -> tuple[Questions, DeviceMap]:
         agent, site = self._config.agent, self._site
-        positions = PositionTable(lambda: slurm.device_list(site.node), site.slurm_files, site.slurmd_pid)
+        positions = self._positions
         positions.check()
         questions = Questions(
             site.node,
@@ -217,6 +220,7 @@ class Agent:
             released_s=lambda: self._sampler.released_for_s,
             missed_ticks=lambda: self._sampler.missed,
             now_us=self._clock.utc_us,
+            gpu_health=lambda: self._gpu_health.states,
         )
         return Exporter(
             agent.listen, health, tls_cert=agent.tls_cert, tls_key=agent.tls_key, token_file=agent.metrics_token_file

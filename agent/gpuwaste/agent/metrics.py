@@ -11,6 +11,7 @@ from typing import Final, Literal
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from gpuwaste.agent.health import GpuHealth
 from gpuwaste.agent.sampler import CollectorHealth
 from gpuwaste.agent.snapshot import View
 from gpuwaste.core.sample import Sample
@@ -32,6 +33,7 @@ class Health:
     released_s: Callable[[], float]
     missed_ticks: Callable[[], int]
     now_us: Callable[[], int]
+    gpu_health: Callable[[], tuple[GpuHealth, ...]] = tuple
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +82,11 @@ def _job_info(health: Health, view: View) -> Iterator[Row]:
 def _xids(health: Health, view: View) -> Iterator[Row]:
     for (uuid, xid), count in sorted(view.seen.xids.items()) if view.seen else ():
         yield (uuid, health.node, str(xid)), float(count)
+
+
+def _healthy(health: Health, _: View) -> Iterator[Row]:
+    for gpu in health.gpu_health():
+        yield (gpu.uuid, health.node, gpu.state), float(gpu.state == "ok")
 
 
 def _lag(health: Health, view: View) -> Iterator[Row]:
@@ -142,6 +149,13 @@ METRICS: Final = (
         _gpu_values(lambda s: s.procs),
     ),
     MetricSpec("gpuwaste_gpu_xid_errors_total", "counter", "Critical Xid errors.", (*_GPU, "xid"), _xids),
+    MetricSpec(
+        "gpuwaste_gpu_healthy",
+        "gauge",
+        "Whether nothing is known against the GPU: 0 where it is lost or had an Xid of health_xids.",
+        (*_GPU, "state"),
+        _healthy,
+    ),
     MetricSpec(
         "gpuwaste_gpu_info",
         "gauge",

@@ -59,6 +59,10 @@ class AgentConfig:
     hub_user: str = _key("gpuwaste", "User whose uid the hub's acknowledgements must carry.")
     ask_slurmctld: bool = _key(default=True, text="Ask slurmctld where neither local facts nor the hub know a job.")
     ask_jitter_s: float = _key(30.0, "Longest random wait before such a question.")
+    health_xids: tuple[str, ...] = _key(
+        ("46", "48", "62", "64", "79", "95", "119", "120", "140"),
+        "Xid errors after which a GPU is called unusable until it was reset; for the prolog's health gate.",
+    )
 
 
 @dataclass(frozen=True, slots=True)

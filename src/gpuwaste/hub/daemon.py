@@ -81,6 +81,7 @@ class Hub:
             metrics=self.metrics,
             models_dir=Path(config.common.models_dir),
             state_dir=Path(hub.state_dir),
+            policies_dir=Path(config.advisor.policies_dir),
         )
         services = Services(
             self.identity,

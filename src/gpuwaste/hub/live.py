@@ -5,7 +5,7 @@ Needs the extra `predict` (NumPy, ONNX Runtime): imported only by the thread of 
 
 import logging
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -15,8 +15,10 @@ from gpuwaste.core.request import JobRequest
 from gpuwaste.predict.champion import Champion
 from gpuwaste.predict.follow import Follower
 from gpuwaste.predict.from_store import read_table
+from gpuwaste.predict.own import own_sentences
 from gpuwaste.predict.prediction import Prediction
 from gpuwaste.predict.predictor import Predictor
+from gpuwaste.predict.recall import ScriptSays
 from gpuwaste.predict.replay import replay
 from gpuwaste.predict.state import HistoryState
 from gpuwaste.store.hub.hub_store import HubStore
@@ -72,6 +74,14 @@ class Live:
         """Return a prediction for each request. Raises ModelError."""
         with self._lock:
             return [self._predictor.predict(request) for request in requests]
+
+    def own(self, request: JobRequest) -> Mapping[str, tuple[str, ...]]:
+        """Return sentences in exact numbers of the user's own last runs, by target."""
+        return own_sentences(self._follower.recall, request)
+
+    def script_says(self, user: str, name: str, script: str) -> ScriptSays:
+        """Tell whether a script, by its hash, is one with which a run of this user and name failed."""
+        return self._follower.recall.script_says(user, name, script)
 
     def save(self) -> None:
         """Keep the state for the next start; one that cannot be written is replayed then."""

@@ -162,6 +162,28 @@ class PredictChange(BaseModel):
     after: dict[str, float]
 
 
+class PredictPolicy(BaseModel):
+    """What the site's policies would say at sbatch. To others than operators: what they would be told themselves."""
+
+    policy: str = Field(description="The policy that judges; empty where the caller is told nothing of it.")
+    mode: Literal["", "off", "shadow", "annotate", "warn", "reject"]
+    action: Literal["pass", "annotate", "warn", "reject"]
+    would_be: Literal["pass", "annotate", "warn", "reject"] = Field(
+        description="The action without the policy's mode; to others than operators the action."
+    )
+    lines: list[str] = Field(description="What the user would read, at most three lines.")
+
+
+class PredictFacts(BaseModel):
+    """What policies judge besides the prediction."""
+
+    own: dict[str, list[str]] = Field(description="Sentences in exact numbers of the user's own last runs, by target.")
+    script: Literal["same", "changed", "unknown"] = Field(
+        description="Whether the script is one with which jobs of this user and name failed."
+    )
+    whole_node: bool = Field(description="Whether the partition gives whole nodes.")
+
+
 class PredictDocument(BaseModel):
     """The prediction of one request."""
 
@@ -172,6 +194,8 @@ class PredictDocument(BaseModel):
     targets: list[PredictTarget]
     changes: list[PredictChange]
     notes: list[str]
+    facts: PredictFacts
+    policy: PredictPolicy
 
 
 class PredictAnswer(BaseModel):

@@ -21,6 +21,9 @@ from gpuwaste.hub.questions import parse_requests
 from gpuwaste.hub.reads import PRINTED_ID
 from gpuwaste.hub.refusal import LATER, NOT_INSTALLED, Refusal, not_found
 from gpuwaste.hub.roles import Scope
+from gpuwaste.hub.sayings import Sayings
+from gpuwaste.policy.in_use import PoliciesInUse
+from gpuwaste.predict.expectation import expectations, suggestions
 from gpuwaste.predict.requests import request_of
 from gpuwaste.store.hub.hub_store import HubStore
 
@@ -45,6 +48,7 @@ class Predictions:
         metrics: HubMetrics,
         models_dir: Path,
         state_dir: Path,
+        policies_dir: Path | None = None,
         every_s: float = EVERY_S,
     ) -> None:
         self._store = store
@@ -53,6 +57,9 @@ class Predictions:
         self._metrics = metrics
         self._models_dir, self._state_dir = models_dir, state_dir
         self._every_s = every_s
+        self._policies = PoliciesInUse(policies_dir)
+        self._whole: frozenset[str] = frozenset()
+        self._sayings = Sayings(self._policies, lambda: self._whole)
         self._live: Live | None = None
         self._error = ""
         self._missing = ""
@@ -72,7 +79,7 @@ class Predictions:
             answer["state"] = "not installed"
         elif live is not None:
             answer |= {"state": "ready", "event": live.seq}
-            error = error or live.champion.error
+            error = error or live.champion.error or self._policies.error
             if live.champion.bundle is not None:
                 manifest = live.champion.bundle.manifest
                 answer |= {"model": manifest.name, "model_hash": live.champion.hash, "created": manifest.created_utc}
@@ -84,7 +91,7 @@ class Predictions:
         requests = parse_requests(body, scope.user, now)
         if not all(r.user and (scope.everything or r.user == scope.user) for r in requests):
             raise not_found()
-        return self._answer([replace(request, submit=max(request.submit, now)) for request in requests])
+        return self._answer(scope, [replace(request, submit=max(request.submit, now)) for request in requests])
 
     def for_job(self, scope: Scope, printed_id: str) -> dict[str, Any]:
         """Return the prediction of a job of the store, by what was known at its submission. Raises Refusal."""
@@ -93,7 +100,8 @@ class Predictions:
         if not jobs:
             raise not_found()
         now = self._clock.utc_us() // 1_000_000
-        return self._answer([replace(request_of(job), submit=now) for job in _of_one_submission(jobs)], _AS_OF_NOW)
+        asked = [replace(request_of(job), submit=now) for job in _of_one_submission(jobs)]
+        return self._answer(scope, asked, _AS_OF_NOW)
 
     def snapshot(self) -> BinaryIO:
         """Return a file that holds the state of the history as a tar, at its beginning. Raises Refusal, StoreError."""
@@ -116,15 +124,30 @@ class Predictions:
             raise Refusal(LATER, f"no prediction yet: {words}: ask again in a minute", retry_after=10)
         return live
 
-    def _answer(self, requests: list[JobRequest], note: str = "") -> dict[str, Any]:
-        found = self._ready().predict(requests)
+    def _answer(self, scope: Scope, requests: list[JobRequest], note: str = "") -> dict[str, Any]:
+        live = self._ready()
+        found = live.predict(requests)
         self._metrics.predictions(len(found))
-        documents = [(replace(p, notes=(*p.notes, note)) if note else p).to_json() for p in found]
+        documents = []
+        for request, prediction in zip(requests, found, strict=True):
+            own = live.own(request)
+            expected, suggested = expectations(prediction.targets, own), suggestions(prediction.changes)
+            facts = self._sayings.facts(request, expected, suggested, live.script_says)
+            noted = replace(prediction, notes=(*prediction.notes, note)) if note else prediction
+            documents.append(
+                {
+                    **noted.to_json(),
+                    "facts": {"own": own, "script": facts.script, "whole_node": facts.whole_node},
+                    "policy": self._sayings.said(scope, facts),
+                }
+            )
         return {"predictions": documents}
 
     def step(self) -> float:
         """Do what is due; returns the seconds to wait. Raises nothing that the store or a model can cause."""
         try:
+            self._policies.refresh()
+            self._whole = self._store.whole_node_partitions(self._cluster())
             if self._live is None:
                 self._live = self._begin()
             else:

@@ -1,9 +1,6 @@
 """Who may read what: own jobs; a coordinator his accounts'; staff by Unix group, operators and administrators all."""
 
-import grp
 import logging
-import os
-import pwd
 import threading
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
@@ -11,6 +8,7 @@ from typing import Final
 
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import ParseError, SlurmError
+from gpuwaste.core.groups import unix_groups
 from gpuwaste.core.job import JobRecord
 from gpuwaste.slurm.client import SlurmClient
 
@@ -85,18 +83,3 @@ class Roles:
             return False
         self._levels, self._coordinators = levels, coordinators
         return True
-
-
-def unix_groups(user: str) -> frozenset[str]:
-    """Return the names of a user's groups on this host, empty for an unknown user."""
-    try:
-        gids = os.getgrouplist(user, pwd.getpwnam(user).pw_gid)
-    except KeyError:
-        return frozenset()
-    names = set()
-    for gid in gids:
-        try:
-            names.add(grp.getgrgid(gid).gr_name)
-        except KeyError:
-            continue
-    return frozenset(names)

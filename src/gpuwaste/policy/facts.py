@@ -60,8 +60,8 @@ class Step:
 class Decision:
     """What a policy says of one submission; the fields are those of core.verdict.Verdict.
 
-    `lines` are what the user would be told at `would_be`, at most three; they are shown where `action` is warn or
-    reject. `triggers` are the targets that reached a threshold. `time_min_s` is set only where the policy says so.
+    `lines` are at most three: what the user is told where `action` is warn or reject, else what he would be told at
+    `would_be`. `triggers` are the targets that reached a threshold. `time_min_s` is set only where the policy says so.
     """
 
     policy: str

@@ -31,7 +31,10 @@ class PolicySet:
     def select(self, facts: Facts) -> Policy:
         """Return the policy that judges a submission; what is expected of it need not be known yet."""
         for policy, tests in self._tests:
-            if all(test(facts) for test in tests):
+            for test in tests:
+                if not test(facts):
+                    break
+            else:
                 return policy
         return self.policies[-1]
 

@@ -14,7 +14,7 @@ from gpuwaste.core.verdict import MODES, Mode
 
 MODEL: Final = "model"
 DAY_MINUTES: Final = 24 * 60
-_DAYS: Final = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+DAYS: Final = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _HOURS: Final = re.compile(r"(\d{2}):(\d{2})-(\d{2}):(\d{2})", re.ASCII)
 _MAX_PATTERNS: Final = 10_000
 _MAX_PATTERN: Final = 256
@@ -55,6 +55,9 @@ class Hours:
         if self.begin < self.end:
             return self.begin <= minute < self.end
         return minute >= self.begin or minute < self.end
+
+    def __str__(self) -> str:
+        return "-".join(f"{minute // 60:02}:{minute % 60:02}" for minute in (self.begin, self.end))
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +122,9 @@ def _days(value: Any, where: str) -> Days:
     if not isinstance(value, list) or not value or not all(isinstance(item, str) for item in value):
         raise ConfigError(f'{where}: expected a list of days, such as ["mon", "tue"], found {value!r:.80}')
     for item in value:
-        if item not in _DAYS:
-            raise ConfigError(f"{where}: {item!r:.80} is no day{nearest(item, set(_DAYS))}")
-    return Days(frozenset(_DAYS.index(item) for item in value))
+        if item not in DAYS:
+            raise ConfigError(f"{where}: {item!r:.80} is no day{nearest(item, set(DAYS))}")
+    return Days(frozenset(DAYS.index(item) for item in value))
 
 
 def _date(value: Any, where: str) -> date:

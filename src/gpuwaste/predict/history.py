@@ -89,7 +89,8 @@ def _gpu_underused(target: str, view: View) -> TargetPrediction | None:
 
 def _gpus_needed(target: str, view: View) -> TargetPrediction | None:
     key = view.own_key(1, GPU_ACTIVE)
-    if key is None or not view.request.gpus:
+    # His last job of whatever name and size may have had one GPU alone: that says nothing of how many this one needs.
+    if key is None or key == "user" or not view.request.gpus:
         return None
     active = view.values[f"{key}_{GPU_ACTIVE}"]
     text = f"your last job{named(key, view)} worked on {number(active)} {'GPU' if active == 1 else 'GPUs'}"

@@ -80,6 +80,29 @@ _PREDICTED: Final = (
     "model_hash",
     "recorded",
 )
+_REPLAYED: Final = (
+    "policy",
+    "target",
+    "would_be",
+    "jobs",
+    "said",
+    "right",
+    "wrong",
+    "unknown",
+    "gpu_hours",
+    "users",
+    "recorded",
+)
+_VERDICT: Final = (
+    *("id", "at_utc_us", "op", "policy", "mode", "action", "would_be", "held", "sampled", "override", "user"),
+    *("account", "partition", "qos", "name", "is_array", "gpus", "time_limit_s", "job_ids", "states", "stands", "hit"),
+    *("lines", "latency_us", "model_hash", "recorded"),
+)
+_SCORE: Final = (
+    *("policy", "week", "n", "annotated", "warned", "rejected", "sampled", "sampled_judged", "sampled_hits"),
+    *("false_rejects", "reject_precision", "would_say", "judged", "hits", "precision", "went_wrong", "found", "recall"),
+    *("overrides", "overrides_judged", "overrides_hits", "floored", "open", "no_job", "recorded"),
+)
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -108,13 +131,23 @@ def to_csv(document: Mapping[str, Any], header: bool = True) -> str:
 
 
 def table(document: Mapping[str, Any]) -> tuple[Sequence[str], list[dict[str, Any]]]:
-    """Return the columns and rows of a document: jobs of a report or of top, devices of a job, predicted numbers."""
+    """Return the columns and rows of a document: jobs, devices, predicted numbers, verdicts, weeks of a score."""
     mark = {"recorded": document["recorded"]}
+    if document["document"] == "verdicts":
+        return _VERDICT, [{**row, **_joined(row), **mark} for row in document["verdicts"]]
+    if document["document"] == "score":
+        return _SCORE, [{**row, **mark} for row in document["weeks"]]
     if document["document"] == "predict":
         return _PREDICTED, [{**row, **mark} for row in _predicted(document["predictions"])]
+    if document["document"] == "policy-replay":
+        return _REPLAYED, [{**row, **mark} for row in document["rows"]]
     if document["document"] == "job":
         return _DEVICE, [{**row, **mark} for row in _devices(document["runs"])]
     return _JOB, [{**row, **mark} for row in document["jobs"]]
+
+
+def _joined(row: Mapping[str, Any]) -> dict[str, str]:
+    return {name: "; ".join(row[name]) for name in ("job_ids", "states", "lines")}
 
 
 def _devices(runs: Iterable[Mapping[str, Any]]) -> Iterable[dict[str, Any]]:

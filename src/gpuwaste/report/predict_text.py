@@ -46,6 +46,7 @@ def _prediction(prediction: Mapping[str, Any], notes: Sequence[str], look: Look)
     if prediction["changes"]:
         lines += look.heading("What a smaller request would change")
         lines += [line for change in prediction["changes"] for line in _change(change)]
+    lines += _said(prediction, look)
     noted = [line for note in (*prediction["notes"], *notes) for line in bullet(harmless(note))]
     return [*lines, *look.heading("Notes"), *noted] if noted else lines
 
@@ -122,6 +123,18 @@ def _effect(target: Mapping[str, Any], effect: float) -> str:
     if target["p"] is not None:
         return f" ({name} {effect * 100:+.0f} points)"
     return f" ({name} {'+' if effect > 0 else '-'}{_amount(target['target'], abs(effect))})"
+
+
+def _said(prediction: Mapping[str, Any], look: Look) -> list[str]:
+    """Return what sbatch would print, and to operators what a policy would do that says nothing there."""
+    policy = prediction.get("policy")
+    if policy is None or policy["would_be"] == "pass":
+        return []
+    if policy["action"] in {"warn", "reject"}:
+        title = "At sbatch you would read"
+    else:
+        title = f"Policy {fit(policy['policy'], 30)} would {policy['would_be']}, its mode is {policy['mode']}"
+    return [*look.heading(title), *(f"  {harmless(line)}" for line in policy["lines"])]
 
 
 def _change(change: Mapping[str, Any]) -> list[str]:

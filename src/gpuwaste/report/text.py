@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from gpuwaste.report.cells import UNKNOWN, fit, local_time, percent, share, short, state_code
 from gpuwaste.report.layout import Look, bullet, facts, finding_lines
+from gpuwaste.report.verdict_text import advice_lines
 
 _CLASSES: Final = ("high", "moderate", "low", "idle", "unknown", "suspended", "pending")
 _LEVELS: Final = (
@@ -53,7 +54,8 @@ def job_text(document: Mapping[str, Any], look: Look) -> str:
     lines: list[str] = []
     for run in document["runs"]:
         lines += [*_run(run, look), ""]
-    return "\n".join([*lines[:-1], *_notes(document, look)]) + "\n"
+    advice = advice_lines(document.get("advice", ()), look)
+    return "\n".join([*lines[:-1], *advice, *_notes(document, look)]) + "\n"
 
 
 def top_text(document: Mapping[str, Any], look: Look) -> str:

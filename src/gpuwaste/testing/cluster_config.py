@@ -8,7 +8,7 @@ import stat
 from pathlib import Path
 from string import Template
 
-from gpuwaste.testing.cluster_host import AGENT_USER, USERS, short_name
+from gpuwaste.testing.cluster_host import AGENT_USER, BACKUP_HOST, USERS, short_name
 from gpuwaste.testing.cluster_options import Layout
 
 CLUSTER_NAME = "gw"
@@ -27,11 +27,23 @@ def write_all(layout: Layout) -> None:
     etc = layout.directory / "etc"
     for name in ("slurm.conf", "cgroup.conf", "accounts.cfg", "init.sql"):
         _fill(name, etc / name, values, 0o644)
+    if layout.variant.backup:
+        _write_backup(layout, values)
     _fill("slurmdbd.conf", etc / "slurmdbd.conf", values, 0o600, "slurm")
     (etc / "gres.conf").write_text(_gres_lines(layout), encoding="utf-8")
     for name, chosen in (("prolog", layout.variant.prolog), ("epilog", layout.variant.epilog), ("task_prolog", ())):
         scripts = {"scripts": shlex.join(_scripts(name) if chosen is None else chosen)}
         _fill(name, layout.directory / "script" / name, values | scripts, 0o755)
+
+
+def _write_backup(layout: Layout, values: dict[str, str]) -> None:
+    """Write what the backup controller reads on its host: slurmctld would end the one whose pid file it shares."""
+    etc = layout.directory / "etc"
+    for name in ("cgroup.conf", "gres.conf"):
+        (etc / "backup" / name).unlink(missing_ok=True)
+        (etc / "backup" / name).symlink_to(etc / name)
+    _fill("slurm.conf", etc / "backup" / "slurm.conf", values | {"controller": "slurmctld-backup"}, 0o644)
+    (etc / "backup-hosts").write_text(f"127.0.0.1 localhost\n{layout.backup_address} {BACKUP_HOST}\n", encoding="utf-8")
 
 
 def _scripts(name: str) -> list[str]:
@@ -47,7 +59,9 @@ def _own(path: Path, user: str, mode: int) -> None:
 
 def _make_folders(layout: Layout) -> None:
     owners: dict[str, tuple[str, int]] = {"": ("root", 0o755)}
-    owners |= dict.fromkeys(("etc", "log", "script", "dev", "munge", "node", "sim", "home"), ("root", 0o755))
+    owners |= dict.fromkeys(
+        ("etc", "log", "etc/backup", "script", "dev", "munge", "node", "sim", "home"), ("root", 0o755)
+    )
     owners |= {"state": ("slurm", 0o700), "run": ("slurm", 0o755), "mysql": ("mysql", 0o755)}
     owners |= {f"home/{user}": (user, 0o700) for user in USERS} | {f"home/{AGENT_USER}": (AGENT_USER, 0o700)}
     owners |= {f"munge/{name}": ("munge", 0o755) for name in ("hub", *layout.nodes)}
@@ -59,7 +73,7 @@ def _make_folders(layout: Layout) -> None:
         path = layout.directory / folder
         path.mkdir(exist_ok=True)
         _own(path, user, mode)
-    for log in ("slurmctld", "slurmdbd"):
+    for log in ("slurmctld", "slurmctld-backup", "slurmdbd"):
         path = layout.directory / "log" / f"{log}.log"
         path.touch()
         _own(path, "slurm", 0o644)
@@ -117,6 +131,8 @@ def _values(layout: Layout) -> dict[str, str]:
         extra.append(f"JobSubmitPlugins={variant.job_submit}")
     if variant.plugin_dir:
         extra.append(f"PluginDir={variant.plugin_dir}:{_SLURM_PLUGINS}")
+    if variant.backup:
+        extra.append("CommunicationParameters=NoCtldInAddrAny")
     if variant.private_data:
         extra.append("PrivateData=jobs")
     if variant.preempt:
@@ -127,6 +143,9 @@ def _values(layout: Layout) -> dict[str, str]:
         "cluster_id": layout.cluster_id,
         "cluster_name": CLUSTER_NAME,
         "host": short_name(),
+        "controller": "slurmctld",
+        "backup_host": f"SlurmctldHost={BACKUP_HOST}({layout.backup_address})" if variant.backup else "",
+        "slurmctld_timeout": "10" if variant.backup else "30",
         "slurmctld_port": str(layout.ports[0]),
         "slurmdbd_port": str(layout.ports[1]),
         "proctrack": "proctrack/cgroup" if variant.constrain_devices else "proctrack/linuxproc",

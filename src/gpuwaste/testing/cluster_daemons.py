@@ -1,6 +1,7 @@
 """Starts and ends a cluster's daemons in their order, each one waited for until it really answers."""
 
 import os
+import re
 import signal
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -22,6 +23,9 @@ _MARIADB = (
     "--performance-schema=OFF",
 )
 """A cluster's accounting must survive its own restart, not a power cut: no fsync on each commit."""
+
+
+_AS_BACKUP_HOST = 'hostname "$0" && mount --bind "$1" /etc/hosts && shift && exec "$@"'
 
 
 class Daemons(SlurmCommands):
@@ -84,10 +88,42 @@ class Daemons(SlurmCommands):
         self._launch("slurmctld", ["slurmctld", "-D", *options], "slurm", port=self.layout.ports[0])
         self.processes["slurmctld"].wait_for(self._controller_answers, 60)
 
+    def _start_backup(self) -> None:
+        """Start the backup controller as on another host: its own name, hosts file and pid file."""
+        etc = self.layout.directory / "etc"
+        enter = [
+            "unshare",
+            "--uts",
+            "--mount",
+            "sh",
+            "-c",
+            _AS_BACKUP_HOST,
+            host.BACKUP_HOST,
+            str(etc / "backup-hosts"),
+        ]
+        settings = [f"SLURM_CONF={etc / 'backup' / 'slurm.conf'}"]
+        settings.append(f"GPUWASTE_CONFIG={self.layout.directory / 'site' / 'backup.toml'}")
+        self._launch("slurmctld-backup", [*enter, *as_user("slurm"), "env", *settings, "slurmctld", "-D"], "root")
+        self.processes["slurmctld-backup"].wait_for(lambda: "backup" in self.controllers_up(), 60)
+
+    def controllers_up(self) -> set[str]:
+        """Return which controllers answer a ping: "primary", "backup"; the backup answers also while it stands by."""
+        text = self.run(["scontrol", "ping"], check=False).stdout
+        return set(re.findall(r"Slurmctld\((\w+)\) at \S+ is UP", text))
+
     def _controller_answers(self) -> bool:
         if not host.accepts(("127.0.0.1", self.layout.ports[0])):
             return False
-        return " is UP" in self.run(["scontrol", "ping"], check=False).stdout
+        return "primary" in self.controllers_up()
+
+    def wait_saved(self, job_name: str, timeout_s: float = 30) -> None:
+        """Wait until slurmctld's saved state has a job of this name: it saves up to 5 s late, and a kill loses that."""
+        state = self.layout.directory / "state" / "job_state"
+        wait_until(
+            lambda: state.exists() and job_name.encode() + b"\0" in state.read_bytes(),
+            timeout_s,
+            f"{state} to have {job_name}",
+        )
 
     def _start_slurmd(self, names: Iterable[str]) -> None:
         for name in names:
@@ -119,6 +155,8 @@ class Daemons(SlurmCommands):
             self.run(["sacctmgr", "-i", "load", f"file={self.layout.directory / 'etc' / 'accounts.cfg'}"], timeout_s=60)
         self._start_slurmrestd()
         self._start_slurmctld(*(["-c"] if fresh else []))
+        if self.layout.variant.backup:
+            self._start_backup()
         self._start_slurmd(self.nodes)
         port = self.layout.ports[2]
         self.processes["slurmrestd"].wait_for(lambda: host.accepts(("127.0.0.1", port)))

@@ -17,6 +17,8 @@ COMMANDS = (
     "munged", "munge", "mariadbd", "mariadb-install-db", "slurmdbd", "slurmctld", "slurmd", "slurmrestd", "sacctmgr",
     "scontrol", "sbatch", "sacct", "setpriv",
 )  # fmt: skip
+BACKUP_HOST = "gwbackup"
+"""Host name of a backup controller, in a UTS namespace of its own."""
 MAX_PATH = 60
 """Longest cluster directory, bytes: slurmstepd's sockets below it must fit the 107 of a Unix socket."""
 _CGROUPS = Path("/sys/fs/cgroup")

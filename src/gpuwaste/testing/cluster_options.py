@@ -41,6 +41,8 @@ class Variant:
     """JobSubmitPlugins, such as "gpuwaste" or "lua"; "" for none."""
     plugin_dir: str = ""
     """A folder with plugins of our own, before Slurm's."""
+    backup: bool = False
+    """A second slurmctld on an address and a host name of its own, which takes over when the first is gone."""
     job_acct_gather_s: int = 5
     """JobAcctGatherFrequency, seconds."""
     cred_expire_s: int = 10
@@ -137,6 +139,11 @@ class Layout:
     def mysql_socket(self) -> Path:
         """Socket of the cluster's MariaDB."""
         return self.directory / "mysql" / "s"
+
+    @property
+    def backup_address(self) -> str:
+        """Address of the backup controller: the same port on a loopback address that no node of any cluster has."""
+        return f"127.{self.ports[0] >> 8}.{self.ports[0] & 255}.200"
 
     @cached_property
     def nodes(self) -> dict[str, Node]:

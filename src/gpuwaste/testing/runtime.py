@@ -69,12 +69,22 @@ def _copy_packages(site: Path) -> None:
     site.mkdir(parents=True)
     for root in _our_roots():
         shutil.copytree(root, site / "gpuwaste", dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in sorted({"gpuwaste"} | _requirements("gpuwaste", {"hub"})):
+    for name in sorted({"gpuwaste"} | _requirements("gpuwaste", {"hub", "predict"})):
         for file in metadata.distribution(name).files or ():
             source = Path(str(file.locate()))
             if ".." not in file.parts and "__pycache__" not in file.parts and source.is_file():
                 (site / file).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy2(source, site / file)
+                _place(source, site / file)
+
+
+def _place(source: Path, target: Path) -> None:
+    """Give an installed file a second name, which needs no room; copy it where that cannot be."""
+    try:
+        os.link(source, target)
+    except FileExistsError:
+        return  # a distribution's list may name a file twice
+    except OSError:
+        shutil.copy2(source, target)
 
 
 def _our_roots() -> list[Path]:

@@ -147,11 +147,11 @@ class SimNode:
 
         self._set_faults(line for line in self._faults() if stays(line))
 
-    def xid(self, gpu: SimGpu, code: int) -> None:
-        """Report a critical Xid error of the GPU to the event sets that are registered for it."""
+    def xid(self, gpu: SimGpu | str, code: int) -> None:
+        """Report a critical Xid error of the GPU (or of the one of this UUID) to the event sets registered for it."""
         faults = self._faults()
         sequence = 1 + sum(line.split("\t")[1] == "xid" for line in faults)
-        self._set_faults([*faults, f"{gpu.uuid}\txid\t{sequence}\t{code}"])
+        self._set_faults([*faults, f"{gpu.uuid if isinstance(gpu, SimGpu) else gpu}\txid\t{sequence}\t{code}"])
 
     def unload_driver(self) -> None:
         """Let nvmlInit answer DRIVER_NOT_LOADED, and every call of those who have NVML open UNKNOWN; see clear."""

@@ -8,6 +8,8 @@ with LoopbackCluster(directory, Variant(seed=7)) as cluster, Site(cluster) as si
 import json
 import pwd
 import shutil
+import socket
+import struct
 import subprocess
 import urllib.error
 import urllib.request
@@ -25,6 +27,7 @@ from gpuwaste.testing.simnvml import OracleEvent, SimNode, library_env, make_gpu
 
 AGENT_CAPS: Final = ("sys_ptrace", "dac_read_search")
 _USER: Final = "gpuwaste"
+_CREDENTIALS: Final = struct.Struct("3i")  # pid, uid, gid of SO_PEERCRED
 
 
 @dataclass(slots=True)
@@ -55,7 +58,8 @@ class Site:
         self.agents: dict[str, ManagedProcess] = {}
         self.hub: ManagedProcess | None = None
         self.advisor: ManagedProcess | None = None
-        self.advisor_port = free_port()
+        self.backup_advisor: ManagedProcess | None = None
+        self.advisor_port, self.backup_advisor_port = free_port(), free_port()
         self.nodes: dict[str, SimNode] = {}
         self.exporters = {name: free_port() for name in cluster.nodes}
         self._native_source = native
@@ -84,12 +88,13 @@ class Site:
         oracle.chmod(0o1777)
         for node in self.cluster.nodes.values():
             self._prepare_node(node.name)
-        for name in ("hub", "advisor", "models"):
+        for name in ("hub", "advisor", "models", "backup"):
             self._owned(self.directory / name)
         self.write_policies(self.options.policies)
         if self.options.tapes is not None:
             self._owned(self.options.tapes)
         self._write_config("hub", {})
+        self._write_config("backup", {})
 
     def _prepare_node(self, name: str) -> None:
         node = self.cluster.nodes[name]
@@ -121,13 +126,13 @@ class Site:
         return read_oracle(self.oracle_directory)
 
     def config_path(self, name: str) -> Path:
-        """Return gpuwaste.toml of a node or of "hub"; users read the hub's."""
+        """Return gpuwaste.toml of a node, of "hub" or of "backup", the backup controller; users read the hub's."""
         return self.directory / f"{name}.toml"
 
     def _write_config(self, name: str, own: dict[str, Any]) -> None:
         cluster, options = self.cluster, self.options
-        at_hub = name == "hub"
-        node = None if at_hub else cluster.nodes[name]
+        node = cluster.nodes.get(name)
+        backup = name == "backup"
         common = {
             "hub_url": f"http://127.0.0.1:{self.hub_front_port}",
             "munge_socket": str(node.munge_socket if node else cluster.layout.munge_socket),
@@ -158,10 +163,10 @@ class Site:
             **options.hub,
         }
         advisor = {
-            "socket": str(self.advisor_socket),
-            "state_dir": str(self.directory / "advisor"),
+            "socket": str(self.backup_socket if backup else self.advisor_socket),
+            "state_dir": str(self.directory / ("backup" if backup else "advisor")),
             "policies_dir": str(self.policies_dir),
-            "listen": f"127.0.0.1:{self.advisor_port}",
+            "listen": f"127.0.0.1:{self.backup_advisor_port if backup else self.advisor_port}",
             "history_every_s": 1.0,
             "ship_every_s": 1.0,
             **options.advisor,
@@ -192,9 +197,15 @@ class Site:
         """Where the submit plugins of this site ask: a directory that the advisor's user owns."""
         return self.directory / "hub" / "advisor.sock"
 
+    @property
+    def backup_socket(self) -> Path:
+        """Where the submit plugin of a backup controller asks."""
+        return self.directory / "backup" / "advisor.sock"
+
     def refresh_config(self) -> None:
         """Write all configuration files again after a change of ports or options."""
         self._write_config("hub", {})
+        self._write_config("backup", {})
         for name, node in self.cluster.nodes.items():
             self._write_config(name, {"node_name": name, "state_dir": str(node.state_dir)})
 
@@ -205,12 +216,19 @@ class Site:
         self.hub.wait_for(lambda: _answers(f"http://127.0.0.1:{self.hub_port}/v1/health"), 30, "the hub to answer")
         return self.hub
 
-    def start_advisor(self) -> ManagedProcess:
-        """Start the advisor and wait until it listens: it is warm by then."""
-        argv = self._daemon("advisor", "hub")
+    def start_advisor(self, *, prefix: Sequence[str] = ()) -> ManagedProcess:
+        """Start the advisor and wait until it listens: it is warm by then. `prefix` is a command to start it with."""
+        argv = [*prefix, *self.runtime.command("advisor", "run", "--config", str(self.config_path("hub")))]
         self.advisor = self.cluster.spawn(argv, user=_USER, env=self.runtime.env, name="advisor")
-        self.advisor.wait_for(self.advisor_socket.exists, 60, "the advisor to listen")
+        _wait_listening(self.advisor, self.advisor_socket)
         return self.advisor
+
+    def start_backup_advisor(self) -> ManagedProcess:
+        """Start the advisor beside the backup controller and wait until it listens."""
+        argv = self._daemon("advisor", "backup")
+        self.backup_advisor = self.cluster.spawn(argv, user=_USER, env=self.runtime.env, name="advisor-backup")
+        _wait_listening(self.backup_advisor, self.backup_socket)
+        return self.backup_advisor
 
     def start_agent(self, node: str, *, prefix: Sequence[str] = (), caps: Sequence[str] = AGENT_CAPS) -> ManagedProcess:
         """Start a node's agent with the capabilities that it is documented to need; wait until it answers.
@@ -242,7 +260,7 @@ class Site:
 
     def stop(self) -> None:
         """End agents and the advisor, then the hub."""
-        for process in [*self.agents.values(), self.advisor, self.hub]:
+        for process in [*self.agents.values(), self.advisor, self.backup_advisor, self.hub]:
             if process is not None:
                 process.stop()
 
@@ -287,6 +305,19 @@ def _is_complete(document: Mapping[str, Any], devices: int) -> bool:
         return False
     found = [device for run in runs for device in run["devices"] if device["gpu_uuid"]]
     return len(found) >= devices and all(device["final"] for device in found)
+
+
+def _wait_listening(process: ManagedProcess, path: Path) -> None:
+    """Wait until this very process listens at a Unix socket: a killed one leaves its socket behind."""
+
+    def listens() -> bool:
+        with socket.socket(socket.AF_UNIX) as probe:
+            if probe.connect_ex(str(path)):
+                return False
+            credentials = probe.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+            return bool(_CREDENTIALS.unpack(credentials)[0] == process.pid)
+
+    process.wait_for(listens, 60, f"{process.name} to listen")
 
 
 def _answers(url: str) -> bool:

@@ -199,8 +199,9 @@ def running_hub(
     )
     cluster_map = ClusterMap(slurm, store, site, clock, 0.01)
     predictions = Predictions(
-        store, site.cluster, clock=clock, metrics=metrics, models_dir=directory / "models", state_dir=directory
-    )
+        store, site.cluster, clock=clock, metrics=metrics, models_dir=directory / "models", state_dir=directory,
+        policies_dir=directory / "policies.d",
+    )  # fmt: skip
     verdict_store = VerdictStore(store, clock)
     verdicts = VerdictReads(verdict_store, clock)
     services = Services(

@@ -335,3 +335,67 @@ def test_without_the_extra_the_hub_runs() -> None:
     assert lines[0] == "not installed"
     assert lines[1].startswith("501 ")
     assert "[predict]" in lines[1]
+
+
+_WARNING = '[policy]\nname = "w"\nmode = "{}"\n[targets.failure]\nwarn = 0.8\n'
+
+
+def _said(hub: Rig, uid: int, **request: Any) -> dict[str, Any]:
+    answer = ask(hub, uid, {"user": "alice", "name": "train", **request})
+    assert answer.status == 200, answer.body
+    policy: dict[str, Any] = answer.json["predictions"][0]["policy"]
+    return policy
+
+
+def _use(hub: Rig, text: str) -> None:
+    """Put one policy in the hub's directory and let the hub see it."""
+    folder = hub.socket.parent / "policies.d"
+    folder.mkdir(exist_ok=True)
+    (folder / "a.toml").write_text(text)
+    hub.services.predictions.step()
+
+
+def test_shadow_tells_operators_alone(ready: Rig) -> None:
+    """A fresh hub judges by the built-in policy: an operator sees what would be done, the user nothing of it."""
+    hers = _said(ready, ALICE)
+    assert hers == {"policy": "", "mode": "", "action": "pass", "would_be": "pass", "lines": []}
+    seen = _said(ready, OPER)
+    assert (seen["policy"], seen["mode"], seen["action"], seen["would_be"]) == ("default", "shadow", "pass", "warn")
+    assert "5 of your last 5 jobs named train failed" in " ".join(seen["lines"])
+
+
+def test_a_user_is_told_what_sbatch_would_print(ready: Rig) -> None:
+    """Under a policy that warns: the same lines; bob, whose jobs ran well, is told nothing."""
+    _use(ready, _WARNING.format("warn"))
+    hers = _said(ready, ALICE)
+    assert (hers["policy"], hers["action"], len(hers["lines"])) == ("w", "warn", 3)
+    his = ask(ready, BOB, {"name": "train"}).json["predictions"][0]["policy"]
+    assert (his["action"], his["lines"]) == ("pass", [])
+
+
+def test_policies_are_read_again_and_bad_ones_change_nothing(ready: Rig) -> None:
+    """A file that changes is used at the next step; one that is bad leaves the last in use, and health says why."""
+    _use(ready, _WARNING.format("annotate"))
+    assert _said(ready, ALICE)["action"] == "annotate"
+    _use(ready, _WARNING.format("wrn"))
+    assert _said(ready, ALICE)["action"] == "annotate"
+    assert "'wrn' is no mode" in ready.services.predictions.health()["error"]
+    _use(ready, _WARNING.format("warn"))
+    assert _said(ready, ALICE)["action"] == "warn"
+    assert ready.services.predictions.health()["error"] == ""
+
+
+def test_where_scripts_are_not_known_failures_only_warn(ready: Rig) -> None:
+    """No verdict has told the scripts of these failures, so the policy that rejects them warns."""
+    _use(ready, _WARNING.format("reject").replace("warn = 0.8", "reject = 0.8"))
+    answer = ask(ready, ALICE, {"name": "train", "script": "#!/bin/sh\nfalse\n"})
+    (prediction,) = answer.json["predictions"]
+    assert (prediction["policy"]["action"], prediction["facts"]["script"]) == ("warn", "unknown")
+
+
+def test_whole_node_partitions_are_known(ready: Rig) -> None:
+    """What the importer stored of the partitions is used: no advice on GPUs where a job holds its nodes alone."""
+    ready.store.set_partitions("gw", {"whole": True, "gpu": False})
+    ready.services.predictions.step()
+    answer = ask(ready, ALICE, {"partition": "whole"}, {"partition": "gpu,whole"}, {"partition": "gpu"})
+    assert [p["facts"]["whole_node"] for p in answer.json["predictions"]] == [True, True, False]

@@ -5,8 +5,9 @@ import pwd
 
 from tests.unit.hub.rig import FakeClock
 
+from gpuwaste.core.groups import unix_groups
 from gpuwaste.core.job import JobRecord
-from gpuwaste.hub.roles import REFRESH_S, RETRY_S, Roles, Scope, unix_groups
+from gpuwaste.hub.roles import REFRESH_S, RETRY_S, Roles, Scope
 from gpuwaste.testing.fake_slurm import FakeSlurm
 
 

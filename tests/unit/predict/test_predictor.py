@@ -104,6 +104,14 @@ def test_gpus_are_judged_where_there_are_some() -> None:
     assert not {"gpu_underused", "gpus_needed"} & {target.target for target in said.targets}
 
 
+def test_a_job_of_another_name_and_size_tells_nothing_of_the_gpus_needed() -> None:
+    """Who used the one GPU of a shell is not told that his first training on four GPUs needs one."""
+    shell = replace(TRAIN, name="shell", gpus=1)
+    said = Predictor(None, history([Run(active=1)], shell)).predict(TRAIN)
+    assert "gpus_needed" not in {target.target for target in said.targets}
+    assert said.changes == ()
+
+
 def test_history_tells_of_gpus_and_memory() -> None:
     """The last job's GPUs in use and its peak memory."""
     runs = [Run(max_rss_b=3.0 * GIB, active=1, used=0.02)] * 4

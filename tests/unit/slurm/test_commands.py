@@ -10,7 +10,7 @@ from gpuwaste.core.errors import ParseError, SlurmError
 from gpuwaste.core.job import JobRecord
 from gpuwaste.slurm.command import CommandError
 from gpuwaste.slurm.commands import CommandClient
-from gpuwaste.slurm.sacct import FIELDS
+from gpuwaste.slurm.sacct import ADMIN_COMMENT, FIELDS
 
 ODD = Path(__file__).parents[2] / "fixtures" / "slurm"
 
@@ -94,7 +94,8 @@ def test_accounting_draws_a_delimiter_for_each_call(site: Site) -> None:
     row = site.file("row", f"{columns}\n")
     site.command(
         "sacct",
-        f"[ $1 = --helpformat ] && exit\nfor a; do case $a in --delimiter=*) d=${{a#*=}};; esac; done\n"
+        f"[ $1 = --helpformat ] && echo JobID {ADMIN_COMMENT} && exit\n"
+        "for a; do case $a in --delimiter=*) d=${a#*=};; esac; done\n"
         f'echo "$d" >> {site.directory}/seen\nsed "s/|/$d/g" {row}',
     )
     for _ in range(2):

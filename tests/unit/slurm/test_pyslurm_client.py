@@ -114,6 +114,12 @@ def test_a_run_of_accounting() -> None:
     assert (run.elapsed_s, run.mem_req_b, run.interactive, run.suspended_s) == (90, 2000 * 1024**2, False, 0)
 
 
+def test_the_verdict_is_read_from_the_administrators_comment() -> None:
+    """The token beside other text, and none where there is no comment."""
+    found = read(run_of(admin_comment="ops;gw=0123456789abcdef"), run_of(admin_comment=None))
+    assert [run.verdict_id for run in found if isinstance(run, JobRecord)] == ["0123456789abcdef", ""]
+
+
 @pytest.mark.parametrize(
     ("changes", "printed"),
     [

@@ -15,7 +15,7 @@ from gpuwaste.core.errors import ParseError
 from gpuwaste.core.job import JobRecord
 from gpuwaste.slurm.rest_differences import DIFFERENCES, allowed
 from gpuwaste.slurm.rest_jobs import parse_page
-from gpuwaste.slurm.sacct import FIELDS, BadRow, parse_sacct, sacct_fields
+from gpuwaste.slurm.sacct import ADMIN_COMMENT, FIELDS, RESTARTS, BadRow, parse_sacct, sacct_fields
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "slurmrestd"
 
@@ -109,6 +109,17 @@ def test_the_user_is_the_job_s_own(job: Any) -> None:
     assert runs(page(empty))[0].user == "bob"
 
 
+def test_the_verdict_is_read_from_the_administrators_comment(job: Any) -> None:
+    """Beside other text; a `comment` that is one text, or null, is nobody's token."""
+    for comment, verdict in (
+        ({"administrator": "ops;gw=0123456789abcdef", "job": ";gw=aaaaaaaaaaaaaaaa", "system": ""}, "0123456789abcdef"),
+        ({"administrator": None}, ""),
+        (";gw=0123456789abcdef", ""),
+        (None, ""),
+    ):
+        assert runs(page(job | {"comment": comment}))[0].verdict_id == verdict
+
+
 def test_another_cluster_s_job_is_set_aside(job: Any) -> None:
     """One slurmdbd serves several clusters; "" takes each job for its own cluster's."""
     (row,) = parse_page(page(job), "other")
@@ -197,9 +208,9 @@ def test_any_field_may_hold_anything(data: st.DataObject) -> None:
 
 
 def test_the_columns_of_the_recording_are_those_that_are_asked() -> None:
-    """The recorded rows of sacct have the columns that the client asks for today."""
+    """The recorded rows of sacct have the columns that the client asks for today, but for the newest."""
     line = (FIXTURES / "sacct_24.11.txt").read_bytes().splitlines()[0]
-    assert line.count(b"\x1f") == len(FIELDS)
+    assert line.count(b"\x1f") + 1 == len(sacct_fields([RESTARTS])) == len({*FIELDS, RESTARTS} - {ADMIN_COMMENT})
 
 
 def test_a_wrong_value_is_no_listed_difference() -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from gpuwaste.core.errors import ParseError
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.run import RunKey
-from gpuwaste.slurm.sacct import FIELDS, RESTARTS, BadRow, parse_sacct, sacct_argv, sacct_fields
+from gpuwaste.slurm.sacct import ADMIN_COMMENT, FIELDS, RESTARTS, BadRow, parse_sacct, sacct_argv, sacct_fields
 
 D = "\x1f"
 JOB = {
@@ -38,6 +38,7 @@ JOB = {
     "TotalCPU": "00:02.500",
     "JobName": "train",
     "SubmitLine": "sbatch train.sh",
+    "AdminComment": "",
     "ExitCode": "1:9",
 }
 
@@ -98,7 +99,7 @@ def test_a_delimiter_in_a_name_sets_that_row_aside_alone() -> None:
     """Too many fields are never shifted into others."""
     first, second = read(row(JobName=f"a{D}b"), row(JobIDRaw="8", JobID="8"))
     assert isinstance(first, BadRow)
-    assert "27 fields where 26 were asked" in first.reason
+    assert "28 fields where 27 were asked" in first.reason
     assert isinstance(second, JobRecord)
 
 
@@ -186,6 +187,34 @@ def test_a_bad_step_sets_its_run_aside() -> None:
     """Half a sum is no sum; a step of no job is set aside by itself."""
     assert "step 0: MaxRSS" in bad(row(), step("0", MaxRSS="big")).reason
     assert "without its job" in bad(step("0")).reason
+
+
+@pytest.mark.parametrize(
+    ("comment", "verdict"),
+    [
+        (";gw=0123456789abcdef", "0123456789abcdef"),
+        ("moved by ops;gw=0123456789abcdef", "0123456789abcdef"),
+        ("said `no` | twice\nand more;gw=0123456789abcdef;gw=fedcba9876543210", "fedcba9876543210"),
+        ("half\udcff;gw=0123456789abcdef", "0123456789abcdef"),
+        (";gw=0123456789ABCDEF", ""),
+        (";gw=0123456789abcdefg", ""),
+        ("xgw=0123456789abcdef", ""),
+        ("", ""),
+    ],
+)
+def test_the_verdict_of_a_job_is_read_from_the_administrators_comment(comment: str, verdict: str) -> None:
+    """The last token counts, beside any other text: quotes that became backquotes, pipes, newlines, bad bytes."""
+    assert one(row(AdminComment=comment), step("0", AdminComment="")).verdict_id == verdict
+
+
+def test_an_export_without_the_comment_has_no_verdicts() -> None:
+    """Files of before, and a sacct that does not name the column, are read as ever."""
+    fields = sacct_fields([name for name in FIELDS if name != ADMIN_COMMENT])
+    assert fields == tuple(name for name in FIELDS if name != ADMIN_COMMENT)
+    line = D.join(value for name, value in JOB.items() if name != ADMIN_COMMENT).encode() + b"\n"
+    (record,) = parse_sacct([line], "gw", fields)
+    assert isinstance(record, JobRecord)
+    assert (record.verdict_id, record.exit_code) == ("", 1)
 
 
 def test_restarts_are_read_where_slurm_has_them() -> None:

@@ -50,6 +50,13 @@ def test_nodes_have_addresses_of_their_own() -> None:
     assert all(address.startswith("127.") for address in addresses)
 
 
+def test_a_backup_controller_has_an_address_of_its_own() -> None:
+    """It is neither the first controller's nor a node's, so that both may use one port."""
+    layout = _layout(Path("/d"), Variant.parse(["backup"]))
+    assert layout.variant.backup
+    assert layout.backup_address not in {"127.0.0.1", *(node.address for node in layout.nodes.values())}
+
+
 def test_the_state_file_gives_the_layout_back(tmp_path: Path) -> None:
     """What was saved is loaded unchanged, with each daemon's pid and start time."""
     layout = _layout(tmp_path, Variant(prolog=("/p",), gres_order={"gpu1": (3, 2, 1, 0)}, seed=4))

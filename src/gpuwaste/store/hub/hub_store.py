@@ -151,6 +151,11 @@ class HubStore:
             if rows:
                 db.run("partitions_add", {"rows": to_json(rows)})
 
+    def whole_node_partitions(self, cluster: str) -> frozenset[str]:
+        """Return the partitions of a cluster in which a job holds its nodes alone."""
+        with self.reader() as db:
+            return frozenset(str(row["name"]) for row in db.rows("partitions_whole", {"cluster": cluster}))
+
     def mark(self, key: str) -> int | None:
         """Return where an importer stands."""
         with self.reader() as db:

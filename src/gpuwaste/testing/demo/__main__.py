@@ -25,10 +25,13 @@ from gpuwaste.testing.recording.format import SHIPPED
 from gpuwaste.testing.recording.player import PlayedSite
 from gpuwaste.testing.simnvml import build_native
 from gpuwaste.testing.site import Site, SiteOptions
+from gpuwaste.testing.submit_plugins import build_plugins
 
 OPTIONS = SiteOptions(
-    interval_s=2.0, ship_every_s=6.0, sacct_every_s=3.0, hub={"finding_min_s": 15.0, "interactive_grace_s": 10.0}
-)
+    interval_s=2.0, ship_every_s=6.0, sacct_every_s=3.0, hub={"finding_min_s": 15.0, "interactive_grace_s": 10.0},
+    # One earlier job is enough here: a demo has no time for more.
+    policies={"demo.toml": '[policy]\nmode = "warn"\n[targets.gpus]\nwarn = 0.5\nbasis = 1\n'},
+)  # fmt: skip
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -61,9 +64,12 @@ def _run(seed: int | None, result: Path | None, record: Path | None) -> int:
     notes = Notes(say)
     try:
         notes.say(f"starting Slurm (munge, MariaDB, slurmdbd, slurmctld, slurmrestd, 3 nodes), seed {drawn}")
-        with LoopbackCluster(directory, Variant(seed=drawn), remove=True) as cluster:
-            notes.say("starting the hub and three agents")
+        plugins = build_plugins(out=directory / "plugins")
+        variant = Variant(seed=drawn, job_submit="gpuwaste", plugin_dir=str(plugins))
+        with LoopbackCluster(directory / "c", variant, remove=True) as cluster:
+            notes.say("starting the hub, three agents and the advisor beside slurmctld")
             with Site(cluster, native, options) as site:
+                site.start_advisor()
                 story = play(site, notes.say)
                 reports = _reports(site, story)
                 checks = check_story(site, story)
@@ -118,6 +124,9 @@ def _reports(site: ReportedSite, story: Story, window: Sequence[str] = ()) -> di
         words = [*command, *(window if command[0] == "report" else ())]
         done = site.gpuwaste(*words, user=user, check=False)
         shown[f"{user}$ gpuwaste {' '.join(words)}"] = done.stdout + done.stderr
+    if story.advice:
+        for user, said in ((story.advice.owner, story.advice.told), (story.advice.other, story.advice.control)):
+            shown[f"{user}$ {story.advice.command}"] = f"{said or '(sbatch says nothing of it)'}\n"
     return shown
 
 

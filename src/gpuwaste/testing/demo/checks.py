@@ -60,6 +60,7 @@ def check_story(site: ReportedSite, story: Story) -> list[Check]:
     checks += _seconds(documents, events, tolerance_s)
     checks += _edges(documents, tolerance_s)
     checks += _gap(story, documents, tolerance_s)
+    checks += _advice(story)
     return checks
 
 
@@ -152,3 +153,16 @@ def _gap(story: Story, documents: Mapping[str, Document], tolerance_s: float) ->
                 said = device["unknown_s"]
                 ok = abs(said - overlap) <= tolerance_s
                 yield Check(f"{name} while its agent was dead", f"unknown {overlap:.1f} s", f"{said:.1f} s", ok)
+
+
+def _advice(story: Story) -> Iterator[Check]:
+    """Hold sbatch's words against what the owner's job did and the other's did not; a recording has no sbatch."""
+    advice = story.advice
+    if advice is None:
+        return
+    asked = story.plan[advice.name].gpus
+    told = f"1 of {asked} GPUs" in advice.told and "gpu:a100:1" in advice.told
+    said = " / ".join(advice.told.splitlines())
+    yield Check(f"sbatch tells {advice.owner} of {advice.name}", f"used 1 of {asked} GPUs", said, told)
+    what = f"sbatch tells {advice.other}, who never ran it"
+    yield Check(what, "nothing", advice.control or "nothing", not advice.control)

@@ -13,6 +13,7 @@ from gpuwaste.testing.site import Site
 
 OUTAGE_S = 8.0
 _SETTLE_S = 7.0  # both waves sample for a while before the agent dies
+_ADVICE_S = 30.0  # until the advisor has what the hub learnt last
 
 
 @dataclass(slots=True)
@@ -24,9 +25,21 @@ class Outage:
     ended: float
 
 
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """What the terminals of the owner of a job and of another user showed when each submitted it again."""
+
+    name: str
+    command: str
+    owner: str
+    other: str
+    told: str
+    control: str
+
+
 @dataclass(slots=True)
 class Story:
-    """What was run: job ids by name, and the outage."""
+    """What was run: job ids by name, the outage, and what sbatch said in the end (a recording has none of it)."""
 
     started: float
     jobs: dict[str, int] = field(default_factory=dict)
@@ -34,6 +47,7 @@ class Story:
     outage: Outage | None = None
     top: str = ""
     top_at: float = 0.0
+    advice: Advice | None = None
 
 
 def play(site: Site, say: Callable[[str], None]) -> Story:
@@ -59,6 +73,7 @@ def play(site: Site, say: Callable[[str], None]) -> Story:
     say("waiting until the hub has the last hours and accounting's ends")
     for name, job_id in story.jobs.items():
         site.wait_reported(job_id, story.plan[name].devices)
+    story.advice = _submit_again(site, FIRST[0], SECOND[4].user, say)
     return story
 
 
@@ -114,6 +129,32 @@ def _open_shell(site: Site, job: DemoJob, gres: str, shells: list[threading.Thre
 def _wait_running(site: Site, story: Story, jobs: Sequence[DemoJob]) -> None:
     for job in jobs:
         site.cluster.wait_job(story.jobs[job.name], "RUNNING", 40)
+
+
+def _submit_again(site: Site, job: DemoJob, other: str, say: Callable[[str], None]) -> Advice:
+    """Submit a job again, as its owner and as a user without such a history, and return what both were told."""
+    options = [f"--gres=gpu:a100:{job.gpus}", f"--job-name={job.name}"]
+    script = f"#!/bin/bash\n{site.load(job.load)}\n"
+    told = ""
+
+    def sbatch(user: str) -> str:
+        argv = ["sbatch", "--parsable", "--hold", "--output=/dev/null", *options]
+        done = site.cluster.run(argv, user, stdin=script)
+        site.cluster.run(["scancel", done.stdout.strip()], user)
+        return done.stderr.strip()
+
+    def is_told() -> bool:
+        nonlocal told
+        told = sbatch(job.user)
+        return bool(told)
+
+    command = f"sbatch {' '.join(options)} {job.name}.sh"
+    say(f"{job.user} submits {job.name} again, {other} the same request for the first time")
+    wait_until(is_told, _ADVICE_S, f"sbatch to tell {job.user} something", poll_s=1.0)
+    advice = Advice(job.name, command, job.user, other, told, sbatch(other))
+    for line in told.splitlines():
+        say(f"{job.user}$ {command}: {line}")
+    return advice
 
 
 def _kill_agent(site: Site, say: Callable[[str], None]) -> Outage:

@@ -1,0 +1,164 @@
+"""A table of runs told again event by event, in the order of time, from a moment on."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpuwaste.core.history import EventKind, RunUse
+from gpuwaste.core.job import JobRecord
+from gpuwaste.predict.outcome import Outcome
+from gpuwaste.predict.table import ABSENT, Floats, JobTable
+
+# At equal seconds what ends comes first; a run's own events of the second in which it was submitted come after that.
+_ENDED, _LEDGER, _STARTED, _SUBMITTED = 0, 1, 2, 3
+_OWN_SECOND: Final = {_STARTED: 4, _ENDED: 5, _LEDGER: 6}
+_KINDS: Final[dict[int, EventKind]] = {0: "ended", 1: "ledger", 2: "started", 3: "submitted"}
+_STATES: Final = {
+    Outcome.UNKNOWN: "",
+    Outcome.COMPLETED: "COMPLETED",
+    Outcome.FAILED: "FAILED",
+    Outcome.OUT_OF_MEMORY: "OUT_OF_MEMORY",
+    Outcome.TIMEOUT: "TIMEOUT",
+    Outcome.CANCELLED: "CANCELLED",
+    Outcome.SYSTEM: "NODE_FAIL",
+    Outcome.NEVER_STARTED: "CANCELLED",
+}
+
+
+class Told(NamedTuple):
+    """One event: the table's row, what happened, when (UTC seconds), and the run."""
+
+    row: int
+    kind: EventKind
+    at: int
+    job: JobRecord
+    use: RunUse | None
+
+
+def known_at(table: JobTable, at: int) -> JobTable:
+    """Return the runs submitted before `at` with what was known of them before `at`."""
+    t = table.take(np.flatnonzero(table.submit < at))
+    started, ended = _before(t.start, at), _before(t.end, at)
+    judged = ended & _before(t.ledger_at, at)
+    return replace(
+        t,
+        start=np.where(started, t.start, ABSENT),
+        end=np.where(ended, t.end, ABSENT),
+        run_s=np.where(ended, t.run_s, np.nan),
+        outcome=np.where(ended, t.outcome, Outcome.UNKNOWN).astype(np.uint8),
+        max_rss_b=np.where(ended, t.max_rss_b, np.nan),
+        used_ratio=np.where(judged, t.used_ratio, np.nan),
+        gpus_active=np.where(judged, t.gpus_active, np.nan),
+        gpu_coverage=np.where(judged, t.gpu_coverage, np.nan),
+        ledger_at=np.where(judged, t.ledger_at, ABSENT),
+    )
+
+
+def events_of(table: JobTable, start: int, end: int, cluster: str) -> Iterator[Told]:
+    """Yield what happened from `start` up to the last submission before `end`."""
+    runs = _Runs(table, cluster)
+    for at, kind, row in _ordered(table, start, end):
+        yield Told(row, _KINDS[kind], at, runs.job(row), runs.use(row) if kind == _LEDGER else None)
+        if kind in {_ENDED, _LEDGER}:
+            runs.forget(row)
+
+
+def _before(instants: NDArray[np.int64], at: int) -> NDArray[np.bool_]:
+    known: NDArray[np.bool_] = (instants != ABSENT) & (instants < at)
+    return known
+
+
+def _ordered(table: JobTable, start: int, end: int) -> Iterator[tuple[int, int, int]]:
+    """Yield (at, kind, row) in the order of time."""
+    judged = np.where(np.isfinite(table.used_ratio) & (table.end != ABSENT), table.ledger_at, ABSENT)
+    instants = {
+        _SUBMITTED: table.submit,
+        _STARTED: table.start,
+        _ENDED: table.end,
+        _LEDGER: np.where(judged != ABSENT, np.maximum(judged, table.end), ABSENT),
+    }
+    at, rank, kinds, rows = [], [], [], []
+    for kind, column in instants.items():
+        found = np.flatnonzero((column >= start) & (column < end) & (table.submit < end))
+        own_second = column[found] <= table.submit[found]
+        at.append(np.maximum(column[found], table.submit[found]))
+        rank.append(np.where(own_second, _OWN_SECOND.get(kind, kind), kind))
+        kinds.append(np.full(len(found), kind))
+        rows.append(found)
+    order = np.lexsort((np.concatenate(rows), np.concatenate(rank), np.concatenate(at)))
+    columns = [np.concatenate(part)[order].tolist() for part in (at, kinds, rows)]
+    yield from zip(*columns, strict=True)
+
+
+class _Runs:
+    """The table's rows as records, kept while more is to be told of them."""
+
+    def __init__(self, table: JobTable, cluster: str) -> None:
+        self._table, self._cluster = table, cluster
+        self._kept: dict[int, JobRecord] = {}
+
+    def job(self, row: int) -> JobRecord:
+        found = self._kept.get(row)
+        if found is None:
+            found = self._kept[row] = self._record(row)
+        return found
+
+    def use(self, row: int) -> RunUse:
+        t = self._table
+        return RunUse(float(t.used_ratio[row]), int(t.gpus_active[row]), float(t.gpu_coverage[row]))
+
+    def forget(self, row: int) -> None:
+        self._kept.pop(row, None)
+
+    def _record(self, row: int) -> JobRecord:
+        t = self._table
+        texts = {n: getattr(t, n).values[getattr(t, n).codes[row]] for n in ("user", "account", "partition", "qos")}
+        job_id = int(t.job_id[row])
+        return JobRecord(
+            self._cluster,
+            job_id,
+            int(t.submit[row]),
+            array_job_id=job_id if t.is_array[row] else None,
+            name=t.name.values[t.name.codes[row]],
+            **texts,
+            time_limit_s=_whole(t.limit_s, row),
+            req_tres=_req_tres(t, row),
+            interactive=bool(t.interactive[row]),
+            start=_instant(int(t.start[row])),
+            gpus=_whole(t.gpus, row) or 0,
+            end=_instant(int(t.end[row])),
+            elapsed_s=_whole(t.run_s, row),
+            state=_STATES[Outcome(int(t.outcome[row]))],
+            max_rss_b=_whole(t.max_rss_b, row),
+        )
+
+
+def _req_tres(table: JobTable, row: int) -> str:
+    """Return ReqTRES with what the table has of it: it gives the same request again."""
+    parts = [
+        f"{name}={amount}{unit}"
+        for name, amount, unit in (
+            ("cpu", _whole(table.cpus, row), ""),
+            ("node", _whole(table.nodes, row), ""),
+            ("gres/gpu", _whole(table.gpus, row) or None, ""),
+        )
+        if amount is not None
+    ]
+    if (memory := _whole(table.mem_b, row)) is not None:
+        parts.append(f"mem={memory / 1024:.4f}K")
+    kind = table.gpu_type.values[table.gpu_type.codes[row]]
+    if kind and "," not in kind and table.gpus[row] > 0:
+        parts.append(f"gres/gpu:{kind}={int(table.gpus[row])}")
+    return ",".join(parts)
+
+
+def _whole(column: Floats, row: int) -> int | None:
+    value = float(column[row])
+    return None if value != value else int(value)  # noqa: PLR0124 NaN
+
+
+def _instant(at: int) -> int | None:
+    return None if at == ABSENT else at

@@ -1,0 +1,130 @@
+"""Whether what would have been said came true, and which GPU-hours heeding it would have saved."""
+
+import math
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+
+from gpuwaste.core.units import HOUR_S
+from gpuwaste.policy.declarations import PROBABILITIES, QUANTITIES
+from gpuwaste.policy.facts import Decision
+from gpuwaste.predict.table import ABSENT, Floats, JobTable
+from gpuwaste.predict.targets import MIN_COVERAGE, labels
+
+ALL: Final = "all"
+_SAID: Final = frozenset({"warn", "reject"})
+
+
+@dataclass(slots=True)
+class Submission:
+    """One submission with its decision; `rows` are its runs, several of an array; `saves` by kind of suggestion."""
+
+    decision: Decision
+    rows: list[int]
+    user: str
+    saves: dict[str, float]
+
+
+@dataclass(slots=True)
+class _Sums:
+    jobs: int = 0
+    said: int = 0
+    right: int = 0
+    wrong: int = 0
+    unknown: int = 0
+    gpu_hours: float = 0.0
+    users: set[str] = field(default_factory=set)
+
+
+class Tally:
+    """Collects submissions; their runs are judged at the end, when an array is whole."""
+
+    def __init__(self, table: JobTable) -> None:
+        self._table = table
+        self._labels = {target: labels(target, table).astype(np.float64) for target in PROBABILITIES}
+        self._judged = (table.gpus > 0) & (table.gpu_coverage >= MIN_COVERAGE)
+        self._found: list[Submission] = []
+        self._held: Counter[str] = Counter()
+
+    def add(self, submission: Submission) -> None:
+        """Take a submission of which something would be said, or was held back."""
+        decision = submission.decision
+        if decision.held and (decision.would_be != "pass" or decision.held == "exempt"):
+            self._held[decision.held] += 1
+        if decision.would_be != "pass":
+            self._found.append(submission)
+
+    def came_true(self, submission: Submission) -> bool | None:
+        """Tell whether one of its targets came true, None where that is not known of any."""
+        found = [self._right(submission, target) for target in submission.decision.triggers]
+        return True if True in found else False if False in found else None
+
+    def known_at(self, submission: Submission) -> int:
+        """Return the UTC second at which the first run's outcome was known."""
+        row = submission.rows[0]
+        return int(max(self._table.end[row], self._table.ledger_at[row]))
+
+    def document(self) -> dict[str, Any]:
+        """Return the rows, and what held back."""
+        sums: dict[tuple[str, str, str], _Sums] = {}
+        for submission in self._found:
+            decision = submission.decision
+            hours = {target: self._gpu_hours(submission, target) for target in decision.triggers}
+            for target in (ALL, *decision.triggers):
+                right = self.came_true(submission) if target == ALL else self._right(submission, target)
+                saved = max(hours.values(), default=0.0) if target == ALL else hours[target]
+                _count(sums.setdefault((decision.policy, target, decision.would_be), _Sums()), submission, right, saved)
+        rows = [
+            {
+                "policy": policy, "target": target, "would_be": would_be, "jobs": s.jobs, "said": s.said,
+                "right": s.right, "wrong": s.wrong, "unknown": s.unknown,
+                "gpu_hours": round(s.gpu_hours, 3), "users": len(s.users),
+            }
+            for (policy, target, would_be), s in sorted(sums.items())
+        ]  # fmt: skip
+        users = {submission.user for submission in self._found}
+        return {"rows": rows, "held": dict(self._held), "users": len(users)}
+
+    def _right(self, submission: Submission, target: str) -> bool | None:
+        """Tell whether at least half of the runs that are known of came out as said."""
+        values = [self._came_out(submission, target, row) for row in submission.rows]
+        known = [value for value in values if not math.isnan(value)]
+        return None if not known else sum(known) * 2 >= len(known)
+
+    def _came_out(self, submission: Submission, target: str, row: int) -> float:
+        """Return 1 where a run came out as said, 0 where not, NaN where that is not known."""
+        if target in self._labels:
+            return float(self._labels[target][row])
+        t = self._table
+        if target in QUANTITIES:
+            asked, used = (t.limit_s, t.run_s) if target == "walltime" else (t.mem_b, t.max_rss_b)
+            enough = float(asked[row]) - submission.saves.get(QUANTITIES[target], 0.0)
+            return math.nan if not _known(used, row) or t.end[row] == ABSENT else float(used[row] <= enough)
+        return float(t.gpus_active[row] < t.gpus[row]) if self._judged[row] else math.nan
+
+    def _gpu_hours(self, submission: Submission, target: str) -> float:
+        """Return the GPU-hours of the runs that came out as said: of jobs that failed all, else of idle GPUs."""
+        if target in QUANTITIES:
+            return 0.0
+        total, t = 0.0, self._table
+        for row in submission.rows:
+            if self._came_out(submission, target, row) == 1.0 and _known(t.run_s, row) and t.gpus[row] > 0:
+                gpus = t.gpus[row] if target in self._labels else t.gpus[row] - t.gpus_active[row]
+                total += float(gpus * t.run_s[row]) / HOUR_S
+        return total
+
+
+def _count(sums: _Sums, submission: Submission, right: bool | None, saved: float) -> None:
+    sums.jobs += 1
+    sums.said += submission.decision.action in _SAID
+    sums.right += right is True
+    sums.wrong += right is False
+    sums.unknown += right is None
+    sums.gpu_hours += saved
+    sums.users.add(submission.user)
+
+
+def _known(column: Floats, row: int) -> bool:
+    return not math.isnan(float(column[row]))

@@ -1,0 +1,327 @@
+/*
+ * Reads [plugin] and [advisor] socket of gpuwaste.toml: KEY = INTEGER or "TEXT", one a line. The programs read the
+ * whole file with a real TOML reader and refuse what is wrong; here a wrong line leaves the default and one log line.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pwd.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "internal.h"
+
+#define LONGEST_FILE (1 << 20)
+#define LONGEST_LINE 2048
+#define PASSWD_BYTES 16384
+
+typedef struct number_key {
+	const char *name;
+	size_t offset;
+	int64_t usual, least, most;
+} number_key;
+
+typedef struct text_key {
+	const char *section;
+	const char *name;
+	size_t offset, size;
+	const char *usual;
+} text_key;
+
+#define NUMBER(name, usual, least, most) {#name, offsetof(gw_settings, name), usual, least, most}
+#define TEXT(section, name, usual) {section, #name, offsetof(gw_settings, name), sizeof(((gw_settings *)0)->name), usual}
+
+/* The defaults are those of PluginConfig and AdvisorConfig; a test compares them. */
+static const number_key numbers[] = {
+	NUMBER(deadline_us, 5000, 100, 10000000),
+	NUMBER(breaker_misses, 3, 1, 1000000),
+	NUMBER(breaker_first_ms, 1000, 1, 86400000),
+	NUMBER(breaker_max_ms, 30000, 1, 86400000),
+	NUMBER(stale_s, 7200, 1, 1000000000),
+	NUMBER(script_bytes, 32768, 0, GW_MAX_REQUEST),
+};
+
+static const text_key texts[] = {
+	TEXT("plugin", kill_switch, "/etc/gpuwaste/disable"),
+	TEXT("plugin", advisor_user, "gpuwaste"),
+	TEXT("advisor", socket, "/run/gpuwaste/advisor.sock"),
+};
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* Where the reader stands, and what it has to say. */
+typedef struct reader {
+	const char *path;
+	gw_settings *settings;
+	gw_log log;
+	char section[32];
+	unsigned line;
+	unsigned odd; /* lines that were not understood; only the first is named */
+} reader;
+
+__attribute__((format(printf, 2, 3))) static void say(gw_log log, const char *format, ...)
+{
+	char text[GW_LOG_BYTES];
+	va_list arguments;
+
+	if (!log)
+		return;
+	va_start(arguments, format);
+	vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	log(text);
+}
+
+static void say_odd(reader *at, const char *what)
+{
+	if (!at->odd++)
+		say(at->log, "gpuwaste: %s:%u: %s; the default holds", at->path, at->line, what);
+}
+
+static void set_text(gw_settings *settings, const text_key *key, const char *value)
+{
+	snprintf((char *)settings + key->offset, key->size, "%s", value);
+}
+
+static void set_number(gw_settings *settings, const number_key *key, int64_t value)
+{
+	memcpy((char *)settings + key->offset, &value, sizeof(value));
+}
+
+static void set_defaults(gw_settings *settings)
+{
+	memset(settings, 0, sizeof(*settings));
+	for (size_t i = 0; i < COUNT(numbers); i++)
+		set_number(settings, &numbers[i], numbers[i].usual);
+	for (size_t i = 0; i < COUNT(texts); i++)
+		set_text(settings, &texts[i], texts[i].usual);
+}
+
+static char *trimmed(char *text)
+{
+	char *end;
+
+	while (isspace((unsigned char)*text))
+		text++;
+	end = text + strlen(text);
+	while (end > text && isspace((unsigned char)end[-1]))
+		*--end = 0;
+	return text;
+}
+
+/* True where nothing but blanks and a comment is left. */
+static bool is_rest(const char *text)
+{
+	while (isspace((unsigned char)*text))
+		text++;
+	return !*text || *text == '#';
+}
+
+/* Read an integer as TOML writes it: digits, perhaps with underscores between them. */
+static bool read_number(const char *text, int64_t *value)
+{
+	char digits[24];
+	size_t used = 0;
+	char last = '_';
+
+	for (; isdigit((unsigned char)*text) || *text == '_'; last = *text++) {
+		if (*text == '_' && last == '_')
+			return false;
+		if (*text != '_' && used + 1 < sizeof(digits))
+			digits[used++] = *text;
+	}
+	digits[used] = 0;
+	if (!used || last == '_' || used > 18 || !is_rest(text))
+		return false;
+	*value = strtoll(digits, NULL, 10);
+	return true;
+}
+
+/* Read "TEXT" or 'TEXT' in place; a text with a backslash or a control character is not read. */
+static char *read_text(char *text)
+{
+	char quote = *text, *end;
+
+	if (quote != '"' && quote != '\'')
+		return NULL;
+	for (end = ++text; *end && *end != quote; end++)
+		if (*end == '\\' || iscntrl((unsigned char)*end))
+			return NULL;
+	if (!*end || !is_rest(end + 1))
+		return NULL;
+	*end = 0;
+	return text;
+}
+
+static void take_number(reader *at, const number_key *key, const char *text)
+{
+	int64_t value;
+
+	if (!read_number(text, &value))
+		say_odd(at, "a whole number is expected");
+	else if (value < key->least || value > key->most)
+		say_odd(at, "this number is out of range");
+	else
+		set_number(at->settings, key, value);
+}
+
+static void take_text(reader *at, const text_key *key, char *text)
+{
+	char *value = read_text(text);
+
+	if (!value || !*value)
+		say_odd(at, "a \"text\" without backslashes is expected");
+	else if (strlen(value) >= key->size)
+		say_odd(at, "this text is too long");
+	else
+		set_text(at->settings, key, value);
+}
+
+static void take_pair(reader *at, const char *name, char *value)
+{
+	bool plugin = !strcmp(at->section, "plugin");
+
+	for (size_t i = 0; plugin && i < COUNT(numbers); i++)
+		if (!strcmp(numbers[i].name, name)) {
+			take_number(at, &numbers[i], value);
+			return;
+		}
+	for (size_t i = 0; i < COUNT(texts); i++)
+		if (!strcmp(texts[i].section, at->section) && !strcmp(texts[i].name, name)) {
+			take_text(at, &texts[i], value);
+			return;
+		}
+	if (plugin)
+		say_odd(at, "no key of [plugin]");
+}
+
+/* Take "[name]"; other sections are the programs' own, and so is what their lines look like. */
+static void take_section(reader *at, const char *line)
+{
+	const char *end = strchr(line, ']');
+	size_t length = end ? (size_t)(end - line - 1) : 0;
+
+	if (!end || !is_rest(end + 1) || length >= sizeof(at->section)) {
+		at->section[0] = 0;
+		return;
+	}
+	memcpy(at->section, line + 1, length);
+	at->section[length] = 0;
+}
+
+static void take_line(reader *at, char *line)
+{
+	char *text = trimmed(line), *equals;
+
+	if (*text == '[') {
+		take_section(at, text);
+		return;
+	}
+	if (!*text || *text == '#')
+		return;
+	equals = strchr(text, '=');
+	if (equals) {
+		*equals = 0;
+		take_pair(at, trimmed(text), trimmed(equals + 1));
+	} else if (!strcmp(at->section, "plugin")) {
+		say_odd(at, "KEY = VALUE is expected");
+	}
+}
+
+static void take_stream(reader *at, FILE *file)
+{
+	char line[LONGEST_LINE];
+	bool whole = true;
+
+	while (fgets(line, sizeof(line), file)) {
+		bool begins = whole;
+
+		whole = strchr(line, '\n') || feof(file);
+		at->line += begins;
+		if (begins && whole)
+			take_line(at, line);
+		else if (begins && !strcmp(at->section, "plugin"))
+			say_odd(at, "this line is too long");
+	}
+}
+
+/* Open what is a plain file of sane size, without waiting for a pipe's other end; errno says why not. */
+static FILE *open_plain(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	struct stat now;
+	FILE *file;
+
+	if (fd < 0)
+		return NULL;
+	if (fstat(fd, &now) || !S_ISREG(now.st_mode) || now.st_size > LONGEST_FILE) {
+		close(fd);
+		errno = EINVAL;
+		return NULL;
+	}
+	file = fdopen(fd, "r");
+	if (!file)
+		close(fd);
+	return file;
+}
+
+static void find_user(gw_settings *settings, gw_log log)
+{
+	char buffer[PASSWD_BYTES];
+	struct passwd entry, *found = NULL;
+
+	if (!getpwnam_r(settings->advisor_user, &entry, buffer, sizeof(buffer), &found) && found) {
+		settings->advisor_uid = found->pw_uid;
+		settings->advisor_known = true;
+		return;
+	}
+	say(log, "gpuwaste: no user %s (advisor_user): until there is, only an advisor that runs as root is believed",
+	    settings->advisor_user);
+}
+
+void gw_config_read(const char *path, gw_settings *settings, gw_log log)
+{
+	reader at = {.path = path, .settings = settings, .log = log};
+	FILE *file = open_plain(path);
+
+	set_defaults(settings);
+	if (file) {
+		take_stream(&at, file);
+		fclose(file);
+	} else {
+		char reason[128];
+
+		say(log, "gpuwaste: %s: %s; the defaults hold", path,
+		    errno == EINVAL ? "no plain file of at most 1 MiB" : strerror_r(errno, reason, sizeof(reason)));
+	}
+	if (at.odd > 1)
+		say(log, "gpuwaste: %s: %u more lines were not understood", path, at.odd - 1);
+	if (settings->breaker_max_ms < settings->breaker_first_ms)
+		settings->breaker_max_ms = settings->breaker_first_ms;
+	find_user(settings, log);
+}
+
+gw_file gw_config_look(const char *path)
+{
+	gw_file file = {0};
+	struct stat now;
+
+	if (stat(path, &now))
+		return file;
+	file.there = true;
+	file.device = now.st_dev;
+	file.inode = now.st_ino;
+	file.size = now.st_size;
+	file.changed_ns = (int64_t)now.st_mtim.tv_sec * 1000000000 + now.st_mtim.tv_nsec;
+	return file;
+}
+
+bool gw_file_same(const gw_file *one, const gw_file *other)
+{
+	return one->there == other->there && one->device == other->device && one->inode == other->inode &&
+	       one->size == other->size && one->changed_ns == other->changed_ns;
+}

@@ -1,0 +1,119 @@
+"""What `gpuwaste policy check` and `explain` do: read policies, ask the hub for a prediction, decide here."""
+
+import argparse
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from gpuwaste.cli.asking import Asked, answer, of_job, of_words
+from gpuwaste.core.config import Config
+from gpuwaste.core.errors import ConfigError, UsageError
+from gpuwaste.core.groups import unix_groups
+from gpuwaste.core.request import JobRequest
+from gpuwaste.policy.describe import one_line, remarks
+from gpuwaste.policy.facts import Facts
+from gpuwaste.policy.loading import load_files, load_policies
+from gpuwaste.policy.spending import NothingSpent
+from gpuwaste.predict.answer import changes_of, targets_of
+from gpuwaste.predict.expectation import expectations, suggestions
+
+if TYPE_CHECKING:
+    from gpuwaste.policy.policy_set import PolicySet
+
+EXIT_BAD: Final = 2
+_ID: Final = re.compile(r"\d{1,10}(?:[_+]\d{1,10})?")
+
+
+def policies_of(options: argparse.Namespace, config: Config) -> "PolicySet":
+    """Return the policies of --policies, or of [advisor] policies_dir. Raises ConfigError, UsageError."""
+    directory = options.policies or Path(config.advisor.policies_dir)
+    if options.policies is not None and not directory.is_dir():
+        raise UsageError(f"--policies {directory}: no such directory")
+    return load_policies(directory)
+
+
+def check(paths: Sequence[Path], config: Config) -> int:
+    """Print what each policy does, or every bad file's error; returns the exit code."""
+    files = [file for path in paths or [Path(config.advisor.policies_dir)] for file in _files(path)]
+    errors = [error for file in files if (error := _error_of(file))]
+    for error in errors:
+        sys.stderr.write(f"gpuwaste: {' '.join(error.split())}\n")
+    if errors:
+        return EXIT_BAD
+    policies = load_files(files)
+    for policy in policies.policies:
+        sys.stdout.write(f"{Path(policy.file).name if policy.file else '(built in)'}: {one_line(policy)}\n")
+    for remark in remarks(policies):
+        sys.stdout.write(f"note: {remark}\n")
+    return 0
+
+
+def explain(options: argparse.Namespace, config: Config) -> dict[str, Any]:
+    """Return the decisions on each request, step by step, as a document."""
+    policies = policies_of(options, config)
+    asked = _asked(options, config)
+    found = answer(config, asked, None, None)
+    comments = [given["comment"].value or "" if "comment" in given else "" for given in asked.options]
+    decisions = []
+    for place, prediction in enumerate(found):
+        request = JobRequest(**prediction["request"])
+        comment = comments[place] if place < len(comments) else ""
+        facts = _facts(request, prediction, comment, groups=policies.uses_groups)
+        decision = policies.decide(facts, NothingSpent(), _no_chance)
+        decisions.append({"request": prediction["request"], "file": policies.select(facts).file, **asdict(decision)})
+    notes = [*asked.notes, "nothing is taken as spent today, and nothing is left to chance"]
+    where = options.policies or config.advisor.policies_dir
+    if len(policies.policies) == 1:
+        notes.append(f"{where}: no policies on this host: the built-in one decides here")
+    return {"document": "policy-explain", "recorded": False, "decisions": decisions, "notes": notes}
+
+
+def _asked(options: argparse.Namespace, config: Config) -> Asked:
+    words = options.words
+    if not words:
+        raise UsageError("policy explain: say a job's id or a batch script")
+    if len(words) == 1 and _ID.fullmatch(words[0]) and not Path(words[0]).exists():
+        return of_job(config, words[0], here=False)
+    asked = of_words(config, words, as_json=False)
+    if options.user:
+        asked = replace(asked, requests=tuple(replace(request, user=options.user) for request in asked.requests))
+    return asked
+
+
+def _facts(request: JobRequest, prediction: Mapping[str, Any], comment: str, *, groups: bool) -> Facts:
+    known = prediction.get("facts", {})
+    return Facts(
+        request,
+        datetime.fromtimestamp(request.submit),  # noqa: DTZ006 policies speak of the site's own time
+        groups=unix_groups(request.user) if groups else frozenset(),
+        whole_node=bool(known.get("whole_node")),
+        comment=comment,
+        script=known.get("script", "unknown"),
+        expected=expectations(targets_of(prediction), known.get("own")),
+        suggestions=suggestions(changes_of(prediction)),
+    )
+
+
+def _files(path: Path) -> list[Path]:
+    """Return a directory's policies, or the file itself. Raises UsageError."""
+    if path.is_dir():
+        return sorted(file for file in path.glob("*.toml") if file.name[0] != ".")
+    if not path.exists():
+        raise UsageError(f"{path}: no such file or directory: say where policies lie")
+    return [path]
+
+
+def _error_of(file: Path) -> str:
+    try:
+        load_files([file])
+    except ConfigError as error:
+        return str(error)
+    return ""
+
+
+def _no_chance() -> float:
+    return 1.0

@@ -1,0 +1,127 @@
+"""What `gpuwaste policy replay` does: the history that the options name, the model in use, and the figures."""
+
+import argparse
+import sys
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from gpuwaste.cli.policies import policies_of
+from gpuwaste.cli.programs import load_program
+from gpuwaste.cli.times import parse_time
+from gpuwaste.core.config import Config
+from gpuwaste.core.errors import GpuwasteError, UsageError
+from gpuwaste.core.groups import unix_groups
+
+if TYPE_CHECKING:
+    from gpuwaste.models.source import Source
+    from gpuwaste.predict.bundle import Bundle
+
+_NO_MODEL: Final = "none"
+_SLURM_S: Final = 3.0
+_NOTES: Final = (
+    "RIGHT: the job came out as said: it failed, came to its limit, left a GPU idle, stayed within less.",
+    "Of an array half of the tasks have to. OPEN: not known.",
+    "SAID: shown at the terminal; what held back the others stands below.",
+    "GPU-H: of the jobs that came out as said, all of a job that failed or timed out, else of its idle GPUs.",
+    "A target's row counts the submissions in which it reached a threshold; one may stand in several.",
+    "Nobody is taken to have acted on what he would have read, and a rejected job still counts in the history.",
+)
+
+
+def replay_policies(options: argparse.Namespace, config: Config) -> dict[str, Any]:
+    """Return the document. Raises GpuwasteError."""
+    policies = policies_of(options, config)
+    now = datetime.now().astimezone().replace(tzinfo=None)
+    start, end = parse_time(options.start, now), parse_time(options.end, now)
+    if start >= end:
+        raise UsageError(f"-S {options.start} is not before -E {options.end}")
+    module = load_program("gpuwaste.models.policy_replay", "predict", "this host")
+    source = _source(options, config)
+    bundle = _bundle(options, config)
+    question = module.Question(start, end, options.scripts, _whole_partitions(options, config), _cached(unix_groups))
+    found = module.replay_policies(source.table, policies, question, bundle, _progress())
+    notes = [*_NOTES, _about_scripts(options.scripts)]
+    if not found["submissions"]:
+        first, last = (datetime.fromtimestamp(int(source.table.submit[place])).astimezone() for place in (0, -1))
+        notes.insert(0, f"The history has submissions from {first:%Y-%m-%d} to {last:%Y-%m-%d} only: see -S and -E.")
+    return {
+        "document": "policy-replay",
+        "recorded": False,
+        "source": source.text,
+        "cluster": source.cluster,
+        "start": start,
+        "end": end,
+        "policies": [{"name": p.name, "mode": p.mode, "file": p.file} for p in policies.policies],
+        "policies_hash": policies.hash,
+        "model": "" if bundle is None else bundle.manifest.name,
+        **found,
+        "false_reject_ratio": module.false_reject_ratio(found["rows"]),
+        "notes": notes,
+    }
+
+
+def _source(options: argparse.Namespace, config: Config) -> "Source":
+    """Read the jobs: of a file, of the hub's store where no hub holds it, else through the hub, as an operator."""
+    from gpuwaste.cli.hub_access import hub_client
+    from gpuwaste.models.source import load_source, load_store, load_swf
+
+    if options.swf is not None:
+        return load_swf(options.swf, options.cluster)
+    if options.store is not None:
+        if not options.store.exists():
+            raise UsageError(f"{options.store}: no such file: --store names a store that gpuwaste history import wrote")
+        return load_store(options.store, options.cluster)
+    own = Path(config.hub.state_dir) / "hub.duckdb"
+    return load_source(own, hub_client(config), options.cluster or config.common.cluster)
+
+
+def _bundle(options: argparse.Namespace, config: Config) -> "Bundle | None":
+    """Return the bundle that --model names, or the one in use; none where there is none."""
+    if options.model == _NO_MODEL:
+        return None
+    registry = load_program("gpuwaste.predict.registry", "predict", "this host").Registry(
+        Path(config.common.models_dir)
+    )
+    found: Bundle | None = registry.load(options.model) if options.model else registry.load_champion()
+    return found
+
+
+def _whole_partitions(options: argparse.Namespace, config: Config) -> frozenset[str]:
+    """Return the partitions of whole nodes, as far as Slurm can be asked; a log's are not known."""
+    if options.swf is not None:
+        return frozenset()
+    from dataclasses import replace
+
+    from gpuwaste.slurm.choice import slurm_client
+
+    try:
+        common = replace(config.common, slurm_timeout_s=min(config.common.slurm_timeout_s, _SLURM_S))
+        return frozenset(partition.name for partition in slurm_client(common).partitions() if partition.whole_node)
+    except GpuwasteError:
+        return frozenset()
+
+
+def _cached(ask: Any) -> Any:
+    from functools import cache
+
+    return cache(ask)
+
+
+def _progress() -> Any:
+    """Return what counts on a terminal's stderr, else nothing."""
+    done = 0
+
+    def tell(count: int) -> None:
+        nonlocal done
+        done += count
+        if sys.stderr.isatty():
+            sys.stderr.write(f"\r{done} submissions")
+
+    return tell
+
+
+def _about_scripts(scripts: str) -> str:
+    if scripts == "same":
+        return "The history has no scripts: each is taken as the same as before (--scripts=unknown for the contrary)."
+    return "The history has no scripts: as unknown ones, they are warned of failures and never rejected for them."

@@ -1,0 +1,131 @@
+"""Verdicts and their score as text: 80 columns, what was said to whom and whether it was right."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from gpuwaste.report.cells import UNKNOWN, fit, harmless, local_time, percent, state_code
+from gpuwaste.report.layout import COLUMNS, Look, bullet
+
+_ROWS: Final = 40
+_SCORE_HEADERS: Final = (
+    "WEEK",
+    "VERDICTS",
+    "SAY",
+    "WARN",
+    "REJ",
+    "SCORED",
+    "PREC",
+    "RECALL",
+    "OPEN",
+    "NOJOB",
+    "POLICY",
+)
+_BARS: Final = 20
+
+
+def verdicts_text(document: Mapping[str, Any], look: Look) -> str:
+    """Render verdicts, the newest first; an operator's has the policy and what it would have said."""
+    rows = document["verdicts"][:_ROWS]
+    lines = look.title("What was said at submission") if look.header else []
+    whole = bool(rows) and "would_be" in rows[0]
+    headers = ("TIME", "ACTION", *(("WOULD", "HELD", "POLICY") if whole else ()), "JOB", "ST", "RIGHT", "USER: NAME")
+    lines += look.table(headers, [_row(row, look, whole=whole) for row in rows], frozenset(range(len(headers))))
+    more = len(document["verdicts"]) - _ROWS
+    lines += [f"  ... and {more} older ones (--parsable prints all)"] if more > 0 else []
+    for row in rows if not whole else ():
+        if row["lines"]:
+            lines += ["", f"{local_time(row['at_utc_us'] // 1_000_000, look.zone)} {fit(_jobs(row), 24)}"]
+            lines += said_lines(row["lines"])
+    return "\n".join(lines) + "\n"
+
+
+def score_text(document: Mapping[str, Any], look: Look) -> str:
+    """Render the score: a table by week and policy, false rejects and overrides, then the calibration."""
+    lines = look.title(f"What was said since {local_time(document['since'], look.zone)}") if look.header else []
+    rows = [_score_row(row) for row in document["weeks"]]
+    lines += look.table(_SCORE_HEADERS, rows, frozenset({0, len(_SCORE_HEADERS) - 1}))
+    if any(row["floored"] for row in document["weeks"]):
+        lines += bullet("(*) below its floor: in that week the policy fell back to shadow by itself")
+    for row in document["policies"]:
+        lines += _policy_lines(row)
+    lines += look.heading("Calibration: what was expected, beside what came true")
+    for found in document["calibration"]:
+        lines += _calibration_lines(found)
+    return "\n".join(lines) + "\n"
+
+
+def advice_lines(advice: Sequence[Mapping[str, Any]], look: Look) -> list[str]:
+    """Return what was said of one job when it was submitted or modified; what only an operator may know is marked."""
+    if not advice:
+        return []
+    lines = look.heading("Said at submission")
+    for row in advice:
+        shadow = "" if row.get("said", True) else f", not told to the user: would be {row['would_be']}"
+        lines.append(f"  {local_time(row['at'], look.zone)} {row['op']}: {row['action']}{shadow}")
+        lines += said_lines(row["lines"])
+    return lines
+
+
+def said_lines(texts: Sequence[str]) -> list[str]:
+    """Return the lines of a verdict as the user saw them, made harmless."""
+    return [f"    {fit(text, COLUMNS - 4)}" if len(text) <= COLUMNS - 4 else f"    {harmless(text)}" for text in texts]
+
+
+def _row(row: Mapping[str, Any], look: Look, *, whole: bool) -> tuple[str, ...]:
+    hit = row.get("hit")
+    right = UNKNOWN if hit is None else "yes" if hit else "no"
+    states = ",".join(state_code(state) for state in row["states"][:2]) if row["stands"] != "rejected" else ""
+    held = (row["would_be"], fit(row["held"] or UNKNOWN, 9), fit(row["policy"], 12)) if whole else ()
+    return (
+        local_time(row["at_utc_us"] // 1_000_000, look.zone),
+        row["action"],
+        *held,
+        fit(_jobs(row), 12),
+        fit(states or row["stands"], 8),
+        right,
+        fit(f"{row['user']}: {row['name']}", 24),
+    )
+
+
+def _jobs(row: Mapping[str, Any]) -> str:
+    first, more = row["job_ids"][:1], len(row["job_ids"]) - 1
+    return (str(first[0]) if first else UNKNOWN) + (f"+{more}" if more > 0 else "")
+
+
+def _score_row(row: Mapping[str, Any]) -> tuple[str, ...]:
+    return (
+        f"{row['week']}{' *' if row['floored'] else ''}",
+        *(str(row[name]) for name in ("n", "would_say", "warned", "rejected", "judged")),
+        percent(row["precision"]),
+        percent(row["recall"]),
+        str(row["open"]),
+        str(row["no_job"]),
+        fit(row["policy"], 16),
+    )
+
+
+def _policy_lines(row: Mapping[str, Any]) -> list[str]:
+    name = fit(row["policy"], 24)
+    lines: list[str] = []
+    if row["sampled"]:
+        lines += bullet(
+            f"{name}: of {row['sampled']} would-be rejects that passed at random {row['sampled_judged']} have ended, "
+            f"{row['false_rejects']} of them well: false rejects"
+        )
+    if row["overrides"]:
+        well = row["overrides_judged"] - row["overrides_hits"]
+        lines += bullet(
+            f"{name}: {row['overrides']} overrides, {row['overrides_judged']} have ended, {well} of them well"
+        )
+    return lines
+
+
+def _calibration_lines(found: Mapping[str, Any]) -> list[str]:
+    lines = [f"  {fit(found['target'], 24)}: {found['n']} verdicts, error {percent(found['ece'])}"]
+    for row in found["bins"]:
+        drawn = "|" * round(row["true"] * _BARS)
+        span = f"{percent(row['from']):>4} to {percent(row['to']):>4} {row['n']:>8}"
+        lines.append(
+            f"    {span}  expected {percent(row['expected']):>4}  true {percent(row['true']):>4} {drawn}".rstrip()
+        )
+    return lines

@@ -1,0 +1,236 @@
+"""What a user sees at sbatch, end to end: real jobs, agents, hub, advisor and slurmctld with the C plugin.
+
+Each test has users and job names that nobody has ever heard of, so that they share one site and its history.
+"""
+
+import re
+import secrets
+import shutil
+import signal
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.system.asking import as_root
+
+from gpuwaste.testing import cluster_host
+from gpuwaste.testing.cluster import LoopbackCluster, Variant
+from gpuwaste.testing.cluster_process import wait_until
+from gpuwaste.testing.cluster_users import passing_user
+from gpuwaste.testing.sim_build import build_native
+from gpuwaste.testing.site import Site, SiteOptions
+from gpuwaste.testing.submit_plugins import build_plugins
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
+WASTES = "--per-gpu '0=8:92:20000' --for 8"  # one of the job's GPUs works
+USES = "--phase 8:92:20000"
+FAILS = "#!/bin/bash\n# epoch 7\nexit 3\n"
+FOUR = "--gres=gpu:a100:4"
+JOBS = 3  # from as many ended jobs on history alone says something
+TOKEN = re.compile(r"(?:^|;)gw=([0-9a-z]{16})$")
+GPUS = "[targets.gpus]\nwarn = 0.5\nbasis = 2\n"
+FAILURE = "[targets.failure]\nwarn = 0.6\nreject = 0.7\n"
+SURE = "[sample]\npass_ratio = 0.0\n"  # no reject passes at random
+WAIT_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What sbatch answered: the job's id, None where it was refused, and the lines at the terminal."""
+
+    job: int | None
+    lines: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        return "\n".join(self.lines)
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[Site]:
+    """One cluster with the plugin, agents, hub and advisor, as a fresh install has them: without any policy."""
+    if reason := cluster_host.missing():
+        pytest.skip(reason)
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="gw", dir="/tmp")))
+        folder.chmod(0o755)
+        variant = Variant(job_submit="gpuwaste", plugin_dir=str(build_plugins(out=folder / "plugins")))
+        cluster = stack.enter_context(LoopbackCluster(folder / "c", variant, remove=True))
+        # What is said is the subject here: on a busy host five milliseconds may pass before anybody is awake.
+        options = SiteOptions(interval_s=1.0, ship_every_s=2.0, plugin={"deadline_us": 1_000_000})
+        made = stack.enter_context(Site(cluster, build_native(), options))
+        made.start_advisor()
+        yield made
+
+
+@pytest.fixture
+def user(site: Site) -> Iterator[str]:
+    """Give a user whom nobody knows; his jobs end with the test."""
+    with passing_user(site.cluster) as name:
+        yield name
+        site.cluster.cancel_jobs()
+
+
+@pytest.fixture
+def other(site: Site) -> Iterator[str]:
+    """Give another one."""
+    with passing_user(site.cluster) as name:
+        yield name
+        site.cluster.cancel_jobs()
+
+
+@pytest.fixture
+def name() -> str:
+    """Draw a job name."""
+    return f"job-{secrets.token_hex(4)}"
+
+
+def submit(site: Site, user: str, name: str, script: str, *options: str) -> Said:
+    """Submit as a user does; the job is held, since the answer alone matters."""
+    argv = ["sbatch", "--parsable", "--hold", "--output=/dev/null", f"--job-name={name}", *options]
+    done = site.cluster.run(argv, user, stdin=script, check=False)
+    assert (done.returncode == 0) == bool(done.stdout), done
+    return Said(int(done.stdout) if done.stdout else None, tuple(done.stderr.splitlines()))
+
+
+def run_jobs(site: Site, user: str, name: str, script: str, **options: str | int | bool) -> list[int]:
+    """Submit JOBS jobs of a script; they run to their end."""
+    return [site.cluster.sbatch(script, user, job_name=name, output="/dev/null", **options) for _ in range(JOBS)]
+
+
+def policies(site: Site, **texts: str) -> None:
+    """Replace the policies and have the advisor read them."""
+    site.write_policies({f"{name}.toml": text for name, text in texts.items()})
+    assert site.advisor is not None
+    site.advisor.signal(signal.SIGHUP)
+
+
+def wait_said(site: Site, user: str, name: str, script: str, *options: str, refused: bool = False) -> Said:
+    """Submit until the terminal shows something, or until the job is refused: the advisor hears of jobs a bit later."""
+    last = Said(None, ())
+
+    def said() -> bool:
+        nonlocal last
+        last = submit(site, user, name, script, *options)
+        return bool(last.lines) and refused == (last.job is None)
+
+    wait_until(said, WAIT_S, f"sbatch to say something of {name}", lambda: repr(last), poll_s=1.0)
+    return last
+
+
+def verdict_of(site: Site, job: int) -> dict[str, Any]:
+    """Return the verdict of a job, once the hub has it, found by the token in its admin_comment."""
+    comment = site.cluster.show_job(job)[0].get("AdminComment", "")
+    token = TOKEN.search(comment)
+    assert token, comment
+    found: list[dict[str, Any]] = []
+
+    def there() -> bool:
+        rows = as_root(site).get("/v1/verdicts")["verdicts"]
+        found[:] = [row for row in rows if row["id"] == token[1]]
+        return bool(found)
+
+    wait_until(there, WAIT_S, f"the hub to have the verdict {token[1]} of job {job}", poll_s=0.5)
+    return found[0]
+
+
+def forget(site: Site) -> None:
+    """Remove all that hub and advisor know and start them again; accounting still has every job."""
+    assert site.advisor is not None
+    assert site.hub is not None
+    site.advisor.stop()
+    site.hub.stop()
+    for folder in ("hub", "advisor"):
+        for path in (site.directory / folder).iterdir():
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+    site.start_hub()
+    site.start_advisor()
+
+
+def test_his_own_waste_is_told_to_the_user_and_to_nobody_else(site: Site, user: str, other: str, name: str) -> None:
+    """Who used 1 of 4 GPUs reads that and the exact option; who used all, or has no history any more, reads nothing."""
+    policies(site, tell=f'[policy]\nmode = "warn"\n{GPUS}')
+    wasting, using = (f"#!/bin/bash\n{site.load(load)}\n" for load in (WASTES, USES))
+    wasted = run_jobs(site, user, name, wasting, gres="gpu:a100:4")
+    used = run_jobs(site, other, name, using, gres="gpu:a100:4")
+    for job in (*wasted, *used):
+        site.cluster.wait_accounted(job, 120)
+        site.wait_reported(job, 4)
+    said = wait_said(site, user, name, wasting, FOUR)
+    assert said.job
+    assert len(said.lines) <= 3
+    assert f"your last {JOBS} jobs named {name} used 1 of 4 GPUs" in said.text
+    assert "--gres=gpu:a100:1" in said.text
+    control = submit(site, other, name, wasting, FOUR)
+    assert control.job
+    assert control.lines == ()
+    verdict = verdict_of(site, control.job)
+    assert verdict["action"] == verdict["would_be"] == "pass"
+    forget(site)
+    again = submit(site, user, name, wasting, FOUR)
+    assert again.job
+    assert again.lines == ()
+    assert verdict_of(site, again.job)["would_be"] == "pass"
+
+
+def test_a_repeated_failure_is_warned_of_refused_and_overridden(site: Site, user: str, name: str) -> None:
+    """The same script warns under warn and is refused under reject; a changed one is warned, an override passes."""
+    policies(site, tell=f'[policy]\nmode = "warn"\n{FAILURE}')
+    for job in run_jobs(site, user, name, FAILS):
+        site.cluster.wait_accounted(job)
+    failed = f"{JOBS} of your last {JOBS} jobs named {name} failed"
+    warned = wait_said(site, user, name, FAILS)
+    assert failed in warned.text
+
+    policies(site, refuse=f'[policy]\nmode = "reject"\n{FAILURE}{SURE}')
+    refused = wait_said(site, user, name, FAILS, refused=True)
+    assert failed in refused.text
+    assert "override" in refused.text
+    assert name not in site.cluster.run(["squeue", "-h", "-o", "%j", "-u", user, "-t", "R,CG"]).stdout
+
+    changed = submit(site, user, name, f"{FAILS}# mended\n")
+    assert changed.job, changed.text
+    assert failed in changed.text
+
+    passed = submit(site, user, name, FAILS, "--comment=gpuwaste:override=the data is mended")
+    assert passed.job, passed.text
+    verdict = verdict_of(site, passed.job)
+    assert (verdict["would_be"], verdict["held"]) == ("reject", "override")
+    assert verdict["override"] == "the data is mended"
+
+
+def test_a_fresh_install_records_and_says_nothing(site: Site, user: str, name: str) -> None:
+    """Without policies nobody reads anything anywhere; the hub has what would have been said, and a replay tells it."""
+    policies(site)
+    jobs = run_jobs(site, user, name, FAILS)
+    for job in jobs:
+        site.cluster.wait_accounted(job)
+    seen: dict[str, Any] = {}
+
+    def would_warn() -> bool:
+        said = submit(site, user, name, FAILS)
+        assert said.job
+        assert said.lines == ()
+        seen.update(verdict_of(site, said.job), job=said.job)
+        return bool(seen["would_be"] != "pass")
+
+    wait_until(would_warn, WAIT_S, "a verdict that would have been told", lambda: repr(seen), poll_s=1.0)
+    assert (seen["action"], seen["held"], seen["mode"]) == ("pass", "shadow", "shadow")
+    comment = site.cluster.show_job(seen["job"], user)[0].get("AdminComment", "")
+    assert TOKEN.fullmatch(comment)
+    for words in (("job", str(jobs[0])), ("job", str(seen["job"])), ("report",), ("verdicts",)):
+        for form in ((), ("--json",)):
+            done = site.gpuwaste(*words, *form, user=user, check=False)
+            for secret in (seen["id"], "shadow", "would", "likely", *seen["reasons"], *seen["lines"]):
+                assert secret not in done.stdout + done.stderr, (words, secret)
+    day = timedelta(days=1)
+    period = [f"{datetime.now() + shift:%Y-%m-%dT%H:%M:%S}" for shift in (-day, day)]  # noqa: DTZ005 as users type it
+    site.write_policies({"refuse.toml": f'[policy]\nmode = "reject"\n{FAILURE}{SURE}'})
+    replay = site.gpuwaste("policy", "replay", "-S", period[0], "-E", period[1], user="root").stdout
+    assert replay

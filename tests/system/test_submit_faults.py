@@ -1,0 +1,205 @@
+"""What goes wrong on the way of a submission, under a load of submissions: no job is lost or refused wrongly."""
+
+import contextlib
+import re
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.conftest import _end, _new_cluster
+from tests.system.fault_cases import CASES, STOOD_IN_TEST
+from tests.system.odd_jobs import odd_jobs
+from tests.system.submit_scene import PLUGIN, POLICY, Ordeal, Scene, make_submission
+
+from gpuwaste.testing.cluster import Variant
+from gpuwaste.testing.controller_watch import ControllerWatch
+from gpuwaste.testing.plugin_build import build_plugins
+from gpuwaste.testing.site import Site, SiteOptions
+from gpuwaste.testing.submit_load import LoadResult, Submission, submit
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(150)]
+
+SAVE_TAKES_S = 1.0
+"""From the look at the jobs to the last byte of the saved state, more than it ever takes."""
+STOOD_IN = [key for key, case in CASES.items() if case.test == STOOD_IN_TEST]
+
+
+@pytest.fixture(scope="module")
+def scene(native: Path) -> Iterator[Scene]:
+    """Return a cluster with two controllers, the C plugin, the hub and an advisor with a policy that refuses."""
+    cluster = _new_cluster(Variant(job_submit="gpuwaste", plugin_dir=str(build_plugins()), backup=True))
+    try:
+        cluster.start()
+        site = Site(cluster, native, SiteOptions(plugin=PLUGIN, policies={"doomed.toml": POLICY}, sacct_every_s=1.0))
+        site.prepare()
+        site.start_hub()
+        site.start_advisor()
+        scene = Scene(cluster, site)
+        scene.teach()
+        yield scene
+    finally:
+        _end(cluster)
+
+
+@pytest.mark.parametrize("key", STOOD_IN)
+def test_an_advisor_at_fault_costs_no_job(scene: Scene, key: str) -> None:
+    """Whatever stands at the socket instead of the advisor, jobs pass, and verdicts come back after it."""
+    Ordeal(scene, key, scene.no_socket() if key == "absent" else scene.in_its_place(key)).run()
+
+
+def test_a_hostile_warning_is_disarmed(scene: Scene) -> None:
+    """No control character of a warning reaches the terminal, and no token that is none reaches admin_comment."""
+    result = Ordeal(scene, "hostile", scene.in_its_place("hostile")).run()
+    warned = [outcome.message for outcome in result.accepted if "%s%n%x" in outcome.message]
+    assert warned
+    assert not any(character < " " and character != "\n" for message in warned for character in message)
+
+
+def test_a_socket_of_another_user_is_not_believed(scene: Scene) -> None:
+    """A user who puts his own socket in the advisor's place is not asked, though he would refuse every job."""
+    Ordeal(scene, "foreign", scene.in_its_place("refuse-all", "alice")).run()
+
+
+def test_two_hundred_parallel_submitters(scene: Scene) -> None:
+    """Two hundred sbatch at once are all answered, with the advisor well all the time."""
+    Ordeal(scene, "parallel", contextlib.nullcontext(), fails_open=None, submitters=200).run()
+
+
+@contextlib.contextmanager
+def _stopped_for(scene: Scene, seconds: float) -> Iterator[None]:
+    advisor = scene.site.advisor
+    assert advisor
+    advisor.signal(signal.SIGSTOP)
+    try:
+        yield
+        time.sleep(seconds)
+    finally:
+        advisor.signal(signal.SIGCONT)
+
+
+def test_an_advisor_that_is_stopped_for_ten_seconds(scene: Scene) -> None:
+    """SIGSTOP for ten seconds, with its backlog filling: jobs pass, and nobody has to do anything afterwards."""
+    Ordeal(scene, "stopped", _stopped_for(scene, 10)).run()
+
+
+@contextlib.contextmanager
+def _kill_switch(scene: Scene) -> Iterator[None]:
+    scene.site.kill_switch.touch()
+    try:
+        yield
+    finally:
+        scene.site.kill_switch.unlink()
+
+
+def test_the_kill_switch_under_load(scene: Scene) -> None:
+    """While the file is there every job passes unseen; once it is gone, verdicts are given again."""
+    Ordeal(scene, "kill-switch", _kill_switch(scene)).run()
+
+
+@contextlib.contextmanager
+def _reconfigured(scene: Scene) -> Iterator[None]:
+    for _ in range(3):
+        scene.cluster.run(["scontrol", "reconfigure"])
+    yield
+
+
+def test_reconfiguring_slurmctld_under_load(scene: Scene) -> None:
+    """Three times scontrol reconfigure: submissions and verdicts go on."""
+    Ordeal(scene, "reconfigure", _reconfigured(scene), fails_open=None).run()
+
+
+@contextlib.contextmanager
+def _restarted(scene: Scene) -> Iterator[None]:
+    scene.cluster.restart_slurmctld()
+    yield
+
+
+def test_restarting_slurmctld_under_load(scene: Scene) -> None:
+    """A restart in order loses no job that was accepted, and the new slurmctld's plugin asks at once."""
+    Ordeal(scene, "slurmctld-restart", _restarted(scene), fails_open=None, restarts=True).run()
+
+
+def _without_ids(text: str) -> str:
+    """Return what scontrol shows of a job without what differs between two submissions of the same."""
+    text = re.sub(r" *AdminComment=.*\n", "", text)
+    return re.sub(r"\b(\w*JobId|\w*Time|LastSchedEval|HetJobIdSet|Deadline|ArrayJobId)=\S*", "", text)
+
+
+def _seen(scene: Scene, submission: Submission) -> tuple[object, ...]:
+    """Submit a job, cancel it, and return all that Slurm made of it; ids left out."""
+    outcome = submit(scene.cluster, submission)
+    if outcome.job_id is None:
+        return (None, re.sub(r"\d", "", outcome.message))
+    job = str(outcome.job_id)
+    shown = scene.cluster.run(["scontrol", "show", "job", job]).stdout
+    script = scene.cluster.run(["scontrol", "write", "batch_script", job, "-"]).stdout
+    scene.cluster.run(["scancel", job])
+    return (
+        re.search(r"AdminComment=(?:.*;)?gw=[0-9a-z]{16} *\n", shown) is not None,
+        _without_ids(shown),
+        script,
+        outcome.message,
+    )
+
+
+def test_no_job_description_is_treated_otherwise_than_without_us(scene: Scene) -> None:
+    """At every limit and with any bytes: Slurm accepts, keeps and refuses what it does with the kill switch on."""
+    scene.wait_verdicts()
+    with _kill_switch(scene):
+        without = {what: _seen(scene, submission) for what, submission in odd_jobs("alice")}
+    with ControllerWatch(scene.cluster) as watch:
+        within = {what: _seen(scene, submission) for what, submission in odd_jobs("alice")}
+    for what, (token, *plain) in without.items():
+        assert not token, what
+        assert list(within[what][1:]) == plain, what
+    asked = [what for what, seen in within.items() if seen[0] is not None]
+    assert len(asked) > len(within) / 3
+    assert [what for what in asked if not within[what][0]] == []
+    assert watch.check() == []
+    assert watch.seen.ours == []
+    assert scene.refused()
+
+
+class _PrimaryKilled(contextlib.AbstractContextManager[None]):
+    """SIGKILL of the primary and of its advisor, and which jobs it may not have saved: it does so 5 s late at most."""
+
+    def __init__(self, scene: Scene) -> None:
+        self._cluster, self._site = scene.cluster, scene.site
+        self._span_s = (0.0, 0.0)
+
+    def __enter__(self) -> None:
+        assert self._site.advisor
+        self._cluster.processes["slurmctld"].kill()
+        self._site.advisor.kill()
+        saved = (self._cluster.directory / "state" / "job_state").stat().st_mtime
+        now = time.monotonic()
+        self._span_s = (now - (time.time() - saved) - SAVE_TAKES_S, now)
+
+    def __exit__(self, *_: object) -> None:
+        """Leave it dead."""
+
+    def unsaved(self, result: LoadResult) -> set[str]:
+        """Return the names of jobs that were accepted after the last save began."""
+        since_s, killed_s = self._span_s
+        return {o.submission.name for o in result.accepted if since_s < o.ended_s <= killed_s}
+
+
+def test_the_backup_controller_asks_its_own_advisor(scene: Scene) -> None:
+    """A killed primary costs only what it had not saved; the backup's plugin asks the backup's advisor."""
+    scene.site.start_backup_advisor()
+    first = submit(scene.cluster, make_submission("alice", "before.the.kill", doomed=False))
+    scene.cluster.wait_saved("before.the.kill")
+    killed = _PrimaryKilled(scene)
+    failover = Ordeal(
+        scene, "failover", killed, fails_open=None, restarts=True, excused=killed.unsaved, watched="slurmctld-backup"
+    )
+    result = failover.run()
+    assert scene.cluster.controllers_up() == {"backup"}
+    assert len(result.accepted) > len(killed.unsaved(result))
+    assert scene.cluster.job_states(first.job_id or 0) == ["PENDING"]
+    scene.cluster.restart_slurmctld()
+    scene.site.start_advisor()
+    scene.wait_verdicts()
+    assert scene.cluster.controllers_up() == {"primary", "backup"}

@@ -1,0 +1,53 @@
+"""What counts as a hit, of each target: the definition that every score uses."""
+
+import pytest
+
+from gpuwaste.core.history import RunUse
+from gpuwaste.core.hits import RunEnd, all_ends, came_true, run_end
+
+
+@pytest.mark.parametrize(
+    ("target", "end", "true"),
+    [
+        ("failure", RunEnd("FAILED"), True),
+        ("failure", RunEnd("OUT_OF_MEMORY"), True),
+        ("failure", RunEnd("COMPLETED"), False),
+        ("failure", RunEnd("TIMEOUT"), None),
+        ("failure", RunEnd("CANCELLED"), None),
+        ("failure", RunEnd("NODE_FAIL"), None),
+        ("failure_or_cancel", RunEnd("CANCELLED"), True),
+        ("failure_or_cancel", RunEnd("CANCELLED", ran=False), None),
+        ("timeout", RunEnd("TIMEOUT"), True),
+        ("timeout", RunEnd("FAILED"), False),
+        ("timeout", RunEnd("PREEMPTED"), None),
+        ("gpu_underused", RunEnd("COMPLETED", under=True), True),
+        ("gpu_underused", RunEnd("FAILED", under=True), None),
+        ("gpus_needed", RunEnd("FAILED", under=False, fewer=True), True),
+        ("gpus", RunEnd("COMPLETED", under=False, fewer=True), True),
+        ("gpus", RunEnd("COMPLETED", under=True, fewer=False), True),
+        ("gpus", RunEnd("COMPLETED", under=False, fewer=False), False),
+        ("gpus", RunEnd("COMPLETED"), None),
+        ("walltime", RunEnd("COMPLETED"), None),
+        ("no such target", RunEnd("FAILED"), None),
+    ],
+)
+def test_a_target_comes_true_or_not_or_nothing_is_known(target: str, end: RunEnd, true: bool | None) -> None:
+    """By state, and by what the ledger says of the GPUs; what says nothing of a target is neither."""
+    assert came_true(target, end) is true
+
+
+def test_gpus_are_judged_by_enough_of_a_long_enough_run() -> None:
+    """Less than 80 % known, half a minute, no GPUs or no word of the ledger: nothing is known of their use."""
+    idle = RunUse(0.01, 0, 0.8)
+    judged = run_end("COMPLETED", ran=True, elapsed_s=60, gpus=4, use=idle)
+    assert (judged.under, judged.fewer) == (True, True)
+    for elapsed, gpus, use in ((30, 4, idle), (60, 0, idle), (60, 4, RunUse(0.01, 0, 0.79)), (60, 4, None)):
+        end = run_end("COMPLETED", ran=True, elapsed_s=elapsed, gpus=gpus, use=use)
+        assert (end.under, end.fewer) == (None, None)
+
+
+def test_the_table_is_the_definition() -> None:
+    """Every row of the table that the store judges by says what came_true says, and no end is there twice."""
+    rows = list(all_ends())
+    assert all(came_true(target, end) is said for target, end, said in rows)
+    assert len({(target, end) for target, end, _ in rows}) == len(rows) > 100

@@ -1,0 +1,274 @@
+"""The audit in the hub's store: each verdict once, joined with its runs, scored by what they came to."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.unit.hub.rig import FakeClock
+from tests.unit.wire.verdicts import verdict
+
+from gpuwaste.core.clock import SystemClock
+from gpuwaste.core.history import RunUse
+from gpuwaste.core.hour import AllocationHour
+from gpuwaste.core.job import JobRecord
+from gpuwaste.core.run import RunKey
+from gpuwaste.core.verdict import Verdict
+from gpuwaste.store.database import migrations
+from gpuwaste.store.hub.hub_store import HubStore
+from gpuwaste.store.hub.verdict_store import Pick, VerdictStore
+
+NOW = 1_700_100_000
+HOUR = NOW // 3600 * 3600
+
+
+def open_store(now: int = NOW + 10 * 86400) -> tuple[HubStore, VerdictStore]:
+    clock = FakeClock(now)
+    store = HubStore.open(":memory:", clock)
+    return store, VerdictStore(store, clock)
+
+
+def said(number: int, **more: Any) -> Verdict:
+    return verdict(number, at_utc_us=NOW * 1_000_000 + number, **more)
+
+
+def run(job: int, verdict_id: str, state: str = "FAILED", **more: Any) -> JobRecord:
+    values: dict[str, Any] = {
+        "cluster": "gw", "job_id": job, "submit": NOW, "printed_id": str(job), "user": "alice", "name": "train",
+        "start": NOW + 5, "end": NOW + 605, "elapsed_s": 600, "state": state, "verdict_id": verdict_id,
+    }  # fmt: skip
+    return JobRecord(**{**values, **more})
+
+
+def judged(verdicts: VerdictStore, **pick: Any) -> dict[int, dict[str, Any]]:
+    return {int(row["id"]): row for row in verdicts.judged(Pick(**pick))}
+
+
+def stands(verdicts: VerdictStore) -> dict[int, tuple[str, bool | None]]:
+    return {number: (row["stands"], row["hit"]) for number, row in judged(verdicts).items()}
+
+
+def test_a_verdict_counts_once() -> None:
+    """The same id again, in a batch or later, changes nothing; the first one's content stays."""
+    store, verdicts = open_store()
+    assert verdicts.add([said(1), said(2), said(1)], "ctl") == ["warn", "warn"]
+    assert verdicts.add([said(1, user="mallory"), said(3, action="reject")], "ctl") == ["reject"]
+    assert {number: row["user"] for number, row in judged(verdicts).items()} == dict.fromkeys((1, 2, 3), "alice")
+    assert store.counts()["verdicts"] == 3
+
+
+@settings(max_examples=30, deadline=None)
+@given(batches=st.lists(st.lists(st.integers(0, 9), max_size=6), max_size=6))
+def test_any_batches_give_each_verdict_once(batches: list[list[int]]) -> None:
+    """Batches that overlap in any way leave every id once, and tell of each as news once."""
+    store, verdicts = open_store()
+    news = sum(len(verdicts.add([said(n) for n in batch], "ctl")) for batch in batches)
+    assert news == store.counts()["verdicts"] == len({n for batch in batches for n in batch})
+    store.close()
+
+
+def test_every_field_comes_back() -> None:
+    """Texts of any kind among them: quotes, newlines, NUL, half a surrogate pair."""
+    _, verdicts = open_store()
+    whole = said(
+        1, op="modify", sampled=True, override="it's \"due\"\n", name="nul\0 half\ud800", het_offset=2, run_job_id=7,
+        gpus=4, time_limit_s=60, script="ab", lines=("a", "b|c"), triggers={},
+    )  # fmt: skip
+    verdicts.add([whole], "ctl")
+    (row,) = verdicts.judged(Pick())
+    expected = replace(whole, name="nul\\x00 half\\ud800").to_json()
+    kept = {name: row[name] for name in expected if name not in {"quantiles", "lines", "reasons"}}
+    assert kept == {name: expected[name] for name in kept}
+    assert (row["lines"], row["node"]) == (["a", "b|c"], "ctl")
+
+
+def test_a_verdict_meets_its_runs() -> None:
+    """One job; an array's tasks; a het component of its own; a requeue's runs; a modification by the job's number."""
+    store, verdicts = open_store()
+    verdicts.add([said(n) for n in (1, 2, 3, 4)], "ctl")
+    verdicts.add([said(5, op="modify", run_job_id=50), said(6, op="modify", run_job_id=60)], "ctl")
+    ids = {n: said(n).id for n in range(1, 7)}
+    store.upsert_jobs(
+        [
+            run(10, ids[1]),
+            *(run(20 + t, ids[2], printed_id=f"20_{t}", array_job_id=20, array_task_id=t) for t in range(3)),
+            run(31, ids[3], printed_id="30+1", het_job_id=30, het_offset=1),
+            run(40, ids[4], "REQUEUED"),
+            run(40, ids[4], "COMPLETED", start=NOW + 700, end=NOW + 900, submit=NOW + 610),
+            run(50, "", "COMPLETED"),
+            run(50, "", "FAILED", start=NOW - 900, end=NOW - 800, submit=NOW - 1000),
+            run(62, "", printed_id="60_2", array_job_id=60, array_task_id=2),
+        ]
+    )
+    found = judged(verdicts)
+    assert {n: (sorted(row["job_ids"]), row["hit"]) for n, row in found.items()} == {
+        1: (["10"], True),
+        2: (["20_0", "20_1", "20_2"], True),
+        3: (["30+1"], True),
+        4: (["40"], False),
+        5: (["50"], False),
+        6: (["60_2"], True),
+    }
+    assert found[4]["runs"] == 2
+    assert {row["stands"] for row in found.values()} == {"ended"}
+
+
+def test_an_array_is_a_hit_where_half_of_its_tasks_are() -> None:
+    """One failed task of three is not what "this job is likely to fail" means."""
+    store, verdicts = open_store()
+    verdicts.add([said(1), said(2)], "ctl")
+    for number, states in ((1, ("FAILED", "COMPLETED", "COMPLETED")), (2, ("FAILED", "FAILED", "COMPLETED"))):
+        store.upsert_jobs([run(number * 10 + t, said(number).id, state) for t, state in enumerate(states)])
+    assert {n: row["hit"] for n, row in judged(verdicts).items()} == {1: False, 2: True}
+
+
+def test_how_a_verdict_stands() -> None:
+    """Rejected; ended; open while its job runs, or may be one that accounting has not told; else without a job."""
+    store, verdicts = open_store()
+    verdicts.add([said(n, user=f"u{n}") for n in (1, 2, 3, 4)] + [said(5, action="reject")], "ctl")
+    store.upsert_jobs(
+        [
+            run(1, said(1).id, "TIMEOUT"),
+            run(2, said(2).id, "RUNNING", end=None, elapsed_s=None),
+            run(3, "", "PENDING", user="u3", submit=NOW + 1, start=None, end=None, elapsed_s=None),
+            run(9, "", "PENDING", user="u4", submit=NOW + 500, start=None, end=None, elapsed_s=None),
+        ]
+    )
+    assert stands(verdicts) == {
+        1: ("ended", None),
+        2: ("open", None),
+        3: ("open", None),
+        4: ("no job", None),
+        5: ("rejected", None),
+    }
+    _, young = open_store(NOW + 60)
+    young.add([said(1)], "ctl")
+    assert stands(young) == {1: ("open", None)}
+
+
+def hours(job: int, busy: int, gpus: int = 4, known: float = 1.0) -> list[AllocationHour]:
+    """Return ten minutes of `gpus` GPUs of which `busy` worked."""
+    start, known_ms = NOW + 5, int(600_000 * known)
+    return [
+        AllocationHour(
+            RunKey("gw", job, start), "gpu1", f"GPU-{n}", start // 3600 * 3600, 1, start * 1000, (start + 600) * 1000,
+            final=True, util_ms={80 if n < busy else 0: known_ms}, unknown_ms={"gap": 600_000 - known_ms},
+        )
+        for n in range(gpus)
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("busy", "known", "state", "hit"),
+    [
+        (1, 1.0, "COMPLETED", True),
+        (4, 1.0, "COMPLETED", False),
+        (0, 1.0, "COMPLETED", True),
+        (1, 1.0, "FAILED", True),
+        (1, 0.7, "COMPLETED", None),
+    ],
+)
+def test_gpu_advice_is_judged_by_the_ledger(busy: int, known: float, state: str, hit: bool | None) -> None:
+    """Fewer active GPUs than held, or under-use, once four fifths of the allocation are known."""
+    assert HOUR + 3600 > NOW + 605
+    store, verdicts = open_store()
+    verdicts.add([said(1, triggers={"gpus": 0.9}, p={"gpu_underused": 0.9})], "ctl")
+    store.upsert_jobs([run(10, said(1).id, state, gpus=4)])
+    assert stands(verdicts) == {1: ("ended", None)}
+    store.upsert_hours(hours(10, busy, known=known))
+    assert stands(verdicts) == {1: ("ended", hit)}
+
+
+def test_history_tells_the_script_of_the_verdict() -> None:
+    """Of each event of a run whose token is known; a run without one has none."""
+    store, verdicts = open_store()
+    verdicts.add([said(1, script="00ff"), said(2)], "ctl")
+    store.upsert_jobs([run(10, said(1).id), run(11, said(2).id), run(12, "")])
+    assert {(e.run_key.job_id, e.script) for e in store.history(0, 99)} == {(10, "00ff"), (11, ""), (12, "")}
+
+
+def test_the_last_runs_of_each_user_and_name() -> None:
+    """The newest that ended, the oldest first, with GPUs and script; waiting ones are not among them."""
+    store, verdicts = open_store()
+    verdicts.add([said(1, script="00ff")], "ctl")
+    jobs = [run(n, "", start=NOW + n, end=NOW + n + 60, elapsed_s=60) for n in range(1, 6)]
+    jobs.append(run(6, said(1).id, gpus=4))
+    jobs.append(run(7, "", user="bob", start=None, state="CANCELLED", end=NOW + 9, elapsed_s=None))
+    jobs.append(run(8, "", "RUNNING", end=None, elapsed_s=None))
+    store.upsert_jobs([*jobs, run(9, "", cluster="other")])
+    store.upsert_hours(hours(6, 1))
+    found = list(verdicts.last_runs("gw", per_key=2))
+    assert [(r.user, r.job_id, r.started) for r in found] == [
+        ("bob", 7, False),
+        ("alice", 5, True),
+        ("alice", 6, True),
+    ]
+    assert (found[2].script, found[2].gpus, found[2].use) == ("00ff", 4, RunUse(0.2, 1, 1.0))
+
+
+def test_a_token_that_was_told_stays() -> None:
+    """A source that does not tell it, or an older Slurm while the job runs, does not make the store forget it."""
+    store, verdicts = open_store()
+    verdicts.add([said(1)], "ctl")
+    store.upsert_jobs([run(10, said(1).id)])
+    assert store.upsert_jobs([run(10, "")]) == 0
+    assert store.upsert_jobs([run(10, said(2).id)]) == 1
+    assert store.runs_of("gw", 10)[0].verdict_id == said(2).id
+
+
+def test_a_token_that_is_told_at_the_end_tells_nothing_twice() -> None:
+    """Slurm 22.05 tells it in accounting when the job has ended: one event more, the end, and the row is joined."""
+    store, verdicts = open_store()
+    verdicts.add([said(1)], "ctl")
+    store.upsert_jobs([run(10, "", "RUNNING", end=None, elapsed_s=None)])
+    store.upsert_jobs([run(10, said(1).id)])
+    assert [event.kind for event in store.history(0, 9)] == ["started", "ended"]
+    assert stands(verdicts) == {1: ("ended", True)}
+    assert verdicts.counts() == {("warn", True): 1}
+
+
+def test_old_verdicts_go() -> None:
+    """Those older than the days kept, and no others; the runs stay."""
+    store, verdicts = open_store()
+    verdicts.add([said(1), verdict(2, at_utc_us=(NOW + 9 * 86400) * 1_000_000)], "ctl")
+    store.upsert_jobs([run(10, said(1).id)])
+    assert verdicts.prune(5) == 1
+    assert list(judged(verdicts)) == [2]
+    assert store.runs_of("gw", 10)[0].verdict_id == said(1).id
+
+
+def test_a_store_of_before_is_brought_up_to_date(tmp_path: Path) -> None:
+    """Runs that an older hub stored have no verdict, can be told one, and nothing else of them changed."""
+    path = tmp_path / "hub.duckdb"
+    connection = duckdb.connect(str(path))
+    for step in migrations("hub")[:2]:
+        connection.execute(step)
+    connection.execute("CREATE TABLE schema_version (schema VARCHAR, version INTEGER)")
+    connection.execute("INSERT INTO schema_version VALUES ('hub', 2)")
+    connection.execute(
+        "INSERT INTO jobs BY NAME SELECT 'gw' AS cluster, 10 AS job_id, $1 + 5 AS run_start, $1 AS submit, '10' AS"
+        " printed_id, 'train' AS name, 'alice' AS \"user\", '' AS account, '' AS \"group\", '' AS \"partition\", '' AS"
+        " qos, '' AS req_tres, '' AS submit_line, false AS interactive, $1 + 5 AS start, '' AS nodes, 0 AS gpus, '' AS"
+        " gpu_type, '' AS alloc_tres, 0 AS suspended_s, 'FAILED' AS state, $1 + 605 AS \"end\", 600 AS elapsed_s",
+        [NOW],
+    )
+    connection.close()
+    store = HubStore.open(path, SystemClock())
+    assert store.upsert_jobs([run(10, "")]) == 0
+    verdicts = VerdictStore(store, SystemClock())
+    verdicts.add([said(1)], "ctl")
+    assert store.upsert_jobs([run(10, said(1).id)]) == 1
+    assert stands(verdicts) == {1: ("ended", True)}
+    store.close()
+
+
+def test_verdicts_are_on_disk_when_they_were_taken(tmp_path: Path) -> None:
+    """Another opening of the file after a close has them."""
+    path = tmp_path / "hub.duckdb"
+    for expected in (["warn"], []):
+        store = HubStore.open(path, SystemClock())
+        assert VerdictStore(store, SystemClock()).add([said(1)], "ctl") == expected
+        store.close()

@@ -1,0 +1,19 @@
+"""Verdicts for tests of the wire and of the hub."""
+
+from typing import Any
+
+from gpuwaste.core.verdict import Verdict
+
+DAY_US = 86_400_000_000
+NOON_US = 1_700_049_600_000_000  # 2023-11-15 12:00 UTC
+
+
+def verdict(number: int, **more: Any) -> Verdict:
+    """Return a verdict whose id tells its number."""
+    values: dict[str, Any] = {
+        "id": f"{number:016d}", "cluster": "gw", "at_utc_us": NOON_US, "op": "submit", "policy": "site",
+        "mode": "warn", "action": "warn", "would_be": "warn", "user": "alice", "account": "proj1", "name": "train",
+        "p": {"failure": 0.75}, "quantiles": {"walltime": {"0.5": 60.0}}, "triggers": {"failure": 0.75},
+        "reasons": ("3 of your last 4 jobs failed",), "lines": ("gpuwaste: this job is likely to fail",),
+    }  # fmt: skip
+    return Verdict(**{**values, **more})

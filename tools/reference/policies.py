@@ -1,0 +1,69 @@
+"""policies.md, from the declarations of a policy's tables and from the rules' docstrings, in their order."""
+
+import inspect
+from dataclasses import MISSING, fields
+from datetime import date
+from typing import Any, Final
+
+from gpuwaste.policy.declarations import FIRST_DAY, LAST_DAY, TABLES, TARGETS, Exempt, TargetRule
+from gpuwaste.policy.loading import BUILT_IN
+from gpuwaste.policy.rules import JUDGED, rules
+from gpuwaste.policy.values import Days, Hours, Patterns, Ratio, Threshold
+from tools.reference.markdown import code, document, table
+
+_INTRO: Final = """
+A policy is one TOML file in `[advisor] policies_dir` (`/etc/gpuwaste/policies.d`). The files are read in the order of
+their names; the first one whose table `[when]` matches decides, and the built-in one, which stands behind all of them,
+judges the rest. A file that cannot be used names its key in the error; a daemon that runs keeps the policies that it
+has. How to write one: [policies](../how-to/policies.md).
+"""
+_TARGETS: Final = f"""
+`[targets.NAME]`, one table for each of {", ".join(f"`{name}`" for name in TARGETS)}. Of two that call for the same,
+the one that stands first here is told to the user. How their numbers are made: the rule `thresholds` below.
+"""
+_ORDER: Final = f"""
+## The rules, in their order
+
+Each rule is asked once, in the order of its number. Below {JUDGED} rules decide what the submission deserves: that is
+`would_be`. From {JUDGED} on they decide what is really said: the `action`, which begins as `would_be` and only ever
+becomes weaker (reject, warn, annotate, pass). `held` names the last rule that made it weaker, or the policy's mode.
+"""
+_BUILT_IN: Final = f"""
+## The built-in policy
+
+```toml policy
+{BUILT_IN}```
+"""
+
+
+def page() -> str:
+    """Return the page: the tables, then the rules."""
+    parts = [_INTRO]
+    for name, kind in TABLES.items():
+        parts += [f"## [{name}]", inspect.cleandoc(str(kind.__doc__)), _keys(kind)]
+        if name == "when":
+            parts += ["## [targets.NAME]", _TARGETS, _keys(TargetRule)]
+    parts.append(_ORDER)
+    for name, module in rules().items():
+        parts.append(f"### {module.ORDER} {name}\n\n{inspect.cleandoc(str(module.__doc__))}")
+    return document("Policies", *parts, _BUILT_IN)
+
+
+def _keys(kind: type) -> str:
+    rows = []
+    for key in fields(kind):
+        make: Any = key.default_factory
+        default = make() if key.default is MISSING else key.default
+        shown = "nobody" if kind is Exempt else _shown(default)
+        rows.append((code(key.name.removesuffix("_")), shown, key.metadata["text"]))
+    return table(("key", "default", "meaning"), rows)
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, Patterns | Days) or value in {FIRST_DAY, LAST_DAY}:
+        return "all"
+    if isinstance(value, Threshold):
+        return "none"
+    if isinstance(value, bool):
+        return code(str(value).lower())
+    return code(str(value)) if isinstance(value, Ratio | Hours | int | str | date) else ""
