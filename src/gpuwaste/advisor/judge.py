@@ -14,9 +14,9 @@ from typing import Final, Protocol
 from gpuwaste.advisor.spending import Accounts
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.request import JobRequest
-from gpuwaste.core.verdict import Op, Verdict, new_id
+from gpuwaste.core.verdict import Expectation, Op, Suggestion, Verdict, new_id
 from gpuwaste.policy.declarations import GPUS, QUANTITIES, Policy
-from gpuwaste.policy.facts import Decision, Facts
+from gpuwaste.policy.facts import Decision, Facts, ScriptSays
 from gpuwaste.policy.policy_set import PolicySet, needs_of
 from gpuwaste.predict.expectation import expectations, suggestions
 from gpuwaste.predict.features import feature_hash
@@ -124,13 +124,20 @@ class Judge:
             only = triggers | _GPU_TARGETS if GPUS in triggers else triggers
             told = known.predictor.explained(request, vector, said, only)
             expected = expectations(told, own_sentences(known.recall, request))
-            facts = self._facts(submission, expected, suggestions(proposed))
+            script = known.recall.script_says(request.user, request.name, submission.desc.script_hash)
+            facts = self._facts(submission, expected, suggestions(proposed), script)
             decision = known.policies.decide(facts, self._accounts, self._chance)
         if not submission.desc.test_only:
             self._accounts.charge(request.user, decision)
         return self._row(submission, decision, said)
 
-    def _facts(self, submission: Submission, *expected: object) -> Facts:
+    def _facts(
+        self,
+        submission: Submission,
+        expected: tuple[Expectation, ...] = (),
+        proposed: tuple[Suggestion, ...] = (),
+        script: ScriptSays = "unknown",
+    ) -> Facts:
         desc, request = submission.desc, submission.request
         return Facts(
             request,
@@ -139,10 +146,11 @@ class Judge:
             submission.groups,
             self._whole_node(submission),
             desc.comment,
-            self.knowledge.recall.script_says(request.user, request.name, desc.script_hash) if expected else "unknown",
+            script,
             submission.stale,
             desc.test_only,
-            *expected,  # type: ignore[arg-type]
+            expected,
+            proposed,
         )
 
     def _whole_node(self, submission: Submission) -> bool:

@@ -216,7 +216,7 @@ class Parts:
         envelope = Envelope(self._cluster, socket.gethostname(), boot_id, self.version)
         return Shipper(
             self._outbox, self._hub.post_verdicts, envelope, self._clock,
-            every_s=self._config.advisor.ship_every_s, what="verdicts",
+            every_s=self._config.advisor.ship_every_s, words="verdicts are not shipped, they wait in the outbox: %s",
         )  # fmt: skip
 
     def _make_exporter(self) -> MetricsServer:
