@@ -9,7 +9,7 @@ from tools.reference import faults
 ROOT = Path(__file__).parents[2]
 
 
-def tests_of(path: str) -> set[str]:
+def declared_in(path: str) -> set[str]:
     """Return the names of a module's tests."""
     tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
     return {node.name for node in tree.body if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")}
@@ -17,7 +17,7 @@ def tests_of(path: str) -> set[str]:
 
 def test_each_fault_is_shown_by_a_test_and_each_test_shows_a_fault() -> None:
     """The declared tests are exactly those of the module."""
-    assert {case.test for case in CASES.values()} == tests_of(MODULE)
+    assert {case.test for case in CASES.values()} == declared_in(MODULE)
 
 
 def test_each_fault_has_its_rows() -> None:
