@@ -18,6 +18,7 @@ from gpuwaste.core.verdict import Expectation, Op, Suggestion, Verdict, new_id
 from gpuwaste.policy.declarations import GPUS, QUANTITIES, Policy
 from gpuwaste.policy.facts import Decision, Facts, ScriptSays
 from gpuwaste.policy.policy_set import PolicySet, needs_of
+from gpuwaste.policy.spending import no_chance
 from gpuwaste.predict.expectation import expectations, suggestions
 from gpuwaste.predict.features import feature_hash
 from gpuwaste.predict.own import own_sentences
@@ -92,7 +93,8 @@ class Judge:
         """Return verdict and decision of each; what they have in common is done once for all. Raises ModelError."""
         known = self.knowledge
         self._tell_time(submissions[0].at_utc_us // 1_000_000)
-        policies = [known.policies.select(self._facts(submission)) for submission in submissions]
+        bare = [self._facts(submission) for submission in submissions]
+        policies = [known.policies.select(facts) for facts in bare]
         wants = [self._wants_for(policy) for policy in policies]
         scored = [place for place, wanted in enumerate(wants) if wanted.targets]
         raw: dict[str, Vector] = {}
@@ -104,21 +106,21 @@ class Judge:
         for place, submission in enumerate(submissions):
             row = rows.get(place)
             if row is None:
-                facts = self._facts(submission)
-                found.append(self._row(submission, known.policies.decide(facts, self._accounts, self._chance), ()))
+                decision = known.policies.decide_by(policies[place], bare[place], self._accounts, self._chance)
+                found.append(self._row(submission, decision, ()))
             else:
                 outputs = {target: values[row] for target, values in raw.items()}
-                found.append(self._decided(submission, vectors[row], wants[place], outputs))
+                found.append(self._decided(submission, policies[place], vectors[row], outputs))
         return found
 
     def _decided(
-        self, submission: Submission, vector: Vector, wants: "_Wants", raw: dict[str, Vector]
+        self, submission: Submission, policy: Policy, vector: Vector, raw: dict[str, Vector]
     ) -> tuple[Verdict, Decision]:
-        known, request = self.knowledge, submission.request
+        known, request, wants = self.knowledge, submission.request, self._wants_for(policy)
         said = known.predictor.scored(request, vector, wants.targets, raw)
         proposed = known.predictor.changes(request, said, wants.kinds) if wants.kinds else ()
         facts = self._facts(submission, expectations(said), suggestions(proposed))
-        decision = known.policies.decide(facts, self._accounts, _no_chance)
+        decision = known.policies.decide_by(policy, facts, self._accounts, no_chance)
         if decision.would_be != "pass":
             triggers = set(decision.triggers)
             only = triggers | _GPU_TARGETS if GPUS in triggers else triggers
@@ -126,7 +128,7 @@ class Judge:
             expected = expectations(told, own_sentences(known.recall, request))
             script = known.recall.script_says(request.user, request.name, submission.desc.script_hash)
             facts = self._facts(submission, expected, suggestions(proposed), script)
-            decision = known.policies.decide(facts, self._accounts, self._chance)
+            decision = known.policies.decide_by(policy, facts, self._accounts, self._chance)
         if not submission.desc.test_only:
             self._accounts.charge(request.user, decision)
         return self._row(submission, decision, said)
@@ -212,8 +214,3 @@ class Judge:
             latency_us=self._clock.mono_us() - submission.arrived_us,
         )
         return verdict, decision
-
-
-def _no_chance() -> float:
-    """Draw nothing: the decision is asked for again, with the user's own numbers."""
-    return 1.0

@@ -2,7 +2,6 @@
 
 import logging
 import socket
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final
 
@@ -23,6 +22,7 @@ from gpuwaste.advisor.writer import Writer
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import GpuwasteError, StoreError
+from gpuwaste.core.version import own_version
 from gpuwaste.policy.loading import load_policies
 from gpuwaste.policy.policy_set import PolicySet
 from gpuwaste.predict.champion import Champion
@@ -249,11 +249,3 @@ class Parts:
             names=len(self._follower.recall),
             feed_failures=self._feed.failures,
         )
-
-
-def own_version() -> str:
-    """Return the version of this distribution."""
-    try:
-        return version("gpuwaste")
-    except PackageNotFoundError:
-        return "0"

@@ -4,8 +4,6 @@ A uid that is not known yet is asked for, and whoever waits is told on the loop'
 speaks are looked up ahead of their next submission.
 """
 
-import grp
-import os
 import pwd
 import queue
 import threading
@@ -13,6 +11,7 @@ from collections.abc import Callable
 from typing import Final, NamedTuple, Protocol
 
 from gpuwaste.core.clock import Clock
+from gpuwaste.core.groups import unix_groups
 
 MAX_KNOWN: Final = 20_000
 FRESH_US: Final = 900_000_000
@@ -39,7 +38,7 @@ class Directory(Protocol):
         """Return the uid of a name. May block."""
         ...
 
-    def groups(self, name: str, uid: int) -> frozenset[str]:
+    def groups(self, name: str) -> frozenset[str]:
         """Return the names of a user's groups. May block."""
         ...
 
@@ -61,19 +60,12 @@ class SystemDirectory:
         except (KeyError, ValueError):
             return None
 
-    def groups(self, name: str, uid: int) -> frozenset[str]:
+    def groups(self, name: str) -> frozenset[str]:
         """Ask getgrouplist, and the name of each."""
         try:
-            numbers = os.getgrouplist(name, pwd.getpwuid(uid).pw_gid)
-        except (KeyError, OSError):
+            return unix_groups(name)
+        except OSError:
             return frozenset()
-        found = set()
-        for number in numbers:
-            try:
-                found.add(grp.getgrgid(number).gr_name)
-            except KeyError:
-                continue
-        return frozenset(found)
 
 
 class Users:
@@ -136,7 +128,7 @@ class Users:
 
     def _look_up(self, uid: int) -> None:
         name = self._directory.name(uid)
-        groups = self._directory.groups(name, uid) if name and self.with_groups else frozenset()
+        groups = self._directory.groups(name) if name and self.with_groups else frozenset()
         self._call(lambda: self._learn(uid, User(name, groups, self._clock.mono_us())))
 
     def _learn(self, uid: int, user: User) -> None:

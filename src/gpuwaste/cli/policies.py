@@ -17,7 +17,7 @@ from gpuwaste.core.request import JobRequest
 from gpuwaste.policy.describe import one_line, remarks
 from gpuwaste.policy.facts import Facts
 from gpuwaste.policy.loading import load_files, load_policies
-from gpuwaste.policy.spending import NothingSpent
+from gpuwaste.policy.spending import NothingSpent, no_chance
 from gpuwaste.predict.answer import changes_of, targets_of
 from gpuwaste.predict.expectation import expectations, suggestions
 
@@ -63,7 +63,7 @@ def explain(options: argparse.Namespace, config: Config) -> dict[str, Any]:
         request = JobRequest(**prediction["request"])
         comment = comments[place] if place < len(comments) else ""
         facts = _facts(request, prediction, comment, groups=policies.uses_groups)
-        decision = policies.decide(facts, NothingSpent(), _no_chance)
+        decision = policies.decide(facts, NothingSpent(), no_chance)
         decisions.append({"request": prediction["request"], "file": policies.select(facts).file, **asdict(decision)})
     notes = [*asked.notes, "nothing is taken as spent today, and nothing is left to chance"]
     where = options.policies or config.advisor.policies_dir
@@ -113,7 +113,3 @@ def _error_of(file: Path) -> str:
     except ConfigError as error:
         return str(error)
     return ""
-
-
-def _no_chance() -> float:
-    return 1.0

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gpuwaste.cli.policies import policies_of
 from gpuwaste.cli.programs import load_program
+from gpuwaste.cli.sources import known_source
 from gpuwaste.cli.times import parse_time
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import GpuwasteError, UsageError
 from gpuwaste.core.groups import unix_groups
 
 if TYPE_CHECKING:
-    from gpuwaste.models.source import Source
     from gpuwaste.predict.bundle import Bundle
 
 _NO_MODEL: Final = "none"
@@ -37,7 +37,7 @@ def replay_policies(options: argparse.Namespace, config: Config) -> dict[str, An
     if start >= end:
         raise UsageError(f"-S {options.start} is not before -E {options.end}")
     module = load_program("gpuwaste.models.policy_replay", "predict", "this host")
-    source = _source(options, config)
+    source = known_source(options, config)
     bundle = _bundle(options, config)
     question = module.Question(start, end, options.scripts, _whole_partitions(options, config), _cached(unix_groups))
     found = module.replay_policies(source.table, policies, question, bundle, _progress())
@@ -59,21 +59,6 @@ def replay_policies(options: argparse.Namespace, config: Config) -> dict[str, An
         "false_reject_ratio": module.false_reject_ratio(found["rows"]),
         "notes": notes,
     }
-
-
-def _source(options: argparse.Namespace, config: Config) -> "Source":
-    """Read the jobs: of a file, of the hub's store where no hub holds it, else through the hub, as an operator."""
-    from gpuwaste.cli.hub_access import hub_client
-    from gpuwaste.models.source import load_source, load_store, load_swf
-
-    if options.swf is not None:
-        return load_swf(options.swf, options.cluster)
-    if options.store is not None:
-        if not options.store.exists():
-            raise UsageError(f"{options.store}: no such file: --store names a store that gpuwaste history import wrote")
-        return load_store(options.store, options.cluster)
-    own = Path(config.hub.state_dir) / "hub.duckdb"
-    return load_source(own, hub_client(config), options.cluster or config.common.cluster)
 
 
 def _bundle(options: argparse.Namespace, config: Config) -> "Bundle | None":

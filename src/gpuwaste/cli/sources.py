@@ -29,12 +29,20 @@ def add_sources(parser: argparse.ArgumentParser) -> None:
 
 def source_of(options: argparse.Namespace, config: Config) -> "Source":
     """Read the jobs. Raises NoDataError, UsageError, ParseError, StoreError, WireError, AuthError."""
+    if options.sacct is not None or options.csv is not None:
+        return _through_a_store(_pages(options, config), options.sacct or options.csv)
+    return known_source(options, config)
+
+
+def known_source(options: argparse.Namespace, config: Config) -> "Source":
+    """Read a log, a store, or the hub's own jobs: of its store where no hub holds it, else through the hub.
+
+    Raises as source_of.
+    """
     from gpuwaste.models.source import load_source, load_store, load_swf
 
     if options.swf is not None:
         return load_swf(options.swf, options.cluster)
-    if options.sacct is not None or options.csv is not None:
-        return _through_a_store(_pages(options, config), options.sacct or options.csv)
     if options.store is not None:
         if not options.store.exists():
             raise UsageError(f"{options.store}: no such file: --store names a store that gpuwaste history import wrote")

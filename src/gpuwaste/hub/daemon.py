@@ -6,13 +6,13 @@ import signal
 import socket
 import sys
 import threading
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Final
 
 from gpuwaste.core.clock import Clock, SystemClock
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import ConfigError
+from gpuwaste.core.version import own_version
 from gpuwaste.hub.app import Limits, Services, build_app
 from gpuwaste.hub.identity import Checkers, Identity
 from gpuwaste.hub.importer import Importer, ImportSettings
@@ -192,11 +192,3 @@ def _agent_uid(name: str, checkers: Checkers) -> int | None:
         if "munge" in checkers:
             raise ConfigError(f"[hub] agent_user: this host has no user {name!r}") from error
         return None
-
-
-def own_version() -> str:
-    """Return the version of this distribution."""
-    try:
-        return version("gpuwaste")
-    except PackageNotFoundError:
-        return "0"

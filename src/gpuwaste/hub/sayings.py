@@ -14,7 +14,7 @@ from gpuwaste.core.verdict import Expectation, Suggestion
 from gpuwaste.hub.roles import Scope
 from gpuwaste.policy.facts import Decision, Facts, ScriptSays
 from gpuwaste.policy.in_use import PoliciesInUse
-from gpuwaste.policy.spending import NothingSpent
+from gpuwaste.policy.spending import NothingSpent, no_chance
 
 _LAST: Final = 253_370_764_800  # UTC seconds; what a request says may lie in no year that a date can hold
 _SILENT: Final = frozenset({"off", "shadow"})
@@ -56,7 +56,7 @@ class Sayings:
 
     def said(self, scope: Scope, facts: Facts) -> dict[str, Any]:
         """Return the document of what would be said."""
-        decision = self.in_use.policies.decide(facts, NothingSpent(), _no_chance)
+        decision = self.in_use.policies.decide(facts, NothingSpent(), no_chance)
         return _document(decision, everything=scope.everything)
 
 
@@ -69,7 +69,3 @@ def _document(decision: Decision, *, everything: bool) -> dict[str, Any]:
         "would_be": decision.would_be if everything else decision.action,
         "lines": list(decision.lines) if everything or decision.action != "pass" else [],
     }
-
-
-def _no_chance() -> float:
-    return 1.0

@@ -40,7 +40,12 @@ class PolicySet:
 
     def decide(self, facts: Facts, spending: Spending, chance: Callable[[], float]) -> Decision:
         """Return what is said of a submission; `chance` draws a number from 0 up to 1. Writes nothing down."""
-        case = Case(self.select(facts), facts, spending, chance)
+        return self.decide_by(self.select(facts), facts, spending, chance)
+
+    @staticmethod
+    def decide_by(policy: Policy, facts: Facts, spending: Spending, chance: Callable[[], float]) -> Decision:
+        """Return the same where the policy was selected before: what is expected of a job does not change it."""
+        case = Case(policy, facts, spending, chance)
         judge(case)
         return Decision(
             policy=case.policy.name,

@@ -18,7 +18,7 @@ from gpuwaste.predict.own import gpus_needed
 from gpuwaste.predict.prediction import Change, Prediction, Source, TargetPrediction
 from gpuwaste.predict.recall import Recall
 from gpuwaste.predict.request_json import request_to_json
-from gpuwaste.predict.rolling import Rolling, busy_columns, busy_users
+from gpuwaste.predict.rolling import Rolling, busy_columns
 from gpuwaste.predict.scores import Model, State, applies, cap
 from gpuwaste.predict.targets import BY_NAME, TARGETS
 from gpuwaste.predict.view import ENDED, View
@@ -119,23 +119,12 @@ class Predictor:
 
     def _again(self, requests: Sequence[JobRequest]) -> list[tuple[TargetPrediction, ...]]:
         """Return the targets of other requests of the same user, without reasons."""
-        return self._score(requests, np.stack([self._state.vector(request) for request in requests]))
-
-    def _score(self, requests: Sequence[JobRequest], vectors: Vector) -> list[tuple[TargetPrediction, ...]]:
-        """Return the targets of each request: one call of each model for all of them."""
-        found: list[list[TargetPrediction]] = [[] for _ in requests]
-        for target in TARGETS:
-            model = self._models.get(target.name)
-            raw = self._raw(target.name, vectors) if model else None
-            busy = busy_users(vectors, _NAMES)
-            for place, request in enumerate(requests):
-                if not applies(target.name, request):
-                    continue
-                if model is not None and raw is not None:
-                    found[place].append(self._from_model(model, raw[place], request, busy=bool(busy[place])))
-                elif answer := from_history(target.name, View.of(request, _NAMES, vectors[place])):
-                    found[place].append(answer)
-        return [tuple(targets) for targets in found]
+        vectors = np.stack([self._state.vector(request) for request in requests])
+        raw = self.raws(vectors, ALL)
+        return [
+            self.scored(request, vectors[place], ALL, {name: rows[place] for name, rows in raw.items()})
+            for place, request in enumerate(requests)
+        ]
 
     def _raw(self, target: str, vectors: Vector) -> Vector:
         assert self._bundle is not None  # noqa: S101 asked only for targets of a bundle

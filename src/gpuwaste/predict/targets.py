@@ -6,14 +6,16 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from gpuwaste.core import hits
 from gpuwaste.predict.outcome import Outcome
 from gpuwaste.predict.table import Floats, JobTable
 
 Kind = Literal["probability", "quantiles"]
 Labels = NDArray[np.float32]  # NaN: the run has no label and is left out
-UNDERUSED_RATIO: Final = 0.05  # the thesis' rule: mean use below 5 %, over 30 s, completed, coverage 80 %
-UNDERUSED_MIN_S: Final = 30.0
-MIN_COVERAGE: Final = 0.8
+# The thesis' rule: mean use below 5 %, over 30 s, completed, coverage 80 %.
+UNDERUSED_RATIO: Final = hits.UNDERUSED_RATIO
+UNDERUSED_MIN_S: Final = hits.UNDERUSED_MIN_S
+MIN_COVERAGE: Final = hits.MIN_COVERAGE
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gpuwaste.hub.daemon import own_version
+from gpuwaste.core.version import own_version
 from gpuwaste.testing.cluster_config import CLUSTER_NAME
 from gpuwaste.testing.demo.jobs import FIRST, NEAR, SECOND
 from gpuwaste.testing.demo.story import Outage, Story, questions
