@@ -1,5 +1,6 @@
 """For bench/submit.py: exchanges with the advisor timed by the plugins' own client, and what a hung advisor costs."""
 
+import json
 import pwd
 import signal
 import subprocess
@@ -44,6 +45,17 @@ def exchange_us(site: Site, client: Path) -> list[float]:
     if answered != EXCHANGES:
         raise ClusterError(f"{answered} of {EXCHANGES} exchanges were answered: {counted} {done.stderr}")
     return [float(line) for line in times]
+
+
+def advisor_alone() -> dict[str, float]:
+    """Return the figures of bench/advisor.py: an advisor on one core with the history of 100,000 users."""
+    done = subprocess.run(
+        [sys.executable, "-m", "bench.advisor"], cwd=ROOT, capture_output=True, text=True, timeout=300, check=False
+    )
+    if not done.stdout:
+        raise ClusterError(f"bench/advisor.py ended with {done.returncode}: {done.stderr.strip()[-1000:]}")
+    figures: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return figures
 
 
 def hung_loss(submit: SubmitSite, site: Site) -> list[float]:
