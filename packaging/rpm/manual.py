@@ -6,6 +6,7 @@ Runs inside rpmbuild with the packages that were laid out, so that the pages say
 """
 
 import argparse
+import gzip
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -62,6 +63,11 @@ def page(title: str, about: str, parser: argparse.ArgumentParser, version: str) 
     return "\n".join(line for line in lines if line) + "\n"
 
 
+def write(path: Path, text: str) -> None:
+    """Write a page compressed, the same each time."""
+    path.write_bytes(gzip.compress(text.encode(), mtime=0))
+
+
 def words(parser: argparse.ArgumentParser) -> str:
     """Return what may stand next: commands and options."""
     found = [*subcommands(parser)]
@@ -80,7 +86,7 @@ def completion(parser: argparse.ArgumentParser) -> str:
         "# bash completion of gpuwaste, made from its parser",
         "_gpuwaste() {",
         '  local words before="${COMP_WORDS[*]:1:COMP_CWORD-1}"',
-        '  case $before in',
+        "  case $before in",
         *cases,
         "    *) return ;;",
         "  esac",
@@ -108,10 +114,10 @@ def main() -> None:
     chosen.completion.parent.mkdir(parents=True, exist_ok=True)
     top = page("gpuwaste", "which job wasted which GPU, how much and why", whole, release)
     pages = "".join(f".BR gpuwaste\\-{name} (1)\n" for name in sorted(subcommands(whole)))
-    (chosen.man / "gpuwaste.1").write_text(f"{top}.SH SEE ALSO\n{pages}", encoding="utf-8")
+    write(chosen.man / "gpuwaste.1.gz", f"{top}.SH SEE ALSO\n{pages}")
     for name, command in subcommands(whole).items():
         text = page(f"gpuwaste-{name}", load_command(name).HELP, command, release)
-        (chosen.man / f"gpuwaste-{name}.1").write_text(text, encoding="utf-8")
+        write(chosen.man / f"gpuwaste-{name}.1.gz", text)
     chosen.completion.write_text(completion(whole), encoding="utf-8")
 
 

@@ -13,6 +13,7 @@ from typing import Any, Final
 from gpuwaste.core.clock import Clock, SystemClock
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import ConfigError
+from gpuwaste.core.logs import set_up_logging
 from gpuwaste.hub.app import Limits, Services, build_app
 from gpuwaste.hub.identity import Checkers, Identity
 from gpuwaste.hub.importer import Importer, ImportSettings
@@ -35,6 +36,7 @@ from gpuwaste.waste.settings import LedgerSettings
 from gpuwaste.wire.batch import PROTOCOL_MAX, PROTOCOL_MIN
 from gpuwaste.wire.identity import CredentialChecker, Via
 from gpuwaste.wire.munge import Munge, MungeChecker
+from gpuwaste.wire.notify import SILENT, Notifier
 from gpuwaste.wire.tokens import TokenChecker
 
 STORE_NAME: Final = "hub.duckdb"
@@ -96,20 +98,26 @@ class Hub:
         )
         self.app = build_app(services, own_version(), Limits(max_body_bytes=hub.max_body_bytes))
 
-    def run(self, tcp: socket.socket | None, unix: socket.socket | None) -> None:
-        """Serve until SIGTERM or SIGINT; the store is closed at the end."""
+    def run(self, tcp: socket.socket | None, unix: socket.socket | None, notifier: Notifier = SILENT) -> None:
+        """Serve until SIGTERM or SIGINT; the store is closed at the end.
+
+        A sign of life needs both: the event loop that answers, and the importer's thread.
+        """
         stop = threading.Event()
         importing = threading.Thread(target=self.importer.run, args=(stop,), name="importer", daemon=True)
         predicting = threading.Thread(target=self.predictions.run, args=(stop,), name="predictions", daemon=True)
         hub = self._config.hub
         tls = (hub.tls_cert, hub.tls_key) if hub.tls_cert else None
         server = WebServer(self.app, tcp, unix, tls)
+        server.serves = lambda: notifier.ready(f"store {hub.state_dir}")
+        server.beat = lambda: notifier.alive() if importing.is_alive() else None
         try:
             self.cluster_map.start()
             importing.start()
             predicting.start()
             server.run()
         finally:
+            notifier.stopping()
             stop.set()
             self.cluster_map.stop()
             for thread in (importing, predicting):
@@ -159,8 +167,8 @@ class Hub:
 
 def run_hub(config: Config) -> int:
     """Run the hub until a signal; returns the exit code. Raises ConfigError, StoreError."""
-    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
-    logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
+    set_up_logging()
+    notifier = Notifier.from_environment()
     slurm = CommandClient(config.common.slurm_conf, config.common.slurm_timeout_s)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # until the server takes signals over
     hub = Hub(config, slurm, SystemClock(), make_checkers(config))
@@ -170,7 +178,7 @@ def run_hub(config: Config) -> int:
         raise ConfigError("[hub] listen and socket are both empty: nobody could reach the hub")
     places = " and ".join(listening(sock) for sock in (tcp, unix) if sock is not None)
     _log.info("gpuwaste hub %s serves on %s, store %s", own_version(), places, config.hub.state_dir)
-    hub.run(tcp, unix)
+    hub.run(tcp, unix, notifier)
     _log.info("the hub has stopped")
     return 0
 
