@@ -1,4 +1,4 @@
-"""Lays out our code and the locked wheels in a build root, compiles them, and writes rpm's list of files of each package.
+"""Lays out our code and the locked wheels in a build root, compiles them, and writes rpm's list of each package.
 
     python3 -IB lay_out.py --version V --root BUILDROOT --site /usr/lib/gpuwaste/python --wheels DIR --lists DIR
 
@@ -67,7 +67,11 @@ class Layout:
         mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
         try:
             py_compile.compile(
-                str(self._path(name)), str(self._path(cache)), str(self.site / name), doraise=True, invalidation_mode=mode
+                str(self._path(name)),
+                str(self._path(cache)),
+                str(self.site / name),
+                doraise=True,
+                invalidation_mode=mode,
             )
         except py_compile.PyCompileError:
             return  # templates that are no Python yet: some wheels have them

@@ -40,7 +40,7 @@ def described(parser: argparse.ArgumentParser, action: argparse.Action) -> Itera
     yield ".TP"
     yield escaped(" ".join(part for part in (names, value) if part))
     formatter: Any = parser._get_formatter()  # noqa: SLF001 expands %(default)s as --help does
-    yield escaped(formatter._expand_help(action) if action.help else "")
+    yield escaped(formatter._expand_help(action) if action.help else "")  # noqa: SLF001
 
 
 def section(parser: argparse.ArgumentParser) -> Iterator[str]:

@@ -1,17 +1,16 @@
 """make rpm: the source RPM and the RPMs in build/rpm, then rpmlint on them.
 
-    python -m tools.rpm [--wheels-only] [--python 3.12 --machine aarch64]
+python -m tools.rpm [--wheels-only] [--python 3.12 --machine aarch64]
 """
 
 import argparse
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 from typing import Final
 
 from gpuwaste.core.errors import GpuwasteError
-from tools.rpm.build import OUT, SPEC, WHEELS, Build, build, here
+from tools.rpm.build import OUT, SPEC, WHEELS, current, here
 from tools.rpm.wheels import Target, collect
 
 _LINT: Final = SPEC.with_name("gpuwaste.rpmlintrc")
@@ -19,7 +18,15 @@ _LINT: Final = SPEC.with_name("gpuwaste.rpmlintrc")
 
 def lint(packages: list[Path]) -> int:
     """Run rpmlint with our filters; return its exit code, 1 where it has a warning too."""
-    argv = ["rpmlint", "--config", str(_LINT.with_suffix(".toml")), "--rpmlintrc", str(_LINT), str(SPEC), *map(str, packages)]
+    argv = [
+        "rpmlint",
+        "--config",
+        str(_LINT.with_suffix(".toml")),
+        "--rpmlintrc",
+        str(_LINT),
+        str(SPEC),
+        *map(str, packages),
+    ]
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
     sys.stdout.write(done.stdout)
     sys.stderr.write(done.stderr)
@@ -37,8 +44,7 @@ def main() -> int:
         if options.wheels_only:
             sys.stdout.write(f"{collect(Target(options.python, options.machine), WHEELS)}\n")
             return 0
-        shutil.rmtree(OUT, ignore_errors=True)
-        packages = build(Build())
+        packages = current()
     except GpuwasteError as error:
         sys.stderr.write(f"make rpm: {error}\n")
         return 1

@@ -1,9 +1,11 @@
 """The source archive of a checkout, and rpmbuild on it."""
 
 import gzip
+import hashlib
 import io
 import platform
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -46,6 +48,22 @@ def spec_version() -> str:
     return found[1]
 
 
+def current() -> list[Path]:
+    """Return the packages of this tree in build/rpm, built now where they are of other files."""
+    stamp = OUT / "built"
+    mark = _mark()
+    if not (stamp.exists() and stamp.read_text(encoding="utf-8").splitlines()[:1] == [mark]):
+        shutil.rmtree(OUT, ignore_errors=True)
+        packages = build(Build())
+        stamp.write_text("\n".join([mark, *map(str, packages)]) + "\n", encoding="utf-8")
+    return [Path(line) for line in stamp.read_text(encoding="utf-8").splitlines()[1:]]
+
+
+def _mark() -> str:
+    """Return what the packages are made of, as one hash: the tracked files and this Python."""
+    return hashlib.sha256(source_archive(f"{spec_version()}-{here().name}", {})).hexdigest()
+
+
 def build(order: Build) -> list[Path]:
     """Build the source RPM and the RPMs into `order.out`; return all of them. Raises GpuwasteError with rpm's words."""
     version = order.version or spec_version()
@@ -84,7 +102,9 @@ def rpmbuild(order: Build, words: Sequence[str]) -> list[Path]:
 
 def _host() -> dict[str, str]:
     """Return what Debian's Slurm and Lua have in places of their own."""
-    found = {"slurm_plugindir": str(path) for path in Path("/usr").glob(_DEBIAN_PLUGINS)}
+    found = {}
+    for path in Path("/usr").glob(_DEBIAN_PLUGINS):
+        found["slurm_plugindir"] = str(path)
     if Path("/usr/include/lua5.1/lua.h").exists():
         found["lua_include"] = "/usr/include/lua5.1"
     return found

@@ -1,4 +1,4 @@
-"""The locked wheels of each package: which ones, downloaded with their hashes, in one tar file that is always the same."""
+"""The locked wheels of each package: which ones, downloaded with their hashes, in one tar file, always the same."""
 
 import hashlib
 import re

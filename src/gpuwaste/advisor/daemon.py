@@ -2,11 +2,6 @@
 
 import logging
 import signal
-<<<<<<< HEAD
-import sys
-=======
-import socket
->>>>>>> units
 import threading
 from pathlib import Path
 from typing import Final
@@ -37,12 +32,8 @@ def run_advisor(config: Config) -> int:
         signal.signal(number, lambda *_: stop.set())
     signal.signal(signal.SIGHUP, lambda *_: None)  # the policies are about to be read
     slurm, clock = CommandClient(config.common.slurm_conf, config.common.slurm_timeout_s), SystemClock()
-<<<<<<< HEAD
     refuse_living(Path(config.advisor.socket))  # before minutes are spent on the history
-    cluster = cluster_of(config, slurm, clock, stop)
-=======
     cluster = cluster_of(config, slurm, clock, stop, waiting=notifier.starting)
->>>>>>> units
     if stop.is_set():
         return 0
     return Advisor(config, cluster, slurm, clock, notifier).run(stop)
