@@ -50,6 +50,7 @@ faults: venv packages native plugins ## every fault of the submit path on a real
 	@rm -f docs/faults-measured.json
 	@GPUWASTE_FAULTS_OUT=$(CURDIR)/docs/faults-measured.json $(VENV)/bin/pytest tests/system/test_submit_faults.py
 	@tools/generate-docs
+
 matrix: venv packages native ## the submit path on Slurm 22.05, 24.11 and 26.05 (root; trees in build/matrix or MATRIX_DIR)
 	@$(PY) -m tools.matrix
 
@@ -85,6 +86,7 @@ bench-train: $(STAMP) ## gpuwaste train with its search on 100,000 jobs: seconds
 
 bench-policy: $(STAMP) ## microseconds of a policy's decision, submissions per second of a replay
 	@$(PY) -m bench.policy
+
 bench-advisor: $(STAMP) ## verdicts per second of the advisor, the time of an exchange, memory with 100,000 users
 	@$(PY) -m bench.advisor
 

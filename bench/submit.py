@@ -12,7 +12,8 @@ the same saved state, in another order; then come three loads through libslurm, 
 with the column without a plugin of the same round; medians of the rounds, with the least and the most.
 
 The exchange is timed from the plugins' side: a program with their own client asks the same advisor, with a deadline
-that hides nothing. The advisor is hung with SIGSTOP; once the breaker is open, blocks of submissions alternate with
+that hides nothing; "bare" is the same beside an advisor that does nothing but answer, the host's own share. The
+advisor is hung with SIGSTOP; once the breaker is open, blocks of submissions alternate with
 blocks under the kill switch, where the plugin does nothing at all. What one core of the advisor gives and what it
 holds in memory with 100,000 users' history is taken from a run of bench/advisor.py. Prints a table, then one line of
 JSON.
@@ -28,7 +29,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from bench.submit_columns import COLUMNS, Column, Prepared, prepare
-from bench.submit_exchange import advisor_alone, exchange_us, hung_loss, percentile
+from bench.submit_exchange import advisor_alone, bare_us, exchange_us, hung_loss, percentile
 from bench.submit_site import Load, SubmitSite
 from gpuwaste.testing.cluster import LoopbackCluster
 from gpuwaste.testing.sim_build import build_native
@@ -45,6 +46,7 @@ TARGETS: Final = {
     "advisor_verdicts_per_s": 5000,
 }
 AT_LEAST: Final = frozenset({"advisor_verdicts_per_s"})
+_SHARES: Final = {"p50": 0.5, "p99": 0.99, "p999": 0.999}
 Rounds = dict[tuple[str, str], list[Load]]
 
 
@@ -91,11 +93,12 @@ def measure(directory: Path, jobs: int, rounds: int) -> dict[str, Any]:
                 if column.name == "our C":
                     losses += hung_loss(submit, site)
         exchange = exchange_us(site, prepared.plugin_dir)
+        bare = bare_us(site, prepared.plugin_dir)
         in_memory = submit.jobs()
         site.stop()
     return {
-        "loads": found, "losses": losses, "exchange": exchange, "jobs": in_memory, "advisor": advisor_alone(),
-        "took_s": time.monotonic() - began,
+        "loads": found, "losses": losses, "exchange": exchange, "bare": bare, "jobs": in_memory,
+        "advisor": advisor_alone(), "took_s": time.monotonic() - began,
     }  # fmt: skip
 
 
@@ -127,6 +130,7 @@ def show(figures: dict[str, Any]) -> dict[str, Any]:
         "exchange_p50_ms": round(percentile(exchange, 0.5) / 1000, 3),
         "exchange_p99_ms": round(percentile(exchange, 0.99) / 1000, 3),
         "exchange_p999_ms": round(percentile(exchange, 0.999) / 1000, 3),
+        **{f"bare_{name}_ms": round(percentile(figures["bare"], share) / 1000, 3) for name, share in _SHARES.items()},
         "hung_loss_pct": round(statistics.median(losses), 1),
         "advisor_verdicts_per_s": figures["advisor"]["verdicts_per_s"],
         "advisor_rss_mb": figures["advisor"]["rss_mb"],

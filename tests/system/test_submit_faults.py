@@ -22,7 +22,7 @@ from gpuwaste.testing.cluster import Variant
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.controller_watch import ControllerWatch
 from gpuwaste.testing.site import Site, SiteOptions
-from gpuwaste.testing.submit_load import LoadResult, Submission, SubmitLoad, submit
+from gpuwaste.testing.submit_load import LoadResult, Outcome, Submission, SubmitLoad, submit
 from gpuwaste.testing.submit_plugins import build_plugins
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(150)]
@@ -262,11 +262,12 @@ def _seen(scene: Scene, submission: Submission, result: LoadResult) -> tuple[obj
     """Submit a job, cancel it, and return all that Slurm made of it; ids left out."""
     outcome = submit(scene.cluster, submission)
     result.outcomes.append(outcome)
+    # alice's jobs did fail before, so a warning is due, whether slurmctld then takes the job or not.
+    said = re.sub(r"^sbatch: (?:error: )?(?:\d+: )?gpuwaste: .*\n?", "", outcome.message, flags=re.MULTILINE)
     if outcome.job_id is None:
-        return (None, re.sub(r"\d", "", outcome.message))
+        return (None, re.sub(r"\d", "", said))
     job = str(outcome.job_id)
     shown = scene.cluster.run(["scontrol", "show", "job", job]).stdout
-    said = re.sub(r"^sbatch: gpuwaste: .*\n?", "", outcome.message, flags=re.MULTILINE)  # alice's jobs did fail
     script = scene.cluster.run(["scontrol", "write", "batch_script", job, "-"]).stdout
     scene.cluster.run(["scancel", job])
     return (
@@ -321,6 +322,17 @@ class _PrimaryKilled(contextlib.AbstractContextManager[None]):
         return {o.submission.name for o in result.accepted if since_s < o.ended_s <= killed_s}
 
 
+def _token(scene: Scene, outcome: Outcome) -> str:
+    """Return the verdict's id that a job carries."""
+    shown = scene.cluster.run(["scontrol", "show", "job", str(outcome.job_id)]).stdout
+    (token,) = re.findall(r"gw=([0-9a-z]{16})", shown)
+    return str(token)
+
+
+def _ids_at_the_hub(scene: Scene) -> set[str]:
+    return {row["id"] for row in scene.site.json("verdicts", user="root")["verdicts"]}
+
+
 def test_the_backup_controller_asks_its_own_advisor(scene: Scene) -> None:
     """A killed primary costs only what it had not saved; the backup's plugin asks the backup's advisor."""
     scene.site.start_backup_advisor()
@@ -334,6 +346,8 @@ def test_the_backup_controller_asks_its_own_advisor(scene: Scene) -> None:
     assert scene.cluster.controllers_up() == {"backup"}
     assert len(result.accepted) > len(killed.unsaved(result))
     assert scene.cluster.job_states(first.job_id or 0) == ["PENDING"]
+    token = _token(scene, submit(scene.cluster, make_submission("alice", "on.the.backup", doomed=False)))
+    wait_until(lambda: token in _ids_at_the_hub(scene), 60, f"verdict {token} of the backup's advisor at the hub")
     scene.cluster.restart_slurmctld()
     scene.site.start_advisor()
     scene.wait_verdicts()
