@@ -13,7 +13,18 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from tests.system.rpm_scene import CONFIG, NODE, SITE_PACKAGES, Host, add_users, names, pick, set_keys
+from tests.system.rpm_scene import (
+    CONFIG,
+    NODE,
+    SITE_PACKAGES,
+    Host,
+    add_users,
+    follow,
+    names,
+    pick,
+    set_keys,
+    shell_lines,
+)
 from tools.rpm.build import ROOT, Build, build, current, rebuild, spec_version
 from tools.rpm.root import Root
 
@@ -283,6 +294,37 @@ def test_upgrade_and_back(packages: list[Path], older: list[Path], site: Site, w
     shutil.copyfile(backup / "hub.duckdb", store)
     assert root.run(*interpreter, READ_STORE, SITE_PACKAGES).stdout.split() == [str(steps - 1), "before"]
     assert root.file(CONFIG).read_text(encoding="utf-8") == text
+
+
+@pytest.mark.parametrize(
+    ("heading", "wanted"),
+    [
+        ("Administration host", {"gpuwaste-hub"}),
+        ("GPU nodes", {"gpuwaste-agent"}),
+        (
+            "Hosts of slurmctld",
+            {"gpuwaste-advisor", "gpuwaste-slurm-plugin", "gpuwaste-models", "gpuwaste-runtime-onnx"},
+        ),
+    ],
+)
+def test_install_page(packages: list[Path], workspace: Path, heading: str, wanted: set[str]) -> None:
+    """What docs/how-to/install.md tells to type, from a bare host to a removed gpuwaste, works on each kind of host."""
+    page = ROOT / "docs/how-to/install.md"
+    root = Root.copy(workspace / heading.split()[0])
+    before = root.tree()
+    follow(root, shell_lines(page, "The user, the same everywhere"), packages)
+    follow(root, shell_lines(page, heading), packages)
+    found = set(root.rpm("-qa", "--qf", "%{NAME}\n").stdout.split())
+    assert found == {"gpuwaste", "gpuwaste-runtime"} | wanted
+    assert root.run("id", "-u", "gpuwaste").stdout == "4463\n"
+    assert root.run("gpuwaste", "config", "check").returncode == 0
+    if "gpuwaste-slurm-plugin" not in wanted:
+        root.write("/usr/libexec/gpuwaste/slurm-names-gpuwaste", "#!/bin/sh\nexit 1\n")  # the page is of all hosts
+        root.file("/usr/libexec/gpuwaste/slurm-names-gpuwaste").chmod(0o755)
+    follow(root, shell_lines(page, "Remove"), packages)
+    shutil.rmtree(root.file("/usr/libexec/gpuwaste"), ignore_errors=True)
+    assert not {name for name in root.tree() - before if "gpuwaste" in name}
+    shutil.rmtree(root.path)
 
 
 def test_taken_uid(packages: list[Path], workspace: Path) -> None:

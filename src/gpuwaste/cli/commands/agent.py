@@ -25,10 +25,10 @@ def run(options: argparse.Namespace) -> int:
 
     config = config_of(options)
     if options.action == "run":
-        code: int = load_program("gpuwaste.agent.daemon").run_agent(config)
+        code: int = load_program("gpuwaste.agent.daemon", "", "the GPU nodes").run_agent(config)
         return code
     request = {"command": options.action}
     if options.action == "release":
         request["seconds"] = parse_seconds(options.duration)
-    sys.stdout.write(load_program("gpuwaste.agent.control").ask_agent(config, request))
+    sys.stdout.write(load_program("gpuwaste.agent.control", "", "the GPU nodes").ask_agent(config, request))
     return 0
