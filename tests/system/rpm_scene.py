@@ -30,15 +30,15 @@ root=$1
 shift 3
 exec chroot "$root" setpriv "$@"
 """
-"""In a mount namespace of its own, which ends with the program: the cluster's directory, the node's /run/gpuwaste."""
+"""In a mount namespace of its own, which ends with the program: the cluster with its plugins, the node's /run/gpuwaste."""
 
 
 def add_users(root: Root, uid: int) -> None:
     """Give the root the cluster's users, and the site's own uid for the daemons' user, as the host has it."""
-    known = Path("/etc/passwd").read_text(encoding="utf-8")
-    lines = [line for line in known.splitlines() if line.split(":")[0] in USERS]
-    with root.file("/etc/passwd").open("a", encoding="utf-8") as passwd:
-        passwd.write("".join(f"{line}\n" for line in lines))
+    for name in ("/etc/passwd", "/etc/group"):
+        known = Path(name).read_text(encoding="utf-8").splitlines()
+        with root.file(name).open("a", encoding="utf-8") as target:
+            target.write("".join(f"{line}\n" for line in known if line.split(":")[0] in USERS))
     root.write("/etc/sysusers.d/gpuwaste.conf", f'u gpuwaste {uid} "gpuwaste daemons" /var/lib/gpuwaste\n')
 
 
@@ -111,7 +111,7 @@ class Host:
 
     def _enter(self, *words: str) -> list[str]:
         shell = ["unshare", "--mount", "--", "sh", "-ec", _ENTER, "enter"]
-        return [*shell, str(self.root.path), str(self.cluster.directory), str(self.run_dir), *words]
+        return [*shell, str(self.root.path), str(self.cluster.directory.parent), str(self.run_dir), *words]
 
     def _user(self, user: str, caps: Collection[str] = ()) -> list[str]:
         plus = "".join(f",+{cap}" for cap in caps)

@@ -178,7 +178,7 @@ def test_fresh_install(installed: tuple[Root, set[str]]) -> None:
     entry = root.run("getent", "passwd", "gpuwaste").stdout.strip().split(":")
     assert (entry[2], entry[5:]) == (uid, ["/var/lib/gpuwaste", "/sbin/nologin"])
     users = root.file("/etc/passwd").read_text(encoding="utf-8")
-    root.run("systemd-sysusers")
+    root.run("systemd-sysusers", "gpuwaste.conf")
     assert root.file("/etc/passwd").read_text(encoding="utf-8") == users
     assert root.run("gpuwaste", "version").stdout == f"gpuwaste {spec_version()}\n"
     assert root.run("gpuwaste", "config", "check").returncode == 0
@@ -333,7 +333,7 @@ def test_taken_uid(packages: list[Path], workspace: Path) -> None:
     assert "uid or gid 463 is taken by other" in done.stderr
     assert not root.file("/usr/bin/gpuwaste").exists()
     root.write("/etc/sysusers.d/gpuwaste.conf", "u gpuwaste 464\n")
-    root.install(*parts)
+    root.install(*parts, options=["--replacepkgs"])
     assert root.run("id", "-u", "gpuwaste").stdout == "464\n"
 
 
