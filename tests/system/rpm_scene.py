@@ -30,7 +30,7 @@ root=$1
 shift 3
 exec chroot "$root" setpriv "$@"
 """
-"""In a mount namespace of its own, which ends with the program: the cluster with its plugins, the node's /run/gpuwaste."""
+"""In a mount namespace that ends with the program: the cluster with its plugins, the node's /run/gpuwaste."""
 
 
 def add_users(root: Root, uid: int) -> None:
