@@ -45,7 +45,7 @@ class Root:
     def rpm(self, *words: str | Path, check: bool = True) -> subprocess.CompletedProcess[str]:
         """Run rpm on the root, with scriptlets; what Debian brought is no RPM, so dependencies are not asked for."""
         argv = ["rpm", f"--root={self.path}", f"--dbpath={DATABASE}", *map(str, words)]
-        return _run(argv, check=check)
+        return _run(self._with_proc(argv), check=check)
 
     def install(
         self, *packages: Path, check: bool = True, options: Sequence[str] = ()
@@ -58,7 +58,12 @@ class Root:
     ) -> subprocess.CompletedProcess[str]:
         """Run a command in the root as its root user."""
         whole = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", **(env or {})}
-        return _run(["chroot", str(self.path), *argv], check=check, env=whole)
+        return _run(self._with_proc(["chroot", str(self.path), *argv]), check=check, env=whole)
+
+    def _with_proc(self, argv: Sequence[str]) -> list[str]:
+        """Return a command that sees /proc in the root, in a mount namespace that ends with it."""
+        shell = 'mount -t proc proc "$1/proc"; shift; exec "$@"'
+        return ["unshare", "--mount", "--", "sh", "-ec", shell, "with-proc", str(self.path), *argv]
 
     def tree(self) -> set[str]:
         """Return every path of the root but those of rpm's database, of logs and of what is mounted."""
@@ -86,5 +91,5 @@ def _run(
         argv, capture_output=True, text=True, check=False, env=dict(env) if env else None, timeout=900
     )
     if check and done.returncode:
-        raise GpuwasteError(f"{' '.join(argv[:4])} ...: {(done.stdout + done.stderr).strip()[-3000:]}")
+        raise GpuwasteError(f"{' '.join(argv)}: {(done.stdout + done.stderr).strip()[-3000:]}")
     return done
