@@ -45,8 +45,8 @@ def add_users(root: Root, uid: int) -> None:
 def set_keys(text: str, settings: Mapping[str, Mapping[str, Any]]) -> str:
     """Return gpuwaste.toml with keys set below the sections that it has, as its reader would write them."""
     for section, keys in settings.items():
-        lines = to_toml({section: keys})
-        text = re.sub(rf"^\[{section}\]\n", lambda _, lines=lines: lines, text, count=1, flags=re.MULTILINE)
+        assert f"\n[{section}]\n" in text, section
+        text = text.replace(f"\n[{section}]\n", f"\n{to_toml({section: keys})}", 1)
     return text
 
 

@@ -25,8 +25,9 @@ from tests.system.rpm_scene import (
     set_keys,
     shell_lines,
 )
-from tools.rpm.build import ROOT, Build, build, current, rebuild, spec_version
+from tools.rpm.build import Build, build, current, rebuild, spec_version
 from tools.rpm.root import Root
+from tools.rpm.wheels import ROOT
 
 from gpuwaste.store.database import migrations
 from gpuwaste.testing import cluster_host
@@ -328,12 +329,12 @@ def test_taken_uid(packages: list[Path], workspace: Path) -> None:
     root = Root.copy(workspace / "taken")
     with root.file("/etc/passwd").open("a", encoding="utf-8") as passwd:
         passwd.write("other:x:463:463::/:/sbin/nologin\n")
-    parts = pick(packages, "gpuwaste", "gpuwaste-runtime")
-    done = root.install(*parts, check=False)
+    (package,) = pick(packages, "gpuwaste")
+    done = root.install(package, check=False)
     assert "uid or gid 463 is taken by other" in done.stderr
     assert not root.file("/usr/bin/gpuwaste").exists()
     root.write("/etc/sysusers.d/gpuwaste.conf", "u gpuwaste 464\n")
-    root.install(*parts, options=["--replacepkgs"])
+    root.install(package)
     assert root.run("id", "-u", "gpuwaste").stdout == "464\n"
 
 
