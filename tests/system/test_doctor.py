@@ -154,7 +154,7 @@ def test_a_dead_advisor_and_a_standing_one_are_told_apart(scene: Scene) -> None:
     assert scene.lines("advisor")["advisor"]["status"] == "fail"
     advisor.signal(signal.SIGCONT)
     advisor.signal(signal.SIGKILL)
-    wait_until(lambda: not advisor.alive, 30, "the advisor to end")
+    wait_until(lambda: not advisor.alive(), 30, "the advisor to end")
     assert "refused" in scene.lines("advisor")["advisor"]["found"]
     scene.site.start_advisor()
     assert scene.lines("advisor")["advisor"]["status"] == "ok"

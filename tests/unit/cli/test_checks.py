@@ -37,7 +37,7 @@ def checks(
 ) -> dict[str, Check]:
     """Run the checks of a host and return them by name."""
 
-    def ask_hub(_config: Config, _path: str) -> object:
+    def ask_hub(config: Config, path: str) -> object:
         if isinstance(hub, Exception):
             raise hub
         return hub
@@ -267,7 +267,7 @@ def test_a_check_that_hangs_costs_its_own_line_alone() -> None:
     """A hub that never answers fails at the deadline; the other lines are there."""
     never = threading.Event()
 
-    def hang(_config: Config, _path: str) -> object:
+    def hang(config: Config, path: str) -> object:
         never.wait(120)
         return {}
 

@@ -21,5 +21,6 @@ def run(options: argparse.Namespace) -> int:
     """Hand over to the daemon."""
     from gpuwaste.cli.programs import load_program
 
-    code: int = load_program("gpuwaste.advisor.daemon").run_advisor(config_of(options), options.config)
+    daemon = load_program("gpuwaste.advisor.daemon", "predict", "slurmctld's host")
+    code: int = daemon.run_advisor(config_of(options), options.config)
     return code

@@ -90,12 +90,12 @@ class VerdictStore:
 
     def judged(self, pick: Pick) -> list[dict[str, Any]]:
         """Return the picked verdicts, the newest first, each with its runs and how it stands."""
-        with self._picked(pick) as db:
+        with self._picked("verdicts_pick", pick.parameters()) as db:
             return db.rows("verdicts_rows")
 
-    def score(self, pick: Pick) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-        """Return the rows of the queries verdicts_weeks and verdicts_bins."""
-        with self._picked(pick) as db:
+    def score(self, since: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+        """Return the rows of the queries verdicts_weeks and verdicts_bins, of all since a UTC second."""
+        with self._picked("verdicts_since", {"from_us": Pick(since).parameters()["from_us"]}) as db:
             return db.rows("verdicts_weeks"), db.rows("verdicts_bins")
 
     def last_runs(self, cluster: str, per_key: int = PER_KEY) -> Iterator[PastRun]:
@@ -106,10 +106,10 @@ class VerdictStore:
                 yield _past_run(row)
 
     @contextmanager
-    def _picked(self, pick: Pick) -> Iterator[Database]:
+    def _picked(self, query: str, parameters: Mapping[str, Any]) -> Iterator[Database]:
         """Lend a cursor with the scratch tables of a pick."""
         with self._store.reader() as db:
-            db.run("verdicts_pick", pick.parameters())
+            db.run(query, parameters)
             try:
                 db.run("verdicts_runs", _USE)
                 db.run("verdicts_targets", {"ends": _ENDS})
