@@ -1,4 +1,4 @@
-"""An advisor that does nothing but answer, for bench/submit.py: accept, read, send, close. python -m ... SOCKET"""
+"""An advisor that does nothing but answer, for bench/submit.py: accept, read, send, close."""
 
 import socket
 import sys
