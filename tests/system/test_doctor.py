@@ -92,7 +92,7 @@ def test_a_healthy_controller_has_no_fault(scene: Scene) -> None:
 
     wait_until(settled, 60, "the history to be known", lambda: json.dumps(found, indent=1), poll_s=1.0)
     well = ("version", "config", "munge", "run dir", "advisor.sock", "plugin", "advisor", "policies", "hub", "clock")
-    assert {name: found[name]["status"] for name in well} == dict.fromkeys(well, "ok"), found
+    assert {name: found[name]["status"] for name in well} == dict.fromkeys(well, "ok"), list(found.values())
     assert not [line for line in found.values() if line["status"] == "fail"]
     assert found["plugin"]["found"].endswith("built for Slurm 22.05.8") or "built for Slurm" in found["plugin"]["found"]
     counted = scene.counted()
@@ -107,7 +107,7 @@ def test_a_healthy_node_has_no_fault_and_is_known_as_one(scene: Scene) -> None:
     assert "agent" in document["roles"]
     found = {line["name"]: line for line in document["checks"]}
     well = ("agent", "map", "agent.sock", "nvml", "spool", "hub", "clock")
-    assert {name: found[name]["status"] for name in well} == dict.fromkeys(well, "ok"), found
+    assert {name: found[name]["status"] for name in well} == dict.fromkeys(well, "ok"), list(found.values())
 
 
 def test_planted_faults_each_have_their_line(scene: Scene) -> None:

@@ -142,6 +142,8 @@ def test_the_agent_is_asked_and_each_part_of_its_answer_judged() -> None:
     assert "GPU-a" in conflict.found
     silent = {"facts": {"environ": "needs CAP_SYS_PTRACE", "prolog": "ok"}}
     assert checks(slurm(), agent={**STATUS, **silent})["map"].status is Status.WARN
+    modern = {"facts": {"cgroup": "no cgroup v1 device lists on this node", "environ": "ok"}}
+    assert checks(slurm(), agent={**STATUS, **modern})["map"].status is Status.OK
     waiting = {"outbox_rows": 9, "hub": "connection refused"}
     assert checks(slurm(), agent={**STATUS, **waiting})["outbox"].status is Status.WARN
     assert checks(slurm(), agent=NoDataError("no agent answers"))["agent"].status is Status.FAIL

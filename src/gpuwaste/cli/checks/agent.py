@@ -10,6 +10,7 @@ PLACE: Final = 60
 NAME: Final = "agent"
 ROLES: Final = frozenset({Role.AGENT})
 _LATE_TICKS: Final = 3
+_BY_NATURE: Final = "no cgroup v1 device lists"  # cgroup v2 has none
 
 
 def check(around: Surroundings) -> Iterator[Check]:
@@ -55,7 +56,8 @@ def _collectors(status: Mapping[str, Any]) -> Iterator[Check]:
 def _device_map(status: Mapping[str, Any]) -> Check:
     """Judge whose GPU: conflicts first, then sources of facts that are silent."""
     conflicts = sorted(f"{uuid} ({reason or 'conflict'})" for uuid, reason in status.get("unmapped", {}).items())
-    silent = {name: words for name, words in status.get("facts", {}).items() if words != "ok"}
+    facts = status.get("facts", {})
+    silent = {name: words for name, words in facts.items() if words != "ok" and not words.startswith(_BY_NATURE)}
     figures = {"gpu_conflicts": float(len(conflicts))}
     if conflicts:
         found = f"sources disagree about whose GPU it is: {', '.join(conflicts)}"
