@@ -22,6 +22,7 @@ from gpuwaste.testing.site import Site, SiteOptions
 from gpuwaste.testing.submit_plugins import build_plugins
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
+UNITS = Path(__file__).parents[2] / "etc" / "systemd"
 CONTROLLER = ("hub", "advisor")
 PLUGIN = "job_submit_gpuwaste.so"
 OTHER = 'char plugin_type[] = "job_submit/gpuwaste"; unsigned plugin_version = 0x180b05;'
@@ -59,9 +60,18 @@ class Scene:
         return {line["name"]: line for line in json.loads(done.stdout)["checks"]}
 
 
+def filtered(site: Site, name: str) -> tuple[str, ...]:
+    """Return the command that starts a daemon under its unit's filter of system calls."""
+    if shutil.which("systemd-analyze") is None:
+        return ()
+    unit = site.directory / f"gpuwaste-{name}.service"
+    shutil.copy(UNITS / unit.name, unit)
+    return tuple(site.runtime.module("gpuwaste.testing.unit_filter", str(unit)))
+
+
 @pytest.fixture(scope="module")
 def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
-    """Start a cluster whose slurmctld has the plugin, with hub, advisor and one agent."""
+    """Start a cluster whose slurmctld has the plugin, with hub, advisor and one agent as their units filter them."""
     native, built = build_native(), build_plugins("c")
     plugins = Path("/tmp") / tmp_path_factory.mktemp("plugins").name  # noqa: S108 SlurmUser must be able to read it
     shutil.rmtree(plugins, ignore_errors=True)
@@ -72,9 +82,9 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     site = Site(cluster, native, SiteOptions(interval_s=1.0, ship_every_s=2.0))
     try:
         site.prepare()
-        site.start_hub()
-        site.start_agent(next(iter(site.nodes)))
-        site.start_advisor()
+        site.start_hub(prefix=filtered(site, "hub"))
+        site.start_agent(next(iter(site.nodes)), prefix=filtered(site, "agent"))
+        site.start_advisor(prefix=filtered(site, "advisor"))
         yield Scene(site, plugins)
     finally:
         site.stop()
@@ -106,8 +116,31 @@ def test_a_healthy_node_has_no_fault_and_is_known_as_one(scene: Scene) -> None:
     document = json.loads(done.stdout)
     assert "agent" in document["roles"]
     found = {line["name"]: line for line in document["checks"]}
+    status = Path(f"/proc/{scene.site.agents[scene.node].pid}/status").read_text(encoding="ascii")
+    if shutil.which("systemd-analyze"):
+        assert "Seccomp:\t2" in status
     well = ("agent", "map", "agent.sock", "nvml", "spool", "hub", "clock")
     assert {name: found[name]["status"] for name in well} == dict.fromkeys(well, "ok"), list(found.values())
+
+
+def test_a_job_is_attributed_under_the_units_filters(scene: Scene) -> None:
+    """With a job of alice's the map has it without conflict, from its environment too; no daemon was refused a call."""
+    job = scene.site.submit("alice", "--phase 300:70", w=scene.node, gres="gpu:1")
+    scene.cluster.wait_job(job, "RUNNING")
+    found: dict[str, dict[str, Any]] = {}
+
+    def attributed() -> bool:
+        found.update(scene.lines("agent", name=scene.node))
+        return bool(found["map"]["found"] == "1 jobs, no conflict")
+
+    try:
+        wait_until(attributed, 60, "the job to be attributed", lambda: json.dumps(found, indent=1), poll_s=1.0)
+        assert found["rights"]["found"].endswith("such as alice")
+    finally:
+        scene.cluster.run(["scancel", str(job)])
+    for name in ("hub", "advisor", f"agent-{scene.node}"):
+        log = (scene.cluster.directory / "log" / f"{name}.out").read_text(encoding="utf-8")
+        assert "not permitted" not in log, log
 
 
 def test_planted_faults_each_have_their_line(scene: Scene) -> None:
