@@ -182,6 +182,7 @@ def test_accounting_and_model_are_judged_where_the_hub_or_an_advisor_runs() -> N
 
     assert found({"lag_s": 60.0, "error": ""})["account"].status is Status.OK
     assert found({"lag_s": 1800.0, "error": ""})["account"].status is Status.WARN
+    assert found({"lag_s": 4e5, "error": ""})["account"].status is Status.WARN
     assert found({"lag_s": 60.0, "error": "slurmdbd is away"})["account"].status is Status.FAIL
     assert found()["model"].status is Status.OK
     day_s = 86400
