@@ -27,9 +27,10 @@ from gpuwaste.agent.site import Site, Stopped, find_site, make_hub_client
 from gpuwaste.agent.snapshot import Snapshot
 from gpuwaste.agent.state_lock import StateLock
 from gpuwaste.core.clock import Clock, SystemClock
-from gpuwaste.core.config import Config
+from gpuwaste.core.config import Config, load_config
 from gpuwaste.core.errors import StoreError
 from gpuwaste.core.logs import set_up_logging
+from gpuwaste.core.reload import Reloader
 from gpuwaste.slurm.client import SlurmClient
 from gpuwaste.slurm.commands import CommandClient
 from gpuwaste.wire.batch import Batch, Envelope
@@ -55,13 +56,17 @@ class Edges:
 NODE: Final = Edges()
 
 
-def run_agent(config: Config, edges: Edges = NODE) -> int:
-    """Run the agent in the foreground and return its exit code. Raises GpuwasteError where it cannot start."""
+def run_agent(config: Config, edges: Edges = NODE, path: Path | None = None) -> int:
+    """Run the agent in the foreground and return its exit code. Raises GpuwasteError where it cannot start.
+
+    `path` is the configuration file that SIGHUP reads again, None for the default one.
+    """
     set_up_logging(names=False)
     notifier = Notifier.from_environment()
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
+    signal.signal(signal.SIGHUP, lambda *_: None)  # what it asks for is about to be done
     clock = SystemClock()
     events = Events(clock)
     lock = StateLock(Path(config.agent.state_dir))
@@ -78,6 +83,7 @@ def run_agent(config: Config, edges: Edges = NODE) -> int:
             edges=edges,
             notifier=notifier,
         )
+        signal.signal(signal.SIGHUP, agent.reloader(lambda: load_config(path)).in_thread)
         try:
             return agent.run(stop)
         finally:
@@ -165,6 +171,20 @@ class Agent:
         self._events.note("stopping")
         self._notifier.stopping()
         return 0
+
+    def reloader(self, read: Callable[[], Config]) -> Reloader:
+        """Return what puts a changed configuration in force: the keys of what is kept, and of health."""
+        return Reloader(
+            self._config,
+            read,
+            ("common", "agent"),
+            {
+                ("agent.retention_days", "agent.retention_bytes"): lambda c: self._store.keep(
+                    c.agent.retention_days, c.agent.retention_bytes
+                ),
+                ("agent.health_xids",): lambda c: self._gpu_health.heed(health_xids(c.agent.health_xids)),
+            },
+        )
 
     def _beat(self) -> None:
         """Say that the sampling thread goes on; after the first tick, that the agent serves."""
@@ -272,6 +292,7 @@ class Agent:
             "last_sample_us": seen.t_utc_us if seen else None,
             "gpus": len(seen.gpus) if seen else 0,
             "jobs": sorted({holding.job_id for holding in seen.jobs.holdings}) if seen else [],
+            "unmapped": dict(seen.jobs.unmapped) if seen else {},
             "collectors": {c.name: c.ok for c in self._sampler.health},
             "facts": {name: health or "ok" for name, health in self._map.sources.items()},
             "released_s": self._sampler.released_for_s,

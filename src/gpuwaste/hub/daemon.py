@@ -6,14 +6,17 @@ import signal
 import socket
 import sys
 import threading
+from collections.abc import Callable
+from dataclasses import fields
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Final
 
 from gpuwaste.core.clock import Clock, SystemClock
-from gpuwaste.core.config import Config
+from gpuwaste.core.config import Config, load_config
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.core.logs import set_up_logging
+from gpuwaste.core.reload import Reloader
 from gpuwaste.hub.app import Limits, Services, build_app
 from gpuwaste.hub.identity import Checkers, Identity
 from gpuwaste.hub.importer import Importer, ImportSettings
@@ -42,6 +45,10 @@ from gpuwaste.wire.tokens import TokenChecker
 STORE_NAME: Final = "hub.duckdb"
 _REPORTING_S: Final = 3600.0
 _PATIENCE_S: Final = 2.0  # at the end, for a thread that waits for a Slurm command
+_THRESHOLDS: Final = (
+    "agent.ship_every_s",
+    *(f"hub.{field.name}" for field in fields(LedgerSettings) if field.name != "pending_s"),
+)
 _log = logging.getLogger(__name__)
 
 
@@ -55,9 +62,10 @@ class Hub:
         self.store = HubStore.open(Path(hub.state_dir) / STORE_NAME, clock)
         self.site = Site(slurm, clock, config.common.cluster)
         self.metrics = HubMetrics(clock, self._gauges)
+        self._roles = roles = Roles(slurm, clock, hub.staff_groups)
         self.identity = Identity(
             checkers,
-            Roles(slurm, clock, hub.staff_groups),
+            roles,
             self.site,
             _agent_uid(hub.agent_user, checkers),
             agent_user=hub.agent_user,
@@ -72,7 +80,7 @@ class Hub:
             self.site,
             metrics=self.metrics,
             clock=clock,
-            settings=ImportSettings(hub.sacct_every_s, hub.sacct_overlap_s, hub.sacct_first_days),
+            settings=_import_settings(config),
             learn=self.cluster_map.learn,
             tidy=self.verdicts.step,
         )
@@ -85,10 +93,12 @@ class Hub:
             state_dir=Path(hub.state_dir),
             policies_dir=Path(config.advisor.policies_dir),
         )
+        self._ingest = Ingest(self.store, self.identity, self.site, self.metrics, check_origin=hub.check_origin)
+        self._reads = Reads(self.store, LedgerSettings.from_config(hub, config.agent.ship_every_s), clock)
         services = Services(
             self.identity,
-            Ingest(self.store, self.identity, self.site, self.metrics, check_origin=hub.check_origin),
-            Reads(self.store, LedgerSettings.from_config(hub, config.agent.ship_every_s), clock),
+            self._ingest,
+            self._reads,
             self.cluster_map,
             self.metrics,
             self.predictions,
@@ -126,6 +136,26 @@ class Hub:
                     thread.join(_PATIENCE_S)
             self.store.close()
 
+    def reloader(self, read: Callable[[], Config]) -> Reloader:
+        """Return what puts a changed configuration in force: thresholds, who is staff, how often is asked."""
+        return Reloader(
+            self._config,
+            read,
+            ("common", "hub"),
+            {
+                _THRESHOLDS: lambda c: self._reads.judge_by(LedgerSettings.from_config(c.hub, c.agent.ship_every_s)),
+                ("hub.staff_groups",): lambda c: self._roles.set_staff(c.hub.staff_groups),
+                ("hub.check_origin",): lambda c: setattr(self._ingest, "check_origin", c.hub.check_origin),
+                ("hub.verdict_days",): lambda c: setattr(self.verdicts, "days", c.hub.verdict_days),
+                ("hub.map_min_interval_s",): lambda c: setattr(
+                    self.cluster_map, "min_interval_s", c.hub.map_min_interval_s
+                ),
+                ("hub.sacct_every_s", "hub.sacct_overlap_s", "hub.sacct_first_days"): lambda c: setattr(
+                    self.importer, "settings", _import_settings(c)
+                ),
+            },
+        )
+
     def health(self) -> dict[str, Any]:
         """Return the answer of GET /v1/health."""
         status = self.importer.status
@@ -136,6 +166,7 @@ class Hub:
             "status": "ok" if ok and not prediction["error"] else "degraded",
             "version": own_version(),
             "cluster": self.site.known_cluster,
+            "now": self.clock.utc_us() / 1e6,
             "protocol": [PROTOCOL_MIN, PROTOCOL_MAX],
             "accounting": {
                 "ok": ok,
@@ -165,13 +196,18 @@ class Hub:
         )
 
 
-def run_hub(config: Config) -> int:
-    """Run the hub until a signal; returns the exit code. Raises ConfigError, StoreError."""
+def run_hub(config: Config, path: Path | None = None) -> int:
+    """Run the hub until a signal; returns the exit code. Raises ConfigError, StoreError.
+
+    `path` is the configuration file that SIGHUP reads again, None for the default one.
+    """
     set_up_logging()
     notifier = Notifier.from_environment()
     slurm = CommandClient(config.common.slurm_conf, config.common.slurm_timeout_s)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # until the server takes signals over
+    signal.signal(signal.SIGHUP, lambda *_: None)  # what it asks for is about to be done
     hub = Hub(config, slurm, SystemClock(), make_checkers(config))
+    signal.signal(signal.SIGHUP, hub.reloader(lambda: load_config(path)).in_thread)
     tcp = open_tcp(config.hub.listen) if config.hub.listen else None
     unix = open_unix(Path(config.hub.socket)) if config.hub.socket else None
     if tcp is None and unix is None:
@@ -181,6 +217,11 @@ def run_hub(config: Config) -> int:
     hub.run(tcp, unix, notifier)
     _log.info("the hub has stopped")
     return 0
+
+
+def _import_settings(config: Config) -> ImportSettings:
+    hub = config.hub
+    return ImportSettings(hub.sacct_every_s, hub.sacct_overlap_s, hub.sacct_first_days)
 
 
 def make_checkers(config: Config) -> dict[Via, CredentialChecker]:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.lone_hub import LoneHub, munged_path, private_munged
 from gpuwaste.wire.client import HubClient
 
@@ -39,7 +40,7 @@ def waiting(listener: socket.socket) -> list[str]:
 def test_ready_signs_of_life_and_the_end(
     tmp_path: Path, listener: socket.socket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """READY=1 comes when the hub answers; a stopped process sends nothing, a continued one goes on; STOPPING=1 ends."""
+    """READY=1 when the hub answers; nothing from a stopped process; SIGHUP reads the configuration; STOPPING=1."""
     monkeypatch.setenv("NOTIFY_SOCKET", listener.getsockname())
     monkeypatch.setenv("WATCHDOG_USEC", str(WATCHDOG_US))
     with private_munged() as munge:
@@ -59,6 +60,11 @@ def test_ready_signs_of_life_and_the_end(
             assert waiting(listener) == []
             hub.process.send_signal(signal.SIGCONT)
             assert listener.recv(4096) == b"WATCHDOG=1"
+            with (tmp_path / "gpuwaste.toml").open("a", encoding="utf-8") as config:
+                config.write('staff_groups = ["hpc"]\nsocket = "/elsewhere"\n')
+            hub.process.send_signal(signal.SIGHUP)
+            words = "configuration: reloaded: hub.staff_groups; needs a restart: hub.socket"
+            wait_until(lambda: words in hub.log.read_text(encoding="utf-8"), 60, "the configuration to be read again")
         finally:
             hub.stop()
         assert "STOPPING=1\nSTATUS=stopping" in waiting(listener)
