@@ -230,6 +230,7 @@ class HealthAnswer(BaseModel):
     status: Literal["ok", "degraded"]
     version: str
     cluster: str
+    now: float = Field(description="The hub's clock, UTC seconds.")
     protocol: list[int]
     accounting: AccountingHealth
     prediction: PredictionHealth

@@ -209,9 +209,9 @@ class Site:
         for name, node in self.cluster.nodes.items():
             self._write_config(name, {"node_name": name, "state_dir": str(node.state_dir)})
 
-    def start_hub(self) -> ManagedProcess:
-        """Start the hub and wait until it answers."""
-        argv = self._daemon("hub", "hub")
+    def start_hub(self, *, prefix: Sequence[str] = ()) -> ManagedProcess:
+        """Start the hub and wait until it answers. `prefix` is a command to start it with."""
+        argv = [*prefix, *self._daemon("hub", "hub")]
         self.hub = self.cluster.spawn(argv, user=_USER, env=self.runtime.env, name="hub")
         self.hub.wait_for(lambda: _answers(f"http://127.0.0.1:{self.hub_port}/v1/health"), 30, "the hub to answer")
         return self.hub
