@@ -43,6 +43,14 @@ docs: $(STAMP) ## write docs/reference and etc/gpuwaste.toml from the code
 test: venv packages native plugins ## all tests, the real cluster included
 	@$(VENV)/bin/pytest
 
+faults: venv packages native plugins ## every fault of the submit path on a real slurmctld; writes what it measured to docs
+	@rm -f docs/faults-measured.json
+	@GPUWASTE_FAULTS_OUT=$(CURDIR)/docs/faults-measured.json $(VENV)/bin/pytest tests/system/test_submit_faults.py
+	@tools/generate-docs
+
+matrix: venv packages native ## the submit path on Slurm 22.05, 24.11 and 26.05 (root; trees in build/matrix or MATRIX_DIR)
+	@$(PY) -m tools.matrix
+
 scorecard: $(STAMP) ## write docs/scorecard.md from the public logs in ../shared/data (many minutes)
 	@$(PY) -m tools.scorecard
 
@@ -76,11 +84,15 @@ bench-train: $(STAMP) ## gpuwaste train with its search on 100,000 jobs: seconds
 bench-policy: $(STAMP) ## microseconds of a policy's decision, submissions per second of a replay
 	@$(PY) -m bench.policy
 
+bench-advisor: $(STAMP) ## verdicts per second of the advisor, the time of an exchange, memory with 100,000 users
+	@$(PY) -m bench.advisor
+
 bench-history: $(STAMP) ## rows of sacct per second that `gpuwaste history import` takes
 	@$(PY) -m bench.history
 
 bench-submit: $(STAMP) native ## what a submission costs slurmctld: no plugin, no-op Lua, our Lua, our C; a hung advisor
 	@$(PY) -m bench.submit
 
-.PHONY: help venv packages native plugins lint types layers demo docs test scorecard baseline
-.PHONY: bench-report bench-table bench-ingest bench-agent bench-features bench-attribution bench-predict bench-train bench-history bench-submit bench-policy
+.PHONY: help venv packages native plugins lint types layers demo docs test faults matrix scorecard baseline
+.PHONY: bench-report bench-table bench-ingest bench-agent bench-features bench-attribution bench-predict bench-train bench-history
+.PHONY: bench-advisor bench-policy bench-submit

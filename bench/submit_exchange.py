@@ -1,5 +1,6 @@
 """For bench/submit.py: exchanges with the advisor timed by the plugins' own client, and what a hung advisor costs."""
 
+import json
 import pwd
 import signal
 import subprocess
@@ -10,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from bench.submit_site import ROOT, SCRIPT, USER, SubmitSite
-from gpuwaste.testing.cluster_process import ClusterError
+from gpuwaste.testing.cluster_process import ClusterError, wait_until
 from gpuwaste.testing.daemon_config import to_toml
 from gpuwaste.testing.site import Site
 
@@ -27,7 +28,18 @@ def percentile(values: Sequence[float], share: float) -> float:
     return ordered[min(len(ordered) - 1, int(len(ordered) * share))]
 
 
-def exchange_us(site: Site, client: Path) -> list[float]:
+def bare_us(site: Site, client: Path) -> list[float]:
+    """Return the same of an advisor that does nothing but answer: what the host and two processes take."""
+    path = site.directory / "bare.sock"
+    with subprocess.Popen([sys.executable, "-m", "bench.submit_bare", str(path)], cwd=ROOT) as bare:
+        try:
+            wait_until(path.with_suffix(".ready").exists, 30, "the bare advisor")
+            return exchange_us(site, client, path)
+        finally:
+            bare.terminate()
+
+
+def exchange_us(site: Site, client: Path, socket: Path | None = None) -> list[float]:
     """Return the microseconds of many exchanges, a deadline of a second cutting none of them short."""
     out = ROOT / "build" / "native"
     command = ["make", "--no-print-directory", "-C", str(ROOT / "native"), "exchange", f"OUT={out}"]
@@ -35,6 +47,8 @@ def exchange_us(site: Site, client: Path) -> list[float]:
     config = site.directory / "exchange.toml"
     sections = tomllib.loads(site.config_path("hub").read_text())
     sections["plugin"]["deadline_us"] = _UNCUT_US
+    if socket is not None:
+        sections["advisor"]["socket"] = str(socket)
     config.write_text(to_toml(sections))
     uid = str(pwd.getpwnam(USER).pw_uid)
     argv = [str(out / "gpuwaste-exchange"), str(config), "22.05.8", uid, str(EXCHANGES), str(_EVERY_US)]
@@ -44,6 +58,17 @@ def exchange_us(site: Site, client: Path) -> list[float]:
     if answered != EXCHANGES:
         raise ClusterError(f"{answered} of {EXCHANGES} exchanges were answered: {counted} {done.stderr}")
     return [float(line) for line in times]
+
+
+def advisor_alone() -> dict[str, float]:
+    """Return the figures of bench/advisor.py: an advisor on one core with the history of 100,000 users."""
+    done = subprocess.run(
+        [sys.executable, "-m", "bench.advisor"], cwd=ROOT, capture_output=True, text=True, timeout=300, check=False
+    )
+    if not done.stdout:
+        raise ClusterError(f"bench/advisor.py ended with {done.returncode}: {done.stderr.strip()[-1000:]}")
+    figures: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return figures
 
 
 def hung_loss(submit: SubmitSite, site: Site) -> list[float]:

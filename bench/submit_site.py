@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+import psutil
+
 from gpuwaste.testing.cluster import LoopbackCluster
 from gpuwaste.testing.cluster_process import ClusterError, wait_until
 
@@ -18,6 +20,7 @@ USER: Final = "alice"
 NAME: Final = "bench"
 SCRIPT: Final = "#!/bin/bash\n" + "python3 train.py --epochs 30 --lr 0.001 --data /scratch/$USER/set\n" * 30
 _FILLERS: Final = 8
+_IDLE_PCT: Final = 5.0
 _RPC: Final = re.compile(r"REQUEST_SUBMIT_BATCH_JOB\s*\(\s*\d+\)\s*count:(\d+)\s+ave_time:(\d+)\s+total_time:(\d+)")
 
 
@@ -69,6 +72,8 @@ class SubmitSite:
         shutil.copy2(self._saved / "job_state", self._state / "job_state")
         shutil.chown(self._state / "job_state", "slurm", "slurm")
         self.cluster.restart_slurmctld()
+        self._drained()
+        self._settled()
 
     def configure(self, values: Mapping[str, str]) -> None:
         """Set lines of slurm.conf, an empty value removes one; slurmctld reads them at its start."""
@@ -106,6 +111,11 @@ class SubmitSite:
             return False
 
         wait_until(empty, 120, "slurmdbd to take what slurmctld sends", poll_s=0.2)
+
+    def _settled(self) -> None:
+        """Wait until slurmctld has done what a start brings with it: under a twentieth of a core for a second."""
+        process = psutil.Process(self.cluster.processes["slurmctld"].pid)
+        wait_until(lambda: process.cpu_percent(interval=1.0) < _IDLE_PCT, 60, "slurmctld to be idle", poll_s=0.1)
 
 
 def _build() -> Path:

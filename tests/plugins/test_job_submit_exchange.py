@@ -302,6 +302,20 @@ def test_breaker_closes_at_a_good_probe(harness: Path, tmp_path: Path) -> None:
     assert any("answers again" in line for line in client.log)
 
 
+def test_a_flapping_advisor_is_named_once(harness: Path, tmp_path: Path) -> None:
+    """A breaker that opens and closes many times within a minute makes one pair of lines; the totals tell how often."""
+    with Client(harness) as client:
+        client.say("open", write_config(tmp_path, breaker_first_ms=1, breaker_max_ms=1))
+        for _ in range(5):
+            for _ in range(3):
+                client.ask()
+            with ScriptedAdvisor(tmp_path / "advisor.sock", lambda _: reply()):
+                wait_until(lambda: client.ask().taken, 60, "a probe to be answered")
+        assert client.totals()["opened"] >= 5
+    assert sum("pass unseen" in line for line in client.log) == 1
+    assert sum("answers again" in line for line in client.log) == 1
+
+
 def test_one_probe_in_each_period(harness: Path, tmp_path: Path) -> None:
     """Sixteen threads that ask an advisor without a socket probe it a few times, not once each."""
     with Client(harness, threads=True) as client:

@@ -172,7 +172,14 @@ def fnv1a(data: bytes) -> str:
 def test_the_members_are_those_of_the_c_plugin() -> None:
     """Both lists, read from the two sources, name the same; Lua has two names of its own for memory."""
     text = (SOURCE.parent / "c" / "job_fields.h").read_text()
-    in_c = set(re.findall(r"X\((\w+)\)", text)) | {"time_limit", "mem_per_node_mb", "mem_per_cpu_mb", "begin_time"}
+    sent = re.findall(r"#define GW_JOB_(?:TEXTS|NUMBERS)\(X\)((?: \\\n\tX\(\w+\))+)", text)
+    assert len(sent) == 2
+    in_c = set(re.findall(r"X\((\w+)\)", "".join(sent))) | {
+        "time_limit",
+        "mem_per_node_mb",
+        "mem_per_cpu_mb",
+        "begin_time",
+    }
     in_lua = set(re.findall(r'^  \{"(\w+)"', (SOURCE / "gpuwaste.lua").read_text(), re.MULTILINE))
     assert in_lua - {"script"} == in_c
 

@@ -60,10 +60,8 @@ CASES: Final = {
         FaultCase("megabyte", "An answer of 1 MB", _REFUSED, STOOD_IN_TEST),
         FaultCase("short-header", "A header with another length than the answer", _REFUSED, STOOD_IN_TEST),
         FaultCase("other-version", "A rejection in another protocol version", _REFUSED, STOOD_IN_TEST),
-        FaultCase("unknown-action", "An action that the plugin does not know", "Every job passes.", STOOD_IN_TEST),
-        FaultCase(
-            "wrong-types", "A rejection with wrong types, NaN, codes out of range", "Every job passes.", STOOD_IN_TEST
-        ),
+        FaultCase("unknown-action", "An action that the plugin does not know", _REFUSED, STOOD_IN_TEST),
+        FaultCase("wrong-types", "A rejection with wrong types, NaN, codes out of range", _REFUSED, STOOD_IN_TEST),
         FaultCase(
             "hostile",
             "A warning with terminal controls and a forged token",
@@ -92,19 +90,19 @@ CASES: Final = {
         FaultCase(
             "bundle",
             "The model bundle is corrupted while the advisor runs, and is corrupt at its start",
-            "The bundle in use stays; after a start without one, verdicts come without a model.",
+            "The bundle in use stays; after such a start history alone speaks, and verdicts go on.",
             "test_a_corrupt_bundle_stops_no_verdict",
         ),
         FaultCase(
             "disk-full",
             "The advisor's state directory is on a full disk",
-            "Verdicts are given; those that cannot be kept are counted and said.",
+            "Verdicts are given and wait in memory; they are all sent once there is room.",
             "test_a_full_disk_stops_no_verdict",
         ),
         FaultCase(
             "clock",
-            "The advisor's wall clock steps three hours ahead and back",
-            "Every job is answered; what looks stale passes.",
+            "The advisor's wall clock steps three hours ahead, then three hours behind",
+            "Ahead: verdicts go on. Behind: its answers look stale to the plugin, every job passes.",
             "test_a_clock_step_of_the_advisor",
         ),
         FaultCase(
@@ -139,8 +137,8 @@ CASES: Final = {
         ),
         FaultCase(
             "failover",
-            "The primary slurmctld is killed during the load",
-            "The backup takes over and asks the advisor beside it.",
+            "The primary slurmctld and its advisor are killed during the load",
+            "The backup takes over and asks the advisor beside it. Slurm loses what it had not saved: up to 5 s.",
             "test_the_backup_controller_asks_its_own_advisor",
         ),
     )

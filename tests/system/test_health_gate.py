@@ -132,6 +132,9 @@ def test_off_lets_the_job_run_on_a_lost_gpu(gated: Gated) -> None:
     gated.mode("off")
     gated.sim.inject(gated.uuid_at(2), Fault.lost())
     assert gated.wait_state(2, "lost")[2] == "2"
+    port = gated.site.exporters[NODE]
+    page = gated.cluster.run(["curl", "-sf", f"http://127.0.0.1:{port}/metrics"]).stdout
+    assert f'gpuwaste_gpu_healthy{{node="{NODE}",state="lost",uuid="{gated.uuid_at(2)}"}} 0.0' in page
     gated.cluster.wait_job(gated.job(4), "RUNNING")
     assert not gated.drained()
 
@@ -174,6 +177,20 @@ def test_requeue_holds_the_job_back_and_drains_the_node(gated: Gated) -> None:
     assert "Prolog error" in gated.reason()
     assert record["Reason"].startswith("launch_failed_requeued_held")
     assert "is held back" in (gated.run_dir / "health-gate").read_text()
+
+
+def test_requeue_ends_what_cannot_be_queued_again(gated: Gated) -> None:
+    """A job with --no-requeue is cancelled, and srun says why it ends."""
+    gated.mode("requeue")
+    gated.sim.inject(gated.uuid_at(0), Fault.lost())
+    gated.wait_state(0, "lost")
+    done = gated.cluster.run(["srun", "-w", NODE, "--gres=gpu:4", "true"], "alice", check=False)
+    assert done.returncode != 0
+    assert f"Prolog failure on node {NODE}" in done.stderr
+    wait_until(gated.drained, WAIT_S, "the node to be drained", poll_s=0.5)
+    gated.cluster.run(["scontrol", "update", f"NodeName={NODE}", "State=RESUME"])
+    job = gated.cluster.sbatch("true", "alice", w=NODE, gres="gpu:4", no_requeue=True, output="/dev/null")
+    gated.cluster.wait_job(job, "CANCELLED")
 
 
 def test_a_job_on_sound_gpus_is_not_held_back(gated: Gated) -> None:

@@ -3,6 +3,7 @@
 Each test has users and job names that nobody has ever heard of, so that they share one site and its history.
 """
 
+import json
 import re
 import secrets
 import shutil
@@ -11,13 +12,10 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-from tests.system.asking import as_root
 
 from gpuwaste.testing import cluster_host
 from gpuwaste.testing.cluster import LoopbackCluster, Variant
@@ -124,6 +122,14 @@ def wait_said(site: Site, user: str, name: str, script: str, *options: str, refu
     return last
 
 
+def verdicts(site: Site, *words: str, user: str = "root") -> list[dict[str, Any]]:
+    """Return the verdicts that `gpuwaste verdicts` shows a user; none is exit code 3."""
+    done = site.gpuwaste("verdicts", *words, "--json", user=user, check=False)
+    assert done.returncode in {0, 3}, done.stderr
+    found: list[dict[str, Any]] = json.loads(done.stdout)["verdicts"]
+    return found
+
+
 def verdict_of(site: Site, job: int) -> dict[str, Any]:
     """Return the verdict of a job, once the hub has it, found by the token in its admin_comment."""
     comment = site.cluster.show_job(job)[0].get("AdminComment", "")
@@ -132,8 +138,7 @@ def verdict_of(site: Site, job: int) -> dict[str, Any]:
     found: list[dict[str, Any]] = []
 
     def there() -> bool:
-        rows = as_root(site).get("/v1/verdicts")["verdicts"]
-        found[:] = [row for row in rows if row["id"] == token[1]]
+        found[:] = [row for row in verdicts(site) if row["id"] == token[1]]
         return bool(found)
 
     wait_until(there, WAIT_S, f"the hub to have the verdict {token[1]} of job {job}", poll_s=0.5)
@@ -205,32 +210,74 @@ def test_a_repeated_failure_is_warned_of_refused_and_overridden(site: Site, user
     assert verdict["override"] == "the data is mended"
 
 
-def test_a_fresh_install_records_and_says_nothing(site: Site, user: str, name: str) -> None:
-    """Without policies nobody reads anything anywhere; the hub has what would have been said, and a replay tells it."""
-    policies(site)
-    jobs = run_jobs(site, user, name, FAILS)
-    for job in jobs:
+def fail_again(site: Site, user: str, name: str) -> list[int]:
+    """Run failing jobs to their end, wait until the advisor would speak of them, and run as many again."""
+    for job in run_jobs(site, user, name, FAILS):
         site.cluster.wait_accounted(job)
     seen: dict[str, Any] = {}
 
-    def would_warn() -> bool:
+    def would_speak() -> bool:
         said = submit(site, user, name, FAILS)
-        assert said.job
-        assert said.lines == ()
-        seen.update(verdict_of(site, said.job), job=said.job)
+        assert said.job, said.text
+        seen.update(verdict_of(site, said.job))
         return bool(seen["would_be"] != "pass")
 
-    wait_until(would_warn, WAIT_S, "a verdict that would have been told", lambda: repr(seen), poll_s=1.0)
-    assert (seen["action"], seen["held"], seen["mode"]) == ("pass", "shadow", "shadow")
-    comment = site.cluster.show_job(seen["job"], user)[0].get("AdminComment", "")
-    assert TOKEN.fullmatch(comment)
-    for words in (("job", str(jobs[0])), ("job", str(seen["job"])), ("report",), ("verdicts",)):
+    wait_until(would_speak, WAIT_S, f"a verdict on {name} that says something", lambda: repr(seen), poll_s=1.0)
+    again = run_jobs(site, user, name, FAILS)
+    for job in again:
+        site.cluster.wait_accounted(job)
+    return again
+
+
+def test_a_fresh_install_records_and_says_nothing(site: Site, user: str, name: str, tmp_path: Path) -> None:
+    """Without policies nobody reads anything anywhere; the hub has what would have been said, and a replay tells it."""
+    policies(site)
+    jobs = fail_again(site, user, name)
+    said = submit(site, user, name, FAILS)
+    assert said.job
+    assert said.lines == ()
+    verdict = verdict_of(site, said.job)
+    assert (verdict["action"], verdict["held"], verdict["mode"]) == ("pass", "shadow", "shadow")
+    assert verdict["would_be"] in {"warn", "reject"}
+    assert verdict["lines"]
+    assert TOKEN.fullmatch(site.cluster.show_job(said.job)[0].get("AdminComment", ""))
+    for words in (("job", str(jobs[0])), ("job", str(said.job)), ("report",), ("verdicts",)):
         for form in ((), ("--json",)):
             done = site.gpuwaste(*words, *form, user=user, check=False)
-            for secret in (seen["id"], "shadow", "would", "likely", *seen["reasons"], *seen["lines"]):
+            for secret in ("shadow", "gw=", verdict["id"], *verdict["lines"]):
                 assert secret not in done.stdout + done.stderr, (words, secret)
-    day = timedelta(days=1)
-    period = [f"{datetime.now() + shift:%Y-%m-%dT%H:%M:%S}" for shift in (-day, day)]  # noqa: DTZ005 as users type it
-    site.write_policies({"refuse.toml": f'[policy]\nmode = "reject"\n{FAILURE}{SURE}'})
-    replay = site.gpuwaste("policy", "replay", "-S", period[0], "-E", period[1], user="root").stdout
-    assert replay
+    assert verdicts(site, user=user) == []
+
+    (tmp_path / "refuse.toml").write_text(f'[policy]\nmode = "reject"\n{FAILURE}{SURE}')
+    replay = site.json("policy", "replay", "-S", "now-1hours", "--policies", str(tmp_path), user="root")
+    (row,) = [row for row in replay["rows"] if row["would_be"] == "reject" and row["target"] == "failure"]
+    assert row["right"] >= JOBS
+    assert row["wrong"] == 0
+
+
+def test_verdicts_are_judged_by_how_their_jobs_ended(site: Site, user: str, name: str) -> None:
+    """Of a policy's four warnings three came true: that is what the score says, and each row its own outcome."""
+    policy = f"tell-{secrets.token_hex(4)}"
+    policies(site, **{policy: f'[policy]\nmode = "warn"\n{FAILURE}'})
+    jobs = [str(job) for job in fail_again(site, user, name)]
+    mended = str(site.cluster.sbatch("true", user, job_name=name, output="/dev/null"))
+    site.cluster.wait_accounted(int(mended))
+    site.cluster.cancel_jobs()
+    rows: list[dict[str, Any]] = []
+
+    def joined() -> bool:
+        found = verdicts(site, "--policy", policy)
+        rows[:] = [row for row in found if set(row["job_ids"]) & {*jobs, mended}]
+        return len(rows) == JOBS + 1 and all(row["hit"] is not None for row in rows)
+
+    wait_until(joined, WAIT_S, f"the outcomes of {jobs} and {mended}", lambda: repr(rows)[:2000], poll_s=1.0)
+    assert {row["job_ids"][0]: (row["action"], row["hit"]) for row in rows} == {
+        **dict.fromkeys(jobs, ("warn", True)),
+        mended: ("warn", False),
+    }
+    score = site.json("verdicts", "--score", user="root")
+    (week,) = [week for week in score["weeks"] if week["policy"] == policy]
+    assert (week["judged"], week["hits"]) == (JOBS + 1, JOBS)
+    assert week["precision"] == JOBS / (JOBS + 1)
+    assert policy in site.gpuwaste("verdicts", "--score", user="root").stdout
+    assert site.gpuwaste("verdicts", "--score", user=user, check=False).returncode != 0

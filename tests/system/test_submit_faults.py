@@ -1,26 +1,33 @@
 """What goes wrong on the way of a submission, under a load of submissions: no job is lost or refused wrongly."""
 
 import contextlib
+import os
 import re
+import shutil
 import signal
+import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from tests.conftest import _end, _new_cluster
+from tests.system.asking import wait_log
 from tests.system.fault_cases import CASES, STOOD_IN_TEST
 from tests.system.odd_jobs import odd_jobs
-from tests.system.submit_scene import PLUGIN, POLICY, Ordeal, Scene, make_submission
+from tests.system.submit_scene import PLUGIN, POLICY, Ordeal, Scene, make_submission, record
 
+from gpuwaste.predict.registry import Registry
 from gpuwaste.testing.cluster import Variant
+from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.controller_watch import ControllerWatch
-from gpuwaste.testing.plugin_build import build_plugins
 from gpuwaste.testing.site import Site, SiteOptions
-from gpuwaste.testing.submit_load import LoadResult, Submission, submit
+from gpuwaste.testing.submit_load import LoadResult, Outcome, Submission, SubmitLoad, submit
+from gpuwaste.testing.submit_plugins import build_plugins
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(150)]
 
+BASELINE = Path(__file__).parents[2] / "src" / "gpuwaste" / "predict" / "baseline"
 SAVE_TAKES_S = 1.0
 """From the look at the jobs to the last byte of the saved state, more than it ever takes."""
 STOOD_IN = [key for key, case in CASES.items() if case.test == STOOD_IN_TEST]
@@ -63,8 +70,20 @@ def test_a_socket_of_another_user_is_not_believed(scene: Scene) -> None:
 
 
 def test_two_hundred_parallel_submitters(scene: Scene) -> None:
-    """Two hundred sbatch at once are all answered, with the advisor well all the time."""
-    Ordeal(scene, "parallel", contextlib.nullcontext(), fails_open=None, submitters=200).run()
+    """Two hundred sbatch at once: each is answered or passes, none is lost, and slurmctld's threads come down again."""
+    scene.wait_verdicts()
+    before = scene.counters()
+    load = SubmitLoad(scene.cluster, submitters=200, doomed_every=5, make=make_submission, limit=400)
+    with ControllerWatch(scene.cluster) as watch:
+        load.start()
+        result = load.join()
+    assert len(result.outcomes) == 400
+    assert result.wrong() == []
+    assert load.missing_or_doubled() == []
+    assert watch.check() == []
+    scene.wait_verdicts()
+    record("parallel", result, before, scene.counters())
+    scene.cancel(result)
 
 
 @contextlib.contextmanager
@@ -82,6 +101,118 @@ def _stopped_for(scene: Scene, seconds: float) -> Iterator[None]:
 def test_an_advisor_that_is_stopped_for_ten_seconds(scene: Scene) -> None:
     """SIGSTOP for ten seconds, with its backlog filling: jobs pass, and nobody has to do anything afterwards."""
     Ordeal(scene, "stopped", _stopped_for(scene, 10)).run()
+
+
+@contextlib.contextmanager
+def _advisor_away(scene: Scene) -> Iterator[None]:
+    assert scene.site.advisor
+    scene.site.advisor.stop()
+    yield
+    scene.site.start_advisor().kill()
+    scene.site.start_advisor()
+
+
+def test_the_advisor_may_be_restarted_under_load(scene: Scene) -> None:
+    """Ended in order and started, then killed and started: jobs pass meanwhile, and a dead socket is taken over."""
+    Ordeal(scene, "restarted", _advisor_away(scene)).run()
+
+
+@contextlib.contextmanager
+def _bundle_corrupt(scene: Scene) -> Iterator[None]:
+    """Break the champion in use; at the end, start the advisor with the broken one, and take it away."""
+    models = scene.site.directory / "models"
+    assert scene.site.advisor
+    registry = Registry(models)
+    registry.promote(registry.add(BASELINE))
+    wait_log(scene.site.advisor, "model in use: baseline")
+    champion = registry.champion()
+    assert champion
+    (champion / "manifest.json").write_bytes(b"\xff\x00 no manifest")
+    wait_log(scene.site.advisor, "the champion is not loaded, [0-9a-f]+ stays in use")
+    yield
+    scene.restart_advisor()
+    wait_log(scene.site.advisor, "the champion is not loaded, no model stays in use")
+    for path in models.iterdir():
+        path.unlink() if path.is_symlink() or path.is_file() else shutil.rmtree(path)
+
+
+def test_a_corrupt_bundle_stops_no_verdict(scene: Scene) -> None:
+    """Broken while in use: it stays in use and doomed jobs are refused; broken at the start: history alone speaks."""
+    Ordeal(scene, "bundle", _bundle_corrupt(scene), fails_open=False).run()
+
+
+@contextlib.contextmanager
+def _disk_full(scene: Scene, state: Path) -> Iterator[None]:
+    filler = state / "filler"
+    with contextlib.suppress(OSError), filler.open("wb") as file:
+        while file.write(bytes(4096)):
+            file.flush()
+    assert os.statvfs(state).f_bfree == 0
+    yield
+    filler.unlink()
+
+
+@contextlib.contextmanager
+def _small_disk(scene: Scene) -> Iterator[Path]:
+    """Let the advisor keep its state on a file system of 4 MiB."""
+    state = scene.site.directory / "advisor"
+    assert scene.site.advisor
+    scene.site.advisor.stop()
+    done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m,mode=0755", "tmpfs", str(state)], check=False)
+    if done.returncode:
+        scene.site.start_advisor()
+        pytest.skip("no tmpfs may be mounted here")
+    try:
+        shutil.chown(state, "gpuwaste")
+        scene.site.start_advisor()
+        yield state
+    finally:
+        scene.site.advisor.stop()
+        subprocess.run(["umount", "-l", str(state)], check=True)
+        scene.site.start_advisor()
+
+
+def test_a_full_disk_stops_no_verdict(scene: Scene) -> None:
+    """With no room for its state the advisor goes on refusing what is doomed, and later sends every verdict."""
+    with _small_disk(scene) as state:
+        Ordeal(scene, "disk-full", _disk_full(scene, state), fails_open=False).run()
+        wait_until(
+            lambda: scene.metric("outbox_verdicts") == 0 and scene.metric("spool_files") == 0,
+            30,
+            "all verdicts to be sent",
+            scene.tails,
+        )
+        assert scene.metric("verdicts_lost") == 0
+
+
+@contextlib.contextmanager
+def _ahead(offset: Path, seconds: int) -> Iterator[None]:
+    _step(offset, seconds)
+    yield
+    _step(offset, -seconds)
+
+
+def _step(offset: Path, seconds: int) -> None:
+    """Set by how much the advisor's wall clock is ahead, in place: the file is mapped."""
+    with offset.open("r+b" if offset.exists() else "wb") as file:
+        file.write(seconds.to_bytes(8, "little", signed=True))
+
+
+def test_a_clock_step_of_the_advisor(scene: Scene) -> None:
+    """Three hours ahead: verdicts go on; three hours behind: its answers look stale, and every job passes."""
+    offset = scene.site.directory / "clock"
+    _step(offset, 0)
+    library = scene.site.native / "libgpuwaste-clock.so"
+    scene.restart_advisor(["env", f"LD_PRELOAD={library}", f"GPUWASTE_SIM_CLOCK={offset}"])
+
+    def behind() -> None:
+        wait_until(lambda: not scene.refused(), 20, "doomed jobs to pass", scene.tails)
+        _step(offset, 0)
+
+    try:
+        Ordeal(scene, "clock", _ahead(offset, 3 * 3600), fails_open=False, after=behind).run()
+    finally:
+        scene.restart_advisor()
 
 
 @contextlib.contextmanager
@@ -127,11 +258,14 @@ def _without_ids(text: str) -> str:
     return re.sub(r"\b(\w*JobId|\w*Time|LastSchedEval|HetJobIdSet|Deadline|ArrayJobId)=\S*", "", text)
 
 
-def _seen(scene: Scene, submission: Submission) -> tuple[object, ...]:
+def _seen(scene: Scene, submission: Submission, result: LoadResult) -> tuple[object, ...]:
     """Submit a job, cancel it, and return all that Slurm made of it; ids left out."""
     outcome = submit(scene.cluster, submission)
+    result.outcomes.append(outcome)
+    # alice's jobs did fail before, so a warning is due, whether slurmctld then takes the job or not.
+    said = re.sub(r"^sbatch: (?:error: )?(?:\d+: )?gpuwaste: .*\n?", "", outcome.message, flags=re.MULTILINE)
     if outcome.job_id is None:
-        return (None, re.sub(r"\d", "", outcome.message))
+        return (None, re.sub(r"\d", "", said))
     job = str(outcome.job_id)
     shown = scene.cluster.run(["scontrol", "show", "job", job]).stdout
     script = scene.cluster.run(["scontrol", "write", "batch_script", job, "-"]).stdout
@@ -140,7 +274,7 @@ def _seen(scene: Scene, submission: Submission) -> tuple[object, ...]:
         re.search(r"AdminComment=(?:.*;)?gw=[0-9a-z]{16} *\n", shown) is not None,
         _without_ids(shown),
         script,
-        outcome.message,
+        said,
     )
 
 
@@ -148,9 +282,10 @@ def test_no_job_description_is_treated_otherwise_than_without_us(scene: Scene) -
     """At every limit and with any bytes: Slurm accepts, keeps and refuses what it does with the kill switch on."""
     scene.wait_verdicts()
     with _kill_switch(scene):
-        without = {what: _seen(scene, submission) for what, submission in odd_jobs("alice")}
+        without = {what: _seen(scene, submission, LoadResult()) for what, submission in odd_jobs("alice")}
+    before, result = scene.counters(), LoadResult()
     with ControllerWatch(scene.cluster) as watch:
-        within = {what: _seen(scene, submission) for what, submission in odd_jobs("alice")}
+        within = {what: _seen(scene, submission, result) for what, submission in odd_jobs("alice")}
     for what, (token, *plain) in without.items():
         assert not token, what
         assert list(within[what][1:]) == plain, what
@@ -160,6 +295,7 @@ def test_no_job_description_is_treated_otherwise_than_without_us(scene: Scene) -
     assert watch.check() == []
     assert watch.seen.ours == []
     assert scene.refused()
+    record("sizes", result, before, scene.counters())
 
 
 class _PrimaryKilled(contextlib.AbstractContextManager[None]):
@@ -186,6 +322,17 @@ class _PrimaryKilled(contextlib.AbstractContextManager[None]):
         return {o.submission.name for o in result.accepted if since_s < o.ended_s <= killed_s}
 
 
+def _token(scene: Scene, outcome: Outcome) -> str:
+    """Return the verdict's id that a job carries."""
+    shown = scene.cluster.run(["scontrol", "show", "job", str(outcome.job_id)]).stdout
+    (token,) = re.findall(r"gw=([0-9a-z]{16})", shown)
+    return str(token)
+
+
+def _ids_at_the_hub(scene: Scene) -> set[str]:
+    return {row["id"] for row in scene.site.json("verdicts", user="root")["verdicts"]}
+
+
 def test_the_backup_controller_asks_its_own_advisor(scene: Scene) -> None:
     """A killed primary costs only what it had not saved; the backup's plugin asks the backup's advisor."""
     scene.site.start_backup_advisor()
@@ -199,6 +346,8 @@ def test_the_backup_controller_asks_its_own_advisor(scene: Scene) -> None:
     assert scene.cluster.controllers_up() == {"backup"}
     assert len(result.accepted) > len(killed.unsaved(result))
     assert scene.cluster.job_states(first.job_id or 0) == ["PENDING"]
+    token = _token(scene, submit(scene.cluster, make_submission("alice", "on.the.backup", doomed=False)))
+    wait_until(lambda: token in _ids_at_the_hub(scene), 60, f"verdict {token} of the backup's advisor at the hub")
     scene.cluster.restart_slurmctld()
     scene.site.start_advisor()
     scene.wait_verdicts()

@@ -19,28 +19,29 @@ from tools.matrix.checks import ORDER, checks_named
 from tools.matrix.column import START
 from tools.matrix.node import namespace
 from tools.matrix.releases import RELEASES, Release, release
-from tools.matrix.table import Column, failed_column, good, render
+from tools.matrix.table import Column, failed_column, good, render, say
 
 _REPOSITORY: Final = Path(__file__).resolve().parents[2]
 _COLUMN_S: Final = 900.0
-_SAME: Final = "same request on all releases"
 
 
 def main() -> int:
     """Run the columns one after the other and print the table."""
     options = _options()
     base = options.dir.resolve()
+    if os.geteuid() != 0:
+        sys.exit("matrix: needs root: mounts, daemons of several users, device nodes")
     base.mkdir(parents=True, exist_ok=True)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     chosen = [release(name) for name in options.release] or list(RELEASES)
     names = [START, *(check.name for check in checks_named(options.check))]
     columns = [_column(item, base, options.check) for item in chosen]
     unlike = compare.differences(columns)
-    print(f"\n{render(columns, names)}")
+    say(f"\n{render(columns, names)}")
     for line in compare.spellings(columns) if options.spellings else ():
-        print(f"spelled otherwise: {line}")
+        say(f"spelled otherwise: {line}")
     for line in unlike:
-        print(f"another request: {line}")
+        say(f"another request: {line}")
     return 0 if good(columns, names) and not unlike else 1
 
 
@@ -57,10 +58,8 @@ def _options() -> argparse.Namespace:
 def _column(chosen: Release, base: Path, checks: Sequence[str]) -> Column:
     """Run one release in a process of its own; whatever keeps it from running is its column's failure."""
     began = time.monotonic()
-    print(f"{chosen.name}:", flush=True)
+    say(f"{chosen.name}:")
     try:
-        if os.geteuid() != 0:
-            raise GpuwasteError("the matrix needs root: mounts, daemons of several users, device nodes")
         if chosen.suite and trees.ready(chosen, base):
             _run(["tools.matrix.trees", chosen.name, str(base)], None)
         results = base / f"{chosen.name}.json"

@@ -24,7 +24,7 @@ from tools.matrix.build import build
 from tools.matrix.checks import Check, checks_named
 from tools.matrix.releases import Release, release
 from tools.matrix.rig import Rig
-from tools.matrix.table import Column, Result
+from tools.matrix.table import Column, Result, say
 
 START: Final = "builds, starts"
 _PLUGIN: Final = {"deadline_us": 1_000_000, "breaker_first_ms": 100, "breaker_max_ms": 500}
@@ -46,7 +46,7 @@ def run_column(chosen: Release, base: Path, folder: Path, checks: Sequence[Check
             node.write_shims(tree, node.HERE / "bin")
         build(tree, node.HERE / "plugins")
         with LoopbackCluster(node.HERE / "c", Variant(prolog=(), epilog=()), remove=True) as cluster:
-            site = Site(cluster, build_native(), SiteOptions(plugin=_PLUGIN))
+            site = Site(cluster, build_native(), SiteOptions(sacct_every_s=1.0, plugin=_PLUGIN))
             site.prepare()
             rig = Rig(chosen, version, tree, node.HERE, cluster, site)
             results.append(_said(Result(START, time.monotonic() - began)))
@@ -80,7 +80,7 @@ def run_check(check: Check, rig: Rig) -> Result:
 
 
 def _said(result: Result) -> Result:
-    print(f"  {result.cell:>14} s  {result.check}", flush=True)
+    say(f"  {result.cell:>14} s  {result.check}")
     return result
 
 

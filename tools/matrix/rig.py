@@ -15,7 +15,6 @@ from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.verdict import Action, token_of
 from gpuwaste.testing.cluster import LoopbackCluster
 from gpuwaste.testing.cluster_process import ManagedProcess, wait_until
-from gpuwaste.testing.runtime import Runtime
 from gpuwaste.testing.scripted_advisor import Answer, ScriptedAdvisor
 from gpuwaste.testing.site import Site
 from gpuwaste.wire.advice import encode_reply
@@ -26,7 +25,6 @@ _SLURM_PLUGINS: Final = "/usr/lib/x86_64-linux-gnu/slurm-wlm"  # Debian's, in al
 _PROBE_S: Final = 30.0
 TOKEN: Final = "0123456789abcdef"  # noqa: S105 a verdict's id
 Request = dict[str, Any]
-Done = subprocess.CompletedProcess[str]
 
 
 class CheckError(GpuwasteError):
@@ -86,17 +84,17 @@ class Rig:
         self._in_use = ""
 
     def submit(
-        self, *options: str, command: str = "sbatch", script: str = "exit 0"
+        self, *options: str, command: str = "sbatch", script: str = "exit 0", user: str = USER
     ) -> subprocess.CompletedProcess[str]:
-        """Run sbatch, srun or salloc as the user, whatever comes of it."""
+        """Run sbatch, srun or salloc as a user, whatever comes of it."""
         if command == "sbatch":
             argv = [command, "--parsable", "--output=/dev/null", *options]
-            return self.cluster.run(argv, USER, stdin=f"#!/bin/bash\n{script}\n", check=False, timeout_s=60)
-        return self.cluster.run([command, *options], USER, check=False, timeout_s=60)
+            return self.cluster.run(argv, user, stdin=f"#!/bin/bash\n{script}\n", check=False, timeout_s=60)
+        return self.cluster.run([command, *options], user, check=False, timeout_s=60)
 
-    def accepted(self, *options: str, script: str = "exit 0") -> int:
+    def accepted(self, *options: str, script: str = "exit 0", user: str = USER) -> int:
         """Submit a batch job that must be accepted without a word; return its id."""
-        done = self.submit(*options, script=script)
+        done = self.submit(*options, script=script, user=user)
         expect(done.returncode == 0, f"sbatch {' '.join(options)} exited {done.returncode}: {done.stderr.strip()}")
         expect(not done.stderr.strip(), f"sbatch said: {done.stderr.strip()}")
         return int(done.stdout.split(";")[0])
@@ -125,7 +123,7 @@ class Rig:
     def faulty(self, way: str) -> Iterator[ManagedProcess]:
         """Have an advisor at fault in one of the ways of testing.faulty_advisor."""
         socket = self.site.advisor_socket
-        runtime: Runtime = self.site.runtime
+        runtime = self.site.runtime
         argv = runtime.module("gpuwaste.testing.faulty_advisor", str(socket), way)
         process = self.cluster.spawn(argv, user="gpuwaste", env=runtime.env, name=f"advisor-{way}")
         try:

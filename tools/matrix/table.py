@@ -1,6 +1,7 @@
 """Results of the matrix: what a column writes, and the one table of all."""
 
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -47,6 +48,12 @@ class Column:
             return cls(str(data["release"]), str(data["version"]), results, dict(data["requests"]))
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise ParseError(f"{path}: no results of a column ({error})") from error
+
+
+def say(line: str) -> None:
+    """Print a line at once: columns are processes of their own, and their lines must keep their order."""
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
 
 
 def failed_column(release: str, reason: str, seconds: float) -> Column:

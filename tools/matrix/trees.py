@@ -15,6 +15,7 @@ from typing import Final
 from gpuwaste.core.errors import GpuwasteError
 from tools.matrix.node import inside
 from tools.matrix.releases import Release
+from tools.matrix.table import say
 
 _PACKAGES: Final = (
     "munge", "slurmctld", "slurmd", "slurm-client", "slurm-wlm-basic-plugins", "slurmdbd", "slurmrestd",
@@ -57,7 +58,7 @@ def make_tree(release: Release, base: Path) -> Path:
         raise GpuwasteError(f"matrix: {release.name} is the host's own Slurm: it has no tree")
     if ready(release, base):
         log = base / f"{release.name}.make.log"
-        print(f"{release.name}: makes {tree} (Debian {release.suite}, about a minute; log: {log})", flush=True)
+        say(f"{release.name}: makes {tree} (Debian {release.suite}, about a minute; log: {log})")
         remove_tree(tree)
         tree.mkdir(parents=True)
         with log.open("wb") as output:

@@ -3,12 +3,24 @@
 from collections.abc import Callable
 from typing import Final
 
-from tools.reference import commands, configuration, exit_codes, features, findings, metrics, policies, slurmrestd, wire
+from tools.reference import (
+    commands,
+    configuration,
+    exit_codes,
+    faults,
+    features,
+    findings,
+    metrics,
+    policies,
+    slurmrestd,
+    wire,
+)
 
 PAGES: Final[dict[str, Callable[[], str]]] = {
     "docs/reference/commands.md": commands.page,
     "docs/reference/configuration.md": configuration.page,
     "docs/reference/exit-codes.md": exit_codes.page,
+    "docs/reference/faults.md": faults.page,
     "docs/reference/features.md": features.page,
     "docs/reference/findings.md": findings.page,
     "docs/reference/metrics.md": metrics.page,

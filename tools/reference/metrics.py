@@ -3,6 +3,10 @@
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
+from prometheus_client.registry import CollectorRegistry
+
+from gpuwaste.advisor.counters import Counters
+from gpuwaste.advisor.metrics import Standing, registry_of
 from gpuwaste.agent.metrics import METRICS
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.hub.metrics import Gauges, HubMetrics
@@ -42,10 +46,16 @@ def hub_rows() -> Iterator[Row]:
     hub = HubMetrics(SystemClock(), lambda: gauges)
     hub.batch("gpu1", 1, 0, 0)
     hub.request("GET", "/v1/health", 200, 0.001)
-    for family in hub.registry.collect():
-        labels = {label: None for sample in family.samples for label in sample.labels if label != "le"}
-        name = f"{family.name}_total" if family.type == "counter" else family.name
-        yield Row(name, family.type, tuple(labels), family.documentation)
+    return _rows(hub.registry)
+
+
+def advisor_rows() -> Iterator[Row]:
+    """Yield the advisor's metrics: its registry after one of each thing that it counts."""
+    counters = Counters()
+    counters.asked["judged"] = counters.troubles["judge"] = counters.verdicts["warn", "warn", "warn", ""] = 1
+    counters.reported("c", {"asked": 1})
+    standing = Standing("", 0, ("", ""), 0.0, 0.0, 0, 0, 0, 0, 0, (1, ""), 0, 0)
+    return _rows(registry_of(counters, lambda: standing))
 
 
 def page() -> str:
@@ -58,7 +68,16 @@ def page() -> str:
         _JOIN,
         "## Of the hub\n\n`/metrics` at `[hub] listen`.",
         _table(hub_rows()),
+        "## Of the advisor\n\n`/metrics` at `[advisor] listen`.",
+        _table(advisor_rows()),
     )
+
+
+def _rows(registry: CollectorRegistry) -> Iterator[Row]:
+    for family in registry.collect():
+        labels = {label: None for sample in family.samples for label in sample.labels if label != "le"}
+        name = f"{family.name}_total" if family.type == "counter" else family.name
+        yield Row(name, family.type, tuple(labels), family.documentation)
 
 
 def _table(rows: Iterator[Row]) -> str:

@@ -1,10 +1,10 @@
 """Which GPUs are known to be unusable, and the file that tells the prolog's health gate (docs/how-to/health-gate.md).
 
-RUN_DIR/health: a line `gpuwaste-health 1 WRITTEN`, then one line for each GPU, `UUID MINOR POSITIONS STATE SINCE REASON`.
-Times are UTC seconds. POSITIONS are those of Slurm's list on this node, of a MIG parent those of all its instances, "-"
-where none is known for sure. STATE is ok, lost (NVML says that the GPU is lost or waits for a reset), or xid (a critical
-error of the configured list was seen). The file is replaced at each tick at which the driver was read; where it was not,
-the file grows old, and an old file holds nothing back.
+RUN_DIR/health: a line `gpuwaste-health 1 WRITTEN`, then for each GPU `UUID MINOR POSITIONS STATE SINCE REASON`. Times
+are UTC seconds. POSITIONS are those of Slurm's list on this node, of a MIG parent those of all its instances, "-" where
+none is known for sure. STATE is ok, lost (NVML says that the GPU is lost or waits for a reset), or xid (an error of the
+configured list was seen). The file is replaced at each tick at which the driver was read; where it was not, the file
+grows old, and an old file holds nothing back.
 """
 
 from collections.abc import Iterable, Mapping

@@ -12,7 +12,7 @@
 #define DEFAULT_PATH "/etc/gpuwaste/gpuwaste.toml"
 #define LOOK_EVERY_MS 1000      /* how often the file is looked at, at most */
 #define USER_EVERY_MS 60000     /* how often a user that does not exist is asked for again */
-#define REFUSED_EVERY_MS 60000  /* how often the log names a refused reply, at most */
+#define NAMED_EVERY_MS 60000    /* how often the log names a refused reply, or an opened breaker, at most */
 
 typedef enum {
 	ASKED, ANSWERED, MISSED, REFUSED, SKIPPED, OPENED, KILLED, STALE, OVERSIZE, TOTALS
@@ -30,6 +30,8 @@ struct gw_client {
 	uint64_t read_ms;
 	atomic_uint_least64_t look_ms; /* when the file is looked at next */
 	atomic_uint_least64_t name_ms; /* when a refused reply is named next */
+	atomic_uint_least64_t open_ms; /* when an opened breaker is named next */
+	atomic_bool open_named;        /* the last opening was named, so its end is too */
 	gw_breaker breaker;
 	atomic_uint_least64_t totals[TOTALS];
 };
@@ -136,6 +138,8 @@ gw_client *gw_client_open(const char *path, const char *via, const char *slurm, 
 		atomic_init(&client->totals[i], 0);
 	atomic_init(&client->look_ms, 0);
 	atomic_init(&client->name_ms, 0);
+	atomic_init(&client->open_ms, 0);
+	atomic_init(&client->open_named, false);
 	/* Looked at before it is read: a change in between is seen at the next look. */
 	file = gw_config_look(client->path);
 	reload(client, &file, now_ms());
@@ -174,11 +178,25 @@ gw_start gw_begin(gw_client *client, gw_frame *frame, const char *op, uint32_t u
 	return GW_GO;
 }
 
+/* True once a period, for whoever comes first. */
+static bool is_due(atomic_uint_least64_t *next_ms, uint64_t now)
+{
+	uint_least64_t due = atomic_load(next_ms);
+
+	return now >= due && atomic_compare_exchange_strong(next_ms, &due, now + NAMED_EVERY_MS);
+}
+
 static void miss(gw_client *client, const gw_frame *frame, const gw_settings *settings, const char *why)
 {
-	if (!gw_breaker_missed(&client->breaker, frame->probe, now_ms(), settings))
+	uint64_t now = now_ms();
+
+	if (!gw_breaker_missed(&client->breaker, frame->probe, now, settings))
 		return;
 	count(client, OPENED);
+	/* An advisor that answers some and misses others opens it again and again: the totals tell how often. */
+	if (!is_due(&client->open_ms, now))
+		return;
+	atomic_store(&client->open_named, true);
 	say(client, "gpuwaste: advisor at %s: %s; jobs pass unseen, it is asked again after %lld ms", settings->socket,
 	    why, (long long)settings->breaker_first_ms);
 }
@@ -186,10 +204,7 @@ static void miss(gw_client *client, const gw_frame *frame, const gw_settings *se
 /* A refused reply is a fault that somebody must look at, so the log names it, but not once for each job. */
 static void name_refused(gw_client *client, const gw_settings *settings, const char *why)
 {
-	uint64_t now = now_ms();
-	uint_least64_t due = atomic_load(&client->name_ms);
-
-	if (now >= due && atomic_compare_exchange_strong(&client->name_ms, &due, now + REFUSED_EVERY_MS))
+	if (is_due(&client->name_ms, now_ms()))
 		say(client, "gpuwaste: advisor at %s: refused: %s; the job passes", settings->socket, why);
 }
 
@@ -210,7 +225,7 @@ static void take_back(gw_reply *reply)
 static void answered(gw_client *client, gw_reply *reply, const gw_settings *settings)
 {
 	count(client, ANSWERED);
-	if (gw_breaker_answered(&client->breaker))
+	if (gw_breaker_answered(&client->breaker) && atomic_exchange(&client->open_named, false))
 		say(client, "gpuwaste: advisor at %s answers again", settings->socket);
 	if (!is_stale(reply, settings))
 		return;

@@ -1,4 +1,4 @@
-"""Where the history comes from at the start: what was saved here, the hub's snapshot, or its stream from the beginning."""
+"""Where the history comes from at the start: what was saved here, the hub's snapshot, or its stream."""
 
 import logging
 import shutil

@@ -2,13 +2,12 @@
 
 import logging
 import signal
-import socket
 import sys
 import threading
 from pathlib import Path
 from typing import Final
 
-from gpuwaste.advisor.listening import open_listener, remove_socket
+from gpuwaste.advisor.listening import open_listener, refuse_living, remove_socket
 from gpuwaste.advisor.parts import Parts
 from gpuwaste.advisor.site import allowed_uids, cluster_of, hub_client
 from gpuwaste.advisor.warm import prefer_answers, warm
@@ -32,6 +31,7 @@ def run_advisor(config: Config) -> int:
         signal.signal(number, lambda *_: stop.set())
     signal.signal(signal.SIGHUP, lambda *_: None)  # the policies are about to be read
     slurm, clock = CommandClient(config.common.slurm_conf, config.common.slurm_timeout_s), SystemClock()
+    refuse_living(Path(config.advisor.socket))  # before minutes are spent on the history
     cluster = cluster_of(config, slurm, clock, stop)
     if stop.is_set():
         return 0
@@ -50,9 +50,10 @@ class Advisor:
     def run(self, stop: threading.Event) -> int:
         """Warm up, listen, serve; returns the exit code. Raises ConfigError where it cannot listen."""
         parts = self._parts
-        listener: socket.socket | None = None
+        listener = None
         try:
             warm(parts.judge)
+            prefer_answers()
             listener = open_listener(self._path)
             server = parts.server(listener, self._allowed)
             for number in _SIGNALS:
@@ -61,7 +62,6 @@ class Advisor:
             if stop.is_set():
                 return 0
             parts.start()
-            prefer_answers()
             uids = ", ".join(map(str, sorted(self._allowed)))
             _log.info("gpuwaste advisor %s listens on %s for uids %s", parts.version, self._path, uids)
             server.run()

@@ -109,7 +109,7 @@ class Feed:
             self._follow()
         except GpuwasteError as error:
             wait_s = self._failed(str(error))
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 a defect must not end the thread
             _log.exception("defect in following the history")
             wait_s = self._failed(f"{type(error).__name__}: {error}")
         else:
@@ -177,7 +177,7 @@ class Feed:
             work()
         except GpuwasteError as error:
             _log.debug("%s", error)
-        except Exception:
+        except Exception:  # noqa: BLE001 the same
             _log.exception("defect beside the history")
 
     def _failed(self, words: str) -> float:

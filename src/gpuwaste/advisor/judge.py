@@ -9,14 +9,14 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Final, Protocol
 
 from gpuwaste.advisor.spending import Accounts
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.request import JobRequest
-from gpuwaste.core.verdict import Op, Verdict, new_id
+from gpuwaste.core.verdict import Expectation, Op, Suggestion, Verdict, new_id
 from gpuwaste.policy.declarations import GPUS, QUANTITIES, Policy
-from gpuwaste.policy.facts import Decision, Facts
+from gpuwaste.policy.facts import Decision, Facts, ScriptSays
 from gpuwaste.policy.policy_set import PolicySet, needs_of
 from gpuwaste.predict.expectation import expectations, suggestions
 from gpuwaste.predict.features import feature_hash
@@ -24,7 +24,6 @@ from gpuwaste.predict.own import own_sentences
 from gpuwaste.predict.prediction import TargetPrediction
 from gpuwaste.predict.predictor import Predictor, Vector
 from gpuwaste.predict.recall import Recall
-from gpuwaste.predict.state import HistoryState
 from gpuwaste.slurm.job_desc import JobDesc
 
 _GPU_TARGETS: Final = frozenset({"gpu_underused", "gpus_needed"})
@@ -32,12 +31,20 @@ _REASONS: Final = 8  # sentences kept in a verdict's row
 _ROW_TEXT: Final = 1024  # characters of a text in a verdict's row
 
 
+class Batched(Protocol):
+    """The history, as far as a judge asks it."""
+
+    def vectors(self, requests: Sequence[JobRequest]) -> Vector:
+        """Return the features [n, F] of some requests."""
+        ...
+
+
 @dataclass(slots=True)
 class Knowledge:
     """What answers rest on; each part is replaced as a whole, on the loop's thread."""
 
     predictor: Predictor
-    state: HistoryState
+    state: Batched
     recall: Recall
     policies: PolicySet
     model_hash: str = ""
@@ -117,13 +124,20 @@ class Judge:
             only = triggers | _GPU_TARGETS if GPUS in triggers else triggers
             told = known.predictor.explained(request, vector, said, only)
             expected = expectations(told, own_sentences(known.recall, request))
-            facts = self._facts(submission, expected, suggestions(proposed))
+            script = known.recall.script_says(request.user, request.name, submission.desc.script_hash)
+            facts = self._facts(submission, expected, suggestions(proposed), script)
             decision = known.policies.decide(facts, self._accounts, self._chance)
         if not submission.desc.test_only:
             self._accounts.charge(request.user, decision)
         return self._row(submission, decision, said)
 
-    def _facts(self, submission: Submission, *expected: object) -> Facts:
+    def _facts(
+        self,
+        submission: Submission,
+        expected: tuple[Expectation, ...] = (),
+        proposed: tuple[Suggestion, ...] = (),
+        script: ScriptSays = "unknown",
+    ) -> Facts:
         desc, request = submission.desc, submission.request
         return Facts(
             request,
@@ -132,10 +146,11 @@ class Judge:
             submission.groups,
             self._whole_node(submission),
             desc.comment,
-            self.knowledge.recall.script_says(request.user, request.name, desc.script_hash) if expected else "unknown",
+            script,
             submission.stale,
             desc.test_only,
-            *expected,  # type: ignore[arg-type]
+            expected,
+            proposed,
         )
 
     def _whole_node(self, submission: Submission) -> bool:

@@ -21,7 +21,7 @@ def open_listener(path: Path) -> socket.socket:
     It is made under another name and then renamed: whoever connects finds the old one or the new one. Its mode is
     0666, since slurmctld runs as a user whose group we do not know; who may ask is decided by the peer's uid alone.
     """
-    _refuse_living(path)
+    refuse_living(path)
     fresh = path.with_name(f".{path.name}.{os.getpid()}")
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK)
     try:
@@ -58,7 +58,7 @@ def peer_of(sock: socket.socket) -> tuple[int, int]:
     return pid, uid
 
 
-def _refuse_living(path: Path) -> None:
+def refuse_living(path: Path) -> None:
     """Raise ConfigError where something listens at `path`, or where it is no socket."""
     try:
         mode = path.lstat().st_mode

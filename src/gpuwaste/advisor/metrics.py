@@ -55,7 +55,7 @@ class AdvisorCollector(Collector):
         yield _counted(
             "gpuwaste_advisor_requests",
             "Requests by what became of them: judged, stale (judged without saying anything), late, behind, refused "
-            "(the peer may not ask), bad (no frame), unreadable, silent, broken off, full, unknown job, unjudged, defect.",
+            "(the peer may not ask), bad (no frame), unreadable, silent, broken off, full, unknown job, unjudged.",
             "result",
             counters.asked,
         )

@@ -70,7 +70,7 @@ class Parts:
         advisor, clock = self._config.advisor, self._clock
         self._jobs = KnownJobs()
         holder: list[Server] = []
-        self._users = Users(lambda work: holder[0].call(work), clock)
+        self._users = Users(lambda work: holder[0].call(work), clock)  # noqa: PLW0108 the server comes after
         self._users.with_groups = self.judge.knowledge.policies.uses_groups
         desk = Desk(
             self.judge, self._users, self._jobs,
@@ -130,7 +130,7 @@ class Parts:
         self._server.call(swap)
 
     def _history(self) -> Follower:
-        """Return the history from the hub; where it is not reached what was saved here, else none. All is stale then."""
+        """Return the history from the hub; where it is not reached what was saved here, else none: all is stale."""
         try:
             follower = booted(self._hub, self._state_dir, self._cluster)
         except GpuwasteError as error:
@@ -171,7 +171,7 @@ class Parts:
             self._jobs.note(item)
             if item.job is not None:
                 self._users.ahead(item.job.user)
-        except Exception:
+        except Exception:  # noqa: BLE001 an event that breaks us must not end the loop
             self.counters.troubles["event"] += 1
             self._follower.seq = max(self._follower.seq, item.seq)
             _log.exception("an event of the history is passed over: %s", item.run_key)
@@ -216,7 +216,7 @@ class Parts:
         envelope = Envelope(self._cluster, socket.gethostname(), boot_id, self.version)
         return Shipper(
             self._outbox, self._hub.post_verdicts, envelope, self._clock,
-            every_s=self._config.advisor.ship_every_s, what="verdicts",
+            every_s=self._config.advisor.ship_every_s, words="verdicts are not shipped, they wait in the outbox: %s",
         )  # fmt: skip
 
     def _make_exporter(self) -> MetricsServer:

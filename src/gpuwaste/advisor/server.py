@@ -158,7 +158,7 @@ class Server:
     def _called(self, work: Callable[[], None]) -> None:
         try:
             work()
-        except Exception:  # a defect in what another thread asked for must not end the loop
+        except Exception:  # noqa: BLE001 a defect in what another thread asked for must not end the loop
             _log.exception("defect in the advisor's loop")
 
     def _accept(self) -> None:

@@ -6,7 +6,6 @@ from datetime import datetime
 from typing import Final
 
 from gpuwaste.advisor.judge import Judge
-from gpuwaste.core.request import JobRequest
 from gpuwaste.policy.facts import Facts
 from gpuwaste.policy.spending import NothingSpent
 from gpuwaste.predict.expectation import expectations, suggestions
@@ -25,7 +24,7 @@ def warm(judge: Judge) -> None:
     known = judge.knowledge
     desc = read_job_desc({"user_id": 0, "name": "warm", "tres_per_node": "gres:gpu:4", "script": _SCRIPT})
     for number in range(_ROUNDS):
-        request: JobRequest = desc.request("", 1_700_000_000 + number)
+        request = desc.request("", 1_700_000_000 + number)
         vector = known.predictor.vector(request)
         said = known.predictor.explained(request, vector, known.predictor.scored(request, vector, ALL))
         proposed = suggestions(known.predictor.changes(request, said))

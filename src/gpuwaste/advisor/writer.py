@@ -81,7 +81,7 @@ class Writer:
             if str(error) != self._said:
                 self._said = str(error)
                 _log.error("verdicts stay in the spool: %s", error)
-        except Exception:
+        except Exception:  # noqa: BLE001 a defect must not end the thread
             _log.exception("defect in moving verdicts: they stay in the spool")
 
     def move(self) -> int:

@@ -9,11 +9,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 from importlib.metadata import version
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Final, Protocol
 
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import GpuwasteError, NoDataError, SlurmError
 from gpuwaste.slurm.client import SlurmClient
+
+_ADVISOR_S: Final = 5.0
 
 
 class Status(StrEnum):
@@ -158,6 +160,38 @@ def check_hub(around: Surroundings) -> Iterator[Check]:
         yield Check("hub", Status.OK, f"{url} answers")
 
 
+def check_advisor(around: Surroundings) -> Iterator[Check]:
+    """Ask the advisor of this host for a trial that it scores and does not record."""
+    from gpuwaste.wire.advice import MAX_REPLY, decode_reply, encode_frame
+
+    path, start = Path(around.config.advisor.socket), "beside slurmctld: gpuwaste advisor run; elsewhere nothing"
+    trial: dict[str, Any] = {"op": "submit", "via": "doctor", "uid": os.geteuid(), "deadline_us": 1_000_000}
+    trial["job"] = {"user_id": os.geteuid(), "name": "doctor", "script_bytes": 1, "test_only": True}
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
+            sock.settimeout(_ADVISOR_S)
+            sock.connect(str(path))
+            sock.sendall(encode_frame(trial))
+            reply = sock.recv(2 * MAX_REPLY)
+    except (FileNotFoundError, ConnectionRefusedError):
+        yield Check("advisor", Status.WARN, f"{path}: nobody listens", start)
+        return
+    except OSError as error:
+        reply = b""
+        if not isinstance(error, ConnectionResetError | BrokenPipeError):
+            yield Check("advisor", Status.FAIL, f"{path}: {error}", "see the advisor's log; submissions pass meanwhile")
+            return
+    if not reply:
+        yield Check("advisor", Status.WARN, f"{path}: does not answer {around.user}", "ask as root or as SlurmUser")
+        return
+    as_of = int(decode_reply(reply).get("as_of") or 0)
+    if not as_of:
+        mend = "see its log: is the hub reached?"
+        yield Check("advisor", Status.WARN, f"{path} answers, without a history that is up to date", mend)
+        return
+    yield Check("advisor", Status.OK, f"{path} answers")
+
+
 CHECKS: dict[str, Callable[[Surroundings], Iterator[Check]]] = {
     "version": check_versions,
     "config": check_config,
@@ -167,6 +201,7 @@ CHECKS: dict[str, Callable[[Surroundings], Iterator[Check]]] = {
     "spool": check_spool,
     "run dir": check_run_dir,
     "hub": check_hub,
+    "advisor": check_advisor,
 }
 
 

@@ -65,25 +65,6 @@ class HistoryEvent:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class PastRun:
-    """One of the last runs of a user's job name, as far as advice in his own numbers needs it; times are UTC seconds.
-
-    `started` is false for a run that ended before its start; `script` is the hash of its batch script, "" not known.
-    """
-
-    user: str
-    name: str
-    job_id: int
-    submit: int
-    end: int
-    state: str
-    started: bool
-    gpus: int
-    use: RunUse | None = None
-    script: str = ""
-
-
 def event_from_json(data: object) -> HistoryEvent:
     """Read one event of GET /v1/history; what a newer hub adds is ignored. Raises ParseError."""
     try:

@@ -22,6 +22,7 @@ from gpuwaste.predict.recall import ScriptSays
 from gpuwaste.predict.replay import replay
 from gpuwaste.predict.state import HistoryState
 from gpuwaste.store.hub.hub_store import HubStore
+from gpuwaste.store.hub.verdict_store import VerdictStore
 from gpuwaste.wire.snapshot_tar import write_tar
 
 PAGE: Final = 500  # events applied at a time: predictions wait no longer than for these
@@ -133,5 +134,7 @@ class Live:
         # Without a group of features no vector is made: a million runs' would take more than a gigabyte.
         follower = Follower(replay(snapshot.table, groups=()).state, self._cluster)
         follower.boot(snapshot)
+        for run in VerdictStore(self._store, self._clock).failed_scripts(self._cluster):
+            follower.recall.learn_script(*run)
         _log.info("%d runs of the history are replayed", len(snapshot.table))
         return follower

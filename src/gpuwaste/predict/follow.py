@@ -9,7 +9,7 @@ import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 from zipfile import BadZipFile
 
 import numpy as np
@@ -19,12 +19,14 @@ from gpuwaste.core.errors import ParseError, StoreError
 from gpuwaste.core.history import HistoryEvent
 from gpuwaste.core.job import JobRecord
 from gpuwaste.predict.follow_types import Corrections, RunId, Scores, State
-from gpuwaste.predict.from_store import Snapshot
 from gpuwaste.predict.outcome import Outcome, outcome_of
 from gpuwaste.predict.recall import Recall
 from gpuwaste.predict.requests import request_of
 from gpuwaste.predict.table import ABSENT, GpuUse
 from gpuwaste.predict.targets import MIN_COVERAGE
+
+if TYPE_CHECKING:
+    from gpuwaste.predict.from_store import Snapshot  # brings the store's library, which the advisor does without
 
 MAX_OPEN: Final = 200_000  # runs in the system: above it the one seen first is taken for lost
 MAX_ENDED: Final = 200_000  # ended runs of which a repeat is known and a ledger is awaited
@@ -60,7 +62,7 @@ class Follower:
         self._ended: dict[RunId, bool] = {}  # whether its GPUs' use was taken
         self._scores: dict[RunId, Scores] = {}
 
-    def boot(self, snapshot: Snapshot) -> None:
+    def boot(self, snapshot: "Snapshot") -> None:
         """Take the runs of a table which `state` has replayed: what comes after it is told by the stream."""
         table = snapshot.table
         self.recall = Recall.of(table)

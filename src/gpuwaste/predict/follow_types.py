@@ -1,6 +1,6 @@
 """What a follower of the history stream moves on: the state of past jobs, and what learns from the models' errors."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -19,6 +19,10 @@ Scores = Mapping[str, NDArray[np.float32]]  # target -> raw output of its model
 
 class State(Protocol):
     """The part of HistoryState that a follower moves on."""
+
+    def vectors(self, requests: Sequence[JobRequest]) -> NDArray[np.float32]:
+        """Return the features [n, F] of some requests."""
+        ...
 
     def vector(self, request: JobRequest) -> NDArray[np.float32]:
         """Return the features of a request."""

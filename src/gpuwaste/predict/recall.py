@@ -33,7 +33,8 @@ _AT: Final = struct.Struct("<I")
 _AT_AT: Final = 8
 _RUNS_AT: Final = 12
 _BYTES: Final = RING * _RUN.size
-_ACTIVE_AT: Final = 10  # within a run
+_SCRIPT_AT: Final = 4  # within a run
+_ACTIVE_AT: Final = 10
 
 
 class OwnRun(NamedTuple):
@@ -115,6 +116,15 @@ class Recall:
             if outcome != _NEVER and job_id == job.job_id & 0xFFFFFFFF and known == _UNKNOWN:
                 struct.pack_into("<H", view, at + _ACTIVE_AT, min(max(active, 0), _MOST))
                 return
+
+    def learn_script(self, user: str, name: str, job_id: int, script: str) -> None:
+        """Take the script's hash, hex, of a run that is remembered without it; of any other nothing."""
+        row = self.rows.find(name_key(user, name))
+        view, runs = self.rows.view, row * _ROW.itemsize + _RUNS_AT
+        for at in range(runs, runs + _BYTES if row != NO_ROW else runs, _RUN.size):
+            known_id, known, _, _, outcome = _RUN.unpack_from(view, at)
+            if outcome != _NEVER and known_id == job_id & 0xFFFFFFFF and not known:
+                struct.pack_into("<I", view, at + _SCRIPT_AT, _short(script))
 
     def runs(self, user: str, name: str) -> list[OwnRun]:
         """Return the last runs of this user with this name, digits aside; the newest first."""

@@ -85,7 +85,7 @@ class HistoryState:
         return result
 
     def vectors(self, requests: Sequence[JobRequest]) -> NDArray[np.float32]:
-        """Return the features [n, F] of some requests, none of which knows of the others: far quicker than one by one."""
+        """Return the features [n, F] of some requests, none of which knows of the others: quicker than one by one."""
         keys = [key for request in requests for key in self._keys_of(request)]
         with self._lock:
             view, find = self.keys.view, self.keys.find

@@ -64,8 +64,10 @@ class Daemons(SlurmCommands):
         data = self.layout.directory / "mysql" / "data"
         if not (data / "mysql").exists():
             install = ["mariadb-install-db", "--no-defaults", "--user=mysql", f"--datadir={data}", "--skip-test-db"]
-            self.run([*install, "--auth-root-authentication-method=socket"], timeout_s=60)
+            argv = [*install, "--auth-root-authentication-method=socket"]
+            self.run(argv, timeout_s=60, env={"TMPDIR": str(data.parent)})
         files = [f"--datadir={data}", f"--socket={self.layout.mysql_socket}", f"--pid-file={data / 'pid'}"]
+        files.append(f"--tmpdir={data.parent}")  # each mariadbd removes the others' temporary tables in a shared one
         start = f"--init-file={self.layout.directory / 'etc' / 'init.sql'}"
         self._launch("mariadbd", ["mariadbd", *_MARIADB, *files, start], "mysql")
         self.processes["mariadbd"].wait_for(lambda: host.accepts(str(self.layout.mysql_socket)), 60)

@@ -18,21 +18,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from gpuwaste.wire.advice import HEADER, VERSION, encode_frame, encode_reply
+from gpuwaste.wire.advice import HEADER, VERSION, encode_frame
 
 _ID: Final = "0123456789abcdef"
 _BAD_CODES: Final = itertools.cycle((-1, 2**31, 2**64, 1.5, float("nan"), "7", None))
 _HOSTILE: Final = ("\u001b[2J\u001b]0;owned\u0007", "%s%n%x" * 20, "\u0000\r\n\t\u202e", "x" * 900)
 _held: list[socket.socket] = []
-
-
-def well(link: socket.socket) -> None:
-    """Answer as it should be: refuse jobs of partition cpu, pass all others."""
-    job = _request(link).get("job", {})
-    if job.get("partition") == "cpu":
-        link.sendall(encode_reply(_ID, "reject", ["gpuwaste: this job is doomed"], as_of=int(time.time())))
-    else:
-        link.sendall(encode_reply(_ID, "pass", as_of=int(time.time())))
 
 
 def refuse_all(link: socket.socket) -> None:
@@ -49,7 +40,7 @@ def hung(link: socket.socket) -> None:
 def slow(link: socket.socket) -> None:
     """Reject, long after the deadline."""
     reply = _rejection()
-    time.sleep(0.3)
+    time.sleep(1.0)
     link.sendall(reply)
 
 
@@ -58,7 +49,7 @@ def drip(link: socket.socket) -> None:
     _request(link)
     for byte in _rejection():
         link.sendall(bytes([byte]))
-        time.sleep(0.002)
+        time.sleep(0.01)
 
 
 def garbage(link: socket.socket) -> None:
@@ -149,7 +140,7 @@ def _request(link: socket.socket) -> dict[str, Any]:
 WAYS: Final[dict[str, Callable[[socket.socket], None]]] = {
     way.__name__.replace("_", "-"): way
     for way in (
-        well, refuse_all, hung, slow, drip, garbage, no_json, half, megabyte, short_header, other_version,
+        refuse_all, hung, slow, drip, garbage, no_json, half, megabyte, short_header, other_version,
         unknown_action, wrong_types, hostile, closing,
     )
 }  # fmt: skip

@@ -226,7 +226,7 @@ class Site:
 
     def start_backup_advisor(self) -> ManagedProcess:
         """Start the advisor beside the backup controller and wait until it listens."""
-        argv = self._daemon("advisor", "backup")
+        argv = self.runtime.command("advisor", "run", "--config", str(self.config_path("backup")))
         self.backup_advisor = self.cluster.spawn(argv, user=_USER, env=self.runtime.env, name="advisor-backup")
         _wait_listening(self.backup_advisor, self.backup_socket)
         return self.backup_advisor

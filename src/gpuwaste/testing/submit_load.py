@@ -92,9 +92,10 @@ class LoadResult:
         """The longest submission, 0 without any."""
         return max((outcome.latency_s for outcome in self.outcomes), default=0.0)
 
-    def wrong(self) -> list[str]:
-        """Return a line for each refusal of a submission that no policy forbids."""
-        return [f"{o.submission.name}: {o.message}" for o in self.refused if not (o.submission.doomed or o.cut)]
+    def wrong(self, *, restarted: bool = False) -> list[str]:
+        """Return a line for each refusal that no policy explains; nor, where slurmctld `restarted`, its absence."""
+        wrong = [o for o in self.refused if not (restarted if o.cut else o.submission.doomed)]
+        return [f"{o.submission.name}: {o.message}" for o in wrong]
 
     def since(self, began_s: float) -> "LoadResult":
         """Return those that began at or after an instant of the steady clock."""

@@ -75,11 +75,11 @@ class Shipper(Generic[B]):
         clock: Clock,
         *,
         every_s: float,
-        what: str = "hours",
+        words: str = "hours are not shipped, they wait in the outbox: %s",
         rng: random.Random | None = None,
     ) -> None:
-        """`send` returns only with the hub's signed acknowledgement, and raises GpuwasteError."""
-        self._what = what
+        """`send` returns only with the hub's signed acknowledgement, and raises GpuwasteError; `words` name that."""
+        self._words = words
         self._outbox = outbox
         self._send_rows = send
         self._envelope = envelope
@@ -213,7 +213,7 @@ class Shipper(Generic[B]):
     def _failed(self, message: str, wait_s: float) -> float:
         """Note a failed attempt; the same message is said once."""
         if message != self._status.last_error:
-            _log.error("%s are not shipped, they wait in the outbox: %s", self._what, message)
+            _log.error(self._words, message)
         self._status = replace(self._status, failures=self._status.failures + 1, last_error=message)
         return wait_s
 

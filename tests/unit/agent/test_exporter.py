@@ -14,6 +14,7 @@ import pytest
 from tests.unit.agent.fakes import START_US, a_gpu
 
 from gpuwaste.agent.exporter import Exporter
+from gpuwaste.agent.health import GpuHealth
 from gpuwaste.agent.metrics import METRICS, Health
 from gpuwaste.agent.model import GpuReading, Holding, JobMap
 from gpuwaste.agent.observation import Observation, make_samples
@@ -53,6 +54,9 @@ def a_health(snapshot: Snapshot) -> Health:
         released_s=lambda: 0.0,
         missed_ticks=lambda: 1,
         now_us=lambda: START_US + 4_000_000,
+        gpu_health=lambda: (
+            tuple(GpuHealth(gpu.uuid, gpu.minor) for gpu in snapshot.view.seen.gpus) if snapshot.view.seen else ()
+        ),
     )
 
 
@@ -140,6 +144,17 @@ def test_the_table_is_complete(serve: Callable[..., Exporter], snapshot: Snapsho
         if spec.name in {"gpuwaste_gpu_power_limit_watts", "gpuwaste_gpu_processes"}:
             continue  # nothing of them in this observation
         assert f"# HELP {spec.name} {spec.text}" in text
+
+
+def test_a_lost_gpu_is_told(snapshot: Snapshot) -> None:
+    """0 for it, 1 for a sound one."""
+    states = (GpuHealth("GPU-a", 0), GpuHealth("GPU-b", 1, "lost", 1, "gpu_lost"))
+    health = replace(a_health(snapshot), gpu_health=lambda: states)
+    spec = next(spec for spec in METRICS if spec.name == "gpuwaste_gpu_healthy")
+    assert list(spec.rows(health, snapshot.view)) == [
+        (("GPU-a", "gpu1", "ok"), 1.0),
+        (("GPU-b", "gpu1", "lost"), 0.0),
+    ]
 
 
 def test_a_token_is_asked_for(serve: Callable[..., Exporter], tmp_path: Path) -> None:

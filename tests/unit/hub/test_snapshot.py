@@ -3,6 +3,7 @@
 import io
 import tarfile
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,11 +13,13 @@ from tests.unit.hub.test_predict import ended
 from tests.unit.hub.test_verdicts import said
 from tests.unit.wire.verdicts import verdict
 
+from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.errors import AuthError, RetryableWireError, StoreError, WireError
 from gpuwaste.core.request import JobRequest
 from gpuwaste.hub.predictions import Predictions
 from gpuwaste.predict.follow import Follower
 from gpuwaste.predict.state import HistoryState
+from gpuwaste.store.hub.verdict_store import VerdictStore
 from gpuwaste.wire.batch import Envelope, VerdictBatch, encode_verdict
 from gpuwaste.wire.client import HubClient
 from gpuwaste.wire.snapshot_tar import read_tar, write_tar
@@ -66,6 +69,19 @@ def test_the_state_travels_and_goes_on(hub: Rig, tmp_path: Path) -> None:
     assert isinstance(mine, HistoryState)
     np.testing.assert_array_equal(mine.vector(asked), live._follower.state.vector(asked))
     assert len(follower.recall.runs("alice", "train")) == 6
+
+
+def test_a_replayed_history_knows_the_scripts_that_failed(hub: Rig, tmp_path: Path) -> None:
+    """A hub that starts without a saved state tells advisors with which scripts jobs failed: the audit has them."""
+    failed = replace(ended(1), state="FAILED", verdict_id=verdict(1).id)
+    store = VerdictStore(hub.store, SystemClock())
+    store.add([replace(verdict(1), script="00000000000000ff")], "ctl")
+    hub.store.upsert_jobs([failed, ended(2)])
+    hub.services.predictions.step()
+    client(hub).get_snapshot(tmp_path / "history")
+    recall = Follower.load(tmp_path / "history", "gw", HistoryState.load).recall
+    assert recall.script_says(failed.user, failed.name, "00000000000000ff") == "same"
+    assert recall.script_says(failed.user, failed.name, "00000000000000aa") == "changed"
 
 
 def test_a_snapshot_replaces_the_one_before(hub: Rig, tmp_path: Path) -> None:

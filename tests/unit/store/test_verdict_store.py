@@ -12,7 +12,6 @@ from tests.unit.hub.rig import FakeClock
 from tests.unit.wire.verdicts import verdict
 
 from gpuwaste.core.clock import SystemClock
-from gpuwaste.core.history import RunUse
 from gpuwaste.core.hour import AllocationHour
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.run import RunKey
@@ -190,23 +189,19 @@ def test_history_tells_the_script_of_the_verdict() -> None:
     assert {(e.run_key.job_id, e.script) for e in store.history(0, 99)} == {(10, "00ff"), (11, ""), (12, "")}
 
 
-def test_the_last_runs_of_each_user_and_name() -> None:
-    """The newest that ended, the oldest first, with GPUs and script; waiting ones are not among them."""
+def test_the_scripts_of_failed_runs() -> None:
+    """Those whose verdict knows the script; runs that did not fail, and other clusters', are not among them."""
     store, verdicts = open_store()
-    verdicts.add([said(1, script="00ff")], "ctl")
-    jobs = [run(n, "", start=NOW + n, end=NOW + n + 60, elapsed_s=60) for n in range(1, 6)]
-    jobs.append(run(6, said(1).id, gpus=4))
-    jobs.append(run(7, "", user="bob", start=None, state="CANCELLED", end=NOW + 9, elapsed_s=None))
-    jobs.append(run(8, "", "RUNNING", end=None, elapsed_s=None))
-    store.upsert_jobs([*jobs, run(9, "", cluster="other")])
-    store.upsert_hours(hours(6, 1))
-    found = list(verdicts.last_runs("gw", per_key=2))
-    assert [(r.user, r.job_id, r.started) for r in found] == [
-        ("bob", 7, False),
-        ("alice", 5, True),
-        ("alice", 6, True),
-    ]
-    assert (found[2].script, found[2].gpus, found[2].use) == ("00ff", 4, RunUse(0.2, 1, 1.0))
+    verdicts.add([said(1, script="00ff"), said(2), said(3, script="0a"), said(4, script="0b")], "ctl")
+    store.upsert_jobs(
+        [
+            run(6, said(1).id, "FAILED"),
+            run(7, said(2).id, "FAILED"),
+            run(8, said(3).id, "COMPLETED"),
+            run(9, said(4).id, "FAILED", cluster="other"),
+        ]
+    )
+    assert list(verdicts.failed_scripts("gw")) == [("alice", "train", 6, "00ff")]
 
 
 def test_a_token_that_was_told_stays() -> None:

@@ -9,7 +9,7 @@ from tests.unit.wire.verdicts import verdict
 
 from gpuwaste.core.job import JobRecord
 from gpuwaste.store.hub.hub_store import HubStore
-from gpuwaste.store.hub.verdict_store import Pick, VerdictStore
+from gpuwaste.store.hub.verdict_store import VerdictStore
 from gpuwaste.waste.verdict_score import score_document
 
 MONDAY = int(datetime(2025, 12, 29, 12, tzinfo=UTC).timestamp())  # ISO week 1 of 2026
@@ -46,7 +46,7 @@ class Plant:
                 )  # fmt: skip
 
     def score(self, since: int = 0) -> dict[str, Any]:
-        weeks, bins = self.verdicts.score(Pick(since))
+        weeks, bins = self.verdicts.score(since)
         return score_document(weeks, bins, since=since, now=MONDAY + 5 * WEEK)
 
 

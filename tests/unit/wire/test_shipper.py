@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from gpuwaste.wire.shipper import BACKOFF_MAX_S, MAX_SUSPECTS, MIN_BATCH_BYTES, Shipper
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.errors import AuthError, RetryableWireError, WireError
 from gpuwaste.core.hour import AllocationHour
@@ -18,6 +17,7 @@ from gpuwaste.testing.fake_hub import FakeHub
 from gpuwaste.wire.batch import Ack, Batch, Envelope, encode_batch
 from gpuwaste.wire.client import HubClient, RefusedError
 from gpuwaste.wire.outbox import Outbox
+from gpuwaste.wire.shipper import BACKOFF_MAX_S, MAX_SUSPECTS, MIN_BATCH_BYTES, Shipper
 from gpuwaste.wire.tokens import TokenChecker, TokenIssuer
 
 HOUR = 1_700_002_800

@@ -11,7 +11,7 @@ from typing import Final
 from tools.matrix.rig import Rig
 
 ORDER: Final = (
-    "load", "verdict", "commands", "modify", "hostile", "requests", "fail_open", "parallel", "foreign",
+    "load", "verdict", "commands", "modify", "hostile", "requests", "fail_open", "parallel", "advisor", "foreign",
     "lua_verdict", "lua_fail_open", "lua_error",
 )  # fmt: skip
 

@@ -32,7 +32,7 @@ def _interactive(rig: Rig, command: str) -> None:
 
 
 def _array(rig: Rig) -> None:
-    """An array is one question, and each of its tasks carries the token."""
+    """Show that an array is one question, and that each of its tasks carries the token."""
     with rig.advisor(says("pass")) as advisor:
         job = rig.accepted("--array=0-3", "--job-name=many")
         asked = _of(advisor.requests, "many")
@@ -43,7 +43,7 @@ def _array(rig: Rig) -> None:
 
 
 def _het(rig: Rig) -> None:
-    """Each component of a het job is a question of its own."""
+    """Show that each component of a het job is a question of its own."""
     with rig.advisor(says("pass")) as advisor:
         rig.accepted("--job-name=het", "--gres=gpu:1", ":", "--job-name=het", "--ntasks=2")
         asked = _of(advisor.requests, "het")

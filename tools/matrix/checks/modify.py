@@ -27,7 +27,7 @@ def run(rig: Rig) -> None:
 
 
 def refuses(rig: Rig) -> None:
-    """A rejected modification is refused, and the job stays as it was."""
+    """Show that a rejected modification is refused, and that the job stays as it was."""
     with rig.advisor(says("pass")) as advisor:
         job = rig.accepted("--hold", "--job-name=kept")
         advisor.answer = says("reject", "not this change")

@@ -39,7 +39,7 @@ def run(rig: Rig) -> None:
 
 
 def _as_slurm_counts(line: str, request: dict[str, Any], req_tres: str) -> None:
-    """The advisor reads the amounts that slurmctld itself puts into ReqTRES, from which the models learn."""
+    """Show that the advisor reads the amounts of slurmctld's own ReqTRES, from which the models learn."""
     tres = dict(item.split("=", 1) for item in req_tres.split(",") if "=" in item)
     read = read_job_desc(request["job"])
     ours = {"cpu": read.cpus, "node": read.nodes, "gres/gpu": read.gpus}

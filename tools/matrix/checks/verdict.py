@@ -25,7 +25,7 @@ def run(rig: Rig) -> None:
 def silent(rig: Rig) -> None:
     """Pass and annotate leave a token and say nothing."""
     for action in ("pass", "annotate"):
-        with rig.advisor(says(action, *LINES)):  # type: ignore[arg-type]
+        with rig.advisor(says(action, *LINES)):
             job = rig.accepted()
         comment = rig.job(job).get("AdminComment", "")
         expect(comment == f";gw={TOKEN}", f"{action}: AdminComment is {comment!r}")
@@ -53,7 +53,7 @@ def reject(rig: Rig) -> None:
 
 
 def _in_accounting(rig: Rig, job: int) -> None:
-    """The token reaches accounting, where the outcome is joined."""
+    """Show that the token reaches accounting, where the outcome is joined."""
     rows: list[dict[str, str]] = []
 
     def there() -> bool:

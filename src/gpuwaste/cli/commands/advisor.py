@@ -17,5 +17,5 @@ def run(options: argparse.Namespace) -> int:
     """Hand over to the daemon."""
     from gpuwaste.cli.programs import load_program
 
-    code: int = load_program("gpuwaste.advisor.daemon").run_advisor(config_of(options))
+    code: int = load_program("gpuwaste.advisor.daemon", "predict", "slurmctld's host").run_advisor(config_of(options))
     return code

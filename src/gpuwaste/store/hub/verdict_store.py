@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from gpuwaste.core.clock import Clock
-from gpuwaste.core.history import PastRun, RunUse
 from gpuwaste.core.hits import MIN_COVERAGE, UNDERUSED_MIN_S, UNDERUSED_RATIO, all_ends
 from gpuwaste.core.units import DAY_S, HOUR_S
 from gpuwaste.core.verdict import Verdict
@@ -18,7 +17,6 @@ from gpuwaste.store.hub.rows import to_json, verdict_row
 
 ALL: Final = 2**62
 YOUNG_S: Final = HOUR_S  # until then accounting may not have told the job yet
-PER_KEY: Final = 16
 _ENDS: Final = to_json(
     {"target": t, "state": e.state, "ran": e.ran, "under": e.under, "fewer": e.fewer, "true_": said}
     for t, e, said in all_ends()
@@ -90,26 +88,25 @@ class VerdictStore:
 
     def judged(self, pick: Pick) -> list[dict[str, Any]]:
         """Return the picked verdicts, the newest first, each with its runs and how it stands."""
-        with self._picked(pick) as db:
+        with self._picked("verdicts_pick", pick.parameters()) as db:
             return db.rows("verdicts_rows")
 
-    def score(self, pick: Pick) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-        """Return the rows of the queries verdicts_weeks and verdicts_bins."""
-        with self._picked(pick) as db:
+    def score(self, since: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+        """Return the rows of the queries verdicts_weeks and verdicts_bins, of all since a UTC second."""
+        with self._picked("verdicts_since", {"from_us": Pick(since).parameters()["from_us"]}) as db:
             return db.rows("verdicts_weeks"), db.rows("verdicts_bins")
 
-    def last_runs(self, cluster: str, per_key: int = PER_KEY) -> Iterator[PastRun]:
-        """Yield the last runs of each user and job name, the oldest first."""
-        values = {"cluster": cluster, "per_key": per_key, "from_hour": 0, "to_hour": FAR_S, "active_pct": ACTIVE_PCT}
+    def failed_scripts(self, cluster: str) -> Iterator[tuple[str, str, int, str]]:
+        """Yield user, job name, job id and script hash of each failed run whose script is known."""
         with self._store.reader() as db:
-            for row in db.batches("last_runs", values):
-                yield _past_run(row)
+            for row in db.batches("failed_scripts", {"cluster": cluster}):
+                yield row["user"], row["name"], row["job_id"], row["script"]
 
     @contextmanager
-    def _picked(self, pick: Pick) -> Iterator[Database]:
+    def _picked(self, query: str, parameters: Mapping[str, Any]) -> Iterator[Database]:
         """Lend a cursor with the scratch tables of a pick."""
         with self._store.reader() as db:
-            db.run("verdicts_pick", pick.parameters())
+            db.run(query, parameters)
             try:
                 db.run("verdicts_runs", _USE)
                 db.run("verdicts_targets", {"ends": _ENDS})
@@ -132,11 +129,3 @@ _USE: Final[Mapping[str, float]] = {
 def verdict_json(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return a row of table verdicts as a verdict travels."""
     return {**row, "quantiles": json.loads(row["quantiles"])}
-
-
-def _past_run(row: Mapping[str, Any]) -> PastRun:
-    use = None
-    if row["coverage"] is not None:
-        use = RunUse(float(row["used_ratio"]), int(row["gpus_active"]), float(row["coverage"]))
-    names = ("user", "name", "job_id", "submit", "end", "state", "started", "gpus", "script")
-    return PastRun(**{name: row[name] for name in names}, use=use)

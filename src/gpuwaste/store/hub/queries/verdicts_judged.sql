@@ -3,11 +3,7 @@
 -- while a run of that user, submitted within seconds of it, has not ended.
 CREATE OR REPLACE TEMP TABLE judged_verdicts AS
 WITH runs AS (
-    SELECT
-        id, count(*) AS runs, bool_and("end" IS NOT NULL) AS ended, list_distinct(list(printed_id)) AS job_ids,
-        list_distinct(list(state)) AS states
-    FROM verdict_runs
-    GROUP BY id
+    SELECT id, count(*) AS runs, bool_and("end" IS NOT NULL) AS ended FROM verdict_runs GROUP BY id
 ),
 hits AS (SELECT id, max(share) FILTER (said) >= 0.5 AS hit FROM verdict_targets GROUP BY id),
 waiting AS (
@@ -19,8 +15,6 @@ waiting AS (
 SELECT
     p.*,
     coalesce(r.runs, 0) AS runs,
-    coalesce(r.job_ids, []) AS job_ids,
-    coalesce(r.states, []) AS states,
     h.hit,
     CASE
         WHEN p.action = 'reject' THEN 'rejected'

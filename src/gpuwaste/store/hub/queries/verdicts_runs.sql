@@ -1,22 +1,23 @@
 -- The runs of the picked verdicts, by the token of each run, or by the job that a modification named, as it ended: what
 -- core/hits.py judges by. under and fewer are what the ledger says of its GPUs, NULL where that is not enough known.
 CREATE OR REPLACE TEMP TABLE verdict_runs AS
-WITH told AS MATERIALIZED (
-    SELECT p.id, j.*
+WITH changes AS MATERIALIZED (
+    SELECT id, cluster, run_job_id, at_utc_us // 1000000 AS at FROM picked_verdicts WHERE run_job_id IS NOT NULL
+),
+told AS MATERIALIZED ( -- each run of a verdict once
+    SELECT p.id, j.cluster, j.job_id, j.printed_id, j.run_start, j."start", j."end", j.elapsed_s, j.suspended_s, j.state, j.gpus
     FROM jobs j
     JOIN (SELECT id FROM picked_verdicts) p ON p.id = j.verdict_id
-    UNION
-    SELECT p.id, j.*
+    UNION ALL
+    SELECT p.id, j.cluster, j.job_id, j.printed_id, j.run_start, j."start", j."end", j.elapsed_s, j.suspended_s, j.state, j.gpus
     FROM jobs j
-    JOIN (SELECT id, cluster, run_job_id, at_utc_us FROM picked_verdicts WHERE run_job_id IS NOT NULL) p
-        ON p.cluster = j.cluster AND p.run_job_id = j.job_id
-    WHERE j."end" IS NULL OR j."end" >= p.at_utc_us // 1000000
-    UNION
-    SELECT p.id, j.*
+    JOIN changes p ON p.cluster = j.cluster AND p.run_job_id = j.job_id
+    WHERE (j."end" IS NULL OR j."end" >= p.at) AND j.verdict_id <> p.id
+    UNION ALL
+    SELECT p.id, j.cluster, j.job_id, j.printed_id, j.run_start, j."start", j."end", j.elapsed_s, j.suspended_s, j.state, j.gpus
     FROM jobs j
-    JOIN (SELECT id, cluster, run_job_id, at_utc_us FROM picked_verdicts WHERE run_job_id IS NOT NULL) p
-        ON p.cluster = j.cluster AND p.run_job_id = j.array_job_id
-    WHERE j."end" IS NULL OR j."end" >= p.at_utc_us // 1000000
+    JOIN changes p ON p.cluster = j.cluster AND p.run_job_id = j.array_job_id
+    WHERE (j."end" IS NULL OR j."end" >= p.at) AND j.verdict_id <> p.id AND j.job_id <> p.run_job_id
 ),
 runs AS (
     SELECT DISTINCT cluster, job_id, run_start, gpus, "start", "end", suspended_s
