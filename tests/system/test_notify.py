@@ -87,11 +87,16 @@ def test_idle_gpus_are_told(make_cluster: ClusterFactory, make_site: SiteFactory
         where = {"nodelist": node, "output": "/dev/null"}
         idle = cluster.sbatch("sleep 15", "alice", gres="gpu:2", mail_type="END", job_name="idle", **where)
         busy = site.submit("bob", "--phase 15:90", gres="gpu:1", nodelist=node)
+        pair = {"mail_type": "FAIL", "job_name": "pair", "partition": "cpu", "output": "/dev/null"}
+        array = cluster.sbatch("exit 3", "bob", array="0-1", **pair)
         site.wait_reported(busy, 1)
         site.wait_reported(idle, 2)
 
-        wait_until(lambda: bool(mails(place)), 60, "Slurm's END mail")
-        (ended,) = mails(place)
+        wait_until(lambda: len(mails(place)) > 1, 60, "Slurm's mails", lambda: repr(mails(place)))
+        failed, ended = sorted(mails(place), key=lambda text: "kind=Ended" in text)
+        assert f"Slurm Array Summary Job_id={array}_* ({array}) Name=pair Failed" in failed
+        assert "kind=Failed" in failed
+        assert f"{array}_1" in failed.partition("kind=Failed")[2]
         assert ended.splitlines()[:2] == ["3", "-s"]
         assert ended.splitlines()[2].startswith(f"Slurm Job_id={idle} Name=idle Ended")
         assert ended.splitlines()[3] == "alice"
