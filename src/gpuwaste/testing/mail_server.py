@@ -3,13 +3,14 @@
 import asyncio
 import email
 import email.policy
+import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from email.message import EmailMessage
 
-from aiosmtpd.smtp import SMTP, Envelope, Session
+from aiosmtpd.smtp import SMTP, AuthResult, Envelope, LoginPassword, Session
 
 _START_S = 20.0
 
@@ -76,14 +77,28 @@ class MailServer:
 
 
 @contextmanager
-def running_mail_server(port: int = 0) -> Iterator[MailServer]:
-    """Serve on a loopback port until the block ends."""
+def running_mail_server(
+    port: int = 0, *, starttls: ssl.SSLContext | None = None, tls: ssl.SSLContext | None = None, password: str = ""
+) -> Iterator[MailServer]:
+    """Serve on a loopback port until the block ends.
+
+    `starttls` asks for it before any mail, `tls` speaks it from the first byte; `password` asks for a login with it.
+    """
     kept = MailServer()
     loop = asyncio.new_event_loop()
     ready = threading.Event()
 
+    def known(_: SMTP, __: Session, ___: Envelope, ____: str, data: LoginPassword) -> AuthResult:
+        return AuthResult(success=data.password == password.encode(), handled=False)
+
+    def protocol() -> SMTP:
+        return SMTP(
+            kept, loop=loop, tls_context=starttls, require_starttls=starttls is not None,
+            authenticator=known if password else None, auth_required=bool(password), auth_require_tls=tls is None,
+        )  # fmt: skip
+
     async def serve() -> None:
-        server = await loop.create_server(lambda: SMTP(kept, loop=loop), "127.0.0.1", port)
+        server = await loop.create_server(protocol, "127.0.0.1", port, ssl=tls)
         kept.port = server.sockets[0].getsockname()[1]
         ready.set()
 

@@ -1,10 +1,15 @@
 """Mail over a real SMTP server: what arrives, and what is said of mail that does not; no name breaks a header."""
 
+import shutil
 import socket
+import ssl
+import subprocess
 import threading
 from collections.abc import Iterator
 from email.message import EmailMessage
 from email.utils import parsedate_to_datetime
+from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -156,6 +161,46 @@ def test_what_is_no_mail_server(greeting: bytes) -> None:
         with pytest.raises(ServerDownError):
             SmtpMailer("127.0.0.1", listener.getsockname()[1], timeout_s=5).send(mail(), FROM, TO)
         thread.join(10)
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a PEM file with a key and its certificate, of the address 127.0.0.1."""
+    if shutil.which("openssl") is None:
+        pytest.skip("openssl, which makes the test's certificate, is missing")
+    folder = tmp_path_factory.mktemp("tls")
+    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+    names = ["-days", "2", "-subj", "/CN=mail", "-addext", "subjectAltName=IP:127.0.0.1"]
+    files = ["-keyout", str(folder / "key"), "-out", str(folder / "cert")]
+    subprocess.run([*command, *names, *files], check=True, capture_output=True, timeout=60)
+    whole = folder / "whole.pem"
+    whole.write_bytes((folder / "key").read_bytes() + (folder / "cert").read_bytes())
+    return whole
+
+
+@pytest.mark.parametrize("kind", ["starttls", "tls"])
+def test_tls_and_login(certificate: Path, tmp_path: Path, kind: Literal["starttls", "tls"]) -> None:
+    """Over TLS of either kind, with the password from its file; another authority, host or password sends nothing."""
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(certificate)
+    secret = tmp_path / "password"
+    secret.write_text("s3cret\n")
+    first, later = (context, None) if kind == "tls" else (None, context)
+    with running_mail_server(password="s3cret", tls=first, starttls=later) as server:  # noqa: S106 a made-up one
+
+        def to(host: str = "127.0.0.1", ca: str = str(certificate)) -> str:
+            mailer = SmtpMailer(host, server.port, kind, ca, "hpc", secret, 20)
+            return mailer.send(mail(), FROM, TO).status
+
+        assert to() == "sent"
+        with pytest.raises(ServerDownError, match="certificate"):
+            to(ca="")
+        with pytest.raises(ServerDownError, match="certificate"):
+            to(host="localhost")
+        secret.write_text("wrong")
+        with pytest.raises(ServerDownError, match="535"):
+            to()
+        assert len(server.received) == 1
 
 
 def test_starttls_is_not_left_out(server: MailServer) -> None:

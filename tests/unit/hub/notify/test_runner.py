@@ -115,6 +115,16 @@ def test_a_dry_run_sends_nothing(tmp_path: Path) -> None:
         assert len(rig.mail.received) == 1
 
 
+def test_live_dry_and_live_again(rig: Rig) -> None:
+    """A site that goes back to a dry run for a period does not send that period when it is live again."""
+    rig.start(dry_run=True)
+    waste(rig)
+    rig.notifier.step()
+    rig.start(dry_run=False)
+    rig.notifier.step()
+    assert rig.mail.received == []
+
+
 def test_quiet_hours_hold_mail_back(rig: Rig) -> None:
     """A period that ends in the quiet hours is decided at once and sent when they are over."""
     rig.start(quiet_hours="6-18")
