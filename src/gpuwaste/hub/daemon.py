@@ -23,6 +23,8 @@ from gpuwaste.hub.importer import Importer, ImportSettings
 from gpuwaste.hub.ingest import Ingest
 from gpuwaste.hub.map import ClusterMap
 from gpuwaste.hub.metrics import Gauges, HubMetrics
+from gpuwaste.hub.notify.parts import NotifyParts, notify_parts
+from gpuwaste.hub.notify.runner import Accounting
 from gpuwaste.hub.predictions import Predictions
 from gpuwaste.hub.reads import Reads
 from gpuwaste.hub.roles import Roles
@@ -93,8 +95,12 @@ class Hub:
             state_dir=Path(hub.state_dir),
             policies_dir=Path(config.advisor.policies_dir),
         )
+        ledger = LedgerSettings.from_config(hub, config.agent.ship_every_s)
+        self.notify: NotifyParts = notify_parts(
+            config.notify, self.store, ledger, clock, self._accounting, self.metrics.notice
+        )
         self._ingest = Ingest(self.store, self.identity, self.site, self.metrics, check_origin=hub.check_origin)
-        self._reads = Reads(self.store, LedgerSettings.from_config(hub, config.agent.ship_every_s), clock)
+        self._reads = Reads(self.store, ledger, clock)
         services = Services(
             self.identity,
             self._ingest,
@@ -104,6 +110,7 @@ class Hub:
             self.predictions,
             verdict_reads,
             VerdictIngest(verdict_store, self.identity, self.site, self.metrics, clock),
+            self.notify.service,
             self.health,
         )
         self.app = build_app(services, own_version(), Limits(max_body_bytes=hub.max_body_bytes))
@@ -116,6 +123,10 @@ class Hub:
         stop = threading.Event()
         importing = threading.Thread(target=self.importer.run, args=(stop,), name="importer", daemon=True)
         predicting = threading.Thread(target=self.predictions.run, args=(stop,), name="predictions", daemon=True)
+        threads = [importing, predicting]
+        if self.notify.notifier is not None:
+            self.notify.notifier.begin()
+            threads.append(threading.Thread(target=self.notify.notifier.run, args=(stop,), name="notices", daemon=True))
         hub = self._config.hub
         tls = (hub.tls_cert, hub.tls_key) if hub.tls_cert else None
         server = WebServer(self.app, tcp, unix, tls)
@@ -123,14 +134,14 @@ class Hub:
         server.beat = lambda: notifier.alive() if importing.is_alive() else None
         try:
             self.cluster_map.start()
-            importing.start()
-            predicting.start()
+            for thread in threads:
+                thread.start()
             server.run()
         finally:
             notifier.stopping()
             stop.set()
             self.cluster_map.stop()
-            for thread in (importing, predicting):
+            for thread in threads:
                 # A Slurm command may hang; a write after the close fails, and is done again at the next start.
                 if thread.ident:
                     thread.join(_PATIENCE_S)
@@ -177,6 +188,10 @@ class Hub:
             "prediction": prediction,
             "nodes_reporting": sum(age_s < _REPORTING_S for age_s in ages.values()),
         }
+
+    def _accounting(self) -> Accounting:
+        status = self.importer.status
+        return Accounting(status.read_until, bool(status.failures))
 
     def _gauges(self) -> Gauges:
         counts = self.store.counts()
