@@ -150,8 +150,11 @@ def _without_script(draw: random.Random) -> _Job:
 
 
 def _time_limit(run: _Run) -> None:
-    """Move the end of a limit, which cannot be shorter than a minute: slurmctld looks every half minute."""
-    run.control("scontrol", "update", f"JobId={run.running(time=1)}", "EndTime=now")
+    """Move the end of a limit, which cannot be shorter than a minute: slurmctld looks every half minute.
+
+    An end in the second of the start, or in one that is over when slurmctld reads it, is refused.
+    """
+    run.control("scontrol", "update", f"JobId={run.running(time=1)}", "EndTime=now+3")
 
 
 def _cancelled_running(run: _Run) -> None:

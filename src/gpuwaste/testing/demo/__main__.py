@@ -30,6 +30,8 @@ from gpuwaste.testing.submit_plugins import build_plugins
 OPTIONS = SiteOptions(
     interval_s=2.0, ship_every_s=6.0, sacct_every_s=3.0, hub={"finding_min_s": 15.0, "interactive_grace_s": 10.0},
     # One earlier job is enough here: a demo has no time for more.
+    # The default deadline is for a controller; a demo may share two cores with all that it runs.
+    plugin={"deadline_us": 1_000_000},
     policies={"demo.toml": '[policy]\nmode = "warn"\n[targets.gpus]\nwarn = 0.5\nbasis = 1\n'},
 )  # fmt: skip
 

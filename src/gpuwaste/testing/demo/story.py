@@ -13,7 +13,7 @@ from gpuwaste.testing.site import Site
 
 OUTAGE_S = 8.0
 _SETTLE_S = 7.0  # both waves sample for a while before the agent dies
-_ADVICE_S = 30.0  # until the advisor has what the hub learnt last
+_ADVICE_S = 60.0  # until the advisor has what the hub learnt last
 
 
 @dataclass(slots=True)
