@@ -23,6 +23,9 @@ native: $(STAMP) ## build the simulated NVML and its load program
 plugins: ## build the submit plugins for the installed Slurm (SLURM_INCLUDE for another release's headers)
 	@$(MAKE) --no-print-directory -C plugins/job_submit OUT=$(CURDIR)/$(PLUGINS) c lua
 
+rpm: $(STAMP) packages ## the RPMs and their source in build/rpm, checked with rpmlint (docs/how-to/install.md)
+	@$(PY) -m tools.rpm
+
 lint: $(STAMP) ## ruff, format check
 	@$(VENV)/bin/ruff check .
 	@$(VENV)/bin/ruff format --check .
@@ -93,6 +96,9 @@ bench-history: $(STAMP) ## rows of sacct per second that `gpuwaste history impor
 bench-submit: $(STAMP) native ## what a submission costs slurmctld: no plugin, no-op Lua, our Lua, our C; a hung advisor
 	@$(PY) -m bench.submit
 
-.PHONY: help venv packages native plugins lint types layers demo docs test faults matrix scorecard baseline
+bench-packages: $(STAMP) ## sizes of the RPMs, what an agent downloads
+	@$(PY) -m bench.packages
+
+.PHONY: help venv packages native plugins rpm lint types layers demo docs test faults matrix scorecard baseline
 .PHONY: bench-report bench-table bench-ingest bench-agent bench-features bench-attribution bench-predict bench-train bench-history
 .PHONY: bench-advisor bench-policy bench-submit

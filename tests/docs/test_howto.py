@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gpuwaste.cli.main import build_parser
-from gpuwaste.core.config import config_from_dict
+from gpuwaste.core.config import config_from_dict, describe_config
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
@@ -53,20 +53,6 @@ def test_commands_to_copy_are_understood(page: Path) -> None:
                 build_parser().parse_args(words)
 
 
-def test_units_to_copy_are_sound(tmp_path: Path) -> None:
-    """`systemd-analyze verify` finds nothing to say about the units of the how-to pages."""
-    if not shutil.which("systemd-analyze"):
-        pytest.skip("systemd-analyze is not installed")
-    units = [unit for page in HOWTO for unit in blocks(page, "systemd")]
-    assert units
-    for number, unit in enumerate(units):
-        path = tmp_path / f"gpuwaste-{number}.service"
-        runnable = unit.replace("/opt/gpuwaste/bin/gpuwaste", "/bin/true").replace("User=gpuwaste", "User=root")
-        path.write_text(runnable, encoding="utf-8")
-        done = subprocess.run(["systemd-analyze", "verify", str(path)], capture_output=True, text=True, check=False)
-        assert path.name not in done.stderr, done.stderr
-
-
 def test_the_scrape_configuration_is_sound(tmp_path: Path) -> None:
     """`promtool check config` takes the Prometheus configuration of the how-to pages."""
     if not shutil.which("promtool"):
@@ -87,3 +73,17 @@ def test_quoted_error_lines_are_those_of_the_code() -> None:
     for line in table.splitlines():
         for fragment in re.findall(r"`([^`]+)`", line.split("|")[1]):
             assert fragment in source, f"no error line of the code says {fragment!r}"
+
+
+def test_the_page_of_the_services_lists_what_a_reload_changes() -> None:
+    """Every key that a daemon puts in force at SIGHUP stands in its row of docs/how-to/services.md."""
+    page = (ROOT / "docs/how-to/services.md").read_text(encoding="utf-8")
+    known = {key for _, key, *_ in describe_config()}
+    for name, path in (
+        ("agent", "agent/gpuwaste/agent/daemon.py"),
+        ("hub", "src/gpuwaste/hub/daemon.py"),
+        ("advisor", "src/gpuwaste/advisor/daemon.py"),
+    ):
+        (row,) = re.findall(rf"^\| {name} \| (.*) \|$", page, flags=re.MULTILINE)
+        keys = set(re.findall(r'"(?:agent|hub|advisor)\.(\w+)"', (ROOT / path).read_text(encoding="utf-8")))
+        assert {key for key in keys & known if f"{key}`" not in row} == set(), name

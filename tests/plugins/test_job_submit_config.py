@@ -9,11 +9,36 @@ import pytest
 from tests.plugins.client_driver import Client
 
 from gpuwaste.core.config import AdvisorConfig, PluginConfig
+from gpuwaste.core.plugin_reader import read_as_plugin
 
 DEFAULTS = {
     **{key: str(value) for key, value in dataclasses.asdict(PluginConfig()).items()},
     "socket": AdvisorConfig().socket,
 }
+
+ODD_LINES = [
+    b"deadline_us = -1",
+    b"deadline_us = 1.5",
+    b'deadline_us = "5000"',
+    b"deadline_us = 0",
+    b"deadline_us = 99999999999999999999",
+    b"deadline_us = 5__0",
+    b"deadline_us = 5000 5",
+    b"deadline_us =",
+    b"deadline_us",
+    b"= 5",
+    b"kill_switch = /tmp/x",
+    b'kill_switch = "/tmp/x',
+    b'kill_switch = ""',
+    b'kill_switch = "/tmp/\\u0041"',
+    b'kill_switch = "' + b"x" * 1500 + b'"',
+    b'kill_switch = "' + b"x" * 5000 + b'"',
+    b'advisor_user = "' + b"u" * 64 + b'"',
+    b"dedline_us = 5000",
+    b"\xff\xfe\x01\x02",
+    b"\x00binary",
+    b"[plugin",
+]
 
 
 def read(harness: Path, path: Path) -> tuple[dict[str, str], list[str]]:
@@ -78,32 +103,7 @@ stale_s = 1"""
     }
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        b"deadline_us = -1",
-        b"deadline_us = 1.5",
-        b'deadline_us = "5000"',
-        b"deadline_us = 0",
-        b"deadline_us = 99999999999999999999",
-        b"deadline_us = 5__0",
-        b"deadline_us = 5000 5",
-        b"deadline_us =",
-        b"deadline_us",
-        b"= 5",
-        b"kill_switch = /tmp/x",
-        b'kill_switch = "/tmp/x',
-        b'kill_switch = ""',
-        b'kill_switch = "/tmp/\\u0041"',
-        b'kill_switch = "' + b"x" * 1500 + b'"',
-        b'kill_switch = "' + b"x" * 5000 + b'"',
-        b'advisor_user = "' + b"u" * 64 + b'"',
-        b"dedline_us = 5000",
-        b"\xff\xfe\x01\x02",
-        b"\x00binary",
-        b"[plugin",
-    ],
-)
+@pytest.mark.parametrize("line", ODD_LINES)
 def test_odd_line_leaves_the_default(harness: Path, tmp_path: Path, line: bytes) -> None:
     """A line that is not understood leaves the default, is named once with its number, and the others are read."""
     path = tmp_path / "gpuwaste.toml"
@@ -157,3 +157,28 @@ def test_random_bytes_are_survived(harness: Path, tmp_path: Path) -> None:
             settings = client.settings(path)
             assert 100 <= int(settings["deadline_us"]) <= 10_000_000
             assert 0 <= int(settings["script_bytes"]) <= 65536
+
+
+def test_the_check_of_the_configuration_reads_as_the_plugins_do(harness: Path, tmp_path: Path) -> None:
+    """core/plugin_reader.py, by which `gpuwaste config check` judges, takes and refuses what the C reader does."""
+    draw = random.Random(11)
+    good = (Path(__file__).parents[2] / "etc" / "gpuwaste.toml").read_text(encoding="utf-8")
+    start = good.index("[plugin]")
+    set_all = good[start:].replace("\n#", "\n").encode()
+    samples = [b"[plugin]\n" + line + b"\nstale_s = 11\n" for line in ODD_LINES if b"\0" not in line]
+    samples += [b"[plugin] # x\nbreaker_max_ms = 2\n", b"[ plugin ]\nstale_s = 5\n", b"[advisor]\nsocket='/a'# b\n"]
+    for _ in range(300):
+        data = bytearray(set_all)
+        for _ in range(draw.randrange(1, 20)):
+            data[draw.randrange(len(data))] = draw.choice(b"\"=[]#\\\n\r_9a'")
+        samples.append(bytes(data))
+    files = [tmp_path / f"{number}.toml" for number in range(len(samples))]
+    with Client(harness) as client:
+        for path, sample in zip(files, samples, strict=True):
+            path.write_bytes(sample)
+            taken = client.settings(path)
+            assert {key: str(value) for key, value in read_as_plugin(path).values.items()} == taken, sample
+    for path, sample in zip(files, samples, strict=True):
+        told = [line for line in client.log if line.startswith(f"gpuwaste: {path}:") and "more lines" not in line]
+        odd = read_as_plugin(path).odd
+        assert [line.split(":")[2] for line in told] == [str(number) for number, *_ in odd[:1]], sample

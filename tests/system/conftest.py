@@ -11,7 +11,7 @@ from gpuwaste.testing.cluster import LoopbackCluster
 from gpuwaste.testing.simnvml import build_native
 from gpuwaste.testing.site import Site, SiteOptions
 
-pytest.register_assert_rewrite("tests.system.submit_scene")
+pytest.register_assert_rewrite("tests.system.submit_scene", "tests.system.rpm_scene")
 
 SiteFactory = Callable[..., Site]
 _KEPT = {"runtime", "native"}  # copies that are the same for every site

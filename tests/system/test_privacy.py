@@ -180,5 +180,5 @@ def test_doctor_proves_operator_rights_on_another_users_job(private: Private) ->
 
 
 def _doctor(site: Site, user: str, node: str) -> list[str]:
-    argv = site.runtime.command("doctor", "--config", str(site.config_path(node)))
+    argv = site.runtime.command("doctor", "--role", "agent", "--config", str(site.config_path(node)))
     return site.cluster.run(argv, user, node=node, env=site.runtime.env, check=False).stdout.splitlines()

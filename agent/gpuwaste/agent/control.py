@@ -108,7 +108,12 @@ class ControlServer:
 
 
 def ask_agent(config: Config, request: dict[str, Any], timeout_s: float = 60.0) -> str:
-    """Send a command to the agent of this node and return its answer as lines of `key: value`.
+    """Send a command to the agent of this node and return its answer as lines of `key: value`; raises as below."""
+    return "".join(f"{key}: {value}\n" for key, value in agent_answer(config, request, timeout_s).items())
+
+
+def agent_answer(config: Config, request: dict[str, Any], timeout_s: float = 60.0) -> dict[str, Any]:
+    """Send a command to the agent of this node and return its answer.
 
     Raises NoDataError where no agent listens, UsageError with the agent's words where it refuses.
     """
@@ -127,7 +132,7 @@ def ask_agent(config: Config, request: dict[str, Any], timeout_s: float = 60.0) 
         raise NoDataError(f"{path}: the agent's answer is cut off") from error
     if not isinstance(answer, dict) or "error" in answer:
         raise UsageError(str(answer.get("error")) if isinstance(answer, dict) else "the agent's answer is no object")
-    return "".join(f"{key}: {value}\n" for key, value in answer.items())
+    return answer
 
 
 def release_seconds(request: dict[str, Any]) -> float:

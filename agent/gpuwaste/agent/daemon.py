@@ -3,7 +3,6 @@
 import contextlib
 import logging
 import signal
-import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -28,12 +27,15 @@ from gpuwaste.agent.site import Site, Stopped, find_site, make_hub_client
 from gpuwaste.agent.snapshot import Snapshot
 from gpuwaste.agent.state_lock import StateLock
 from gpuwaste.core.clock import Clock, SystemClock
-from gpuwaste.core.config import Config
+from gpuwaste.core.config import Config, load_config
 from gpuwaste.core.errors import StoreError
+from gpuwaste.core.logs import set_up_logging
+from gpuwaste.core.reload import Reloader
 from gpuwaste.slurm.client import SlurmClient
 from gpuwaste.slurm.commands import CommandClient
 from gpuwaste.wire.batch import Batch, Envelope
 from gpuwaste.wire.client import HubClient
+from gpuwaste.wire.notify import SILENT, Notifier
 from gpuwaste.wire.outbox import Outbox
 from gpuwaste.wire.shipper import Shipper
 
@@ -54,20 +56,34 @@ class Edges:
 NODE: Final = Edges()
 
 
-def run_agent(config: Config, edges: Edges = NODE) -> int:
-    """Run the agent in the foreground and return its exit code. Raises GpuwasteError where it cannot start."""
-    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(message)s", force=True)
-    logging.getLogger("urllib3").setLevel(logging.ERROR)
+def run_agent(config: Config, edges: Edges = NODE, path: Path | None = None) -> int:
+    """Run the agent in the foreground and return its exit code. Raises GpuwasteError where it cannot start.
+
+    `path` is the configuration file that SIGHUP reads again, None for the default one.
+    """
+    set_up_logging(names=False)
+    notifier = Notifier.from_environment()
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
+    signal.signal(signal.SIGHUP, lambda *_: None)  # what it asks for is about to be done
     clock = SystemClock()
     events = Events(clock)
     lock = StateLock(Path(config.agent.state_dir))
     try:
         slurm = CommandClient(config.common.slurm_conf, config.common.slurm_timeout_s)
-        site = find_site(config, slurm, clock, stop, events)
-        agent = Agent(config, site, clock=clock, events=events, slurm=slurm, hub=make_hub_client(config), edges=edges)
+        site = find_site(config, slurm, clock, stop, events, waiting=notifier.starting)
+        agent = Agent(
+            config,
+            site,
+            clock=clock,
+            events=events,
+            slurm=slurm,
+            hub=make_hub_client(config),
+            edges=edges,
+            notifier=notifier,
+        )
+        signal.signal(signal.SIGHUP, agent.reloader(lambda: load_config(path)).in_thread)
         try:
             return agent.run(stop)
         finally:
@@ -101,13 +117,16 @@ class Agent:
         slurm: SlurmClient,
         hub: HubClient,
         edges: Edges = NODE,
+        notifier: Notifier = SILENT,
     ) -> None:
         self._config = config
+        self._notifier = notifier
         self._site = site
         self._clock = clock
         self._events = events
         self._began_us = clock.utc_us()
         self._snapshot = Snapshot()
+        self._serves = False
         agent = config.agent
         state_dir = Path(agent.state_dir)
         self._store = NodeStore(state_dir, agent.retention_days, agent.retention_bytes)
@@ -130,6 +149,7 @@ class Agent:
             device_map=self._map,
             sinks=(self._snapshot, self._hours.sink, RawSink(self._store), self._gpu_health),
             events=events,
+            beat=self._beat,
         )
         self._control = ControlServer(Path(config.common.run_dir), {"status": self._status, "release": self._release})
         self._exporter = self._make_exporter() if agent.listen else None
@@ -149,7 +169,29 @@ class Agent:
                 self._events.trouble("sampler", "the sampling thread ended: this is a defect", logging.CRITICAL)
                 return 1
         self._events.note("stopping")
+        self._notifier.stopping()
         return 0
+
+    def reloader(self, read: Callable[[], Config]) -> Reloader:
+        """Return what puts a changed configuration in force: the keys of what is kept, and of health."""
+        return Reloader(
+            self._config,
+            read,
+            ("common", "agent"),
+            {
+                ("agent.retention_days", "agent.retention_bytes"): lambda c: self._store.keep(
+                    c.agent.retention_days, c.agent.retention_bytes
+                ),
+                ("agent.health_xids",): lambda c: self._gpu_health.heed(health_xids(c.agent.health_xids)),
+            },
+        )
+
+    def _beat(self) -> None:
+        """Say that the sampling thread goes on; after the first tick, that the agent serves."""
+        if not self._serves:
+            self._serves = True
+            self._notifier.ready(f"node {self._site.node} of cluster {self._site.cluster}")
+        self._notifier.alive()
 
     def step(self) -> None:
         """Tick, answer questions and ship once, for a caller that drives the clock instead of `run`."""
@@ -250,6 +292,7 @@ class Agent:
             "last_sample_us": seen.t_utc_us if seen else None,
             "gpus": len(seen.gpus) if seen else 0,
             "jobs": sorted({holding.job_id for holding in seen.jobs.holdings}) if seen else [],
+            "unmapped": dict(seen.jobs.unmapped) if seen else {},
             "collectors": {c.name: c.ok for c in self._sampler.health},
             "facts": {name: health or "ok" for name, health in self._map.sources.items()},
             "released_s": self._sampler.released_for_s,

@@ -61,6 +61,10 @@ class HealthSink:
         self._forgiven: Mapping[tuple[str, int], int] = {}  # Xids by count that a reset has dealt with
         self.states: tuple[GpuHealth, ...] = ()
 
+    def heed(self, xids: frozenset[int]) -> None:
+        """Take these Xids for critical from the next observation on; for any thread."""
+        self._xids = xids
+
     def accept(self, seen: Observation) -> None:
         """Take in one observation. Raises OSError where the file cannot be written: it grows old then."""
         reasons = {reading.reason for reading in seen.readings.values()}

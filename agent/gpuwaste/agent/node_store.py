@@ -42,6 +42,10 @@ class NodeStore:
         except OSError as error:
             raise StoreError(f"{self._folder}: cannot be used: {error.strerror}: set [agent] state_dir") from error
 
+    def keep(self, retention_days: int, retention_bytes: int) -> None:
+        """Keep so much from the next day's begin or shortage on; for any thread."""
+        self._retention_days, self._retention_bytes = retention_days, retention_bytes
+
     def append(self, samples: Sequence[Sample]) -> None:
         """Write the samples of one tick, durably. Raises StoreError, and the next call tries again.
 

@@ -7,7 +7,7 @@ that comes too late, unknown.
 
 import logging
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -20,6 +20,7 @@ from gpuwaste.core.clock import Clock
 
 STEP_US: Final = 2_000_000
 RELEASED: Final = "released"
+BEAT_S: Final = 15.0  # longest time between two signs of life, however long the interval
 CLOCK_STEP: Final = "clock_step"
 _CROSS_CHECK: Final = 0.25  # of a GPU's memory: two collectors that differ by more do not read the same GPU
 
@@ -45,7 +46,9 @@ class Sampler:
         device_map: DeviceMapper,
         sinks: Sequence[Sink],
         events: Events,
+        beat: Callable[[], None] = lambda: None,
     ) -> None:
+        self._beat = beat
         self._clock = clock
         self._interval_us = int(interval_s * 1e6)
         self._collectors = collectors
@@ -72,6 +75,7 @@ class Sampler:
         due = 0
         while not self._stop.is_set():
             self.tick()
+            self._beat()
             passed = (self._clock.mono_us() - origin_us) // self._interval_us
             self.missed += max(0, passed - due)
             due = max(due, passed) + 1
@@ -232,10 +236,12 @@ class Sampler:
     def _wait_until(self, mono_us: int) -> None:
         while not self._stop.is_set():
             left_s = (mono_us - self._clock.mono_us()) / 1e6
-            if left_s <= 0 or not self._clock.wait(self._wake, left_s):
+            if left_s <= 0:
                 return
-            self._wake.clear()
-            self._serve_release()
+            if self._clock.wait(self._wake, min(left_s, BEAT_S)):
+                self._wake.clear()
+                self._serve_release()
+            self._beat()
 
 
 def without_utilization(reading: GpuReading, reason: str) -> GpuReading:

@@ -20,6 +20,7 @@ from gpuwaste.wire.munge import Munge, MungeIssuer
 from gpuwaste.wire.tokens import TokenIssuer
 
 _RETRY_S: Final = (5.0, 60.0)
+_PATIENCE: Final = 3  # questions that may run into their own limit before the next word
 _SLURM_CONF: Final = "/etc/slurm/slurm.conf"
 _T = TypeVar("_T")
 
@@ -39,9 +40,18 @@ class Stopped(Exception):  # noqa: N818 no error: the agent was told to stop whi
     """The agent was told to stop before it had started."""
 
 
-def find_site(config: Config, slurm: SlurmClient, clock: Clock, stop: threading.Event, events: Events) -> Site:
+def find_site(
+    config: Config,
+    slurm: SlurmClient,
+    clock: Clock,
+    stop: threading.Event,
+    events: Events,
+    *,
+    waiting: Callable[[str, float], None] = lambda *_: None,
+) -> Site:
     """Ask Slurm what the configuration leaves open; wait for slurmctld where it does not answer yet.
 
+    `waiting` is told why, and for how many seconds there is no other word.
     Raises ConfigError where this host is no node of the cluster, Stopped.
     """
 
@@ -52,6 +62,7 @@ def find_site(config: Config, slurm: SlurmClient, clock: Clock, stop: threading.
                 answer = question()
             except SlurmError as error:
                 events.trouble("start", f"waiting for Slurm: {error}", logging.ERROR)
+                waiting(f"waiting for Slurm: {error}", wait_s + _PATIENCE * config.common.slurm_timeout_s)
             else:
                 events.over("start")
                 return answer

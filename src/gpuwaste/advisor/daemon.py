@@ -2,8 +2,8 @@
 
 import logging
 import signal
-import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -12,40 +12,65 @@ from gpuwaste.advisor.parts import Parts
 from gpuwaste.advisor.site import allowed_uids, cluster_of, hub_client
 from gpuwaste.advisor.warm import prefer_answers, warm
 from gpuwaste.core.clock import Clock, SystemClock
-from gpuwaste.core.config import Config
+from gpuwaste.core.config import Config, load_config
 from gpuwaste.core.errors import GpuwasteError
+from gpuwaste.core.logs import set_up_logging
+from gpuwaste.core.reload import Reloader
 from gpuwaste.policy.loading import load_policies
 from gpuwaste.slurm.client import SlurmClient
 from gpuwaste.slurm.commands import CommandClient
+from gpuwaste.wire.notify import SILENT, Notifier
 
 _log = logging.getLogger(__name__)
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
 
-def run_advisor(config: Config) -> int:
-    """Run the advisor until a signal; returns the exit code. Raises GpuwasteError where it cannot start."""
-    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
-    logging.getLogger("urllib3").setLevel(logging.ERROR)
+def run_advisor(config: Config, path: Path | None = None) -> int:
+    """Run the advisor until a signal; returns the exit code. Raises GpuwasteError where it cannot start.
+
+    `path` is the configuration file that SIGHUP reads again, None for the default one.
+    """
+    set_up_logging()
+    notifier = Notifier.from_environment()
     stop = threading.Event()
     for number in _SIGNALS:
         signal.signal(number, lambda *_: stop.set())
     signal.signal(signal.SIGHUP, lambda *_: None)  # the policies are about to be read
     slurm, clock = CommandClient(config.common.slurm_conf, config.common.slurm_timeout_s), SystemClock()
     refuse_living(Path(config.advisor.socket))  # before minutes are spent on the history
-    cluster = cluster_of(config, slurm, clock, stop)
+    cluster = cluster_of(config, slurm, clock, stop, waiting=notifier.starting)
     if stop.is_set():
         return 0
-    return Advisor(config, cluster, slurm, clock).run(stop)
+    return Advisor(config, cluster, slurm, clock, notifier=notifier, read=lambda: load_config(path)).run(stop)
 
 
 class Advisor:
     """One advisor; `run` serves until `stop` is set or a signal comes."""
 
-    def __init__(self, config: Config, cluster: str, slurm: SlurmClient, clock: Clock) -> None:
-        self._config = config
+    def __init__(
+        self,
+        config: Config,
+        cluster: str,
+        slurm: SlurmClient,
+        clock: Clock,
+        *,
+        notifier: Notifier = SILENT,
+        read: Callable[[], Config] = load_config,
+    ) -> None:
+        self._policies_dir = Path(config.advisor.policies_dir)
+        self._notifier = notifier
         self._path = Path(config.advisor.socket)
         self._allowed = allowed_uids(config, slurm)
         self._parts = Parts(config, cluster, slurm, hub_client(config), clock)
+        self._reloader = Reloader(
+            config,
+            read,
+            ("common", "advisor"),
+            {
+                ("advisor.policies_dir",): lambda c: setattr(self, "_policies_dir", Path(c.advisor.policies_dir)),
+                ("advisor.max_queue", "advisor.stale_s"): lambda c: self._parts.use_limits(c.advisor),
+            },
+        )
 
     def run(self, stop: threading.Event) -> int:
         """Warm up, listen, serve; returns the exit code. Raises ConfigError where it cannot listen."""
@@ -64,7 +89,10 @@ class Advisor:
             parts.start()
             uids = ", ".join(map(str, sorted(self._allowed)))
             _log.info("gpuwaste advisor %s listens on %s for uids %s", parts.version, self._path, uids)
+            server.each_turn(self._notifier.alive)
+            server.call(lambda: self._notifier.ready(f"answers on {self._path}"))
             server.run()
+            self._notifier.stopping()
             _log.info("stopping")
         finally:
             if listener is not None:
@@ -74,13 +102,16 @@ class Advisor:
         return 0
 
     def reload(self) -> None:
-        """Read the policies again, on a thread; those in force stay where the new ones cannot be used."""
+        """Read configuration and policies again, on a thread; what is in force stays where the new cannot be used."""
         threading.Thread(target=self._reload, name="reload", daemon=True).start()
 
     def _reload(self) -> None:
+        self._notifier.reloading()
+        self._reloader.reload()
         try:
-            policies = load_policies(Path(self._config.advisor.policies_dir))
+            policies = load_policies(self._policies_dir)
         except GpuwasteError as error:
             _log.error("policies are not reloaded, those before stay in force: %s", error)
-            return
-        self._parts.use_policies(policies)
+        else:
+            self._parts.use_policies(policies)
+        self._notifier.ready(f"answers on {self._path}")

@@ -87,6 +87,8 @@ class Desk:
         try:
             document = decode_body(exchange.body)
             exchange.body = b""
+            if document.get("op") == "ping":
+                return encode_reply("", "pass", as_of=self._freshness.as_of())
             ask = self._read(document, exchange)
         except ParseError as error:
             if not self._counters.asked["unreadable"]:

@@ -8,7 +8,7 @@ class Freshness:
 
     def __init__(self, clock: Clock, stale_s: float) -> None:
         self._clock = clock
-        self._stale_us = stale_s * 1e6
+        self.stale_s = stale_s
         self._current_us: int | None = None
 
     def current(self, mono_us: int) -> None:
@@ -29,4 +29,4 @@ class Freshness:
     def stale(self) -> bool:
         """Whether the history is too old to speak of."""
         age = self.age_us()
-        return age is None or age > self._stale_us
+        return age is None or age > self.stale_s * 1e6

@@ -20,7 +20,7 @@ from gpuwaste.advisor.spending import Accounts
 from gpuwaste.advisor.users import Users
 from gpuwaste.advisor.writer import Writer
 from gpuwaste.core.clock import Clock
-from gpuwaste.core.config import Config
+from gpuwaste.core.config import AdvisorConfig, Config
 from gpuwaste.core.errors import GpuwasteError, StoreError
 from gpuwaste.core.version import own_version
 from gpuwaste.policy.loading import load_policies
@@ -128,6 +128,11 @@ class Parts:
             _log.info("%d policies in force: %s", len(policies.in_force), policies.hash[:12])
 
         self._server.call(swap)
+
+    def use_limits(self, advisor: AdvisorConfig) -> None:
+        """Put another length of the queue and age of the history in force; for any thread."""
+        self._freshness.stale_s = advisor.stale_s
+        self._server.limits.max_queue = advisor.max_queue
 
     def _history(self) -> Follower:
         """Return the history from the hub; where it is not reached what was saved here, else none: all is stale."""

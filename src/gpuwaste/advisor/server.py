@@ -91,6 +91,7 @@ class Server:
         self._open = 0
         self._calls: deque[Callable[[], None]] = deque()
         self._work: Callable[[], bool] = bool
+        self._each_turn: Callable[[], None] = lambda: None
         self._buffer = bytearray(HEADER.size + MAX_REQUEST + 1)
         self._view = memoryview(self._buffer)
         self._stop = threading.Event()
@@ -110,6 +111,10 @@ class Server:
         """Set what is done between requests: one small piece a call, false where nothing is left."""
         self._work = work
 
+    def each_turn(self, work: Callable[[], None]) -> None:
+        """Set what is done in each turn of the loop, four times a second and more: it must be next to nothing."""
+        self._each_turn = work
+
     def stop(self) -> None:
         """End the loop once what waits is answered; also for signal handlers."""
         self._stop.set()
@@ -119,6 +124,7 @@ class Server:
         """Serve until stopped."""
         since, more = 0, True
         while not (self._stop.is_set() and not self._queue):
+            self._each_turn()
             busy = bool(self._queue)
             put_off = self._desk.tick(self._clock.mono_us())
             quiet = not self._turn(0.0 if busy or more else (0.001 if put_off else _WAIT_S))

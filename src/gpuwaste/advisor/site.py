@@ -5,6 +5,7 @@ import os
 import pwd
 import re
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -22,10 +23,17 @@ _PRINTED: Final = re.compile(r"(.*)\(\d+\)")  # scontrol prints SlurmUser=slurm(
 _log = logging.getLogger(__name__)
 
 
-def cluster_of(config: Config, slurm: SlurmClient, clock: Clock, stop: threading.Event) -> str:
+def cluster_of(
+    config: Config,
+    slurm: SlurmClient,
+    clock: Clock,
+    stop: threading.Event,
+    waiting: Callable[[str, float], None] = lambda *_: None,
+) -> str:
     """Return the cluster's name: configured, slurmctld's word, or slurm.conf's; waits until one of them says it.
 
-    Returns "" where `stop` was set while it waited.
+    Returns "" where `stop` was set while it waited. `waiting` is told why, and for how many seconds there is no other
+    word.
     """
     said = False
     while True:
@@ -35,6 +43,7 @@ def cluster_of(config: Config, slurm: SlurmClient, clock: Clock, stop: threading
         if not said:
             _log.warning("waiting for Slurm: its ClusterName is not known; set [common] cluster")
             said = True
+        waiting("waiting for Slurm: its ClusterName is not known", _RETRY_S + 2 * config.common.slurm_timeout_s)
         if clock.wait(stop, _RETRY_S):
             return ""
 

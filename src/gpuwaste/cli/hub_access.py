@@ -16,12 +16,12 @@ def ask_hub(config: Config, path: str, parameters: Mapping[str, str | int] | Non
     return document
 
 
-def hub_client(config: Config) -> "HubClient":
+def hub_client(config: Config, timeout_s: float = 20.0) -> "HubClient":
     """Return the hub as the caller reaches it. Raises AuthError where there is no credential."""
     from gpuwaste.wire.client import HubClient
 
     common = config.common
-    return HubClient(common.hub_url, _issuer(config), ca=common.hub_ca)
+    return HubClient(common.hub_url, _issuer(config), ca=common.hub_ca, timeout_s=timeout_s)
 
 
 def _issuer(config: Config) -> Any:

@@ -132,6 +132,46 @@ class PluginConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class NotifyConfig:
+    """Mail that the hub sends: digests of wasted GPU-time to users, the weekly list to staff; reports in END mails."""
+
+    smtp_host: str = _key("", "Mail server; empty: the hub writes to nobody.")
+    smtp_port: int = _key(25, "Its port.")
+    smtp_tls: str = _key("none", "none, starttls, or tls from the first byte.")
+    smtp_ca: str = _key("", "PEM file of the authority that signed the server's certificate; empty: the system's.")
+    smtp_user: str = _key("", "Name to log in with; empty: no login. Needs TLS.")
+    smtp_password_file: str = _key("", "File with the password, closed to others.")
+    smtp_timeout_s: float = _key(20.0, "Seconds for each step of an exchange with the mail server.")
+    sender: str = _key("", "Address that the mail comes from.")
+    reply_to: str = _key("", "Address for answers; empty: the sender's.")
+    dry_run: bool = _key(default=True, text="Decide and note whom to write to, and send nothing.")
+    every: str = _key("week", "How often a digest may go out: week or day.")
+    weekday: str = _key("monday", "Day of the weekly digest and of the staff's list.")
+    at: str = _key("08:00", "Time of the day at which a period ends.")
+    zone: str = _key("", "Time zone of at and quiet_hours, such as Europe/Berlin; empty: the host's.")
+    quiet_hours: str = _key("", "Hours in which nothing is sent, such as 20-7; empty: none.")
+    settle_s: float = _key(3600.0, "Seconds after a period's end before it is judged: what is on its way may arrive.")
+    cooldown_days: float = _key(6.0, "Days after a digest during which its user gets no other.")
+    min_wasted_gpu_h: float = _key(5.0, "GPU-hours wasted in the period from which a user is told.")
+    min_wasted_share: float = _key(0.25, "Share of a user's GPU-time that must be wasted, 0..1.")
+    min_coverage: float = _key(0.8, "Share that must be known of a job, and of a user's whole GPU-time, 0..1.")
+    jobs: int = _key(5, "Jobs named in a digest, the largest waste first.")
+    max_mails: int = _key(100, "Digests in one period; the users with the largest waste come first.")
+    address: str = _key("", "Pattern of addresses, such as {user}@example.org.")
+    address_file: str = _key("", "File with lines USER ADDRESS, asked first; the address - stands for nobody.")
+    address_command: tuple[str, ...] = _key(
+        (), "Command whose output holds the address, such as getent passwd {user}; asked before the pattern."
+    )
+    opt_out_file: str = _key("", "File with names of users who get no digest, one a line, beside those who said so.")
+    staff: tuple[str, ...] = _key((), "Addresses that get the weekly list of who wasted most.")
+    staff_users: int = _key(20, "Users in that list.")
+    text: str = _key("", "Words at the end of each mail, such as where to get help.")
+    audit_days: int = _key(400, "Days for which it is kept who was told, who was not, and why.")
+    mail_program: str = _key("/usr/bin/mail", "The mail program behind the MailProg wrapper gpuwaste-mail.")
+    mail_report_s: int = _key(10, "Seconds that the wrapper waits for a job's report; 0: it adds none.")
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     """The whole file."""
 
@@ -140,6 +180,7 @@ class Config:
     hub: HubConfig = field(default_factory=HubConfig)
     advisor: AdvisorConfig = field(default_factory=AdvisorConfig)
     plugin: PluginConfig = field(default_factory=PluginConfig)
+    notify: NotifyConfig = field(default_factory=NotifyConfig)
 
 
 def load_config(path: Path | None = None) -> Config:

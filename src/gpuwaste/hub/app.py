@@ -31,12 +31,14 @@ from gpuwaste.hub.models import (
     HealthAnswer,
     HistoryAnswer,
     MapAnswer,
+    NoticeAnswer,
     PredictAnswer,
     ScoreAnswer,
     VerdictsAnswer,
 )
+from gpuwaste.hub.notify.service import MAX_NOTICES, NoticeQuestion, NoticeService
 from gpuwaste.hub.predictions import Predictions
-from gpuwaste.hub.questions import PredictQuestion, body_schema
+from gpuwaste.hub.questions import NoticeRunQuestion, NoticeWish, PredictQuestion, body_schema
 from gpuwaste.hub.reads import MAX_HISTORY, Reads, ReportQuestion
 from gpuwaste.hub.refusal import BAD, FORBIDDEN, LATER, Refusal, not_found
 from gpuwaste.hub.roles import Scope as ReadScope
@@ -72,6 +74,7 @@ class Services:
     predictions: Predictions
     verdicts: VerdictReads
     verdict_ingest: VerdictIngest
+    notices: NoticeService
     health: Callable[[], dict[str, Any]]
 
 
@@ -84,6 +87,8 @@ def build_app(services: Services, version: str, limits: Limits) -> FastAPI:
     _add_documents(app, services)
     _add_verdicts(app, services)
     _add_predictions(app, services, limits)
+    _add_notices(app, services)
+    _add_notice_orders(app, services, limits)
     _add_streams(app, services, limits)
     _add_health(app, services)
     return app
@@ -222,6 +227,56 @@ def _add_predictions(app: FastAPI, services: Services, limits: Limits) -> None:
             return predictions.for_requests(scope, body)
 
         return _json(await run_in_threadpool(answer))
+
+
+def _add_notices(app: FastAPI, services: Services) -> None:
+    notices = services.notices
+    answers: dict[int | str, dict[str, Any]] = {200: {"model": NoticeAnswer}}
+
+    @app.get("/v1/notices", responses=answers)
+    async def listed(
+        request: Request,
+        *,
+        user: Name | None = None,
+        start: Number | None = None,
+        end: Number | None = None,
+        limit: Annotated[int, Query(ge=1, le=MAX_NOTICES)] = 1000,
+    ) -> Response:
+        """List who was told of his waste and who was not, and why; times are UTC seconds, the last 60 days."""
+        question = NoticeQuestion(user, start, end, limit)
+        return await _document(services, request, lambda scope: notices.listed(scope, question))
+
+    @app.get("/v1/notices/preview", responses=answers)
+    async def preview(request: Request, user: Name | None = None) -> Response:
+        """Tell what a user would read if a period ended now: the caller, or anybody for an operator."""
+        return await _document(services, request, lambda scope: notices.preview(scope, user))
+
+    @app.get("/v1/notices/replay", responses=answers)
+    async def replay(request: Request, start: Number, end: Number | None = None) -> Response:
+        """Tell whom the periods between two UTC seconds would have told; for operators."""
+        return await _document(services, request, lambda scope: notices.replay(scope, start, end))
+
+
+def _add_notice_orders(app: FastAPI, services: Services, limits: Limits) -> None:
+    notices = services.notices
+    answers: dict[int | str, dict[str, Any]] = {200: {"model": NoticeAnswer}}
+
+    async def ordered(request: Request, do: Callable[[ReadScope, bytes], dict[str, Any]]) -> Response:
+        body = await _body(request, limits)
+        if isinstance(body, Response):
+            return body
+        scope = await _scope(services, request, body)
+        return _json(await run_in_threadpool(do, scope, body))
+
+    @app.post("/v1/notices/run", responses=answers, openapi_extra=body_schema(NoticeRunQuestion))
+    async def run(request: Request) -> Response:
+        """Decide on the newest period now; a dry run notes nothing. For operators."""
+        return await ordered(request, notices.run)
+
+    @app.post("/v1/notices/wish", responses=answers, openapi_extra=body_schema(NoticeWish))
+    async def wish(request: Request) -> Response:
+        """Take the caller's word whether he wants digests."""
+        return await ordered(request, notices.want)
 
 
 def _add_streams(app: FastAPI, services: Services, limits: Limits) -> None:

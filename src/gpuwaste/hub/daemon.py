@@ -6,12 +6,16 @@ import signal
 import socket
 import sys
 import threading
+from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, Final
 
 from gpuwaste.core.clock import Clock, SystemClock
-from gpuwaste.core.config import Config
+from gpuwaste.core.config import Config, load_config
 from gpuwaste.core.errors import ConfigError
+from gpuwaste.core.logs import set_up_logging
+from gpuwaste.core.reload import Reloader
 from gpuwaste.core.version import own_version
 from gpuwaste.hub.app import Limits, Services, build_app
 from gpuwaste.hub.identity import Checkers, Identity
@@ -19,6 +23,8 @@ from gpuwaste.hub.importer import Importer, ImportSettings
 from gpuwaste.hub.ingest import Ingest
 from gpuwaste.hub.map import ClusterMap
 from gpuwaste.hub.metrics import Gauges, HubMetrics
+from gpuwaste.hub.notify.parts import NotifyParts, notify_parts
+from gpuwaste.hub.notify.runner import Accounting
 from gpuwaste.hub.predictions import Predictions
 from gpuwaste.hub.reads import Reads
 from gpuwaste.hub.roles import Roles
@@ -35,11 +41,16 @@ from gpuwaste.waste.settings import LedgerSettings
 from gpuwaste.wire.batch import PROTOCOL_MAX, PROTOCOL_MIN
 from gpuwaste.wire.identity import CredentialChecker, Via
 from gpuwaste.wire.munge import Munge, MungeChecker
+from gpuwaste.wire.notify import SILENT, Notifier
 from gpuwaste.wire.tokens import TokenChecker
 
 STORE_NAME: Final = "hub.duckdb"
 _REPORTING_S: Final = 3600.0
 _PATIENCE_S: Final = 2.0  # at the end, for a thread that waits for a Slurm command
+_THRESHOLDS: Final = (
+    "agent.ship_every_s",
+    *(f"hub.{field.name}" for field in fields(LedgerSettings) if field.name != "pending_s"),
+)
 _log = logging.getLogger(__name__)
 
 
@@ -53,9 +64,10 @@ class Hub:
         self.store = HubStore.open(Path(hub.state_dir) / STORE_NAME, clock)
         self.site = Site(slurm, clock, config.common.cluster)
         self.metrics = HubMetrics(clock, self._gauges)
+        self._roles = roles = Roles(slurm, clock, hub.staff_groups)
         self.identity = Identity(
             checkers,
-            Roles(slurm, clock, hub.staff_groups),
+            roles,
             self.site,
             _agent_uid(hub.agent_user, checkers),
             agent_user=hub.agent_user,
@@ -70,7 +82,7 @@ class Hub:
             self.site,
             metrics=self.metrics,
             clock=clock,
-            settings=ImportSettings(hub.sacct_every_s, hub.sacct_overlap_s, hub.sacct_first_days),
+            settings=_import_settings(config),
             learn=self.cluster_map.learn,
             tidy=self.verdicts.step,
         )
@@ -83,40 +95,77 @@ class Hub:
             state_dir=Path(hub.state_dir),
             policies_dir=Path(config.advisor.policies_dir),
         )
+        ledger = LedgerSettings.from_config(hub, config.agent.ship_every_s)
+        self.notify: NotifyParts = notify_parts(
+            config.notify, self.store, ledger, clock, self._accounting, self.metrics.notice
+        )
+        self._ingest = Ingest(self.store, self.identity, self.site, self.metrics, check_origin=hub.check_origin)
+        self._reads = Reads(self.store, ledger, clock)
         services = Services(
             self.identity,
-            Ingest(self.store, self.identity, self.site, self.metrics, check_origin=hub.check_origin),
-            Reads(self.store, LedgerSettings.from_config(hub, config.agent.ship_every_s), clock),
+            self._ingest,
+            self._reads,
             self.cluster_map,
             self.metrics,
             self.predictions,
             verdict_reads,
             VerdictIngest(verdict_store, self.identity, self.site, self.metrics, clock),
+            self.notify.service,
             self.health,
         )
         self.app = build_app(services, own_version(), Limits(max_body_bytes=hub.max_body_bytes))
 
-    def run(self, tcp: socket.socket | None, unix: socket.socket | None) -> None:
-        """Serve until SIGTERM or SIGINT; the store is closed at the end."""
+    def run(self, tcp: socket.socket | None, unix: socket.socket | None, notifier: Notifier = SILENT) -> None:
+        """Serve until SIGTERM or SIGINT; the store is closed at the end.
+
+        A sign of life needs both: the event loop that answers, and the importer's thread.
+        """
         stop = threading.Event()
         importing = threading.Thread(target=self.importer.run, args=(stop,), name="importer", daemon=True)
         predicting = threading.Thread(target=self.predictions.run, args=(stop,), name="predictions", daemon=True)
+        threads = [importing, predicting]
+        if self.notify.notifier is not None:
+            self.notify.notifier.begin()
+            threads.append(threading.Thread(target=self.notify.notifier.run, args=(stop,), name="notices", daemon=True))
         hub = self._config.hub
         tls = (hub.tls_cert, hub.tls_key) if hub.tls_cert else None
         server = WebServer(self.app, tcp, unix, tls)
+        server.serves = lambda: notifier.ready(f"store {hub.state_dir}")
+        server.beat = lambda: notifier.alive() if importing.is_alive() else None
         try:
             self.cluster_map.start()
-            importing.start()
-            predicting.start()
+            for thread in threads:
+                thread.start()
             server.run()
         finally:
+            notifier.stopping()
             stop.set()
             self.cluster_map.stop()
-            for thread in (importing, predicting):
+            for thread in threads:
                 # A Slurm command may hang; a write after the close fails, and is done again at the next start.
                 if thread.ident:
                     thread.join(_PATIENCE_S)
             self.store.close()
+
+    def reloader(self, read: Callable[[], Config]) -> Reloader:
+        """Return what puts a changed configuration in force: thresholds, who is staff, how often is asked."""
+        return Reloader(
+            self._config,
+            read,
+            ("common", "hub"),
+            {
+                _THRESHOLDS: lambda c: self._reads.judge_by(LedgerSettings.from_config(c.hub, c.agent.ship_every_s)),
+                ("hub.staff_groups",): lambda c: self._roles.set_staff(c.hub.staff_groups),
+                ("hub.check_origin",): lambda c: setattr(self._ingest, "check_origin", c.hub.check_origin),
+                ("hub.verdict_days",): lambda c: setattr(self.verdicts, "days", c.hub.verdict_days),
+                ("hub.map_min_interval_s",): lambda c: setattr(
+                    self.cluster_map, "min_interval_s", c.hub.map_min_interval_s
+                ),
+                ("hub.sacct_every_s", "hub.sacct_overlap_s", "hub.sacct_first_days"): lambda c: setattr(
+                    self.importer, "settings", _import_settings(c)
+                ),
+            },
+        )
 
     def health(self) -> dict[str, Any]:
         """Return the answer of GET /v1/health."""
@@ -128,6 +177,7 @@ class Hub:
             "status": "ok" if ok and not prediction["error"] else "degraded",
             "version": own_version(),
             "cluster": self.site.known_cluster,
+            "now": self.clock.utc_us() / 1e6,
             "protocol": [PROTOCOL_MIN, PROTOCOL_MAX],
             "accounting": {
                 "ok": ok,
@@ -138,6 +188,10 @@ class Hub:
             "prediction": prediction,
             "nodes_reporting": sum(age_s < _REPORTING_S for age_s in ages.values()),
         }
+
+    def _accounting(self) -> Accounting:
+        status = self.importer.status
+        return Accounting(status.read_until, bool(status.failures))
 
     def _gauges(self) -> Gauges:
         counts = self.store.counts()
@@ -157,22 +211,32 @@ class Hub:
         )
 
 
-def run_hub(config: Config) -> int:
-    """Run the hub until a signal; returns the exit code. Raises ConfigError, StoreError."""
-    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
-    logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
+def run_hub(config: Config, path: Path | None = None) -> int:
+    """Run the hub until a signal; returns the exit code. Raises ConfigError, StoreError.
+
+    `path` is the configuration file that SIGHUP reads again, None for the default one.
+    """
+    set_up_logging()
+    notifier = Notifier.from_environment()
     slurm = CommandClient(config.common.slurm_conf, config.common.slurm_timeout_s)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # until the server takes signals over
+    signal.signal(signal.SIGHUP, lambda *_: None)  # what it asks for is about to be done
     hub = Hub(config, slurm, SystemClock(), make_checkers(config))
+    signal.signal(signal.SIGHUP, hub.reloader(lambda: load_config(path)).in_thread)
     tcp = open_tcp(config.hub.listen) if config.hub.listen else None
     unix = open_unix(Path(config.hub.socket)) if config.hub.socket else None
     if tcp is None and unix is None:
         raise ConfigError("[hub] listen and socket are both empty: nobody could reach the hub")
     places = " and ".join(listening(sock) for sock in (tcp, unix) if sock is not None)
     _log.info("gpuwaste hub %s serves on %s, store %s", own_version(), places, config.hub.state_dir)
-    hub.run(tcp, unix)
+    hub.run(tcp, unix, notifier)
     _log.info("the hub has stopped")
     return 0
+
+
+def _import_settings(config: Config) -> ImportSettings:
+    hub = config.hub
+    return ImportSettings(hub.sacct_every_s, hub.sacct_overlap_s, hub.sacct_first_days)
 
 
 def make_checkers(config: Config) -> dict[Via, CredentialChecker]:

@@ -64,7 +64,7 @@ class Importer:
         self._site = site
         self._metrics = metrics
         self._clock = clock
-        self._settings = settings
+        self.settings = settings
         self._learn = learn
         self._tidy = tidy
         self._partitions_at_us: int | None = None
@@ -92,7 +92,7 @@ class Importer:
         if self.status.failures:
             _log.info("accounting is read again after %d failed attempts", self.status.failures)
         self.status = replace(self.status, failures=0, error="")
-        return self._settings.every_s
+        return self.settings.every_s
 
     def lag_s(self) -> float | None:
         """Return the age of the newest accounting that was read."""
@@ -105,7 +105,7 @@ class Importer:
         key = f"sacct:{cluster}"
         mark = self._store.mark(key)
         self.status = replace(self.status, read_until=mark)
-        first = now - self._settings.first_days * DAY_S if mark is None else mark - int(self._settings.overlap_s)
+        first = now - self.settings.first_days * DAY_S if mark is None else mark - int(self.settings.overlap_s)
         seen: set[RunKey] = set()
         start = min(first, now)
         while True:
@@ -183,4 +183,4 @@ class Importer:
             _log.warning("accounting is not read, what is known stays: %s", words)
         failures = self.status.failures + 1
         self.status = replace(self.status, failures=failures, error=words)
-        return min(BACKOFF_MAX_S, _BACKOFF_FIRST_S * 2.0 ** min(failures - 1, 10), self._settings.every_s * failures)
+        return min(BACKOFF_MAX_S, _BACKOFF_FIRST_S * 2.0 ** min(failures - 1, 10), self.settings.every_s * failures)

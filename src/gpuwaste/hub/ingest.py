@@ -33,7 +33,7 @@ class Ingest(BatchTaker[AllocationHour]):
         super().__init__(identity, site)
         self._store = store
         self._metrics = metrics
-        self._check_origin = check_origin
+        self.check_origin = check_origin
 
     def _store_rows(self, rows: Sequence[AllocationHour], envelope: Envelope, rejected: int) -> None:
         changed = self._store.upsert_hours(rows)
@@ -49,7 +49,7 @@ class Ingest(BatchTaker[AllocationHour]):
             raise Refusal(FORBIDDEN, f"{sender_of(caller)} may not send hours of {node[:64]}")
         try:
             self._check_cluster(envelope)
-            if caller.via != "munge" or not self._check_origin:
+            if caller.via != "munge" or not self.check_origin:
                 return
             addresses = self._site.addresses(node)
         except UnknownSiteError as error:

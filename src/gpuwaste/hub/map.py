@@ -54,7 +54,7 @@ class ClusterMap:
         self._store = store
         self._site = site
         self._clock = clock
-        self._min_interval_s = min_interval_s
+        self.min_interval_s = min_interval_s
         self._wanted = threading.Condition()
         self._entries: dict[int, _Entry] = {}
         self._waiting: dict[int, list[tuple[str, Future[Answer]]]] = {}
@@ -129,7 +129,7 @@ class ClusterMap:
                     self._wanted.wait()
             if not self._stopping.is_set():
                 self.step()
-                self._clock.wait(self._stopping, self._min_interval_s)
+                self._clock.wait(self._stopping, self.min_interval_s)
 
     def step(self) -> None:
         """Ask one question for what waits now, and answer all whom it serves."""

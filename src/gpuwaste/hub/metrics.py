@@ -60,6 +60,12 @@ class HubMetrics:
         self._rejected_verdicts = Counter(
             "gpuwaste_hub_rejected_verdicts", "Verdicts received that cannot be taken.", registry=self.registry
         )
+        self._notices = Counter(
+            "gpuwaste_hub_notices", "Mails to users and staff, by what became of them.", ["status"],
+            registry=self.registry,
+        )  # fmt: skip
+        for status in ("sent", "later", "failed", "unclear"):
+            self._notices.labels(status)
         for action in ACTIONS:
             self._verdicts.labels(action)
         for result in ("accepted", "changed", "rejected"):
@@ -80,6 +86,10 @@ class HubMetrics:
         for action, count in news.items():
             self._verdicts.labels(action).inc(count)
         self._rejected_verdicts.inc(rejected)
+
+    def notice(self, status: str) -> None:
+        """Note what became of one mail."""
+        self._notices.labels(status).inc()
 
     def quarantined(self, source: str, rows: int) -> None:
         """Note rows that were kept aside."""

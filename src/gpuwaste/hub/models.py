@@ -230,6 +230,7 @@ class HealthAnswer(BaseModel):
     status: Literal["ok", "degraded"]
     version: str
     cluster: str
+    now: float = Field(description="The hub's clock, UTC seconds.")
     protocol: list[int]
     accounting: AccountingHealth
     prediction: PredictionHealth
@@ -242,3 +243,14 @@ class Document(BaseModel):
     model_config = ConfigDict(extra="allow")
     document: Literal["report", "job", "top"]
     schema_: int = Field(alias="schema")
+
+
+class NoticeAnswer(BaseModel):
+    """Who was told or would be, what a user would read, or what was noted; further fields by document."""
+
+    model_config = ConfigDict(extra="allow")
+    document: Literal["notices", "notice-preview", "notice-replay", "notice-run", "notice-wish"]
+    schema_: int = Field(alias="schema")
+    generated: int
+    start: int = Field(description="UTC seconds; of one period, or of all that is told.")
+    end: int

@@ -41,6 +41,20 @@ class PredictQuestion(BaseModel):
     requests: list[JobQuestion] = Field(min_length=1, max_length=MAX_REQUESTS)
 
 
+class NoticeRunQuestion(BaseModel):
+    """The body of POST /v1/notices/run."""
+
+    model_config = ConfigDict(extra="forbid")
+    dry_run: bool = Field(description="Decide, and note and send nothing.")
+
+
+class NoticeWish(BaseModel):
+    """The body of POST /v1/notices/wish."""
+
+    model_config = ConfigDict(extra="forbid")
+    mail: bool = Field(description="Whether the caller wants digests.")
+
+
 def parse_requests(body: bytes, user: str, now: int) -> list[JobRequest]:
     """Return the requests of a body, of `user` and submitted `now` where they do not say.
 

@@ -41,6 +41,10 @@ class Reads:
         self._settings = settings
         self._clock = clock
 
+    def judge_by(self, settings: LedgerSettings) -> None:
+        """Use other thresholds from the next document on; for any thread."""
+        self._settings = settings
+
     def report(self, scope: Scope, question: ReportQuestion) -> dict[str, Any]:
         """Return a report. Raises Refusal: 404 alike for what is not there and what is not the caller's to see."""
         kind, name = _subject(scope, question)

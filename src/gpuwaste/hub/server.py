@@ -8,7 +8,7 @@ import signal
 import socket
 import stat
 import struct
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,6 +19,8 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from gpuwaste.core.errors import ConfigError
 
 HEADER_DEADLINE_S: Final = 10.0
+BEAT_S: Final = 1.0
+_STARTING_S: Final = 0.05
 _DRAIN_S: Final = 20  # for requests in flight at SIGTERM
 _KEEP_ALIVE_S: Final = 15
 _MAX_CONNECTIONS: Final = 2048
@@ -132,6 +134,8 @@ class WebServer:
     ) -> None:
         """Prepare; `tls` are the paths of certificate and key. Raises ConfigError where they cannot be used."""
         protocol = type("HubProtocol", (HubProtocol,), {"header_deadline_s": header_deadline_s})
+        self.serves: Callable[[], None] = lambda: None  # called once, when every socket is served
+        self.beat: Callable[[], None] = lambda: None  # called by the event loop every BEAT_S
         self._servers: list[tuple[uvicorn.Server, socket.socket]] = []
         if tcp is not None:
             self._servers.append((_Server(_config(app, protocol, tls)), tcp))
@@ -151,7 +155,19 @@ class WebServer:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT) if signals else ():
             loop.add_signal_handler(number, self._signalled, number)
-        await asyncio.gather(*(server.serve(sockets=[sock]) for server, sock in self._servers))
+        beating = loop.create_task(self._beat())
+        try:
+            await asyncio.gather(*(server.serve(sockets=[sock]) for server, sock in self._servers))
+        finally:
+            beating.cancel()
+
+    async def _beat(self) -> None:
+        while not all(server.started for server, _ in self._servers):  # noqa: ASYNC110 uvicorn has no event for it
+            await asyncio.sleep(_STARTING_S)
+        self.serves()
+        while True:
+            self.beat()
+            await asyncio.sleep(BEAT_S)
 
     def _signalled(self, number: signal.Signals) -> None:
         _log.info("%s: the hub finishes what is in flight and stops", number.name)

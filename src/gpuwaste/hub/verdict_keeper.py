@@ -16,7 +16,7 @@ class VerdictKeeper:
     def __init__(self, store: VerdictStore, clock: Clock, days: int) -> None:
         self._store = store
         self._clock = clock
-        self._days = days
+        self.days = days
         self._next_us = 0
         self.counts: dict[tuple[str, bool], int] = {}  # by action and whether a run has told the token
 
@@ -24,8 +24,8 @@ class VerdictKeeper:
         """Do what is due. Raises StoreError."""
         if self._clock.mono_us() < self._next_us:
             return
-        removed = self._store.prune(self._days)
+        removed = self._store.prune(self.days)
         if removed:
-            _log.info("%d verdicts are older than %d days and were removed", removed, self._days)
+            _log.info("%d verdicts are older than %d days and were removed", removed, self.days)
         self.counts = self._store.counts()
         self._next_us = self._clock.mono_us() + int(EVERY_S * 1e6)

@@ -103,6 +103,12 @@ _SCORE: Final = (
     *("false_rejects", "reject_precision", "would_say", "judged", "hits", "precision", "went_wrong", "found", "recall"),
     *("overrides", "overrides_judged", "overrides_hits", "floored", "open", "no_job", "recorded"),
 )
+_NOTICE: Final = (
+    *("kind", "user", "period_start", "period_end", "dry", "status", "why", "detail", "address", "at_utc", "jobs"),
+    *("gpu_s", "wasted_s", "exempt_s", "coverage", "tries", "recorded"),
+)
+_TOLD: Final = ("user", "times", "jobs", "gpu_s", "wasted_s", "recorded")
+_DECIDED: Final = ("user", "why", "jobs", "gpu_s", "wasted_s", "exempt_s", "coverage", "address", "recorded")
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -133,10 +139,11 @@ def to_csv(document: Mapping[str, Any], header: bool = True) -> str:
 def table(document: Mapping[str, Any]) -> tuple[Sequence[str], list[dict[str, Any]]]:
     """Return the columns and rows of a document: jobs, devices, predicted numbers, verdicts, weeks of a score."""
     mark = {"recorded": document["recorded"]}
-    if document["document"] == "verdicts":
-        return _VERDICT, [{**row, **_joined(row), **mark} for row in document["verdicts"]]
-    if document["document"] == "score":
-        return _SCORE, [{**row, **mark} for row in document["weeks"]]
+    if document["document"] in {"verdicts", "score"}:
+        return _said(document, mark)
+    if (kind := document["document"]).startswith("notice"):
+        columns, rows = _notices(document, kind)
+        return columns, [{**row, **mark} for row in rows]
     if document["document"] == "predict":
         return _PREDICTED, [{**row, **mark} for row in _predicted(document["predictions"])]
     if document["document"] == "policy-replay":
@@ -144,6 +151,20 @@ def table(document: Mapping[str, Any]) -> tuple[Sequence[str], list[dict[str, An
     if document["document"] == "job":
         return _DEVICE, [{**row, **mark} for row in _devices(document["runs"])]
     return _JOB, [{**row, **mark} for row in document["jobs"]]
+
+
+def _said(document: Mapping[str, Any], mark: Mapping[str, Any]) -> tuple[Sequence[str], list[dict[str, Any]]]:
+    if document["document"] == "score":
+        return _SCORE, [{**row, **mark} for row in document["weeks"]]
+    return _VERDICT, [{**row, **_joined(row), **mark} for row in document["verdicts"]]
+
+
+def _notices(document: Mapping[str, Any], kind: str) -> tuple[Sequence[str], Sequence[Mapping[str, Any]]]:
+    if kind == "notices":
+        return _NOTICE, document["notices"]
+    if kind == "notice-replay":
+        return _TOLD, document["users"]
+    return _DECIDED, document["told"] if kind == "notice-run" else [document]
 
 
 def _joined(row: Mapping[str, Any]) -> dict[str, str]:

@@ -42,6 +42,7 @@ class SiteOptions:
     plugin: Mapping[str, Any] = field(default_factory=dict)
     policies: Mapping[str, str] = field(default_factory=dict)  # file name -> TOML; none: a fresh install's shadow
     agent: Mapping[str, Any] = field(default_factory=dict)
+    notify: Mapping[str, Any] = field(default_factory=dict)
     tapes: Path | None = None  # where hub and agents record what they see (testing.recording), None: they do not
 
 
@@ -173,7 +174,7 @@ class Site:
         }
         plugin = {"kill_switch": str(self.kill_switch), **options.plugin}
         sections = {"common": common, "agent": agent, "hub": hub, "advisor": advisor, "plugin": plugin}
-        self.config_path(name).write_text(to_toml(sections))
+        self.config_path(name).write_text(to_toml({**sections, "notify": options.notify}))
 
     def write_policies(self, policies: Mapping[str, str]) -> None:
         """Replace the policies: TOML by file name; the advisor reads them at its start and on SIGHUP."""
@@ -209,9 +210,9 @@ class Site:
         for name, node in self.cluster.nodes.items():
             self._write_config(name, {"node_name": name, "state_dir": str(node.state_dir)})
 
-    def start_hub(self) -> ManagedProcess:
-        """Start the hub and wait until it answers."""
-        argv = self._daemon("hub", "hub")
+    def start_hub(self, *, prefix: Sequence[str] = ()) -> ManagedProcess:
+        """Start the hub and wait until it answers. `prefix` is a command to start it with."""
+        argv = [*prefix, *self._daemon("hub", "hub")]
         self.hub = self.cluster.spawn(argv, user=_USER, env=self.runtime.env, name="hub")
         self.hub.wait_for(lambda: _answers(f"http://127.0.0.1:{self.hub_port}/v1/health"), 30, "the hub to answer")
         return self.hub

@@ -125,7 +125,7 @@ def report_document(  # noqa: PLR0917 the order in which a question is asked; th
         users=user_rows(jobs),
         jobs=[job_row(line) for line in lines[:limit]],
         jobs_left_out=len(lines) - len(lines[:limit]),
-        findings=_findings_json(findings[:limit], jobs),
+        findings=findings_json(findings[:limit], jobs),
         finding_counts=_finding_counts(findings),
         notes=_notes(jobs),
         thresholds=_thresholds(settings),
@@ -150,7 +150,7 @@ def job_document(
         generated=now,
         job_id=printed_id,
         runs=[_run_json(j) for j in jobs],
-        findings=_findings_json(all_findings(started, settings), jobs),
+        findings=findings_json(all_findings(started, settings), jobs),
         notes=_notes(started),
         thresholds=_thresholds(settings),
     )
@@ -275,7 +275,7 @@ def _device_json(device: DeviceLedger, ledger: JobLedger) -> dict[str, Any]:
     }
 
 
-def _findings_json(findings: Iterable[Finding], jobs: Iterable[JobLedger]) -> list[dict[str, Any]]:
+def findings_json(findings: Iterable[Finding], jobs: Iterable[JobLedger]) -> list[dict[str, Any]]:
     """Return findings with the ids that Slurm prints beside the raw ones."""
     documents = [finding.to_json() for finding in findings]
     printed = {(j.job.cluster, j.job.job_id): j.job.printed_id for j in jobs} if documents else {}

@@ -1,27 +1,55 @@
 """The doctor's checks on a fake Slurm: each line says what was found and how to mend it."""
 
+import json
+import socket
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from gpuwaste.cli.checks import Check, Status, Surroundings, run_checks
-from gpuwaste.core.config import CommonConfig, Config
-from gpuwaste.core.errors import RetryableWireError
+import pytest
+
+from gpuwaste.cli import doctor
+from gpuwaste.cli.check import Check, Role, Status, Surroundings
+from gpuwaste.cli.main import main
+from gpuwaste.core.config import AdvisorConfig, AgentConfig, CommonConfig, Config, HubConfig, PluginConfig
+from gpuwaste.core.errors import NoDataError, RetryableWireError, UsageError
 from gpuwaste.slurm.scontrol import RunningJob
 from gpuwaste.testing.fake_slurm import FakeSlurm
+from gpuwaste.testing.scripted_advisor import ScriptedAdvisor
+from gpuwaste.wire.advice import encode_reply
 
 ME = "carol"
+STATUS: dict[str, Any] = {"node": "gpu1", "gpus": 2, "version": "1", "jobs": [7], "outbox_rows": 0, "sent_rows": 5}
+HEALTH: dict[str, Any] = {"version": "1", "protocol": [1, 1]}
 
 
-def checks(slurm: FakeSlurm, hub: Exception | None = None, **common: Any) -> dict[str, Check]:
-    """Run all checks and return them by name."""
+def checks(
+    slurm: FakeSlurm,
+    hub: Exception | Mapping[str, Any] = HEALTH,
+    *,
+    roles: frozenset[Role] = frozenset({Role.AGENT}),
+    agent: Mapping[str, Any] | Exception = STATUS,
+    config: Config | None = None,
+    **common: Any,
+) -> dict[str, Check]:
+    """Run the checks of a host and return them by name."""
 
     def ask_hub(config: Config, path: str) -> object:
-        if hub is not None:
+        if isinstance(hub, Exception):
             raise hub
-        return {}
+        return hub
 
-    around = Surroundings(Config(common=CommonConfig(**common)), Path(__file__), slurm, ask_hub, ME)
-    return {check.name: check for check in run_checks(around)}
+    def ask_agent(_config: Config) -> dict[str, Any]:
+        if isinstance(agent, Exception):
+            raise agent
+        return {"last_sample_us": time.time_ns() // 1000, **agent}
+
+    config = replace(config or Config(), common=CommonConfig(**common))
+    around = Surroundings(config, Path("/nowhere/gpuwaste.toml"), slurm, ask_hub, ME, roles, ask_agent)
+    return {check.name: check for check in doctor.run_checks(around)}
 
 
 def slurm(users: tuple[str, ...] = (), **settings: str) -> FakeSlurm:
@@ -65,13 +93,255 @@ def test_a_wrong_cluster_name_fails() -> None:
     assert "cluster" not in checks(slurm(), cluster="gw")
 
 
-def test_the_run_dir_must_be_there(tmp_path: Path) -> None:
-    """A run directory that is absent fails with the line that makes it."""
-    assert checks(slurm(), run_dir=str(tmp_path))["run dir"].status is Status.OK
-    assert "mkdir" in checks(slurm(), run_dir=str(tmp_path / "none"))["run dir"].mend
-
-
 def test_an_untried_slurm_is_a_warning() -> None:
     """A release that nobody tried is said, and no failure."""
     assert checks(slurm(SLURM_VERSION="21.08.1"))["version"].status is Status.WARN
     assert checks(slurm())["version"].status is Status.OK
+
+
+def test_the_run_dir_must_be_there_and_closed(tmp_path: Path) -> None:
+    """An absent directory fails with the line that makes it, one that anybody may write to with what closes it."""
+    me = HubConfig(agent_user=doctor.user_name())
+    config = Config(hub=me)
+    tmp_path.chmod(0o755)
+    assert checks(slurm(), config=config, run_dir=str(tmp_path))["run dir"].status is Status.OK
+    assert "mkdir" in checks(slurm(), config=config, run_dir=str(tmp_path / "none"))["run dir"].mend
+    tmp_path.chmod(0o777)
+    assert "others than its owner" in checks(slurm(), config=config, run_dir=str(tmp_path))["run dir"].found
+
+
+@pytest.mark.parametrize(("mode", "status"), [(0o660, Status.OK), (0o666, Status.FAIL), (0o600, Status.FAIL)])
+def test_a_socket_of_another_mode_fails(tmp_path: Path, mode: int, status: Status) -> None:
+    """The agent's control socket is for root and its own user: any other mode is named with the right one."""
+    with socket.socket(socket.AF_UNIX) as sock:
+        sock.bind(str(tmp_path / "agent.sock"))
+        (tmp_path / "agent.sock").chmod(mode)
+        config = Config(hub=HubConfig(agent_user=doctor.user_name()))
+        assert checks(slurm(), config=config, run_dir=str(tmp_path))["agent.sock"].status is status
+
+
+def test_no_socket_is_a_service_to_start(tmp_path: Path) -> None:
+    """A missing socket, and a file in its place, name the service."""
+    found = checks(slurm(), run_dir=str(tmp_path))["agent.sock"]
+    assert (found.status, found.mend) == (Status.FAIL, "systemctl start gpuwaste-agent")
+    (tmp_path / "agent.sock").write_text("")
+    assert "is no socket" in checks(slurm(), run_dir=str(tmp_path))["agent.sock"].found
+
+
+def test_the_agent_is_asked_and_each_part_of_its_answer_judged() -> None:
+    """A hung driver, a silent collector, two sources that disagree and rows that wait are a line each."""
+    sound = checks(slurm())
+    assert {sound[name].status for name in ("agent", "map", "outbox")} == {Status.OK}
+    assert "collectors" not in sound
+    old = time.time_ns() // 1000 - 3600_000_000
+    assert checks(slurm(), agent={**STATUS, "last_sample_us": old})["agent"].status is Status.FAIL
+    assert checks(slurm(), agent={**STATUS, "last_sample_us": None})["agent"].status is Status.WARN
+    assert "nvml" in checks(slurm(), agent={**STATUS, "collectors": {"nvml": False}})["collectors"].found
+    conflict = checks(slurm(), agent={**STATUS, "unmapped": {"GPU-a": "conflict"}})["map"]
+    assert (conflict.status, conflict.figures) == (Status.FAIL, {"gpu_conflicts": 1.0})
+    assert "GPU-a" in conflict.found
+    silent = {"facts": {"environ": "needs CAP_SYS_PTRACE", "prolog": "ok"}}
+    assert checks(slurm(), agent={**STATUS, **silent})["map"].status is Status.WARN
+    modern = {"facts": {"cgroup": "no cgroup v1 device lists on this node", "environ": "ok"}}
+    assert checks(slurm(), agent={**STATUS, **modern})["map"].status is Status.OK
+    waiting = {"outbox_rows": 9, "hub": "connection refused"}
+    assert checks(slurm(), agent={**STATUS, **waiting})["outbox"].status is Status.WARN
+    assert checks(slurm(), agent=NoDataError("no agent answers"))["agent"].status is Status.FAIL
+    assert checks(slurm(), agent=UsageError("only root"))["agent"].status is Status.WARN
+
+
+def test_clocks_are_compared_with_the_hubs() -> None:
+    """A second is nothing, ten are a warning, ten minutes a failure, in both directions; an old hub tells no time."""
+    for ahead_s, status in (
+        (1, Status.OK),
+        (10, Status.WARN),
+        (-10, Status.WARN),
+        (600, Status.FAIL),
+        (-600, Status.FAIL),
+    ):
+        found = checks(slurm(), {**HEALTH, "now": time.time() + ahead_s})["clock"]
+        assert found.status is status, ahead_s
+        assert found.figures["clock_skew_s"] == pytest.approx(ahead_s if abs(ahead_s) > 1 else 1, abs=3)
+    assert "clock" not in checks(slurm())
+
+
+def test_a_hub_too_far_from_our_protocol_says_which_side_to_update() -> None:
+    """Protocols above and below ours fail, and name what is to be updated."""
+    assert checks(slurm(), {"protocol": [7, 9]})["hub"].mend == "update gpuwaste here"
+    assert checks(slurm(), {"protocol": [0, 0]})["hub"].mend == "update the hub"
+
+
+def test_accounting_and_model_are_judged_where_the_hub_or_an_advisor_runs() -> None:
+    """Accounting that is behind or fails, a model of a hundred days and a broken one each have their line."""
+    role = frozenset({Role.HUB})
+
+    def found(
+        accounting: Mapping[str, Any] | None = None, prediction: Mapping[str, Any] | None = None
+    ) -> dict[str, Check]:
+        return checks(slurm(), {**HEALTH, "accounting": accounting or {}, "prediction": prediction or {}}, roles=role)
+
+    assert found({"lag_s": 60.0, "error": ""})["account"].status is Status.OK
+    assert found({"lag_s": 1800.0, "error": ""})["account"].status is Status.WARN
+    assert found({"lag_s": 4e5, "error": ""})["account"].status is Status.WARN
+    assert found({"lag_s": 60.0, "error": "slurmdbd is away"})["account"].status is Status.FAIL
+    assert found()["model"].status is Status.OK
+    day_s = 86400
+    model = {"model": "m", "model_hash": "ab" * 32, "created": time.time() - 3 * day_s}
+    assert "3 days old" in found(prediction=model)["model"].found
+    assert found(prediction={**model, "created": time.time() - 100 * day_s})["model"].status is Status.WARN
+    assert found(prediction={**model, "error": "no valid bundle"})["model"].status is Status.FAIL
+
+
+def advisor_config(directory: Path, **plugin: Any) -> Config:
+    """Return a configuration whose advisor listens in a directory."""
+    return Config(
+        advisor=AdvisorConfig(socket=str(directory / "advisor.sock"), policies_dir=str(directory / "policies.d")),
+        plugin=PluginConfig(kill_switch=str(directory / "disable"), advisor_user=doctor.user_name(), **plugin),
+    )
+
+
+@pytest.mark.parametrize(
+    ("as_of", "status"),
+    [(0, Status.WARN), (10, Status.OK), (2000, Status.WARN), (7000, Status.FAIL)],
+)
+def test_the_advisor_is_asked_as_a_plugin_asks(tmp_path: Path, as_of: int, status: Status) -> None:
+    """A ping has a reply that tells how far the history is known; its age is judged by [advisor] stale_s."""
+
+    def answer(_request: dict[str, Any]) -> bytes:
+        return encode_reply("", "pass", as_of=int(time.time()) - as_of if as_of else 0)
+
+    with ScriptedAdvisor(tmp_path / "advisor.sock", answer) as scripted:
+        found = checks(slurm(), roles=frozenset({Role.ADVISOR}), config=advisor_config(tmp_path))
+    assert found["advisor"].status is Status.OK
+    assert found["history"].status is status
+    assert [request["op"] for request in scripted.requests] == ["ping"]
+
+
+def test_no_advisor_a_strange_one_and_a_silent_one_fail(tmp_path: Path) -> None:
+    """Nobody at the socket, and somebody who does not speak our frames, are named."""
+    role = frozenset({Role.ADVISOR})
+    config = advisor_config(tmp_path)
+    assert checks(slurm(), roles=role, config=config)["advisor"].status is Status.FAIL
+    with ScriptedAdvisor(tmp_path / "advisor.sock", lambda _: b"HTTP/1.1 400 Bad Request\r\n\r\n"):
+        assert "is that the advisor" in checks(slurm(), roles=role, config=config)["advisor"].mend
+
+
+def test_the_kill_switch_is_a_warning(tmp_path: Path) -> None:
+    """While the file is there, a line says so and how to go on."""
+    role = frozenset({Role.ADVISOR})
+    assert "switch" not in checks(slurm(), roles=role, config=advisor_config(tmp_path))
+    (tmp_path / "disable").touch()
+    found = checks(slurm(), roles=role, config=advisor_config(tmp_path))["switch"]
+    assert (found.status, found.mend) == (Status.WARN, f"rm {tmp_path}/disable to go on")
+
+
+def test_a_plugin_that_is_named_must_be_there(tmp_path: Path) -> None:
+    """Named and missing is a failure that says what keeps slurmctld from starting; not named is a warning."""
+    role = frozenset({Role.ADVISOR})
+    config = advisor_config(tmp_path)
+    named = slurm(JobSubmitPlugins="lua,gpuwaste", PluginDir=f"/nowhere:{tmp_path}")
+    assert "would not start" in checks(named, roles=role, config=config)["plugin"].mend
+    (tmp_path / "job_submit_gpuwaste.so").write_bytes(b"no ELF file")
+    assert "no Slurm plugin" in checks(named, roles=role, config=config)["plugin"].found
+    assert checks(slurm(JobSubmitPlugins="(null)"), roles=role, config=config)["plugin"].status is Status.WARN
+    lua = slurm(JobSubmitPlugins="lua", SLURM_CONF=str(tmp_path / "slurm.conf"))
+    assert checks(lua, roles=role, config=config)["plugin"].status is Status.FAIL
+    (tmp_path / "job_submit.lua").write_text('require("gpuwaste")')
+    assert checks(lua, roles=role, config=config)["plugin"].status is Status.OK
+
+
+def test_policies_that_cannot_be_used_fail(tmp_path: Path) -> None:
+    """A slip in a policy is named with its file; none at all is a fresh install's shadow."""
+    role, config = frozenset({Role.ADVISOR}), advisor_config(tmp_path)
+    assert "shadow" in checks(slurm(), roles=role, config=config)["policies"].found
+    (tmp_path / "policies.d").mkdir()
+    (tmp_path / "policies.d" / "10-slip.toml").write_text('[policy]\nmod = "warn"\n')
+    assert "10-slip.toml" in checks(slurm(), roles=role, config=config)["policies"].found
+
+
+def test_a_disk_that_is_not_there_or_full(tmp_path: Path) -> None:
+    """Free bytes of the state directory's file system are told, also before the directory is there."""
+    config = Config(agent=AgentConfig(state_dir=str(tmp_path / "not" / "yet")))
+    found = checks(slurm(), config=config)["disk"]
+    assert found.figures["disk_agent_free_b"] > 0
+
+
+def test_a_check_that_hangs_costs_its_own_line_alone() -> None:
+    """A hub that never answers fails at the deadline; the other lines are there."""
+    never = threading.Event()
+
+    def hang(config: Config, path: str) -> object:
+        never.wait(120)
+        return {}
+
+    around = Surroundings(Config(), Path("/nowhere"), slurm(("someone",)), hang, ME, frozenset({Role.HUB}))
+    found = {check.name: check for check in doctor.run_checks(around, 3)}
+    never.set()
+    assert found["hub"].found == "not done within 3 s"
+    assert found["rights"].status is Status.OK
+
+
+def test_roles_are_what_is_installed_or_has_run_here(tmp_path: Path) -> None:
+    """Units make a role, and so do state and sockets; a host with none is a login host."""
+    config = Config(
+        common=CommonConfig(run_dir=str(tmp_path)),
+        agent=AgentConfig(state_dir=str(tmp_path / "agent")),
+        hub=HubConfig(state_dir=str(tmp_path / "hub")),
+        advisor=AdvisorConfig(state_dir=str(tmp_path / "advisor"), socket=str(tmp_path / "advisor.sock")),
+    )
+    units = tmp_path / "units"
+    units.mkdir()
+    assert doctor.roles_here(config, [units]) == {Role.LOGIN}
+    (units / "gpuwaste-agent.service").touch()
+    (tmp_path / "hub").mkdir()
+    (tmp_path / "hub" / "hub.duckdb").touch()
+    assert doctor.roles_here(config, [units]) == {Role.AGENT, Role.HUB}
+
+
+def test_every_check_says_where_it_belongs() -> None:
+    """Each file has a place of its own, a name and roles; the docstring is its sentence."""
+    found = doctor.modules()
+    places = {module.PLACE for module in found}
+    assert len(places) == len(found)
+    assert len(found) > 10
+    assert all(module.NAME and module.__doc__ and module.ROLES.issubset(Role) for module in found)
+
+
+def test_nagios_has_one_line_with_figures_and_the_worst_code() -> None:
+    """One line, at most three of the bad ones by name, worst first, no | but the separator; 0, 1 or 2."""
+    ok = Check("a", Status.OK, "fine", figures={"disk_hub_free_b": 1.5e12})
+    warn = Check("b", Status.WARN, "so|so\nmore")
+    fail = Check("c", Status.FAIL, "bad")
+    assert doctor.as_nagios([ok]) == (
+        "GPUWASTE OK - 1 checks | 'ok'=1 'warn'=0 'fail'=0 'disk_hub_free_b'=1.5e+12\n",
+        0,
+    )
+    line, code = doctor.as_nagios([ok, warn, warn, warn, fail])
+    assert code == 2
+    assert line.startswith(
+        "GPUWASTE CRITICAL - c: bad; b: so/so more; b: so/so more; 1 more | 'ok'=1 'warn'=3 'fail'=1"
+    )
+    assert doctor.as_nagios([ok, warn])[1] == 1
+
+
+def test_json_holds_every_line() -> None:
+    """Name, status, what was found, how to mend it, and figures, with the host's roles and the worst status."""
+    text = doctor.as_json("gpu1", {Role.AGENT}, [Check("a", Status.WARN, "f", "m", {"x_s": 1.0})])
+    assert json.loads(text) == {
+        "document": "doctor",
+        "host": "gpu1",
+        "roles": ["agent"],
+        "status": "warn",
+        "checks": [{"name": "a", "status": "warn", "found": "f", "mend": "m", "figures": {"x_s": 1.0}}],
+    }
+
+
+def test_a_configuration_that_cannot_be_read_is_unknown_to_nagios(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """--nagios answers with its own line and 3 where nothing could be looked at; without it, one line and 2."""
+    path = tmp_path / "gpuwaste.toml"
+    path.write_text("[hubb]\n")
+    assert main(["doctor", "--nagios", "--config", str(path)]) == 3
+    assert capsys.readouterr().out.startswith("GPUWASTE UNKNOWN - ")
+    assert main(["doctor", "--config", str(path)]) == 2

@@ -6,6 +6,7 @@ import pwd
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from datetime import datetime
@@ -16,6 +17,7 @@ from tests.unit.cli.hub_double import HubDouble, running_hub
 from tests.unit.report.documents import one_job, report, top
 
 from gpuwaste.cli.main import command_names, load_command, main
+from gpuwaste.testing.cluster_process import wait_until
 
 GPUWASTE = Path(sys.executable).with_name("gpuwaste")
 
@@ -205,6 +207,27 @@ def test_no_colour_without_a_terminal(hub: HubDouble, config: list[str], capsys:
     assert hub.answers
     assert main(["job", "7", *config]) == 0
     assert "\x1b" not in capsys.readouterr().out
+
+
+def test_job_waits_for_the_end_to_be_reported(
+    hub: HubDouble, config: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`job --wait` asks until the run has ended and its GPUs were told to their end, and prints that."""
+    ended = one_job()
+    running = json.loads(json.dumps(ended))
+    running["runs"][0]["end"] = None
+    hub.answers["/v1/jobs/7"] = running
+    codes: list[int] = []
+    thread = threading.Thread(target=lambda: codes.append(main(["job", "7", "--wait", "60s", "--json", *config])))
+    thread.start()
+    wait_until(lambda: len(hub.asked) > 1, 30, "a second question")
+    hub.answers["/v1/jobs/7"] = ended
+    thread.join(30)
+    assert codes == [0]
+    assert json.loads(capsys.readouterr().out) == ended
+    del hub.answers["/v1/jobs/7"]
+    assert main(["job", "7", "--wait", "1s", *config]) == 3
+    assert main(["job", "7", "--wait", "soon", *config]) == 2
 
 
 def test_names_print_in_any_locale(hub: HubDouble, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from gpuwaste.core.clock import SystemClock
+from gpuwaste.core.config import NotifyConfig
 from gpuwaste.core.errors import AuthError
 from gpuwaste.core.hour import AllocationHour
 from gpuwaste.core.run import RunKey
@@ -18,6 +19,8 @@ from gpuwaste.hub.identity import Identity, user_name
 from gpuwaste.hub.ingest import Ingest
 from gpuwaste.hub.map import ClusterMap
 from gpuwaste.hub.metrics import HubMetrics
+from gpuwaste.hub.notify.parts import notify_parts
+from gpuwaste.hub.notify.runner import Accounting
 from gpuwaste.hub.predictions import Predictions
 from gpuwaste.hub.reads import Reads
 from gpuwaste.hub.roles import Roles
@@ -178,6 +181,7 @@ def running_hub(
     limits: Limits | None = None,
     tls: tuple[str, str] | None = None,
     *,
+    notify: NotifyConfig | None = None,
     header_deadline_s: float = 20.0,
 ) -> Iterator[Rig]:
     """Run a hub on a free port and on a Unix socket."""
@@ -213,6 +217,9 @@ def running_hub(
         predictions,
         verdicts,
         VerdictIngest(verdict_store, identity, site, metrics, clock),
+        notify_parts(
+            notify or NotifyConfig(), store, LedgerSettings(), clock, lambda: Accounting(None, failed=False)
+        ).service,
         lambda: {"status": "ok"},
     )
     limits = limits or Limits(body_deadline_s=20, map_wait_s=10)

@@ -10,12 +10,17 @@ HELP = "the advisor beside slurmctld: run"
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the actions."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    add_config(actions.add_parser("run", help="run in the foreground until SIGTERM; SIGHUP reads the policies again"))
+    add_config(
+        actions.add_parser(
+            "run", help="run in the foreground until SIGTERM; SIGHUP reads configuration and policies again"
+        )
+    )
 
 
 def run(options: argparse.Namespace) -> int:
     """Hand over to the daemon."""
     from gpuwaste.cli.programs import load_program
 
-    code: int = load_program("gpuwaste.advisor.daemon", "predict", "slurmctld's host").run_advisor(config_of(options))
+    daemon = load_program("gpuwaste.advisor.daemon", "predict", "slurmctld's host")
+    code: int = daemon.run_advisor(config_of(options), options.config)
     return code

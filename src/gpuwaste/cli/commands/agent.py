@@ -11,7 +11,9 @@ HELP = "the node's agent: run, release, status"
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the actions."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    add_config(actions.add_parser("run", help="run in the foreground until SIGTERM"))
+    add_config(
+        actions.add_parser("run", help="run in the foreground until SIGTERM; SIGHUP reads the configuration again")
+    )
     release = actions.add_parser("release", help="close NVML for a while, so that a GPU can be reset")
     release.add_argument("--for", dest="duration", default="120s", metavar="TIME", help="120s, 5m or 1h (default 120s)")
     add_config(release)
@@ -25,10 +27,11 @@ def run(options: argparse.Namespace) -> int:
 
     config = config_of(options)
     if options.action == "run":
-        code: int = load_program("gpuwaste.agent.daemon").run_agent(config)
+        daemon = load_program("gpuwaste.agent.daemon", "", "the GPU nodes")
+        code: int = daemon.run_agent(config, path=options.config)
         return code
     request = {"command": options.action}
     if options.action == "release":
         request["seconds"] = parse_seconds(options.duration)
-    sys.stdout.write(load_program("gpuwaste.agent.control").ask_agent(config, request))
+    sys.stdout.write(load_program("gpuwaste.agent.control", "", "the GPU nodes").ask_agent(config, request))
     return 0

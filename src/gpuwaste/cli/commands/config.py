@@ -6,12 +6,15 @@ import sys
 from gpuwaste.cli.options import add_config, config_of
 
 HELP = "the configuration: check or show"
+EXIT_WRONG = 2
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the actions."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    add_config(actions.add_parser("check", help="say whether the file can be used"))
+    add_config(
+        actions.add_parser("check", help="say whether programs and submit plugins can use the file; 2: they cannot")
+    )
     add_config(actions.add_parser("show", help="print every key with its value, * where the file sets another"))
 
 
@@ -22,8 +25,14 @@ def run(options: argparse.Namespace) -> int:
     config = config_of(options)
     path = options.config or DEFAULT_PATH
     if options.action == "check":
-        sys.stdout.write(f"{path}: {'ok' if path.exists() else 'absent: the defaults are used'}\n")
-        return 0
+        from gpuwaste.cli.config_check import problems
+
+        found = problems(path, config)
+        for problem in found:
+            sys.stdout.write(f"{path}: {' '.join(problem.split())}\n")
+        if not found:
+            sys.stdout.write(f"{path}: {'ok' if path.exists() else 'absent: the defaults are used'}\n")
+        return EXIT_WRONG if found else 0
     for section, key, _, default, text in describe_config():
         value = getattr(getattr(config, section), key)
         sys.stdout.write(f"{' ' if value == default else '*'} {section}.{key} = {value!r}    # {text}\n")

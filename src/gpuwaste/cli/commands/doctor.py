@@ -2,29 +2,80 @@
 
 import argparse
 import sys
+from typing import TYPE_CHECKING
 
 from gpuwaste.cli.options import add_config, config_of
+from gpuwaste.core.errors import GpuwasteError
+
+if TYPE_CHECKING:
+    from gpuwaste.cli.check import Check, Surroundings
 
 HELP = "check what gpuwaste needs on this host"
+_ROLES = ("agent", "hub", "advisor", "login")
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     add_config(parser)
+    parser.add_argument(
+        "--role",
+        action="append",
+        choices=_ROLES,
+        help="what this host is, several times where it is several things; else what is installed or has run here",
+    )
+    parser.add_argument("--timeout", type=float, metavar="S", help="seconds for all checks together (default 20)")
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="the lines as a JSON document")
+    form.add_argument(
+        "--nagios", action="store_true", help="one line with figures; exit code 0 ok, 1 warning, 2 critical, 3 unknown"
+    )
 
 
 def run(options: argparse.Namespace) -> int:
     """Print a line for each check; exit with 1 where one fails."""
-    from gpuwaste.cli.checks import Status, Surroundings, run_checks, user_name
+    from gpuwaste.cli import doctor
+    from gpuwaste.cli.check import Status
+
+    try:
+        around = _surroundings(options)
+        found: list[Check] = []
+        for check in doctor.run_checks(around, options.timeout or doctor.DEADLINE_S):
+            found.append(check)
+            if not (options.json or options.nagios):
+                sys.stdout.write(doctor.as_text(check))
+                sys.stdout.flush()
+    except GpuwasteError as error:
+        if not options.nagios:
+            raise
+        sys.stdout.write(f"GPUWASTE UNKNOWN - {' '.join(str(error).split())}\n")
+        return doctor.NAGIOS_UNKNOWN
+    if options.nagios:
+        line, code = doctor.as_nagios(found)
+        sys.stdout.write(line)
+        return code
+    if options.json:
+        sys.stdout.write(doctor.as_json(around.host, around.roles, found))
+    return 1 if doctor.worst(found) is Status.FAIL else 0
+
+
+def _surroundings(options: argparse.Namespace) -> "Surroundings":
+    """Return what the checks look at. Raises ConfigError, SlurmError."""
+    from gpuwaste.cli import doctor
+    from gpuwaste.cli.check import Role, Surroundings
     from gpuwaste.cli.hub_access import ask_hub
+    from gpuwaste.cli.programs import load_program
     from gpuwaste.core.config import DEFAULT_PATH
     from gpuwaste.slurm.commands import CommandClient
 
     config = config_of(options)
-    slurm = CommandClient(config.common.slurm_conf, config.common.slurm_timeout_s)
-    failed = False
-    for check in run_checks(Surroundings(config, options.config or DEFAULT_PATH, slurm, ask_hub, user_name())):
-        failed = failed or check.status is Status.FAIL
-        mend = f": {check.mend}" if check.mend else ""
-        sys.stdout.write(f"{check.status:<5}{check.name:<9}{check.found}{mend}\n")
-    return 1 if failed else 0
+    limit_s = options.timeout or doctor.DEADLINE_S
+    slurm = CommandClient(config.common.slurm_conf, min(config.common.slurm_timeout_s, limit_s))
+    return Surroundings(
+        config,
+        options.config or DEFAULT_PATH,
+        slurm,
+        ask_hub,
+        doctor.user_name(),
+        frozenset(map(Role, options.role)) if options.role else doctor.roles_here(config),
+        lambda c: dict(load_program("gpuwaste.agent.control").agent_answer(c, {"command": "status"}, limit_s)),
+    )

@@ -2,16 +2,21 @@
 
 import argparse
 import re
+import time
+from collections.abc import Callable
+from typing import Any, Final
 
 from gpuwaste.cli.options import add_config, add_formats, config_of, emit, wasted_share
 
 HELP = "one job with its GPUs: ID as 7, 3_1 or 4+1"
+_POLL_S: Final = 1.0
 _ID = re.compile(r"\d{1,10}(?:[_+]\d{1,10})?")
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("id", metavar="ID", help="as Slurm prints it: 7, 3_1 (array task), 4+1 (het component)")
+    parser.add_argument("--wait", metavar="TIME", help="wait so long for the end to be reported: 120s, 5m or 1h")
     add_formats(parser)
     add_config(parser)
 
@@ -19,15 +24,46 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Ask the hub and print its answer."""
     from gpuwaste.cli.hub_access import ask_hub
+    from gpuwaste.cli.times import parse_seconds
     from gpuwaste.core.errors import NoDataError, UsageError
     from gpuwaste.report.text import job_text
 
     if not _ID.fullmatch(options.id):
         raise UsageError(f"job {options.id[:40]!r}: expected 7, 3_1 or 4+1")
+    config = config_of(options)
+
+    def asked() -> dict[str, Any]:
+        return ask_hub(config, f"/v1/jobs/{options.id}")
+
     try:
-        document = ask_hub(config_of(options), f"/v1/jobs/{options.id}")
+        document = _awaited(asked, parse_seconds(options.wait)) if options.wait else asked()
     except NoDataError:
         raise NoDataError(f"job {options.id}: no such job that you may read") from None
     return emit(
         document, options, job_text, empty=False, wasted=wasted_share(*(run["totals"] for run in document["runs"]))
+    )
+
+
+def _awaited(ask: Callable[[], dict[str, Any]], wait_s: float) -> dict[str, Any]:
+    """Return the document once all of the job has ended and was reported, or what there is after `wait_s`."""
+    from gpuwaste.core.errors import NoDataError
+
+    until = time.monotonic() + wait_s
+    while True:
+        late = time.monotonic() >= until
+        try:
+            document = ask()
+            if late or _reported(document):
+                return document
+        except NoDataError:
+            if late:
+                raise
+        time.sleep(min(_POLL_S, max(0.0, until - time.monotonic())))
+
+
+def _reported(document: dict[str, Any]) -> bool:
+    """Tell whether every run has ended, and its GPUs were reported to their end."""
+    return all(
+        run["end"] is not None and all(device["final"] for device in (*run["devices"], *run["shared"]))
+        for run in document["runs"]
     )

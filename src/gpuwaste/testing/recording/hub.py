@@ -1,7 +1,6 @@
 """`python -m gpuwaste.testing.recording.hub --config FILE --tape FILE`: the hub, with Slurm's answers on a tape."""
 
 import argparse
-import logging
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -10,6 +9,7 @@ from gpuwaste.core.clock import Clock, SystemClock
 from gpuwaste.core.config import load_config
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.job import JobRecord
+from gpuwaste.core.logs import set_up_logging
 from gpuwaste.hub.daemon import Hub, make_checkers
 from gpuwaste.hub.server import open_tcp
 from gpuwaste.slurm.client import SlurmClient
@@ -112,7 +112,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--config", type=Path, required=True)
     parser.add_argument("--tape", type=Path, required=True)
     options = parser.parse_args(argv)
-    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(levelname)s %(name)s: %(message)s")
+    set_up_logging()
     try:
         config = load_config(options.config)
         clock, tape = SystemClock(), Tape(options.tape)

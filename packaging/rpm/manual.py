@@ -1,0 +1,125 @@
+"""Writes the manual pages and the completion of bash from the command's own parser.
+
+    python3 -IB manual.py --site BUILDROOT/usr/lib/gpuwaste/python --man DIR --completion FILE
+
+Runs inside rpmbuild with the packages that were laid out, so that the pages say what this release does.
+"""
+
+import argparse
+import gzip
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+
+def subcommands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    """Return the parsers below one, by their names."""
+    for action in parser._actions:  # noqa: SLF001 argparse shows its declarations nowhere else
+        if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001
+            return dict(action.choices)
+    return {}
+
+
+def options(parser: argparse.ArgumentParser) -> list[argparse.Action]:
+    """Return what a parser takes itself: options and operands."""
+    skipped = argparse._SubParsersAction  # noqa: SLF001
+    return [a for a in parser._actions if not isinstance(a, skipped) and a.help != argparse.SUPPRESS]  # noqa: SLF001
+
+
+def escaped(text: str) -> str:
+    """Return text as roff takes it literally."""
+    plain = text.replace("\\", "\\e").replace("-", "\\-")
+    return "\n".join(f"\\&{line}" if line.startswith((".", "'")) else line for line in plain.splitlines())
+
+
+def described(parser: argparse.ArgumentParser, action: argparse.Action) -> Iterator[str]:
+    """Yield the roff of one option."""
+    value = "" if action.nargs == 0 else str(action.metavar or action.dest).upper()
+    names = ", ".join(action.option_strings)
+    yield ".TP"
+    yield escaped(" ".join(part for part in (names, value) if part))
+    formatter: Any = parser._get_formatter()  # noqa: SLF001 expands %(default)s as --help does
+    yield escaped(formatter._expand_help(action) if action.help else "")  # noqa: SLF001
+
+
+def section(parser: argparse.ArgumentParser) -> Iterator[str]:
+    """Yield the roff of a parser's options and of those of its own commands."""
+    for action in options(parser):
+        yield from described(parser, action)
+    for name, below in subcommands(parser).items():
+        yield f".SS {escaped(parser.prog)} {escaped(name)}"
+        yield escaped(" ".join((below.description or "").split()))
+        yield from section(below)
+
+
+def page(title: str, about: str, parser: argparse.ArgumentParser, version: str) -> str:
+    """Return a manual page of section 1."""
+    usage = " ".join(parser.format_usage().removeprefix("usage: ").split())
+    lines = [f'.TH {title.upper()} 1 "" "gpuwaste {version}" "gpuwaste"', ".SH NAME"]
+    lines += [f"{escaped(title)} \\- {escaped(about)}", ".SH SYNOPSIS", escaped(usage), ".SH DESCRIPTION"]
+    lines += [escaped(" ".join((parser.description or about).split())), ".SH OPTIONS", *section(parser)]
+    lines += [".SH FILES", ".TP", "/etc/gpuwaste/gpuwaste.toml", "The configuration of all programs."]
+    return "\n".join(line for line in lines if line) + "\n"
+
+
+def write(path: Path, text: str) -> None:
+    """Write a page compressed, the same each time."""
+    path.write_bytes(gzip.compress(text.encode(), mtime=0))
+
+
+def words(parser: argparse.ArgumentParser) -> str:
+    """Return what may stand next: commands and options."""
+    found = [*subcommands(parser)]
+    found += [name for action in options(parser) for name in action.option_strings if name.startswith("--")]
+    return " ".join(found)
+
+
+def completion(parser: argparse.ArgumentParser) -> str:
+    """Return bash's completion: the words of the command line before the last choose the list."""
+    cases = [f'    "") words="{words(parser)}" ;;']
+    for name, command in sorted(subcommands(parser).items()):
+        for second, below in sorted(subcommands(command).items()):
+            cases.append(f'    "{name} {second}"*) words="{words(below)}" ;;')
+        cases.append(f'    "{name}"*) words="{words(command)}" ;;')
+    lines = [
+        "# bash completion of gpuwaste, made from its parser",
+        "_gpuwaste() {",
+        '  local words before="${COMP_WORDS[*]:1:COMP_CWORD-1}"',
+        "  case $before in",
+        *cases,
+        "    *) return ;;",
+        "  esac",
+        '  COMPREPLY=($(compgen -W "$words" -- "${COMP_WORDS[COMP_CWORD]}"))',
+        "}",
+        "complete -o default -F _gpuwaste gpuwaste",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    """Write one page for the command and one for each of its commands."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--site", required=True)
+    parser.add_argument("--man", type=Path, required=True)
+    parser.add_argument("--completion", type=Path, required=True)
+    chosen = parser.parse_args()
+    sys.path.insert(0, chosen.site)
+    from importlib.metadata import version  # noqa: PLC0415 the path comes first
+
+    from gpuwaste.cli.main import build_parser, load_command  # noqa: PLC0415
+
+    whole, release = build_parser(), version("gpuwaste")
+    chosen.man.mkdir(parents=True, exist_ok=True)
+    chosen.completion.parent.mkdir(parents=True, exist_ok=True)
+    top = page("gpuwaste", "which job wasted which GPU, how much and why", whole, release)
+    pages = "".join(f".BR gpuwaste\\-{name} (1)\n" for name in sorted(subcommands(whole)))
+    write(chosen.man / "gpuwaste.1.gz", f"{top}.SH SEE ALSO\n{pages}")
+    for name, command in subcommands(whole).items():
+        text = page(f"gpuwaste-{name}", load_command(name).HELP, command, release)
+        write(chosen.man / f"gpuwaste-{name}.1.gz", text)
+    chosen.completion.write_text(completion(whole), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,99 @@
+"""One line of the doctor, and what its checks look at."""
+
+import socket
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Protocol
+
+from gpuwaste.core.clock import Clock, SystemClock
+from gpuwaste.core.config import Config
+from gpuwaste.slurm.client import SlurmClient
+
+
+class Status(StrEnum):
+    """How a check came out."""
+
+    OK = "ok"
+    WARN = "warn"
+    FAIL = "fail"
+
+
+class Role(StrEnum):
+    """What a host is to gpuwaste; it may be several things."""
+
+    AGENT = "agent"
+    HUB = "hub"
+    ADVISOR = "advisor"
+    LOGIN = "login"
+
+
+EVERYWHERE = frozenset(Role)
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One line of the doctor: what was looked at, what was found, and how to mend it.
+
+    `figures` are for monitoring, by label with its unit in the name.
+    """
+
+    name: str
+    status: Status
+    found: str
+    mend: str = ""
+    figures: Mapping[str, float] = field(default_factory=dict)
+
+
+class AskHub(Protocol):
+    """Asks the hub for a document."""
+
+    def __call__(self, config: Config, path: str) -> object:
+        """Return the document at `path`."""
+        ...
+
+
+def no_agent(_config: Config) -> dict[str, Any]:
+    """Stand in for an agent of which nothing is known."""
+    return {}
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What the checks look at: the configuration, Slurm, the hub, the agent, and as whom."""
+
+    config: Config
+    config_path: Path
+    slurm: SlurmClient
+    ask_hub: AskHub
+    user: str  # who runs the checks
+    roles: frozenset[Role] = EVERYWHERE
+    ask_agent: Callable[[Config], dict[str, Any]] = no_agent
+    clock: Clock = field(default_factory=SystemClock)
+
+    @property
+    def host(self) -> str:
+        """This host's short name."""
+        return socket.gethostname().partition(".")[0]
+
+    @cached_property
+    def state_dirs(self) -> dict[Role, Path]:
+        """The state directories of the services of this host."""
+        config = self.config
+        every = {
+            Role.AGENT: Path(config.agent.state_dir),
+            Role.HUB: Path(config.hub.state_dir),
+            Role.ADVISOR: Path(config.advisor.state_dir),
+        }
+        return {role: path for role, path in every.items() if role in self.roles}
+
+
+def is_there(path: Path) -> bool:
+    """Tell whether a path is there as far as the caller can see; what is hidden from him counts as absent."""
+    try:
+        path.stat()
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,82 @@
+"""The advisor of this host, asked over its socket as the plugin does: that it answers, and how old its history is."""
+
+import os
+import pwd
+import socket
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from gpuwaste.cli.check import Check, Role, Status, Surroundings
+from gpuwaste.core.errors import ParseError
+from gpuwaste.wire.advice import HEADER, MAX_REPLY, decode_header, decode_reply, encode_frame
+
+PLACE: Final = 80
+NAME: Final = "advisor"
+ROLES: Final = frozenset({Role.ADVISOR})
+_ASK_S: Final = 5.0
+_CREDENTIALS: Final = struct.Struct("3i")  # pid, uid, gid of SO_PEERCRED
+_START: Final = "systemctl start gpuwaste-advisor, and look at its log"
+
+
+def check(around: Surroundings) -> Iterator[Check]:
+    """Send a ping; root and SlurmUser alone get an answer, anybody else sees who listens."""
+    path = Path(around.config.advisor.socket)
+    try:
+        owner, reply = _ask(path)
+    except OSError as error:
+        yield Check(NAME, Status.FAIL, f"{path}: {error.strerror or error}", _START)
+        return
+    except ParseError as error:
+        yield Check(NAME, Status.FAIL, f"{path}: {error}", "is that the advisor? see [advisor] socket")
+        return
+    wanted = around.config.plugin.advisor_user
+    if owner not in {wanted, "root"}:
+        yield Check(NAME, Status.FAIL, f"{path}: {owner} listens there, the plugins believe {wanted} alone", _START)
+        return
+    if reply is None:
+        found = f"{path}: {owner} listens; it answers root and SlurmUser alone"
+        yield Check(NAME, Status.OK if os.geteuid() else Status.FAIL, found, "" if os.geteuid() else _START)
+        return
+    yield Check(NAME, Status.OK, f"{path} answers")
+    yield _history(around, int(reply.get("as_of") or 0))
+
+
+def _history(around: Surroundings, as_of: int) -> Check:
+    """Judge how far the advisor knows the history; `as_of` is UTC seconds, 0 for none."""
+    mend = "is the hub reached? see the advisor's log"
+    if not as_of:
+        return Check("history", Status.WARN, "the advisor knows no history yet: nothing is said", mend)
+    age_s = max(0.0, around.clock.utc_us() / 1e6 - as_of)
+    figures = {"history_age_s": round(age_s)}
+    if age_s > around.config.advisor.stale_s:
+        return Check("history", Status.FAIL, f"known up to {age_s:.0f} s ago: nothing is said", mend, figures)
+    if age_s > around.config.advisor.stale_s / 2:
+        return Check("history", Status.WARN, f"known up to {age_s:.0f} s ago", mend, figures)
+    return Check("history", Status.OK, f"known up to {age_s:.0f} s ago", figures=figures)
+
+
+def _wants_more(data: bytes) -> bool:
+    """Tell whether a frame has not come whole yet. Raises ParseError."""
+    return len(data) < HEADER.size or len(data) - HEADER.size < decode_header(data[: HEADER.size], MAX_REPLY)
+
+
+def _ask(path: Path) -> tuple[str, dict[str, Any] | None]:
+    """Return who listens, and his answer, None where he hung up. Raises OSError, ParseError."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
+        sock.settimeout(_ASK_S)
+        sock.connect(str(path))
+        _, uid, _ = _CREDENTIALS.unpack(sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size))
+        try:
+            owner = pwd.getpwuid(uid).pw_name
+        except KeyError:
+            owner = str(uid)
+        try:
+            sock.sendall(encode_frame({"op": "ping"}))
+            data = b""
+            while _wants_more(data) and (part := sock.recv(MAX_REPLY)):
+                data += part
+        except (BrokenPipeError, ConnectionResetError):
+            return owner, None
+    return owner, decode_reply(data) if data else None

@@ -1,0 +1,24 @@
+"""The configuration file: which one counts, and what `gpuwaste config check` has to say of it."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from gpuwaste.cli.check import EVERYWHERE, Check, Status, Surroundings
+from gpuwaste.cli.config_check import problems
+
+PLACE: Final = 20
+NAME: Final = "config"
+ROLES: Final = EVERYWHERE
+
+
+def check(around: Surroundings) -> Iterator[Check]:
+    """Say which file counts; that it can be read is proven by having come here."""
+    found = problems(around.config_path, around.config)
+    for problem in found:
+        yield Check(NAME, Status.FAIL, problem, f"edit {around.config_path}")
+    if found:
+        return
+    if around.config_path.exists():
+        yield Check(NAME, Status.OK, str(around.config_path))
+    else:
+        yield Check(NAME, Status.WARN, f"{around.config_path} is absent: the defaults are used")

@@ -1,0 +1,37 @@
+"""Room on the disks that hold the services' state."""
+
+import shutil
+from collections.abc import Iterator
+from typing import Final
+
+from gpuwaste.cli.check import Check, Role, Status, Surroundings, is_there
+
+PLACE: Final = 70
+NAME: Final = "disk"
+ROLES: Final = frozenset({Role.AGENT, Role.HUB, Role.ADVISOR})
+_WARN_B: Final = 2 * 1024**3
+_FAIL_B: Final = 256 * 1024**2
+_WARN_SHARE: Final = 0.05
+
+
+def check(around: Surroundings) -> Iterator[Check]:
+    """Look at each state directory's file system; a small one counts as well as a full one."""
+    for role, path in around.state_dirs.items():
+        place = next((parent for parent in (path, *path.parents) if is_there(parent)), path)
+        try:
+            use = shutil.disk_usage(place)
+        except OSError as error:
+            yield Check(NAME, Status.FAIL, f"{path}: {error.strerror}", f"make it, or set [{role}] state_dir")
+            continue
+        figures = {f"disk_{role}_free_b": float(use.free)}
+        found = f"{path}: {use.free / 1024**3:.1f} GiB free of {use.total / 1024**3:.1f}"
+        mend = (
+            "make room: a full disk stops what is kept" if role is not Role.AGENT else "make room, or lower retention"
+        )
+        low = use.free < _WARN_B and use.free < _WARN_SHARE * use.total
+        if use.free < _FAIL_B:
+            yield Check(NAME, Status.FAIL, found, mend, figures)
+        elif low:
+            yield Check(NAME, Status.WARN, found, mend, figures)
+        else:
+            yield Check(NAME, Status.OK, found, figures=figures)

@@ -1,0 +1,95 @@
+"""The hub: reached, of a protocol that is understood, with accounting and model; and the clocks."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from gpuwaste.cli.check import EVERYWHERE, Check, Role, Status, Surroundings
+from gpuwaste.core.errors import GpuwasteError, NoDataError
+from gpuwaste.wire.batch import PROTOCOL_MAX, PROTOCOL_MIN
+
+PLACE: Final = 90
+NAME: Final = "hub"
+ROLES: Final = EVERYWHERE
+MODEL_DAYS: Final = 90
+_DAY_S: Final = 86400.0
+_SKEW_WARN_S: Final = 5.0
+_SKEW_FAIL_S: Final = 120.0  # munge refuses credentials of another five minutes
+_LAG_WARN_S: Final = 900.0
+
+
+def check(around: Surroundings) -> Iterator[Check]:
+    """Ask the hub how it is, and judge each part of its answer."""
+    url = around.config.common.hub_url
+    before_us = around.clock.utc_us()
+    try:
+        answer = around.ask_hub(around.config, "/v1/health")
+    except NoDataError as error:
+        yield Check(NAME, Status.FAIL, f"{url}: {error}", "set [common] hub_url to the hub")
+        return
+    except GpuwasteError as error:
+        yield Check(NAME, Status.FAIL, str(error), "start the hub (gpuwaste hub run), or set [common] hub_url")
+        return
+    health = answer if isinstance(answer, Mapping) else {}
+    yield _protocol(url, health)
+    yield from _clock(health, before_us, around.clock.utc_us())
+    if around.roles & {Role.HUB, Role.ADVISOR}:
+        yield from _accounting(health)
+        yield from _model(health, around.clock.utc_us() / 1e6)
+
+
+def _protocol(url: str, health: Mapping[str, Any]) -> Check:
+    spoken = health.get("protocol") or [PROTOCOL_MIN, PROTOCOL_MAX]
+    found = f"{url} answers, version {health.get('version', 'unknown')}"
+    if spoken[0] > PROTOCOL_MAX:
+        return Check(NAME, Status.FAIL, f"{found}: it speaks protocol {spoken[0]} and later", "update gpuwaste here")
+    if spoken[1] < PROTOCOL_MIN:
+        return Check(NAME, Status.FAIL, f"{found}: it speaks protocol {spoken[1]} and earlier", "update the hub")
+    return Check(NAME, Status.OK, found)
+
+
+def _clock(health: Mapping[str, Any], before_us: int, after_us: int) -> Iterator[Check]:
+    """Compare the hub's clock with ours around the question."""
+    now = health.get("now")
+    if not isinstance(now, int | float):
+        return
+    ahead_s = max(now - after_us / 1e6, 0.0) - max(before_us / 1e6 - now, 0.0)
+    words = f"the hub's clock is {abs(ahead_s):.1f} s {'ahead of' if ahead_s > 0 else 'behind'} ours"
+    figures = {"clock_skew_s": round(ahead_s, 3)}
+    if abs(ahead_s) > _SKEW_FAIL_S:
+        yield Check("clock", Status.FAIL, f"{words}: credentials are refused", "chrony on both hosts", figures)
+    elif abs(ahead_s) > _SKEW_WARN_S:
+        yield Check("clock", Status.WARN, words, "chrony on both hosts", figures)
+    else:
+        yield Check("clock", Status.OK, "the hub's and ours agree", figures=figures)
+
+
+def _accounting(health: Mapping[str, Any]) -> Iterator[Check]:
+    accounting = health.get("accounting") or {}
+    lag_s = accounting.get("lag_s")
+    figures = {} if lag_s is None else {"accounting_lag_s": round(float(lag_s))}
+    if accounting.get("error"):
+        mend = "is slurmdbd up? the hub goes on trying"
+        yield Check("account", Status.FAIL, f"accounting is not read: {accounting['error']}", mend, figures)
+    elif lag_s is not None:
+        # No failure without an error: a new hub first reads a month, and is behind until it has.
+        status = Status.WARN if lag_s > _LAG_WARN_S else Status.OK
+        mend = "" if status is Status.OK else "the hub catches up after its first start; else look at its log"
+        yield Check("account", status, f"accounting is known up to {lag_s:.0f} s ago", mend, figures)
+
+
+def _model(health: Mapping[str, Any], now_s: float) -> Iterator[Check]:
+    prediction = health.get("prediction") or {}
+    if prediction.get("error"):
+        yield Check("model", Status.FAIL, str(prediction["error"]), "gpuwaste model, and the hub's log")
+    elif prediction.get("state") == "not installed":
+        yield Check("model", Status.OK, "the hub predicts nothing: its extra [predict] is not installed")
+    elif not prediction.get("model_hash"):
+        yield Check("model", Status.OK, "no model in use: history alone speaks (gpuwaste train makes one)")
+    else:
+        age_s = now_s - float(prediction.get("created") or now_s)
+        words = f"{prediction['model']} {prediction['model_hash'][:12]}, {age_s / _DAY_S:.0f} days old"
+        figures = {"model_age_s": round(age_s)}
+        if age_s > MODEL_DAYS * _DAY_S:
+            yield Check("model", Status.WARN, words, "train anew: gpuwaste train", figures)
+        else:
+            yield Check("model", Status.OK, words, figures=figures)

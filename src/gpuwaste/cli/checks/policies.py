@@ -1,0 +1,25 @@
+"""The policies in force, as hub and advisor read them."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from gpuwaste.cli.check import Check, Role, Status, Surroundings
+from gpuwaste.core.errors import GpuwasteError
+from gpuwaste.policy.loading import load_policies
+
+PLACE: Final = 85
+NAME: Final = "policies"
+ROLES: Final = frozenset({Role.HUB, Role.ADVISOR})
+
+
+def check(around: Surroundings) -> Iterator[Check]:
+    """Read them; a directory without any is a fresh install's."""
+    directory = Path(around.config.advisor.policies_dir)
+    try:
+        found = load_policies(directory)
+    except GpuwasteError as error:
+        yield Check(NAME, Status.FAIL, str(error), "gpuwaste policy check; those before stay in force until a restart")
+        return
+    modes = ", ".join(f"{policy.name} ({policy.mode})" for policy in found.in_force)
+    yield Check(NAME, Status.OK, f"{directory}: {modes}, {found.hash[:12]}")

@@ -1,0 +1,28 @@
+"""Slurm's rights: whoever asks for all jobs must be shown all, and PrivateData hides them without an error."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from gpuwaste.cli.check import Check, Role, Status, Surroundings
+
+PLACE: Final = 40
+NAME: Final = "rights"
+ROLES: Final = frozenset({Role.AGENT, Role.HUB})
+
+
+def check(around: Surroundings) -> Iterator[Check]:
+    """Prove on another user's job that Slurm shows us all jobs."""
+    me = around.user
+    private = around.slurm.config().private_data & {"jobs", "all"}
+    others = sorted({job.user for job in around.slurm.jobs()} - {me})
+    mend = f"sacctmgr modify user {me} set adminlevel=Operator"
+    if others:
+        yield Check(NAME, Status.OK, f"{me} sees jobs of {len(others)} other user(s), such as {others[0]}")
+        return
+    level = around.slurm.admin_levels().get(me, "None")
+    if level != "None" or me in {"root", "slurm"}:
+        yield Check(NAME, Status.OK, f"admin level {level}; no other user's job is there to prove it on")
+    elif private:
+        yield Check(NAME, Status.FAIL, f"PrivateData=jobs hides other users' jobs from {me}, without an error", mend)
+    else:
+        yield Check(NAME, Status.WARN, "no other user's job is there to prove it on; PrivateData is not set")

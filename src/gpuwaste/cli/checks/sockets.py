@@ -1,0 +1,78 @@
+"""The shared directory in /run and the sockets of the services: there, of the right owner, open to the right ones."""
+
+import os
+import pwd
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from gpuwaste.cli.check import Check, Role, Status, Surroundings
+
+PLACE: Final = 65
+NAME: Final = "run dir"
+ROLES: Final = frozenset({Role.AGENT, Role.HUB, Role.ADVISOR})
+_ANYBODY: Final = 0o666  # who may ask is decided by the peer's uid
+_ROOT_AND_OWN: Final = 0o660
+
+
+def check(around: Surroundings) -> Iterator[Check]:
+    """Look at the directory first, then at the sockets that this host's services make."""
+    config = around.config
+    run_dir = Path(config.common.run_dir)
+    yield _directory(run_dir, config.hub.agent_user)
+    if Role.AGENT in around.roles:
+        yield _socket(run_dir / "agent.sock", config.hub.agent_user, _ROOT_AND_OWN, "gpuwaste-agent")
+        jobs = run_dir / "jobs"
+        if jobs.is_dir() and (words := _open_to_others(jobs, config.hub.agent_user)):
+            yield Check(
+                "prolog", Status.FAIL, f"{jobs}: {words}: prolog and epilog leave no files", f"chmod 755 {jobs}"
+            )
+    if Role.ADVISOR in around.roles:
+        yield _socket(Path(config.advisor.socket), config.plugin.advisor_user, _ANYBODY, "gpuwaste-advisor")
+    if Role.HUB in around.roles and config.hub.socket:
+        yield _socket(Path(config.hub.socket), config.hub.agent_user, _ANYBODY, "gpuwaste-hub")
+
+
+def _directory(path: Path, user: str) -> Check:
+    mend = f"systemd-tmpfiles --create, or mkdir {path}"
+    if not path.is_dir():
+        return Check(NAME, Status.FAIL, f"{path} is no directory", mend)
+    if not os.access(path, os.R_OK | os.X_OK):
+        return Check(NAME, Status.FAIL, f"{path} cannot be read", f"chmod 755 {path}")
+    if words := _open_to_others(path, user):
+        return Check(NAME, Status.FAIL, f"{path}: {words}", f"chown {user} {path}; chmod 755 {path}")
+    return Check(NAME, Status.OK, str(path))
+
+
+def _open_to_others(path: Path, user: str) -> str:
+    """Return why a directory cannot be trusted: who could change what is in it."""
+    there = path.stat()
+    if there.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        return "others than its owner may write to it"
+    owner = _name(there.st_uid)
+    return "" if owner in {"root", user} else f"belongs to {owner}"
+
+
+def _socket(path: Path, user: str, mode: int, unit: str) -> Check:
+    name = path.name.removesuffix(".sock")[:8] + ".sock"
+    try:
+        there = path.lstat()
+    except OSError as error:
+        return Check(name, Status.FAIL, f"{path}: {error.strerror}", f"systemctl start {unit}")
+    if not stat.S_ISSOCK(there.st_mode):
+        return Check(name, Status.FAIL, f"{path} is no socket", f"remove it, systemctl restart {unit}")
+    owner, found = _name(there.st_uid), stat.S_IMODE(there.st_mode)
+    if owner not in {user, "root"}:
+        return Check(name, Status.FAIL, f"{path} belongs to {owner}, not {user}", f"systemctl restart {unit}")
+    if found != mode:
+        words = f"{path} has mode {found:04o}, not {mode:04o}"
+        return Check(name, Status.FAIL, words, f"chmod {mode:o} {path}, or systemctl restart {unit}")
+    return Check(name, Status.OK, f"{path}, {owner}, {mode:04o}")
+
+
+def _name(uid: int) -> str:
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)

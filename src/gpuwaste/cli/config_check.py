@@ -1,0 +1,127 @@
+"""`gpuwaste config check`: what the typed reading of the file cannot see, one line for each thing, with what to do."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final
+
+from gpuwaste.core.config import Config, describe_config
+from gpuwaste.core.errors import GpuwasteError
+from gpuwaste.core.plugin_reader import read_as_plugin
+
+_PATHS: Final = (
+    "_dir", "_file", "_root", "_ca", "_cert", "tls_key", "socket", "slurm_conf", "kill_switch", "mig_minors",
+)  # fmt: skip
+_SERVED: Final = ("agent", "hub", "advisor")  # sections with listen, tls_cert, tls_key
+_ANY: Final = frozenset({"0.0.0.0", "[::]", "*"})  # noqa: S104 compared with, not bound to
+_MAX_PORT: Final = 65535
+
+
+def problems(path: Path, config: Config) -> list[str]:
+    """Return what is wrong with a configuration that can be read; `path` is the file, which may be absent."""
+    return [problem for check in CHECKS for problem in check(path, config)]
+
+
+def plugin_lines(path: Path, config: Config) -> Iterator[str]:
+    """Compare what the submit plugins' line reader takes with what the file says."""
+    try:
+        reading = read_as_plugin(path)
+    except OSError:
+        return  # absent: the defaults
+    for number, key, why in reading.odd:
+        yield f"line {number}: {f'[plugin] {key}: ' if key else ''}{why}: the submit plugins take the default"
+    odd = {key for _, key, _ in reading.odd}
+    for key, taken in reading.values.items():
+        section = "advisor" if key == "socket" else "plugin"
+        meant = getattr(getattr(config, section), key)
+        if taken != meant and key not in odd:
+            yield (
+                f"[{section}] {key}: the submit plugins take {taken!r}, not {meant!r}: "
+                f"write a line `{key} = {'INTEGER' if isinstance(meant, int) else chr(34) + 'TEXT' + chr(34)}` "
+                f"below a line `[{section}]`"
+            )
+
+
+def listening(_: Path, config: Config) -> Iterator[str]:
+    """Look at the addresses, and for two services at one port."""
+    taken: dict[str, tuple[str, str]] = {}
+    for section in _SERVED:
+        listen = getattr(config, section).listen
+        if not listen:
+            continue
+        host, _, port = listen.rpartition(":")
+        if not host or not (port.isascii() and port.isdigit() and 0 < int(port) <= _MAX_PORT):
+            yield f"[{section}] listen {listen!r}: expected ADDRESS:PORT"
+            continue
+        other = taken.get(port)
+        if other and (host == other[1] or host in _ANY or other[1] in _ANY):
+            yield f"[{section}] listen {listen}: port {port} is [{other[0]}]'s as well: give each its own"
+        taken.setdefault(port, (section, host))
+    if not config.hub.listen and not config.hub.socket:
+        yield "[hub] listen and socket are both empty: nobody could reach the hub: set one"
+
+
+def certificates(_: Path, config: Config) -> Iterator[str]:
+    """Look for half a pair, and for a certificate without the port that shows it."""
+    for section in _SERVED:
+        own = getattr(config, section)
+        for have, lack in (("tls_cert", "tls_key"), ("tls_key", "tls_cert")):
+            if getattr(own, have) and not getattr(own, lack):
+                yield f"[{section}] {have} is set and {lack} is not: set both or none"
+    url = config.common.hub_url
+    if not url.startswith(("http://", "https://", "unix:")):
+        yield f"[common] hub_url {url!r}: expected http://HOST:PORT, https://HOST:PORT or unix:/PATH"
+    if config.common.token_file and url.startswith("http://") and not _is_local(url):
+        yield "[common] token_file with http://: the token would travel in the clear: set https:// in hub_url"
+
+
+def paths(_: Path, config: Config) -> Iterator[str]:
+    """Look for paths that depend on where a daemon was started."""
+    for section, key, kind, _default, _text in describe_config():
+        value = getattr(getattr(config, section), key)
+        if kind == "str" and value and key.endswith(_PATHS) and not value.startswith("/"):
+            yield f"[{section}] {key} {value!r}: no absolute path: begin it with /"
+
+
+def policies(_: Path, config: Config) -> Iterator[str]:
+    """Read the policies, as advisor and hub do."""
+    from gpuwaste.policy.loading import load_policies
+
+    try:
+        load_policies(Path(config.advisor.policies_dir))
+    except GpuwasteError as error:
+        yield f"[advisor] policies_dir: {error}"
+
+
+def thresholds(_: Path, config: Config) -> Iterator[str]:
+    """Look for values that are possible alone and not together."""
+    hub, advisor, plugin, agent = config.hub, config.advisor, config.plugin, config.agent
+    pairs = (
+        (hub.low_below_pct > hub.high_above_pct, "[hub] low_below_pct lies above high_above_pct: exchange them"),
+        (hub.min_coverage > 1, "[hub] min_coverage is a share: set it to 0 to 1"),
+        (hub.memory_resident_ratio > 1, "[hub] memory_resident_ratio is a share: set it to 0 to 1"),
+        (not agent.interval_s, "[agent] interval_s is 0: set the seconds between two samples"),
+        (not agent.collectors, "[agent] collectors is empty: nothing would be measured: name nvml and host"),
+        (
+            agent.ship_every_s < agent.interval_s,
+            "[agent] ship_every_s is less than interval_s: nothing new would be there to ship",
+        ),
+        (
+            plugin.breaker_max_ms < plugin.breaker_first_ms,
+            "[plugin] breaker_max_ms is less than breaker_first_ms: the submit plugins take the greater for both",
+        ),
+        (
+            plugin.stale_s < advisor.stale_s,
+            "[plugin] stale_s is less than [advisor] stale_s: the plugins would drop what the advisor still says",
+        ),
+    )
+    yield from (words for wrong, words in pairs if wrong)
+
+
+CHECKS: Final[tuple[Callable[[Path, Config], Iterator[str]], ...]] = (
+    plugin_lines, listening, certificates, paths, policies, thresholds,
+)  # fmt: skip
+
+
+def _is_local(url: str) -> bool:
+    host = url.removeprefix("http://").rpartition(":")[0]
+    return host in {"127.0.0.1", "localhost", "[::1]"}

@@ -1,0 +1,128 @@
+"""`gpuwaste doctor`: which roles this host has, its checks side by side with one deadline, and how they are printed."""
+
+import importlib
+import json
+import os
+import pkgutil
+import pwd
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Final
+
+from gpuwaste.cli import checks
+from gpuwaste.cli.check import Check, Role, Status, Surroundings, is_there
+from gpuwaste.core.config import Config
+from gpuwaste.core.errors import GpuwasteError, SlurmError
+
+DEADLINE_S: Final = 20.0
+NAGIOS_UNKNOWN: Final = 3
+_UNIT_DIRS: Final = (Path("/usr/lib/systemd/system"), Path("/etc/systemd/system"), Path("/lib/systemd/system"))
+_WORDS: Final = {Status.OK: "OK", Status.WARN: "WARNING", Status.FAIL: "CRITICAL"}
+_RANK: Final = list(Status)  # from good to bad; its index is Nagios' exit code
+_NAMED: Final = 3  # lines that the one line of Nagios has room for
+
+
+def roles_here(config: Config, unit_dirs: Sequence[Path] = _UNIT_DIRS) -> frozenset[Role]:
+    """Return what this host is: what is installed as a service, or has left its state or socket; else a login host."""
+    traces = {
+        Role.AGENT: (Path(config.agent.state_dir) / "agent.pid", Path(config.common.run_dir) / "agent.sock"),
+        Role.HUB: (Path(config.hub.state_dir) / "hub.duckdb",),
+        Role.ADVISOR: (Path(config.advisor.state_dir) / "verdicts.sqlite", Path(config.advisor.socket)),
+    }
+    found = {
+        role
+        for role, paths in traces.items()
+        if any(map(is_there, (*paths, *(place / f"gpuwaste-{role}.service" for place in unit_dirs))))
+    }
+    return frozenset(found) or frozenset({Role.LOGIN})
+
+
+def modules() -> list[ModuleType]:
+    """Return the checks in their order: the files of gpuwaste.cli.checks."""
+    names = [module.name for module in pkgutil.iter_modules(checks.__path__) if module.name[0] != "_"]
+    return sorted((importlib.import_module(f"{checks.__name__}.{name}") for name in names), key=lambda m: int(m.PLACE))
+
+
+def run_checks(around: Surroundings, deadline_s: float = DEADLINE_S) -> Iterator[Check]:
+    """Run the checks of this host's roles all at once, and yield their lines in order.
+
+    A check that meets an error, or is not done by the deadline, is a failed line; no check holds the others up.
+    """
+    jobs = [_Job(module, around) for module in modules() if module.ROLES & around.roles]
+    until_us = around.clock.mono_us() + int(deadline_s * 1e6)
+    for job in jobs:
+        yield from job.lines(max(0.0, (until_us - around.clock.mono_us()) / 1e6), deadline_s)
+
+
+class _Job:
+    """One check on a thread of its own, which is left behind where it does not end."""
+
+    def __init__(self, module: ModuleType, around: Surroundings) -> None:
+        self._module = module
+        self._around = around
+        self._found: list[Check] = []
+        self._thread = threading.Thread(target=self._run, name=f"check {module.NAME}", daemon=True)
+        self._thread.start()
+
+    def lines(self, wait_s: float, deadline_s: float) -> list[Check]:
+        """Return what was found within `wait_s`."""
+        self._thread.join(wait_s)
+        found = list(self._found)
+        if self._thread.is_alive():
+            words = f"not done within {deadline_s:g} s"
+            found.append(Check(self._module.NAME, Status.FAIL, words, "what it asks for does not answer"))
+        return found
+
+    def _run(self) -> None:
+        name = self._module.NAME
+        try:
+            for check in self._module.check(self._around):
+                self._found.append(check)
+        except GpuwasteError as error:
+            self._found.append(Check(name, Status.FAIL, str(error)))
+        except Exception as error:  # noqa: BLE001 a defect of one check must not hide the others
+            self._found.append(Check(name, Status.FAIL, f"{type(error).__name__}: {error}", "a defect of gpuwaste"))
+
+
+def worst(found: Iterable[Check]) -> Status:
+    """Return the worst status."""
+    return max((check.status for check in found), key=_RANK.index, default=Status.OK)
+
+
+def as_text(check: Check) -> str:
+    """Return a check as one line."""
+    mend = f": {check.mend}" if check.mend else ""
+    return f"{check.status:<5}{check.name:<13}{' '.join(f'{check.found}{mend}'.split())}\n"
+
+
+def as_json(host: str, roles: Iterable[Role], found: Sequence[Check]) -> str:
+    """Return the checks as a document."""
+    lines = [
+        {"name": c.name, "status": c.status, "found": c.found, "mend": c.mend, "figures": dict(c.figures)}
+        for c in found
+    ]
+    document = {"document": "doctor", "host": host, "roles": sorted(roles), "status": worst(found), "checks": lines}
+    return json.dumps(document, indent=2) + "\n"
+
+
+def as_nagios(found: Sequence[Check]) -> tuple[str, int]:
+    """Return one line with figures, as monitoring plugins print it, and the exit code: 0, 1 or 2."""
+    status = worst(found)
+    bad = sorted((c for c in found if c.status is not Status.OK), key=lambda c: -_RANK.index(c.status))
+    words = "; ".join(f"{c.name}: {' '.join(c.found.split())}" for c in bad[:_NAMED])
+    words += f"; {len(bad) - _NAMED} more" if len(bad) > _NAMED else ""
+    counts = {str(s): float(sum(c.status is s for c in found)) for s in Status}
+    figures = counts | {label: value for c in found for label, value in c.figures.items()}
+    perf = " ".join(f"'{label}'={value:.10g}" for label, value in figures.items())
+    text = (words or f"{len(found)} checks").replace("|", "/")
+    return f"GPUWASTE {_WORDS[status]} - {text} | {perf}\n", _RANK.index(status)
+
+
+def user_name() -> str:
+    """Return the caller's name. Raises SlurmError where his uid has none."""
+    try:
+        return pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:
+        raise SlurmError(f"uid {os.geteuid()} has no name on this host: add the user") from None

@@ -1,0 +1,46 @@
+"""What `gpuwaste notify` asks of the hub, and how its answers are printed."""
+
+import argparse
+import sys
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any, Final
+
+from gpuwaste.cli.hub_access import ask_hub, hub_client
+from gpuwaste.cli.times import parse_time
+from gpuwaste.core.config import Config
+from gpuwaste.core.errors import UsageError
+from gpuwaste.report.layout import Look
+from gpuwaste.report.notice_text import notices_text, preview_text, replay_text, run_text
+
+_LONG_S: Final = 600.0  # for an answer that judges the jobs of weeks
+Text = Callable[[Mapping[str, Any], Look], str]
+
+
+def ask(options: argparse.Namespace, config: Config, rows: int) -> tuple[dict[str, Any], Text]:
+    """Return the hub's document and what prints it. Raises UsageError, NoDataError, AuthError, WireError."""
+    if options.action == "run":
+        return hub_client(config, _LONG_S).post("/v1/notices/run", {"dry_run": options.dry_run}), run_text
+    user = {} if getattr(options, "user", None) is None else {"user": options.user}
+    if options.action == "preview":
+        return ask_hub(config, "/v1/notices/preview", user), preview_text
+    now = datetime.now()  # noqa: DTZ005 the caller's own zone is meant
+    start, end = parse_time(options.starttime, now), parse_time(options.endtime, now)
+    if start >= end:
+        raise UsageError(f"-S {options.starttime} is not before -E {options.endtime}")
+    if options.action == "replay":
+        return hub_client(config, _LONG_S).get("/v1/notices/replay", {"start": start, "end": end}), replay_text
+    return ask_hub(config, "/v1/notices", {**user, "start": start, "end": end + 1, "limit": rows}), notices_text
+
+
+def wish(config: Config, *, mail: bool) -> int:
+    """Tell the hub whether the caller wants digests."""
+    answer = hub_client(config).post("/v1/notices/wish", {"mail": mail})
+    sys.stdout.write(f"{answer['user']}: {'digests are sent again' if mail else 'no digests are sent any more'}\n")
+    return 0
+
+
+def is_empty(document: Mapping[str, Any]) -> bool:
+    """Tell whether a document holds nothing: nobody told, nobody not told."""
+    rows = {"notices": "notices", "notice-replay": "users"}.get(document["document"])
+    return rows is not None and not document[rows]

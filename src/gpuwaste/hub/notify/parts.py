@@ -1,0 +1,54 @@
+"""The parts that send notices, made from [notify]."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+from gpuwaste.core.clock import Clock
+from gpuwaste.core.config import NotifyConfig
+from gpuwaste.hub.notify.addresses import AddressBook
+from gpuwaste.hub.notify.mailer import SmtpMailer, Tls
+from gpuwaste.hub.notify.planner import Planner
+from gpuwaste.hub.notify.runner import Accounting, Notifier
+from gpuwaste.hub.notify.service import NoticeService
+from gpuwaste.hub.notify.settings import NotifySettings
+from gpuwaste.store.hub.hub_store import HubStore
+from gpuwaste.store.hub.notice_store import NoticeStore
+from gpuwaste.waste.settings import LedgerSettings
+
+
+@dataclass(frozen=True, slots=True)
+class NotifyParts:
+    """The answers of the routes, and the sender where a mail server is configured."""
+
+    service: NoticeService
+    notifier: Notifier | None
+
+
+def notify_parts(  # noqa: PLR0917 the hub's own parts, in the order of ARCHITECTURE
+    config: NotifyConfig,
+    store: HubStore,
+    ledger: LedgerSettings,
+    clock: Clock,
+    accounting: Callable[[], Accounting],
+    count: Callable[[str], None] = lambda _: None,
+) -> NotifyParts:
+    """Wire the parts. Raises ConfigError."""
+    settings = NotifySettings.from_config(config)
+    file = Path(config.address_file) if config.address_file else None
+    book = AddressBook(config.address, file, config.address_command)
+    planner = Planner(store, NoticeStore(store, clock), settings, ledger, book)
+    notifier = None
+    if config.smtp_host:
+        mailer = SmtpMailer(
+            config.smtp_host,
+            config.smtp_port,
+            cast("Tls", config.smtp_tls),
+            config.smtp_ca,
+            config.smtp_user,
+            Path(config.smtp_password_file) if config.smtp_password_file else None,
+            config.smtp_timeout_s,
+        )
+        notifier = Notifier(planner, mailer, clock, accounting, count)
+    return NotifyParts(NoticeService(planner, notifier, clock), notifier)

@@ -1,0 +1,76 @@
+"""Decisions on periods from the hub's store: the next one, a past one again, or one user's by now."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gpuwaste.hub.notify.addresses import AddressBook, read_names
+from gpuwaste.hub.notify.settings import NotifySettings
+from gpuwaste.store.hub.hub_store import HubStore
+from gpuwaste.store.hub.notice_store import NoticeStore
+from gpuwaste.waste.load import Selection, load_jobs
+from gpuwaste.waste.notices import Decision, Standing, plan, reach_s, staff_list
+from gpuwaste.waste.settings import LedgerSettings
+
+Period = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Planner:
+    """Reads the store, and changes nothing."""
+
+    store: HubStore
+    notices: NoticeStore
+    settings: NotifySettings
+    ledger: LedgerSettings
+    book: AddressBook
+
+    def digests(self, period: Period, now: int, *, dry: bool) -> list[Decision]:
+        """Decide on every user of a period. Raises StoreError, AddressError."""
+        self.book.refresh()
+        return self._decide(period, now, self.notices.last_told(period[1], dry=dry), self._unwilling())
+
+    def replay(self, start: int, end: int, now: int) -> list[tuple[Period, list[Decision]]]:
+        """Decide on each period that ended in (start, end], as if nobody had been told before; opt-outs are today's.
+
+        Raises StoreError, AddressError.
+        """
+        self.book.refresh()
+        told: dict[str, int] = {}
+        unwilling = self._unwilling()
+        found = []
+        for period in self.settings.digest.periods(start, min(end, now)):
+            decisions = self._decide(period, now, told, unwilling)
+            told |= {d.user: period[1] for d in decisions if d.told}
+            found.append((period, decisions))
+        return found
+
+    def preview(self, user: str, now: int) -> Decision | None:
+        """Decide on one user as if a period ended now; None where he has no GPU job that ended in it."""
+        self.book.refresh()
+        length = self.settings.digest.period(now)
+        last = self.notices.last_told(now, dry=self.settings.dry_run)
+        period = (now - (length[1] - length[0]), now)
+        decisions = self._decide(period, now, last, self._unwilling(), user=user)
+        return decisions[0] if decisions else None
+
+    def staff(self, period: Period, now: int) -> dict[str, Any]:
+        """Return the weekly list of who wasted most. Raises StoreError."""
+        with self.store.reader() as db:
+            jobs = load_jobs(db, Selection(*period), self.ledger, now)
+        return staff_list(jobs, period, self.settings.rules.min_coverage, self.settings.staff_users)
+
+    def _decide(
+        self, period: Period, now: int, told: Mapping[str, int], unwilling: frozenset[str], user: str | None = None
+    ) -> list[Decision]:
+        rules = self.settings.rules
+        with self.store.reader() as db:
+            reach = Selection(period[1] - reach_s(period, rules), period[1], user=user)
+            jobs = load_jobs(db, reach, self.ledger, now)
+        return plan(jobs, period, rules, self.ledger, Standing(unwilling, told), self.book.address_of)
+
+    def _unwilling(self) -> frozenset[str]:
+        """Return who wants no digest. Raises AddressError: without the file nobody is written to."""
+        listed = self.settings.opt_out_file
+        said = self.notices.opted_out()
+        return said if listed is None else said | read_names(listed)

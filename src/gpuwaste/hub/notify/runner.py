@@ -1,0 +1,227 @@
+"""Notifier: decides on each period once, when all of it is known, and sends what is due; a thread of the hub."""
+
+import json
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from gpuwaste.core.clock import Clock
+from gpuwaste.core.errors import GpuwasteError
+from gpuwaste.hub.notify.mailer import Delivery, Mailer, ServerDownError
+from gpuwaste.hub.notify.message import make_message
+from gpuwaste.hub.notify.planner import Period, Planner
+from gpuwaste.report.layout import Look
+from gpuwaste.report.notice_text import digest_subject, digest_text, staff_subject, staff_text
+from gpuwaste.store.hub.notice_store import OPEN, NoticeStore
+from gpuwaste.waste.notices import Decision
+
+DIGEST: Final = "digest"
+STAFF: Final = "staff"
+EVERY_S: Final = 10.0
+_RETRY_FIRST_S: Final = 300.0
+_RETRY_MAX_S: Final = 7200.0
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Accounting:
+    """How far accounting was read, UTC seconds, and whether the last import failed."""
+
+    read_until: int | None
+    failed: bool
+
+
+class Notifier:
+    """One thread calls `run`; `decide` may be called by others."""
+
+    def __init__(
+        self,
+        planner: Planner,
+        mailer: Mailer,
+        clock: Clock,
+        accounting: Callable[[], Accounting],
+        count: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self._planner = planner
+        self._settings = planner.settings
+        self._notices: NoticeStore = planner.notices
+        self._mailer = mailer
+        self._clock = clock
+        self._accounting = accounting
+        self._count = count
+        self._lock = threading.Lock()
+        self._down_until_us = 0
+        self._down_s = 0.0
+        self._said = ""
+
+    def run(self, stop: threading.Event) -> None:
+        """Work until `stop` is set."""
+        while not stop.is_set():
+            self.step(stop)
+            self._clock.wait(stop, EVERY_S)
+
+    def begin(self) -> None:
+        """Give up what a hub before this one was sending; the first period ever is the next one. Raises StoreError."""
+        interrupted = self._notices.close_interrupted()
+        if interrupted:
+            _log.warning("%d notices were being sent when the hub ended: they are not sent again", interrupted)
+        for kind, schedule in ((DIGEST, self._settings.digest), (STAFF, self._settings.weekly)):
+            if self._notices.last_period(kind, dry=self._dry) is None:
+                self._notices.begin_at(kind, schedule.last_end(self._now()), dry=self._dry)
+
+    def step(self, stop: threading.Event | None = None) -> None:
+        """Do what is due. Raises nothing that the store, the addresses or the mail server can cause."""
+        try:
+            self._decide_due()
+            self._send_due(stop or threading.Event())
+        except GpuwasteError as error:
+            self._say(f"notices wait: {error}")
+        except Exception:  # noqa: BLE001 a defect must not end the thread for good; the log has its place
+            _log.exception("defect in the notices: they wait")
+        else:
+            self._said = ""
+
+    def missing(self, period: Period) -> str:
+        """Return what is not known yet of a period, empty where all is: nobody is told by half of the facts."""
+        known = period[1] + self._settings.settle_s
+        accounting = self._accounting()
+        if self._now() < known:
+            return f"what nodes and accounting have to tell may come in until {int(known - self._now())} s from now"
+        if accounting.failed:
+            return "accounting cannot be read"
+        if accounting.read_until is None or accounting.read_until < known:
+            return "accounting was not read that far yet"
+        return ""
+
+    def decide(self) -> tuple[Period, list[Decision], bool]:
+        """Decide on the newest period now and note it; the last value is false where that was done before.
+
+        Raises StoreError, AddressError.
+        """
+        period = self._settings.digest.period(self._now())
+        with self._lock:
+            if self._notices.planned(DIGEST, period[1], dry=self._dry):
+                return period, [], False
+            # What was not delivered by now was not told: it counts for the new period.
+            self._notices.close_before(DIGEST, period[1])
+            decisions = self._planner.digests(period, self._now(), dry=self._dry)
+            rows = [self._row(period, decision) for decision in decisions]
+            return period, decisions, self._notices.add_period(DIGEST, period[1], rows, dry=self._dry)
+
+    def _decide_due(self) -> None:
+        now = self._now()
+        weekly = self._settings.weekly.period(now)
+        if self._new(DIGEST, self._settings.digest.last_end(now)) and self._complete(self._settings.digest.period(now)):
+            period, decisions, _ = self.decide()
+            told = sum(d.told for d in decisions)
+            _log.info("period until %d: %d of %d users are to be told", period[1], told, len(decisions))
+            self._notices.prune(self._settings.audit_days)
+        if self._settings.staff and self._new(STAFF, weekly[1]) and self._complete(weekly):
+            self._decide_staff(weekly)
+
+    def _new(self, kind: str, period_end: int) -> bool:
+        last = self._notices.last_period(kind, dry=self._dry)
+        return last is None or last < period_end
+
+    def _complete(self, period: Period) -> bool:
+        return not self.missing(period)
+
+    def _decide_staff(self, period: Period) -> None:
+        document = self._planner.staff(period, self._now())
+        sums = {"jobs": document["job_count"], "gpu_s": document["gpu_s"], "wasted_s": document["wasted_s"]}
+        rows = [
+            {
+                "user": address, "period_start": period[0], "status": self._first, "why": "", "address": address,
+                **sums, "exempt_s": 0.0, "coverage": None, "document": json.dumps(document),
+            }
+            for address in self._settings.staff
+        ]  # fmt: skip
+        with self._lock:
+            self._notices.close_before(STAFF, period[1])
+            self._notices.add_period(STAFF, period[1], rows, dry=self._dry)
+
+    def _row(self, period: Period, decision: Decision) -> dict[str, Any]:
+        return {
+            "user": decision.user,
+            "period_start": period[0],
+            "status": self._first if decision.told else "not",
+            "why": decision.why,
+            "address": decision.address,
+            "jobs": decision.jobs,
+            "gpu_s": decision.gpu_s,
+            "wasted_s": decision.wasted_s,
+            "exempt_s": decision.exempt_s,
+            "coverage": decision.coverage,
+            "document": json.dumps(decision.digest) if decision.told and not self._dry else "",
+        }
+
+    def _send_due(self, stop: threading.Event) -> None:
+        if self._dry or self._clock.mono_us() < self._down_until_us:
+            return
+        for row in self._notices.due():
+            if stop.is_set() or self._settings.quiet.now(self._now()):
+                return
+            try:
+                self._send(row)
+            except ServerDownError as error:
+                self._down_s = min(_RETRY_MAX_S, self._down_s * 2 or _RETRY_FIRST_S)
+                self._down_until_us = self._clock.mono_us() + int(self._down_s * 1e6)
+                self._notices.move(row, "later", str(error), was=("sending",))
+                raise
+            self._down_s = 0.0
+
+    def _send(self, row: Mapping[str, Any]) -> None:
+        """Claim one notice, send it, and note what became of it; after a crash in between it is not sent again."""
+        if row["kind"] == DIGEST and row["user"] in self._planner.notices.opted_out():
+            self._notices.move(row, "failed", "the user opted out before it was sent", was=OPEN)
+            return
+        if not self._notices.move(row, "sending", was=OPEN):
+            return
+        delivery = self._deliver(row)
+        wait_s = min(_RETRY_MAX_S, _RETRY_FIRST_S * 2.0 ** min(row["tries"], 8)) if delivery.status == "later" else 0.0
+        self._notices.move(row, delivery.status, delivery.detail, was=("sending",), wait_s=wait_s)
+        self._count(delivery.status)
+        if delivery.status != "sent":
+            _log.warning("a notice to %s: %s: %s", row["address"], delivery.status, delivery.detail)
+
+    def _deliver(self, row: Mapping[str, Any]) -> Delivery:
+        document = json.loads(row["document"])
+        subject, text = words(row["kind"], document, Look(zone=self._settings.zone), self._settings.text)
+        try:
+            message = make_message(
+                sender=self._settings.sender,
+                reply_to=self._settings.reply_to,
+                to=row["address"],
+                subject=subject,
+                text=text,
+                at_utc=self._now(),
+                key=f"{row['kind']} {row['user']} {row['period_end']}",
+            )
+        except ValueError as error:
+            return Delivery("failed", f"no mail can be made: {error}")
+        return self._mailer.send(message, self._settings.sender, row["address"])
+
+    def _say(self, words_: str) -> None:
+        if words_ != self._said:
+            _log.warning("%s", words_)
+        self._said = words_
+
+    @property
+    def _dry(self) -> bool:
+        return self._settings.dry_run
+
+    @property
+    def _first(self) -> str:
+        return "dry" if self._dry else "due"
+
+    def _now(self) -> int:
+        return self._clock.utc_us() // 1_000_000
+
+
+def words(kind: str, document: Mapping[str, Any], look: Look, end: str) -> tuple[str, str]:
+    """Return subject and text of a mail."""
+    if kind == STAFF:
+        return staff_subject(document, look), staff_text(document, look, end)
+    return digest_subject(document, look), digest_text(document, look, end)

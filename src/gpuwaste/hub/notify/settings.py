@@ -1,0 +1,88 @@
+"""[notify] as the hub uses it: checked once, at the start."""
+
+from dataclasses import dataclass, field
+from datetime import tzinfo
+from pathlib import Path
+from typing import Final, Self
+
+from gpuwaste.core.config import NotifyConfig
+from gpuwaste.core.errors import ConfigError
+from gpuwaste.core.units import DAY_S, HOUR_S
+from gpuwaste.hub.notify.addresses import is_address
+from gpuwaste.hub.notify.schedule import WEEKDAYS, QuietHours, Schedule, read_time, read_zone
+from gpuwaste.waste.notices import NoticeRules
+
+_TLS: Final = ("none", "starttls", "tls")
+
+
+@dataclass(frozen=True, slots=True)
+class NotifySettings:
+    """What a notifier works by; times in seconds."""
+
+    digest: Schedule
+    weekly: Schedule
+    rules: NoticeRules = field(default_factory=NoticeRules)
+    quiet: QuietHours = field(default_factory=QuietHours)
+    zone: tzinfo | None = None
+    settle_s: float = 3600.0
+    dry_run: bool = True
+    sender: str = ""
+    reply_to: str = ""
+    staff: tuple[str, ...] = ()
+    staff_users: int = 20
+    text: str = ""
+    audit_days: int = 400
+    opt_out_file: Path | None = None
+
+    @classmethod
+    def from_config(cls, config: NotifyConfig) -> Self:
+        """Check the section. Raises ConfigError."""
+        zone = read_zone(config.zone)
+        weekday = _one_of("weekday", config.weekday.lower(), WEEKDAYS)
+        every = _one_of("every", config.every, ("week", "day"))
+        _one_of("smtp_tls", config.smtp_tls, _TLS)
+        _check(config)
+        at = read_time(config.at)
+        weekly = Schedule(at, weekday, zone)
+        return cls(
+            digest=weekly if every == 0 else Schedule(at, None, zone),
+            weekly=weekly,
+            rules=NoticeRules(
+                min_wasted_s=config.min_wasted_gpu_h * HOUR_S,
+                min_wasted_share=config.min_wasted_share,
+                min_coverage=config.min_coverage,
+                jobs=config.jobs,
+                max_mails=config.max_mails,
+                cooldown_s=config.cooldown_days * DAY_S,
+            ),
+            quiet=QuietHours.parse(config.quiet_hours, zone),
+            zone=zone,
+            settle_s=config.settle_s,
+            dry_run=config.dry_run,
+            sender=config.sender,
+            reply_to=config.reply_to,
+            staff=config.staff,
+            staff_users=config.staff_users,
+            text=config.text,
+            audit_days=config.audit_days,
+            opt_out_file=Path(config.opt_out_file) if config.opt_out_file else None,
+        )
+
+
+def _check(config: NotifyConfig) -> None:
+    for name in ("min_wasted_share", "min_coverage"):
+        if getattr(config, name) > 1:
+            raise ConfigError(f"[notify] {name} {getattr(config, name)}: expected a share 0..1")
+    if config.smtp_host and not config.sender:
+        raise ConfigError("[notify] sender is empty: mail needs an address that it comes from")
+    for name, text in (("sender", config.sender), ("reply_to", config.reply_to), *(("staff", a) for a in config.staff)):
+        if text and not is_address(text):
+            raise ConfigError(f"[notify] {name} {text!r}: expected a plain address, such as hpc@example.org")
+    if config.smtp_user and config.smtp_tls == "none":
+        raise ConfigError("[notify] smtp_user: the password would travel in the clear: set smtp_tls")
+
+
+def _one_of(name: str, value: str, known: tuple[str, ...]) -> int:
+    if value not in known:
+        raise ConfigError(f"[notify] {name} {value!r}: expected one of {', '.join(known)}")
+    return known.index(value)

@@ -1,0 +1,212 @@
+"""The words of notices: the digest to a user, the weekly list to staff, and what operators see of both."""
+
+import textwrap
+from collections.abc import Mapping
+from typing import Any, Final
+
+from gpuwaste.report.cells import UNKNOWN, fit, harmless, local_time, percent, share, short
+from gpuwaste.report.layout import COLUMNS, Look, bullet, finding_lines
+
+REASONS: Final = {
+    "no_jobs": "no GPU job ended",
+    "whole_node": "only jobs that were given whole nodes",
+    "little_known": "too little is known of what the jobs did",
+    "little_waste": "less waste than [notify] min_wasted_gpu_h",
+    "small_share": "a smaller share than [notify] min_wasted_share",
+    "opted_out": "wants no digest",
+    "cooldown": "was told a short time ago",
+    "no_address": "no mail address is known",
+    "mail_cap": "[notify] max_mails was reached",
+}
+_ROWS: Final = 40
+
+
+def digest_subject(document: Mapping[str, Any], look: Look) -> str:
+    """Return a digest's subject: how much, and until when."""
+    day = local_time(document["end"], look.zone)[:10]
+    return f"{short(document['wasted_s'])} of GPU-time unused by your jobs until {day}"
+
+
+def digest_text(document: Mapping[str, Any], look: Look, end: str) -> str:
+    """Return a digest: the sum, the jobs with the largest waste, what to change, how to hear no more of it."""
+    wasted = percent(share(document["wasted_s"], document["gpu_s"]))
+    day, until = (local_time(document[name], look.zone)[:10] for name in ("start", "end"))
+    lines = [
+        f"Dear {harmless(document['user'])},",
+        "",
+        *_paragraph(
+            f"from {day} to {until} {_jobs(document['job_count'])} of yours that used GPUs ended. They held "
+            f"{short(document['gpu_s'])} of GPU-time, and for {short(document['wasted_s'])} ({wasted}) of it a GPU "
+            "stood idle. Others wait for these GPUs."
+        ),
+        "",
+        "The jobs with the most idle GPU-time:",
+        "",
+        *look.table(("JOBID", "GPUS", "HELD", "IDLE", "IDLE%", "MEAN", "NAME"), _job_rows(document), frozenset({0, 6})),
+    ]
+    if document["jobs_left_out"]:
+        lines.append(f"  ... and {_jobs(document['jobs_left_out'])} more with less")
+    if document["findings"]:
+        lines += ["", "What to change:", ""]
+        for finding in document["findings"]:
+            lines += finding_lines(finding)
+    lines += ["", *_small_print(document)]
+    lines += [
+        "",
+        "  gpuwaste report            all of your jobs",
+        "  gpuwaste job JOBID         one of them, GPU by GPU",
+    ]
+    lines += ["  gpuwaste notify off        no such mail any more", *_ending(end)]
+    return "\n".join(lines) + "\n"
+
+
+def staff_subject(document: Mapping[str, Any], look: Look) -> str:
+    """Return the subject of the weekly list."""
+    day = local_time(document["end"], look.zone)[:10]
+    return f"{short(document['wasted_s'])} of GPU-time unused in the week until {day}"
+
+
+def staff_text(document: Mapping[str, Any], look: Look, end: str) -> str:
+    """Return the weekly list of who wasted most."""
+    day, until = (local_time(document[name], look.zone)[:10] for name in ("start", "end"))
+    wasted = percent(share(document["wasted_s"], document["gpu_s"]))
+    rows = [
+        (
+            str(row["jobs"]),
+            short(row["gpu_s"]),
+            short(row["wasted_s"]),
+            percent(share(row["wasted_s"], row["gpu_s"])),
+            fit(", ".join(row["accounts"]), 20),
+            fit(row["user"], 24),
+        )
+        for row in document["users"]
+    ]
+    lines = _paragraph(
+        f"GPU jobs that ended from {day} to {until}: {document['job_count']} held {short(document['gpu_s'])} of "
+        f"GPU-time, {short(document['wasted_s'])} ({wasted}) of it idle without a good reason."
+    )
+    lines += ["", *look.table(("JOBS", "HELD", "IDLE", "IDLE%", "ACCOUNTS", "USER"), rows, frozenset({4, 5}))]
+    if document["users_left_out"]:
+        lines.append(f"  ... and {document['users_left_out']} more users with less")
+    lines += ["", *_small_print(document), *_ending(end)]
+    return "\n".join(lines) + "\n"
+
+
+def preview_text(document: Mapping[str, Any], look: Look) -> str:
+    """Render what a user would be told now."""
+    del look
+    if document["why"]:
+        return f"{harmless(document['user'])} would not be told: {_reason(document['why'])}\n"
+    return f"To: {document['to']}\nSubject: {harmless(document['subject'])}\n\n{document['text']}"
+
+
+def notices_text(document: Mapping[str, Any], look: Look) -> str:
+    """Render the audit: who was told, who was not, and why."""
+    rows = [
+        (
+            local_time(row["period_end"], look.zone)[:10],
+            row["kind"],
+            row["status"],
+            short(row["gpu_s"]),
+            short(row["wasted_s"]),
+            fit(row["user"], 20),
+            fit(_reason(row["why"]) if row["why"] else row["detail"], 30),
+        )
+        for row in document["notices"][:_ROWS]
+    ]
+    lines = look.title("Who was told of idle GPUs") if look.header else []
+    lines += look.table(("UNTIL", "KIND", "STATUS", "HELD", "IDLE", "USER", "WHY"), rows, frozenset({0, 1, 2, 5, 6}))
+    more = len(document["notices"]) - _ROWS
+    lines += [f"  ... and {more} more (--parsable prints all)"] if more > 0 else []
+    if document["dry_run"]:
+        lines += bullet("[notify] dry_run is true: nothing is sent")
+    return "\n".join(lines) + "\n"
+
+
+def replay_text(document: Mapping[str, Any], look: Look) -> str:
+    """Render whom a past time would have told."""
+    lines = look.title("Whom digests would have told") if look.header else []
+    rows = [
+        (
+            local_time(row["end"], look.zone)[:10],
+            str(len(row["told"])),
+            short(sum(told["wasted_s"] for told in row["told"])),
+            fit(_counts(row["not_told"]), 52),
+        )
+        for row in document["periods"]
+    ]
+    lines += look.table(("UNTIL", "TOLD", "IDLE", "NOT TOLD"), rows, frozenset({0, 3}))
+    lines += look.heading("Users, the largest waste first")
+    users = [
+        (str(row["times"]), str(row["jobs"]), short(row["gpu_s"]), short(row["wasted_s"]), fit(row["user"], 24))
+        for row in document["users"][:_ROWS]
+    ]
+    lines += look.table(("TIMES", "JOBS", "HELD", "IDLE", "USER"), users, frozenset({4}))
+    return "\n".join(lines) + "\n"
+
+
+def run_text(document: Mapping[str, Any], look: Look) -> str:
+    """Render what was decided on the newest period."""
+    until = local_time(document["end"], look.zone)
+    if not document["news"]:
+        return f"the period until {until} was decided on before: gpuwaste notify list shows it\n"
+    rows = [
+        (short(row["gpu_s"]), short(row["wasted_s"]), fit(row["user"], 20), fit(row["address"], 40))
+        for row in document["told"]
+    ]
+    lines = look.title(f"Period until {until}") if look.header else []
+    lines += look.table(("HELD", "IDLE", "USER", "ADDRESS"), rows, frozenset({2, 3}))
+    lines.append(f"  told: {len(rows)}; not told: {_counts(document['not_told']) or 'nobody'}")
+    if document["missing"]:
+        lines += bullet(f"not all is known yet: {document['missing']}")
+    if document["dry_run"]:
+        lines += bullet("a dry run: nothing is sent")
+    return "\n".join(lines) + "\n"
+
+
+def _job_rows(document: Mapping[str, Any]) -> list[tuple[str, ...]]:
+    return [
+        (
+            fit(row["jobid"], 16),
+            str(row["gpus"]),
+            short(row["gpu_s"]),
+            short(row["wasted_s"]),
+            percent(share(row["wasted_s"], row["gpu_s"])),
+            UNKNOWN if row["mean_util_pct"] is None else percent(row["mean_util_pct"] / 100),
+            fit(row["name"], 24),
+        )
+        for row in document["jobs"]
+    ]
+
+
+def _small_print(document: Mapping[str, Any]) -> list[str]:
+    """Return what a reader must know about the figures."""
+    lines = []
+    if document["exempt_s"] > 0:
+        lines += _paragraph(
+            f"Not counted: {short(document['exempt_s'])} in which an idle GPU kept a model in its memory, or an "
+            "interactive job was allowed to pause."
+        )
+    if document["unclear_jobs"]:
+        lines += _paragraph(f"Left out: {_jobs(document['unclear_jobs'])} of which too little is known.")
+    return lines or ["All of it was measured; nothing is estimated."]
+
+
+def _ending(end: str) -> list[str]:
+    return ["", *(harmless(line) for line in end.splitlines())] if end else []
+
+
+def _paragraph(text: str) -> list[str]:
+    return textwrap.wrap(text, COLUMNS - 4, break_on_hyphens=False)
+
+
+def _reason(why: str) -> str:
+    return REASONS.get(why, why)
+
+
+def _counts(reasons: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} {why.replace('_', ' ')}" for why, count in reasons.items())
+
+
+def _jobs(count: int) -> str:
+    return "1 job" if count == 1 else f"{count} jobs"

@@ -1,0 +1,2 @@
+-- Forgets that a user wanted no digest.
+DELETE FROM notice_opt_outs WHERE "user" = $user

@@ -1,0 +1,2 @@
+-- Who wants no digest.
+SELECT "user" FROM notice_opt_outs

@@ -1,0 +1,371 @@
+"""The RPMs, installed with their scriptlets in bare Debian roots, and their daemons on the loopback cluster."""
+
+import json
+import pwd
+import re
+import shutil
+import stat
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Final
+
+import pytest
+from tests.system.rpm_scene import (
+    CONFIG,
+    NODE,
+    SITE_PACKAGES,
+    Host,
+    add_users,
+    follow,
+    names,
+    pick,
+    set_keys,
+    shell_lines,
+)
+from tools.rpm.build import Build, build, current, rebuild, spec_version
+from tools.rpm.root import Root
+from tools.rpm.wheels import ROOT
+
+from gpuwaste.store.database import migrations
+from gpuwaste.testing import cluster_host
+from gpuwaste.testing.cluster import LoopbackCluster, Variant
+from gpuwaste.testing.sim_build import build_native
+from gpuwaste.testing.site import Site, SiteOptions
+
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
+ALL: Final = (
+    "gpuwaste", "gpuwaste-advisor", "gpuwaste-agent", "gpuwaste-hub", "gpuwaste-models", "gpuwaste-runtime",
+    "gpuwaste-runtime-onnx", "gpuwaste-slurm-plugin",
+)  # fmt: skip
+NODE_SET: Final = ("gpuwaste", "gpuwaste-runtime", "gpuwaste-agent", "gpuwaste-hub")
+OLDER: Final = "0.0.9"
+MODES: Final = {
+    "/etc/gpuwaste": ("root", 0o755),
+    CONFIG: ("root", 0o644),
+    "/etc/gpuwaste/policies.d/00-shadow.toml": ("root", 0o644),
+    "/usr/bin/gpuwaste": ("root", 0o755),
+    "/usr/lib/sysusers.d/gpuwaste.conf": ("root", 0o644),
+    "/usr/lib/tmpfiles.d/gpuwaste.conf": ("root", 0o644),
+    "/usr/lib/systemd/system/gpuwaste-agent.service": ("root", 0o644),
+    "/usr/lib/systemd/system/gpuwaste-hub.service": ("root", 0o644),
+    "/usr/lib/systemd/system/gpuwaste-advisor.service": ("root", 0o644),
+    "/usr/libexec/gpuwaste/prolog.d/gpuwaste.sh": ("root", 0o755),
+    "/usr/libexec/gpuwaste/epilog.d/gpuwaste.sh": ("root", 0o755),
+    "/usr/share/gpuwaste/lua/gpuwaste.lua": ("root", 0o644),
+    "/usr/share/man/man1/gpuwaste.1.gz": ("root", 0o644),
+    "/run/gpuwaste": ("gpuwaste", 0o755),
+    "/run/gpuwaste/jobs": ("gpuwaste", 0o755),
+    "/var/lib/gpuwaste": ("root", 0o755),
+    "/var/lib/gpuwaste/agent": ("gpuwaste", 0o750),
+    "/var/lib/gpuwaste/hub": ("gpuwaste", 0o750),
+    "/var/lib/gpuwaste/advisor": ("gpuwaste", 0o750),
+    "/var/lib/gpuwaste/models": ("gpuwaste", 0o750),
+}
+PLUGIN: Final = "job_submit_gpuwaste.so"
+OLD_STORE: Final = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from pathlib import Path
+from gpuwaste.store.database import Database
+store = Database.open(Path("/var/lib/gpuwaste/hub/hub.duckdb"), "hub")
+needed = store.execute("SELECT column_name, data_type FROM information_schema.columns "
+    "WHERE table_name = 'jobs' AND is_nullable = 'NO' AND column_default IS NULL ORDER BY ordinal_position").fetchall()
+values = {"VARCHAR": "''", "BOOLEAN": "false"}
+given = {"cluster": "'gw'", "job_id": "77", "printed_id": "'77'", "name": "'before'"}
+columns = ", ".join(f"{given.get(name, values.get(kind, '0'))} AS \\"{name}\\"" for name, kind in needed)
+store.execute(f"INSERT INTO jobs BY NAME SELECT {columns}")
+print(store.version)
+store.close()
+"""
+READ_STORE: Final = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import duckdb
+store = duckdb.connect("/var/lib/gpuwaste/hub/hub.duckdb", read_only=True)
+print(store.execute("SELECT max(version) FROM schema_version").fetchone()[0])
+print(store.execute("SELECT name FROM jobs WHERE job_id = 77").fetchone()[0])
+"""
+
+
+@pytest.fixture(scope="module")
+def packages() -> list[Path]:
+    """Return the RPMs of this tree: those of `make rpm` where they are of the same files, else built now."""
+    if reason := cluster_host.missing():
+        pytest.skip(reason)
+    if absent := [command for command in ("rpmbuild", "debootstrap", "unshare") if not shutil.which(command)]:
+        pytest.skip(f"not installed: {', '.join(absent)}; run tools/install-debian-packages (Debian 12)")
+    return current()
+
+
+@pytest.fixture(scope="module")
+def older(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Return the RPMs of a version before this one: another example of the configuration, one migration fewer."""
+    last = max((ROOT / "src/gpuwaste/store/hub/migrations").glob("*.sql"))
+    example = (ROOT / "etc/gpuwaste.toml").read_text(encoding="utf-8")
+    changed = {str(last.relative_to(ROOT)): None, "etc/gpuwaste.toml": f"# The example of {OLDER}.\n{example}"}
+    order = Build(tmp_path_factory.mktemp("older"), OLDER, without=("onnx", "plugin"), changed=changed)
+    return pick(build(order), *NODE_SET)
+
+
+@pytest.fixture(scope="module")
+def workspace() -> Iterator[Path]:
+    """Return a short directory that all users may enter: roots and the cluster, with Unix sockets, lie in it."""
+    with tempfile.TemporaryDirectory(prefix="gw", dir="/tmp") as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
+
+
+def new_root(path: Path) -> Root:
+    """Return a bare root that has the cluster's users."""
+    cluster_host.add_users()
+    root = Root.copy(path)
+    add_users(root, pwd.getpwnam(cluster_host.AGENT_USER).pw_uid)
+    return root
+
+
+@pytest.fixture(scope="module")
+def installed(packages: list[Path], workspace: Path) -> tuple[Root, set[str]]:
+    """Return a root with all packages, and what was in it before."""
+    root = new_root(workspace / "root")
+    before = root.tree()
+    root.install(*pick(packages))
+    return root, before
+
+
+@pytest.fixture(scope="module")
+def site(installed: tuple[Root, set[str]], workspace: Path) -> Iterator[Site]:
+    """Return a cluster whose slurmctld, prolog and epilog have what the packages installed; no daemon of ours yet."""
+    root = installed[0]
+    with ExitStack() as stack:
+        plugins = workspace / "plugins"
+        plugins.mkdir(mode=0o755)
+        (plugins / PLUGIN).symlink_to(next(root.path.rglob(PLUGIN)))
+        scripts = {
+            name: tuple(str(path) for path in sorted(root.file(f"/usr/libexec/gpuwaste/{name}.d").iterdir()))
+            for name in ("prolog", "epilog")
+        }
+        variant = Variant(
+            job_submit="gpuwaste", plugin_dir=str(plugins), prolog=scripts["prolog"], epilog=scripts["epilog"]
+        )
+        cluster = stack.enter_context(LoopbackCluster(workspace / "c", variant, remove=True))
+        advice = {"socket": str(cluster.nodes[NODE].run_dir / "advisor.sock")}
+        site = Site(cluster, build_native(), SiteOptions(advisor=advice, plugin={"deadline_us": 1_000_000}))
+        site.prepare()
+        yield site
+
+
+def owner_and_mode(root: Root, name: str) -> tuple[str, int]:
+    """Return who owns a path of the root, by the root's own users, and its permissions."""
+    found = root.file(name).lstat()
+    users = [line.split(":") for line in root.file("/etc/passwd").read_text(encoding="utf-8").splitlines()]
+    return next(user[0] for user in users if int(user[2]) == found.st_uid), stat.S_IMODE(found.st_mode)
+
+
+def test_eight_packages(packages: list[Path]) -> None:
+    """The spec gives the eight packages, of the project's version, and their source."""
+    assert names(pick(packages)) == sorted(ALL)
+    assert any(package.name == f"gpuwaste-{spec_version()}-1.src.rpm" for package in packages)
+    assert f'version = "{spec_version()}"' in (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+
+
+def test_fresh_install(installed: tuple[Root, set[str]]) -> None:
+    """Files, owners, modes and the user are as the documentation says, and the command works alone."""
+    root = installed[0]
+    assert {name: owner_and_mode(root, name) for name in MODES} == MODES
+    uid = str(pwd.getpwnam(cluster_host.AGENT_USER).pw_uid)
+    entry = root.run("getent", "passwd", "gpuwaste").stdout.strip().split(":")
+    assert (entry[2], entry[5:]) == (uid, ["/var/lib/gpuwaste", "/sbin/nologin"])
+    users = root.file("/etc/passwd").read_text(encoding="utf-8")
+    root.run("systemd-sysusers", "gpuwaste.conf")
+    assert root.file("/etc/passwd").read_text(encoding="utf-8") == users
+    assert root.run("gpuwaste", "version").stdout == f"gpuwaste {spec_version()}\n"
+    assert root.run("gpuwaste", "config", "check").returncode == 0
+    assert root.rpm("-V", "--nodeps", *ALL).stdout == ""
+
+
+def test_private_packages(installed: tuple[Root, set[str]]) -> None:
+    """The host's Python and gpuwaste's see nothing of each other, and running it leaves no file behind."""
+    root = installed[0]
+    for folder in ("/usr/lib/python3/dist-packages", "/usr/local/lib/python3.11/dist-packages", "/root"):
+        root.write(f"{folder}/duckdb.py", "raise SystemExit('the wrong duckdb')\n")
+    before = root.tree()
+    wrong = {"PYTHONPATH": "/root", "PYTHONHOME": "/nowhere", "HOME": "/root"}
+    assert root.run("gpuwaste", "version", env=wrong).stdout.startswith("gpuwaste ")
+    assert "usage" in root.run("gpuwaste", "hub", "--help", env=wrong).stdout
+    seen = root.run("python3.11", "-c", "import urllib3", check=False).stderr
+    assert "ModuleNotFoundError" in seen
+    assert root.tree() == before
+
+
+def test_three_services(installed: tuple[Root, set[str]], site: Site) -> None:
+    """Hub, agent and advisor run as installed: a job is judged at its submission and reported to its user."""
+    host = Host(installed[0], site.cluster, site)
+    text = host.configure()
+    assert host.command("root", "config", "check").returncode == 0, host.command("root", "config", "check")
+    with host.services("hub", "agent", "advisor"):
+        job = site.submit("alice", "--phase 6:90:20000", gres="gpu:1", nodelist=NODE)
+        site.cluster.wait_job(job, "COMPLETED", timeout_s=90)
+        assert re.search(r"gw=[0-9a-z]{16}", site.cluster.show_job(job)[0].get("AdminComment", ""))
+        document = site.wait_reported(job, 1, 90)
+        told = json.loads(host.command("alice", "job", str(job), "--json").stdout)
+        assert told["runs"][0]["devices"][0]["gpu_uuid"] == document["runs"][0]["devices"][0]["gpu_uuid"]
+        report = host.command("alice", "report")
+        assert report.returncode == 0, report.stderr
+        assert "alice" in report.stdout
+        assert host.command("bob", "job", str(job)).returncode != 0
+    assert (host.root.file("/var/lib/gpuwaste/hub") / "hub.duckdb").exists()
+    changed = host.root.rpm("-V", "--nodeps", *ALL, check=False).stdout.splitlines()
+    assert [line.split()[1:] for line in changed] == [["c", CONFIG]]
+    assert host.root.file(CONFIG).read_text(encoding="utf-8") == text
+
+
+def test_plugin_in_use_stays(installed: tuple[Root, set[str]], tmp_path: Path) -> None:
+    """The plugin cannot be erased while slurm.conf names it, by whatever spelling, Include or continued line."""
+    root = installed[0]
+    for name, text in (
+        ("slurm.conf", "ClusterName=x\nJobSubmitPlugins=lua,gpuwaste\n"),
+        ("slurm.conf", "jobsubmitplugins = lua,\\\n  gpuwaste # ours\n"),
+        ("slurm.conf", "Prolog=/usr/libexec/gpuwaste/prolog.d/*\n"),
+        ("extra.conf", "JobSubmitPlugins=gpuwaste\n"),
+    ):
+        root.write("/etc/slurm/slurm.conf", "Include extra.conf\n")
+        root.write(f"/etc/slurm/{name}", text)
+        done = root.rpm("-e", "gpuwaste-slurm-plugin", check=False)
+        assert done.returncode != 0
+        assert f"is in use: /etc/slurm/{name}" in done.stderr
+        assert list(root.path.rglob(PLUGIN)), text
+    root.write("/etc/slurm/extra.conf", "# JobSubmitPlugins=gpuwaste\nProlog=/etc/slurm/prolog.d/*\n")
+    root.write("/etc/slurm/slurm.conf", "Include extra.conf\nInclude nowhere.conf\n")
+    root.rpm("-e", "--test", "gpuwaste-slurm-plugin")
+
+
+def test_plugin_of_another_release(packages: list[Path], installed: tuple[Root, set[str]], tmp_path: Path) -> None:
+    """The source RPM gives the plugin for another Slurm's headers, which the host of this Slurm then refuses."""
+    headers = tmp_path / "include" / "slurm"
+    shutil.copytree("/usr/include/slurm", headers)
+    text = (headers / "slurm_version.h").read_text(encoding="utf-8")
+    (headers / "slurm_version.h").write_text(
+        re.sub(r"(define\s+SLURM_VERSION_NUMBER\s+)\S+", r"\g<1>0x160509", text), encoding="utf-8"
+    )
+    source = next(package for package in packages if package.name.endswith(".src.rpm"))
+    order = Build(tmp_path / "rpm", without=("python",), defines={"slurm_include": str(tmp_path / "include")})
+    plugin = pick(rebuild(source, order))
+    assert [package.name.split("-")[4] for package in plugin] == ["1.slurm22.05.9.x86_64.rpm"]
+    wanted = subprocess.run(["rpm", "-qpR", plugin[0]], capture_output=True, text=True, check=True).stdout
+    assert "slurm = 22.05.9\n" in wanted
+    done = installed[0].install(*plugin, check=False)
+    assert done.returncode != 0
+    assert "is for Slurm 22.05.9, but slurmctld here is 22.05.8" in done.stderr
+    assert "22.05.8" in installed[0].rpm("-q", "gpuwaste-slurm-plugin").stdout
+
+
+def test_upgrade_and_back(packages: list[Path], older: list[Path], site: Site, workspace: Path) -> None:
+    """An upgrade keeps the changed configuration and migrates the store; back lead the backup and old packages."""
+    root = new_root(workspace / "upgraded")
+    root.install(*older)
+    assert root.run("gpuwaste", "version").stdout == f"gpuwaste {OLDER}\n"
+    interpreter = ("setpriv", "--reuid=gpuwaste", "--regid=gpuwaste", "--clear-groups", "python3.11", "-ISB", "-c")
+    steps = len(migrations("hub"))
+    assert root.run(*interpreter, OLD_STORE, SITE_PACKAGES).stdout == f"{steps - 1}\n"
+    host = Host(root, site.cluster, site)
+    text = host.configure()
+    backup = workspace / "backup"
+    shutil.copytree(root.file("/var/lib/gpuwaste/hub"), backup)
+
+    root.install(*pick(packages, *NODE_SET))
+    assert root.run("gpuwaste", "version").stdout == f"gpuwaste {spec_version()}\n"
+    assert root.file(CONFIG).read_text(encoding="utf-8") == text
+    assert root.file(f"{CONFIG}.rpmnew").read_text(encoding="utf-8") == (ROOT / "etc/gpuwaste.toml").read_text()
+    changed = root.rpm("-V", "--nodeps", *NODE_SET, check=False).stdout.splitlines()
+    assert [line.split()[1:] for line in changed] == [["c", CONFIG]]
+    leftover = [name for name in root.tree() if f"gpuwaste-{OLDER}" in name]
+    assert not leftover
+    with host.services("hub"):
+        pass
+    assert root.run(*interpreter, READ_STORE, SITE_PACKAGES).stdout.split() == [str(steps), "before"]
+
+    root.install(*older, options=["--oldpackage"])
+    said = host.command("gpuwaste", "hub", "run")
+    assert said.returncode == 1
+    assert "newer than this version understands" in said.stderr
+    store = root.file("/var/lib/gpuwaste/hub/hub.duckdb")
+    shutil.copyfile(backup / "hub.duckdb", store)
+    assert root.run(*interpreter, READ_STORE, SITE_PACKAGES).stdout.split() == [str(steps - 1), "before"]
+    assert root.file(CONFIG).read_text(encoding="utf-8") == text
+
+
+@pytest.mark.parametrize(
+    ("heading", "wanted"),
+    [
+        ("Administration host", {"gpuwaste-hub"}),
+        ("GPU nodes", {"gpuwaste-agent"}),
+        (
+            "Hosts of slurmctld",
+            {"gpuwaste-advisor", "gpuwaste-slurm-plugin", "gpuwaste-models", "gpuwaste-runtime-onnx"},
+        ),
+    ],
+)
+def test_install_page(packages: list[Path], workspace: Path, heading: str, wanted: set[str]) -> None:
+    """What docs/how-to/install.md tells to type, from a bare host to a removed gpuwaste, works on each kind of host."""
+    page = ROOT / "docs/how-to/install.md"
+    root = Root.copy(workspace / heading.partition(" ")[0])
+    before = root.tree()
+    follow(root, shell_lines(page, "The user, the same everywhere"), packages)
+    follow(root, shell_lines(page, heading), packages)
+    found = set(root.rpm("-qa", "--qf", "%{NAME}\n").stdout.split())
+    assert found == {"gpuwaste", "gpuwaste-runtime"} | wanted
+    assert root.run("id", "-u", "gpuwaste").stdout == "4463\n"
+    assert root.run("gpuwaste", "config", "check").returncode == 0
+    follow(root, shell_lines(page, "Remove"), packages)
+    assert not {name for name in root.tree() - before if "gpuwaste" in name}
+    shutil.rmtree(root.path)
+
+
+def test_taken_uid(packages: list[Path], workspace: Path) -> None:
+    """Where the fixed uid belongs to somebody else nothing is installed, and the line says how to choose another."""
+    root = Root.copy(workspace / "taken")
+    with root.file("/etc/passwd").open("a", encoding="utf-8") as passwd:
+        passwd.write("other:x:463:463::/:/sbin/nologin\n")
+    (package,) = pick(packages, "gpuwaste")
+    done = root.install(package, check=False)
+    assert "uid or gid 463 is taken by other" in done.stderr
+    assert not root.file("/usr/bin/gpuwaste").exists()
+    root.write("/etc/sysusers.d/gpuwaste.conf", "u gpuwaste 464\n")
+    root.install(package)
+    assert root.run("id", "-u", "gpuwaste").stdout == "464\n"
+
+
+def test_same_payload(packages: list[Path], tmp_path: Path) -> None:
+    """A build from the source RPM, elsewhere and later, gives the same payload, byte for byte."""
+    source = next(package for package in packages if package.name.endswith(".src.rpm"))
+    again = pick(rebuild(source, Build(tmp_path, without=("onnx",))))
+    assert {"gpuwaste", "gpuwaste-hub", "gpuwaste-runtime", "gpuwaste-slurm-plugin"} <= set(names(again))
+
+    def payloads(built: list[Path]) -> dict[str, str]:
+        query = ["rpm", "-qp", "--nosignature", "--qf", "%{NAME} %{PAYLOADDIGEST}\n", *map(str, built)]
+        lines = subprocess.run(query, capture_output=True, text=True, check=True).stdout.splitlines()
+        return dict(line.split() for line in lines)
+
+    first = payloads(pick(packages))
+    assert payloads(again) == {name: first[name] for name in names(again)}
+
+
+def test_erase(installed: tuple[Root, set[str]]) -> None:
+    """After the packages are gone, the configuration that was changed and the data are all that is left."""
+    root, before = installed
+    root.write("/etc/slurm/slurm.conf", "ClusterName=x\n")
+    if not re.search(r"^hub_url", root.file(CONFIG).read_text(encoding="utf-8"), re.MULTILINE):
+        root.write(
+            CONFIG, set_keys(root.file(CONFIG).read_text(encoding="utf-8"), {"common": {"hub_url": "http://x:1"}})
+        )
+    root.write("/var/lib/gpuwaste/hub/kept", "data\n")
+    root.rpm("-e", "--nodeps", *ALL)
+    left = {name for name in root.tree() - before if "gpuwaste" in name}
+    kept = ("/etc/gpuwaste", "/var/lib/gpuwaste", "/run/gpuwaste")
+    assert all(name.startswith(kept) for name in left), sorted(left)
+    assert f"{CONFIG}.rpmsave" in left
+    assert "/var/lib/gpuwaste/hub/kept" in left
+    assert root.run("getent", "passwd", "gpuwaste").returncode == 0

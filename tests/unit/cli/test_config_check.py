@@ -1,0 +1,92 @@
+"""`gpuwaste config check`: what cannot work together, and what the submit plugins would read otherwise."""
+
+from pathlib import Path
+
+import pytest
+
+from gpuwaste.cli.config_check import problems
+from gpuwaste.cli.main import main
+from gpuwaste.core.config import load_config
+
+ROOT = Path(__file__).parents[3]
+
+
+def found(tmp_path: Path, text: str) -> list[str]:
+    """Return the problems of a file that can be read."""
+    path = tmp_path / "gpuwaste.toml"
+    path.write_text(text, encoding="utf-8")
+    return problems(path, load_config(path))
+
+
+def test_the_example_and_an_absent_file_are_sound(tmp_path: Path) -> None:
+    """etc/gpuwaste.toml, and no file at all, have nothing to mend."""
+    assert found(tmp_path, (ROOT / "etc" / "gpuwaste.toml").read_text(encoding="utf-8")) == []
+    none = tmp_path / "none.toml"
+    assert problems(none, load_config(tmp_path / "gpuwaste.toml")) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("plugin.deadline_us = 9000", "[plugin] deadline_us: the submit plugins take 5000, not 9000"),
+        ("plugin = {deadline_us = 9000}", "[plugin] deadline_us: the submit plugins take 5000, not 9000"),
+        ("[ plugin ]\ndeadline_us = 9000", "[plugin] deadline_us: the submit plugins take 5000, not 9000"),
+        ("[plugin]\ndeadline_us = 0x2328", "line 2: [plugin] deadline_us: a whole number is expected"),
+        ("[plugin]\ndeadline_us = 50", "line 2: [plugin] deadline_us: this number is out of range (100 to 10000000)"),
+        ('[plugin]\nkill_switch = "/etc/\\u0041"', 'line 2: [plugin] kill_switch: a "text" without backslashes'),
+        ('[plugin]\nkill_switch = """\n/etc/x"""', "line 2: [plugin] kill_switch: a"),
+        (
+            '[advisor]\n"socket" = "/srv/a.sock"',
+            "[advisor] socket: the submit plugins take '/run/gpuwaste/advisor.sock'",
+        ),
+        (f'[advisor]\nsocket = "/{"s" * 107}"', "line 2: [plugin] socket: this text is too long"),
+        ('[hub]\nlisten = "0.0.0.0:9460"', "[hub] listen 0.0.0.0:9460: port 9460 is [agent]'s as well"),
+        ('[hub]\nlisten = "9461"', "[hub] listen '9461': expected ADDRESS:PORT"),
+        ('[agent]\nlisten = "localhost:99999"', "[agent] listen 'localhost:99999': expected ADDRESS:PORT"),
+        ('[hub]\nlisten = ""', "nobody could reach the hub"),
+        ('[hub]\ntls_cert = "/etc/a.pem"', "[hub] tls_cert is set and tls_key is not"),
+        ('[agent]\ntls_key = "/etc/a.key"', "[agent] tls_key is set and tls_cert is not"),
+        ('[common]\nhub_url = "admin1:9461"', "[common] hub_url 'admin1:9461': expected http://"),
+        ('[common]\ntoken_file = "/t"\nhub_url = "http://admin1:9461"', "would travel in the clear"),
+        ('[hub]\nstate_dir = "hub"', "[hub] state_dir 'hub': no absolute path"),
+        ('[agent]\ncgroup_root = "./x"', "[agent] cgroup_root './x': no absolute path"),
+        ("[hub]\nlow_below_pct = 90.0", "low_below_pct lies above high_above_pct"),
+        ("[hub]\nmin_coverage = 80.0", "min_coverage is a share"),
+        ("[agent]\ncollectors = []", "collectors is empty"),
+        ("[agent]\ninterval_s = 0", "interval_s is 0"),
+        ("[plugin]\nbreaker_max_ms = 10", "breaker_max_ms is less than breaker_first_ms"),
+        ("[plugin]\nstale_s = 60", "would drop what the advisor still says"),
+    ],
+)
+def test_each_problem_has_a_line(tmp_path: Path, text: str, words: str) -> None:
+    """One slip, and a line that names section, key and what to write."""
+    assert any(words in problem for problem in found(tmp_path, text + "\n")), found(tmp_path, text + "\n")
+
+
+def test_the_same_port_at_two_addresses_is_sound(tmp_path: Path) -> None:
+    """Two services may share a port on addresses of their own."""
+    assert found(tmp_path, '[hub]\nlisten = "10.0.0.1:9460"\n[agent]\nlisten = "127.0.0.1:9460"\n') == []
+
+
+def test_policies_are_read(tmp_path: Path) -> None:
+    """A slip in a policy is a problem of the configuration; an absent directory is none."""
+    directory = tmp_path / "policies.d"
+    text = f'[advisor]\npolicies_dir = "{directory}"\n'
+    assert found(tmp_path, text) == []
+    directory.mkdir()
+    (directory / "20-warn.toml").write_text("[polcy]\n")
+    (problem,) = found(tmp_path, text)
+    assert "20-warn.toml: unknown table [polcy]: did you mean 'policy'?" in problem
+
+
+def test_the_command_exits_with_2_where_something_is_wrong(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Each problem is one line that begins with the file; a sound file says ok and exits with 0."""
+    path = tmp_path / "gpuwaste.toml"
+    path.write_text('[hub]\ntls_cert = "a.pem"\n')
+    assert main(["config", "check", "--config", str(path)]) == 2
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 2
+    assert all(line.startswith(f"{path}: [hub] tls_cert") for line in lines)
+    path.write_text("")
+    assert main(["config", "check", "--config", str(path)]) == 0
+    assert capsys.readouterr().out == f"{path}: ok\n"

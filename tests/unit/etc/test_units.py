@@ -1,0 +1,138 @@
+"""The units in etc/systemd: systemd's own checks find nothing, and their figures are those of the page."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from configparser import ConfigParser
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+UNITS = sorted((ROOT / "etc" / "systemd").glob("*.service"))
+PAGE = ROOT / "docs" / "how-to" / "services.md"
+SHARED = {"RuntimeDirectory": "gpuwaste", "RuntimeDirectoryPreserve": "yes", "RuntimeDirectoryMode": "0755"}
+
+needs_systemd = pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
+
+
+def settings(unit: Path) -> dict[str, list[str]]:
+    """Return the settings of [Service], each with its values in order."""
+    found: dict[str, list[str]] = {}
+    body = unit.read_text(encoding="utf-8").partition("[Service]")[2].partition("[Install]")[0]
+    for line in body.splitlines():
+        key, equals, value = line.partition("=")
+        if equals and not line.startswith("#"):
+            found.setdefault(key, []).append(value)
+    return found
+
+
+def documented() -> dict[str, float]:
+    """Return the exposure of each unit as the page has it."""
+    rows = re.findall(r"^\| `(gpuwaste-\w+)` .*\| ([\d.]+) \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    return {name: float(value) for name, value in rows}
+
+
+def test_there_are_three() -> None:
+    """Agent, hub and advisor have a unit each, and the page has a row for each."""
+    names = {unit.stem for unit in UNITS}
+    assert names == {"gpuwaste-agent", "gpuwaste-hub", "gpuwaste-advisor"} == set(documented())
+
+
+@needs_systemd
+def test_systemd_reads_them_without_a_warning(tmp_path: Path) -> None:
+    """`systemd-analyze verify` says nothing at all; the command, which is not installed here, stands in by name."""
+    copies = []
+    for unit in UNITS:
+        copy = tmp_path / unit.name
+        copy.write_text(unit.read_text(encoding="utf-8").replace("/usr/bin/gpuwaste", sys.executable), encoding="utf-8")
+        copies.append(str(copy))
+    done = subprocess.run(
+        ["systemd-analyze", "verify", "--man=no", *copies], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@needs_systemd
+@pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.stem)
+def test_the_exposure_is_what_the_page_says(unit: Path) -> None:
+    """`systemd-analyze security` finds no more than is documented."""
+    most = documented()[unit.stem]
+    command = ["systemd-analyze", "security", "--offline=true", "--no-pager", f"--threshold={round(most * 10)}"]
+    done = subprocess.run([*command, str(unit)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-200:] + done.stderr
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.stem)
+def test_none_takes_anothers_directory_away(unit: Path) -> None:
+    """/run/gpuwaste is the same for all and outlives each; state directories are one's own, but for the models'."""
+    have = settings(unit)
+    assert {key: have[key][0].split()[0] for key in SHARED} == SHARED
+    own = f"gpuwaste/{unit.stem.removeprefix('gpuwaste-')}"
+    assert set(have["StateDirectory"][0].split()) - {"gpuwaste/models"} == {own}
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.stem)
+def test_it_tells_systemd_of_itself_and_keeps_its_limits(unit: Path) -> None:
+    """Type=notify with a watchdog, its own user, nothing writable but its own, limits of memory, CPU and tasks."""
+    have = settings(unit)
+    assert have["Type"] == ["notify"]
+    assert have["User"] == ["gpuwaste"]
+    assert have["ProtectSystem"] == ["strict"]
+    assert have["NoNewPrivileges"] == ["yes"]
+    assert "ReadWritePaths" not in have
+    for key in ("WatchdogSec", "MemoryMax", "CPUQuota", "CPUWeight", "TasksMax", "RestartSec", "TimeoutStartSec"):
+        assert have[key], key
+    assert have["ExecStart"] == [f"/usr/bin/gpuwaste {unit.stem.removeprefix('gpuwaste-')} run"]
+
+
+def test_only_the_agent_has_capabilities_and_they_are_the_documented_two() -> None:
+    """The ambient and the bounding set of the agent are the page's two; the others' are empty."""
+    text = (ROOT / "docs" / "how-to" / "capabilities.md").read_text(encoding="utf-8")
+    two = set(re.findall(r"^\| `(CAP_\w+)`", text, re.MULTILINE))
+    for unit in UNITS:
+        have = settings(unit)
+        wanted = two if unit.stem == "gpuwaste-agent" else set()
+        for key in ("AmbientCapabilities", "CapabilityBoundingSet"):
+            assert set(" ".join(have[key]).split()) == wanted, (unit.stem, key)
+
+
+def test_the_drop_in_has_what_older_systemds_do_not_know() -> None:
+    """Steps of the restart's delay are in the drop-in and in no unit: systemd before 254 warns of them."""
+    drop_in = ConfigParser(strict=False, interpolation=None)
+    drop_in.read(ROOT / "etc" / "systemd" / "50-backoff.conf")
+    assert set(drop_in["Service"]) == {"restartsteps", "restartmaxdelaysec"}
+    assert not any("RestartSteps" in settings(unit) for unit in UNITS)
+
+
+@pytest.mark.skipif(shutil.which("systemd-tmpfiles") is None, reason="systemd is not installed")
+def test_tmpfiles_makes_the_shared_directories(tmp_path: Path) -> None:
+    """systemd-tmpfiles makes them with owner and mode in a root of its own, and leaves what is in them alone."""
+    if os.geteuid():
+        pytest.skip("needs root to give directories away")
+    (tmp_path / "etc").mkdir()
+    (tmp_path / "etc" / "passwd").write_text("root:x:0:0::/:/bin/sh\ngpuwaste:x:961:961::/:/bin/false\n")
+    (tmp_path / "etc" / "group").write_text("root:x:0:\ngpuwaste:x:961:\n")
+    (tmp_path / "run" / "gpuwaste").mkdir(parents=True)
+    (tmp_path / "run" / "gpuwaste" / "advisor.sock").write_text("kept")
+    conf = ROOT / "etc" / "systemd" / "gpuwaste.tmpfiles.conf"
+    done = subprocess.run(
+        ["systemd-tmpfiles", f"--root={tmp_path}", "--create", "--remove", "--clean", str(conf)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    found = {
+        path: ((tmp_path / path).stat().st_uid, oct((tmp_path / path).stat().st_mode & 0o7777))
+        for path in ("run/gpuwaste", "run/gpuwaste/jobs", "var/lib/gpuwaste", "var/lib/gpuwaste/models")
+    }
+    assert found == {
+        "run/gpuwaste": (961, "0o755"),
+        "run/gpuwaste/jobs": (961, "0o755"),
+        "var/lib/gpuwaste": (0, "0o755"),
+        "var/lib/gpuwaste/models": (961, "0o750"),
+    }
+    assert (tmp_path / "run" / "gpuwaste" / "advisor.sock").read_text() == "kept"

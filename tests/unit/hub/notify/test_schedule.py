@@ -1,0 +1,73 @@
+"""When periods end: whole hours of a site's own days, over changes of its clocks; quiet hours."""
+
+from datetime import datetime, time
+from itertools import pairwise
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from gpuwaste.core.errors import ConfigError
+from gpuwaste.hub.notify.schedule import QuietHours, Schedule, read_zone
+
+EIGHT = time(8)
+BERLIN = ZoneInfo("Europe/Berlin")
+
+
+def at(text: str) -> int:
+    """Return UTC seconds of a time in Berlin."""
+    return int(datetime.fromisoformat(text).replace(tzinfo=BERLIN).timestamp())
+
+
+def test_a_week_ends_on_its_day() -> None:
+    """On Monday at eight the week ends, a second before it is the week before that was the last."""
+    weekly = Schedule(EIGHT, 0, BERLIN)
+    assert weekly.period(at("2026-11-16T08:00")) == (at("2026-11-09T08:00"), at("2026-11-16T08:00"))
+    assert weekly.last_end(at("2026-11-16T08:00") - 1) == at("2026-11-09T08:00")
+    assert weekly.last_end(at("2026-11-22T23:59")) == at("2026-11-16T08:00")
+
+
+def test_clocks_change() -> None:
+    """The period over a change of the clocks has an hour more or less, and still ends at eight."""
+    daily = Schedule(EIGHT, None, BERLIN)
+    start, end = daily.period(at("2026-10-25T12:00"))
+    assert (end, end - start) == (at("2026-10-25T08:00"), 25 * 3600)
+    start, end = daily.period(at("2026-03-29T12:00"))
+    assert (end, end - start) == (at("2026-03-29T08:00"), 23 * 3600)
+
+
+def test_the_periods_of_a_time() -> None:
+    """All periods that ended in a month, none twice, none left out."""
+    weekly = Schedule(EIGHT, 0, BERLIN)
+    found = weekly.periods(at("2026-11-01T00:00"), at("2026-11-30T08:00"))
+    assert [end for _, end in found] == [at(f"2026-11-{day:02d}T08:00") for day in (2, 9, 16, 23, 30)]
+    assert all(a[1] == b[0] for a, b in pairwise(found))
+
+
+def test_the_host_s_own_zone() -> None:
+    """Without a zone the host's clock counts."""
+    end = Schedule(EIGHT).last_end(at("2026-11-16T12:00"))
+    assert datetime.fromtimestamp(end).hour == 8  # noqa: DTZ006 the host's own zone is meant
+
+
+def test_quiet_hours_go_over_midnight() -> None:
+    """20-7 is quiet from 20:00 to 06:59."""
+    quiet = QuietHours.parse("20-7", BERLIN)
+    told = {hour for hour in range(24) if not quiet.now(at(f"2026-11-16T{hour:02d}:30"))}
+    assert told == set(range(7, 20))
+    assert not QuietHours.parse("", None).now(0)
+
+
+@pytest.mark.parametrize("text", ["20", "20-20", "25-3", "a-b", "20-7-8", "3-25"])
+def test_bad_quiet_hours_are_refused(text: str) -> None:
+    """What is no pair of hours is refused with an example."""
+    with pytest.raises(ConfigError, match="such as 20-7"):
+        QuietHours.parse(text, None)
+
+
+def test_an_unknown_zone_is_refused() -> None:
+    """A zone that the host does not know is an error, and none is the host's."""
+    with pytest.raises(ConfigError, match="no such time zone"):
+        read_zone("Mars/Olympus")
+    with pytest.raises(ConfigError, match="no such time zone"):
+        read_zone("../../etc/passwd")
+    assert read_zone("") is None

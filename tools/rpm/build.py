@@ -1,0 +1,130 @@
+"""The source archive of a checkout, and rpmbuild on it."""
+
+import gzip
+import hashlib
+import io
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from gpuwaste.core.errors import GpuwasteError
+from tools.rpm.wheels import ROOT, Target, collect
+
+SPEC: Final = ROOT / "packaging" / "rpm" / "gpuwaste.spec"
+OUT: Final = ROOT / "build" / "rpm"
+WHEELS: Final = ROOT / "build" / "wheels"
+_LEFT_OUT: Final = (".ci/", "bench/", "native/", "tests/", "tools/")
+"""What no package is made of."""
+_DEBIAN_PLUGINS: Final = "lib/*-linux-gnu/slurm-wlm"
+
+
+@dataclass(frozen=True)
+class Build:
+    """One run of rpmbuild; `changed` replaces files of the source archive, None leaves one out."""
+
+    out: Path = OUT
+    version: str = ""
+    without: Sequence[str] = ()
+    defines: Mapping[str, str] = field(default_factory=dict)
+    changed: Mapping[str, str | None] = field(default_factory=dict)
+
+
+def here() -> Target:
+    """Return this interpreter and this processor."""
+    return Target(f"{sys.version_info.major}.{sys.version_info.minor}", platform.machine())
+
+
+def spec_version() -> str:
+    """Return the version that the spec builds."""
+    found = re.search(r"global gpuwaste_version (\S+?)}", SPEC.read_text(encoding="utf-8"))
+    if not found:
+        raise GpuwasteError(f"{SPEC}: names no version")
+    return found[1]
+
+
+def current() -> list[Path]:
+    """Return the packages of this tree in build/rpm, built now where they are of other files."""
+    stamp = OUT / "built"
+    mark = _mark()
+    if not (stamp.exists() and stamp.read_text(encoding="utf-8").splitlines()[:1] == [mark]):
+        shutil.rmtree(OUT, ignore_errors=True)
+        packages = build(Build())
+        stamp.write_text("\n".join([mark, *map(str, packages)]) + "\n", encoding="utf-8")
+    return [Path(line) for line in stamp.read_text(encoding="utf-8").splitlines()[1:]]
+
+
+def _mark() -> str:
+    """Return what the packages are made of, as one hash: the tracked files and this Python."""
+    return hashlib.sha256(source_archive(f"{spec_version()}-{here().name}", {})).hexdigest()
+
+
+def build(order: Build) -> list[Path]:
+    """Build the source RPM and the RPMs into `order.out`; return all of them. Raises GpuwasteError with rpm's words."""
+    version = order.version or spec_version()
+    sources = order.out / "SOURCES"
+    sources.mkdir(parents=True, exist_ok=True)
+    (sources / f"gpuwaste-{version}.tar.gz").write_bytes(source_archive(version, order.changed))
+    wheels = sources / f"gpuwaste-wheels-python{here().python}-{here().machine}.tar"
+    wheels.unlink(missing_ok=True)
+    if "python" in order.without:
+        wheels.write_bytes(b"")
+    else:
+        wheels.hardlink_to(collect(here(), WHEELS))
+    return rpmbuild(order, ["-ba", str(SPEC)])
+
+
+def rebuild(source_rpm: Path, order: Build) -> list[Path]:
+    """Build the RPMs from a source RPM, as a site does for another Slurm."""
+    return rpmbuild(order, ["--rebuild", str(source_rpm)])
+
+
+def rpmbuild(order: Build, words: Sequence[str]) -> list[Path]:
+    """Run rpmbuild in `order.out` and return what it wrote."""
+    defines = {"_topdir": str(order.out), "gpuwaste_python": f"python{here().python}", **_host(), **order.defines}
+    if order.version:
+        defines["gpuwaste_version"] = order.version
+    argv = ["rpmbuild", *words]
+    for name in order.without:
+        argv += ["--without", name]
+    for name, value in defines.items():
+        argv += ["--define", f"{name} {value}"]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise GpuwasteError(f"rpmbuild: {(done.stdout + done.stderr).strip()[-3000:]}")
+    return sorted(Path(path) for path in re.findall(r"^Wrote: (\S+)$", done.stdout, re.MULTILINE))
+
+
+def _host() -> dict[str, str]:
+    """Return what Debian's Slurm and Lua have in places of their own."""
+    found = {}
+    for path in Path("/usr").glob(_DEBIAN_PLUGINS):
+        found["slurm_plugindir"] = str(path)
+    if Path("/usr/include/lua5.1/lua.h").exists():
+        found["lua_include"] = "/usr/include/lua5.1"
+    return found
+
+
+def source_archive(version: str, changed: Mapping[str, str | None]) -> bytes:
+    """Return the tracked files as they are now, in order, without times and owners."""
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    names = sorted({*listed.split("\0"), *changed} - {""})
+    whole = io.BytesIO()
+    with tarfile.open(fileobj=whole, mode="w", format=tarfile.GNU_FORMAT) as archive:
+        for name in names:
+            text = changed.get(name, "")
+            file = ROOT / name
+            if text is None or name.startswith(_LEFT_OUT) or not (text or file.is_file()):
+                continue
+            content = text.encode() if text else file.read_bytes()
+            entry = tarfile.TarInfo(f"gpuwaste-{version}/{name}")
+            entry.size = len(content)
+            entry.mode = 0o755 if file.exists() and file.stat().st_mode & 0o100 else 0o644
+            archive.addfile(entry, io.BytesIO(content))
+    return gzip.compress(whole.getvalue(), mtime=0)

@@ -1,0 +1,95 @@
+"""A bare Debian root under build/ with Slurm and Python, and rpm in it: where the packages are installed for real."""
+
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from gpuwaste.core.errors import GpuwasteError
+from tools.rpm.wheels import ROOT
+
+CACHE: Final = ROOT / "build" / "debian-root"
+DATABASE: Final = "/var/lib/rpm"
+_SUITE: Final = "bookworm"
+_PACKAGES: Final = (
+    "libstdc++6", "munge", "python3.11", "slurm-client", "slurmctld", "slurmd", "systemd-standalone-sysusers",
+    "systemd-standalone-tmpfiles",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Root:
+    """A root of its own, made from the cached one; everything below `path` belongs to it."""
+
+    path: Path
+
+    @classmethod
+    def copy(cls, path: Path) -> "Root":
+        """Copy the cached root, which is made first where it is missing (half a minute). Raises GpuwasteError."""
+        if not (CACHE / "complete").exists():
+            _bootstrap()
+        _run(["cp", "-a", "--reflink=auto", str(CACHE / "root"), str(path)])
+        return cls(path)
+
+    def file(self, name: str | Path) -> Path:
+        """Return where an absolute path of the root lies on this host."""
+        return self.path / str(name).lstrip("/")
+
+    def write(self, name: str, text: str) -> None:
+        """Write a file of the root."""
+        self.file(name).parent.mkdir(parents=True, exist_ok=True)
+        self.file(name).write_text(text, encoding="utf-8")
+
+    def rpm(self, *words: str | Path, check: bool = True) -> subprocess.CompletedProcess[str]:
+        """Run rpm on the root, with scriptlets; what Debian brought is no RPM, so dependencies are not asked for."""
+        argv = ["rpm", f"--root={self.path}", f"--dbpath={DATABASE}", *map(str, words)]
+        return _run(self._with_proc(argv), check=check)
+
+    def install(
+        self, *packages: Path, check: bool = True, options: Sequence[str] = ()
+    ) -> subprocess.CompletedProcess[str]:
+        """Install or upgrade packages in one transaction, as `dnf install FILES` does."""
+        return self.rpm("-U", "--nodeps", "--nosignature", *options, *packages, check=check)
+
+    def run(
+        self, *argv: str, check: bool = True, env: Mapping[str, str] | None = None
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a command in the root as its root user."""
+        whole = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", **(env or {})}
+        return _run(self._with_proc(["chroot", str(self.path), *argv]), check=check, env=whole)
+
+    def _with_proc(self, argv: Sequence[str]) -> list[str]:
+        """Return a command that sees /proc in the root, in a mount namespace that ends with it."""
+        shell = 'mount -t proc proc "$1/proc"; shift; exec "$@"'
+        return ["unshare", "--mount", "--", "sh", "-ec", shell, "with-proc", str(self.path), *argv]
+
+    def tree(self) -> set[str]:
+        """Return every path of the root but those of rpm's database, of logs and of what is mounted."""
+        left = ("/var/lib/rpm", "/proc", "/run/lock", "/tmp", "/var/log")  # noqa: S108 the root's own /tmp
+        found = {f"/{path.relative_to(self.path)}" for path in self.path.rglob("*")}
+        return {name for name in found if not name.startswith(left)}
+
+
+def _bootstrap() -> None:
+    """Make the cached root; it appears whole, by rename."""
+    new = CACHE.with_suffix(".new")
+    shutil.rmtree(new, ignore_errors=True)
+    shutil.rmtree(CACHE, ignore_errors=True)
+    new.mkdir(parents=True)
+    _run(["debootstrap", "--variant=minbase", f"--include={','.join(_PACKAGES)}", _SUITE, str(new / "root")])
+    shutil.rmtree(new / "root" / "var" / "cache" / "apt", ignore_errors=True)
+    (new / "complete").touch()
+    new.rename(CACHE)
+
+
+def _run(
+    argv: Sequence[str], *, check: bool = True, env: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(
+        argv, capture_output=True, text=True, check=False, env=dict(env) if env else None, timeout=900
+    )
+    if check and done.returncode:
+        raise GpuwasteError(f"{' '.join(argv)}: {(done.stdout + done.stderr).strip()[-3000:]}")
+    return done
