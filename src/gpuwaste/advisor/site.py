@@ -13,6 +13,7 @@ from gpuwaste.core.clock import Clock
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import ConfigError, GpuwasteError, SlurmError
 from gpuwaste.slurm.client import SlurmClient
+from gpuwaste.slurm.site import whole_node_partitions
 from gpuwaste.wire.client import HubClient
 from gpuwaste.wire.munge import Munge, MungeIssuer
 from gpuwaste.wire.tokens import TokenIssuer
@@ -77,8 +78,7 @@ def hub_client(config: Config) -> HubClient:
 def whole_partitions(slurm: SlurmClient) -> tuple[frozenset[str], str]:
     """Return the partitions that give whole nodes, and the default partition. Raises SlurmError, ParseError."""
     found = slurm.partitions()
-    linear = slurm.config().select_type == "select/linear"
-    whole = frozenset(partition.name for partition in found if linear or partition.whole_node)
+    whole = whole_node_partitions(found, slurm.config())
     return whole, next((partition.name for partition in found if partition.default), "")
 
 
