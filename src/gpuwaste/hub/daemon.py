@@ -61,7 +61,7 @@ class Hub:
         hub = config.hub
         self._config = config
         self.clock = clock
-        self.store = HubStore.open(Path(hub.state_dir) / STORE_NAME, clock)
+        self.store = HubStore.open(Path(hub.state_dir) / STORE_NAME, clock, hub.memory_mb)
         self.site = Site(slurm, clock, config.common.cluster)
         self.metrics = HubMetrics(clock, self._gauges)
         self._roles = roles = Roles(slurm, clock, hub.staff_groups)

@@ -45,8 +45,11 @@ class HubStore:
         self._writer.run("jobs_stage_create")
 
     @classmethod
-    def open(cls, path: Path | Literal[":memory:"], clock: Clock) -> Self:
-        """Open or create the store. Raises StoreError as `Database.open` does."""
+    def open(cls, path: Path | Literal[":memory:"], clock: Clock, memory_mb: int = 0) -> Self:
+        """Open or create the store; `memory_mb` bounds DuckDB's memory, 0 leaves its own bound.
+
+        Raises StoreError as `Database.open` does.
+        """
         if path == MEMORY:
             return cls(Database.open(MEMORY, "hub"), clock)
         path = Path(path)
@@ -55,7 +58,8 @@ class HubStore:
         except OSError as error:
             raise StoreError(f"{path.parent}: cannot be made: {error.strerror}") from error
         # Two threads take a quarter off a year's report, and ingest is no slower (make bench-report, bench-ingest).
-        return cls(Database.open(path, "hub", {"threads": "2"}), clock, path)
+        options = {"threads": "2"} | ({"memory_limit": f"{memory_mb}MB"} if memory_mb else {})
+        return cls(Database.open(path, "hub", options), clock, path)
 
     def close(self) -> None:
         """Close the file, once no write is under way."""
