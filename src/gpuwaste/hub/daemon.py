@@ -99,7 +99,7 @@ class Hub:
         self.notify: NotifyParts = notify_parts(
             config.notify, self.store, ledger, clock, self._accounting, self.metrics.notice
         )
-        self._ingest = Ingest(self.store, self.identity, self.site, self.metrics, check_origin=hub.check_origin)
+        self._ingest = Ingest(self.store, self.identity, self.site, self.metrics, clock, check_origin=hub.check_origin)
         self._reads = Reads(self.store, ledger, clock)
         services = Services(
             self.identity,

@@ -212,7 +212,7 @@ def running_hub(
     verdicts = VerdictReads(verdict_store, clock)
     services = Services(
         identity,
-        Ingest(store, identity, site, metrics),
+        Ingest(store, identity, site, metrics, clock),
         Reads(store, LedgerSettings(), clock),
         cluster_map,
         metrics,
