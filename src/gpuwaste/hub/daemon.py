@@ -28,7 +28,7 @@ from gpuwaste.hub.notify.runner import Accounting
 from gpuwaste.hub.predictions import Predictions
 from gpuwaste.hub.reads import Reads
 from gpuwaste.hub.roles import Roles
-from gpuwaste.hub.server import WebServer, listening, open_tcp, open_unix
+from gpuwaste.hub.server import WebServer, listening, make_room, open_tcp, open_unix
 from gpuwaste.hub.site import Site
 from gpuwaste.hub.verdict_ingest import VerdictIngest
 from gpuwaste.hub.verdict_keeper import VerdictKeeper
@@ -99,7 +99,7 @@ class Hub:
         self.notify: NotifyParts = notify_parts(
             config.notify, self.store, ledger, clock, self._accounting, self.metrics.notice
         )
-        self._ingest = Ingest(self.store, self.identity, self.site, self.metrics, check_origin=hub.check_origin)
+        self._ingest = Ingest(self.store, self.identity, self.site, self.metrics, clock, check_origin=hub.check_origin)
         self._reads = Reads(self.store, ledger, clock)
         services = Services(
             self.identity,
@@ -217,6 +217,7 @@ def run_hub(config: Config, path: Path | None = None) -> int:
     `path` is the configuration file that SIGHUP reads again, None for the default one.
     """
     set_up_logging()
+    make_room()
     notifier = Notifier.from_environment()
     slurm = CommandClient(config.common.slurm_conf, config.common.slurm_timeout_s)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # until the server takes signals over
