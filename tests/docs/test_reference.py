@@ -7,7 +7,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from tools.reference import PAGES, commands, configuration, exit_codes, findings, metrics, source, wire
+from tools.reference import PAGES, commands, configuration, doctor, events, exit_codes, findings, metrics, source, wire
 
 from gpuwaste.cli.main import build_parser, command_names, load_command
 from gpuwaste.cli.manual import ENVIRONMENT, EXIT_CODES
@@ -69,8 +69,8 @@ def test_every_variable_of_the_environment_is_documented() -> None:
     known = ", ".join(ENVIRONMENT)
     for name, tree in source.modules():
         for call in source.calls(tree):
-            if source.called(call) == "os.environ.get" and isinstance(call.args[0], ast.Constant):
-                assert call.args[0].value in known or call.args[0].value == "TERM", name
+            if source.called(call) == "os.environ.get" and (named := source.words(call.args[0])) != "{}":
+                assert named in known or named == "TERM", name
 
 
 def test_every_metric_is_documented() -> None:
@@ -102,6 +102,35 @@ def test_every_exit_code_has_a_meaning() -> None:
         if isinstance(node.value, ast.Constant)
     }
     assert named == known - {0, 1}
+
+
+def test_every_warning_and_error_is_explained() -> None:
+    """Each line of the log that asks for something has its meaning, and no meaning is left of a line that is gone."""
+    found = list(events.events())
+    assert len([event for event in found if event.level != "info"]) > 50
+    assert {event.module.partition(".")[0] for event in found} >= {"agent", "hub", "advisor", "wire"}
+    missing = [event.key for event in events.unexplained()]
+    assert missing == [], "tools/reference/event_meanings.py: say what it means and what to do"
+    assert events.left_over() == set()
+
+
+def test_an_event_without_a_meaning_stops_the_build(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`make docs` ends with the module and the words of a warning that nobody explained."""
+    key = next(iter(event.key for event in events.events() if event.key in events.MEANINGS))
+    monkeypatch.delitem(events.MEANINGS, key)
+    with pytest.raises(ValueError, match="event_meanings.py lacks"):
+        events.page()
+
+
+def test_every_line_of_the_doctor_is_on_its_page() -> None:
+    """Each call that can print a warning or a failure is a row, and says what to do or is an order by itself."""
+    page, rows = doctor.page(), 0
+    for _, tree in source.modules("src/gpuwaste/cli/checks"):
+        for row in doctor.lines(tree):
+            rows += 1
+            assert f"| `{row.name}` | {row.status} |" in page
+            assert row.mend or "fail" not in row.status, row
+    assert rows > 40
 
 
 def test_every_field_that_travels_is_documented() -> None:

@@ -31,6 +31,11 @@ def called(call: ast.Call) -> str:
     return ast.unparse(call.func) if isinstance(call.func, ast.Name | ast.Attribute) else ""
 
 
+def called_name(node: ast.expr) -> str:
+    """Return the last part of a dotted name, in small letters: a level's."""
+    return node.attr.lower() if isinstance(node, ast.Attribute) else ast.unparse(node).lower()
+
+
 def words(node: ast.expr) -> str:
     """Return a text with {} for each value in it; {} alone where the text is made elsewhere."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
