@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from tools.reference import PAGES, commands, configuration, doctor, events, exit_codes, findings, metrics, source, wire
+from tools.reference.event_meanings import MEANINGS
 
 from gpuwaste.cli.main import build_parser, command_names, load_command
 from gpuwaste.cli.manual import ENVIRONMENT, EXIT_CODES
@@ -116,9 +117,9 @@ def test_every_warning_and_error_is_explained() -> None:
 
 def test_an_event_without_a_meaning_stops_the_build(monkeypatch: pytest.MonkeyPatch) -> None:
     """`make docs` ends with the module and the words of a warning that nobody explained."""
-    key = next(iter(event.key for event in events.events() if event.key in events.MEANINGS))
-    monkeypatch.delitem(events.MEANINGS, key)
-    with pytest.raises(ValueError, match="event_meanings.py lacks"):
+    key = next(iter(event.key for event in events.events() if event.key in MEANINGS))
+    monkeypatch.delitem(MEANINGS, key)
+    with pytest.raises(ValueError, match=r"event_meanings\.py lacks"):
         events.page()
 
 

@@ -160,7 +160,7 @@ MEANINGS: Final[dict[tuple[str, str], str]] = {
         "raw samples: {}: the oldest day was dropped",
     ): "The disk is full: the oldest raw day made room.",
     ("agent.node_store", "raw samples: {}: this day is left out"): (
-        "A day's file cannot be read: what was open at the last end is known up to there. Hours that were sent are safe."
+        "A day's file cannot be read: what was open at the last end is known up to there. Hours sent are safe."
     ),
     (
         "agent.node_store",
