@@ -56,9 +56,13 @@ def allowed_uids(config: Config, slurm: SlurmClient) -> set[int]:
         _log.warning("SlurmUser is not known, only root may ask: set [advisor] slurm_user")
         return {0}
     found = _PRINTED.fullmatch(name)
-    name = found[1] if found else name
+    return {0, slurm_uid(found[1] if found else name)}
+
+
+def slurm_uid(name: str) -> int:
+    """Return a user's uid by his name or number. Raises ConfigError."""
     try:
-        return {0, int(name) if name.isdigit() else pwd.getpwnam(name).pw_uid}
+        return int(name) if name.isdigit() else pwd.getpwnam(name).pw_uid
     except KeyError as error:
         raise ConfigError(f"SlurmUser {name!r} is no user here: set [advisor] slurm_user") from error
 

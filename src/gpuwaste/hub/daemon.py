@@ -69,7 +69,7 @@ class Hub:
             checkers,
             roles,
             self.site,
-            _agent_uid(hub.agent_user, checkers),
+            agent_uid(hub.agent_user, checkers),
             agent_user=hub.agent_user,
         )
         verdict_store = VerdictStore(self.store, clock)
@@ -250,7 +250,8 @@ def make_checkers(config: Config) -> dict[Via, CredentialChecker]:
     return checkers
 
 
-def _agent_uid(name: str, checkers: Checkers) -> int | None:
+def agent_uid(name: str, checkers: Checkers) -> int | None:
+    """Return the uid that agents' credentials carry, None where no munge is used. Raises ConfigError."""
     try:
         return pwd.getpwnam(name).pw_uid
     except KeyError as error:
