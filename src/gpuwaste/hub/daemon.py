@@ -33,6 +33,7 @@ from gpuwaste.hub.site import Site
 from gpuwaste.hub.verdict_ingest import VerdictIngest
 from gpuwaste.hub.verdict_keeper import VerdictKeeper
 from gpuwaste.hub.verdict_reads import VerdictReads
+from gpuwaste.hub.waste_day import WasteDay
 from gpuwaste.slurm.client import SlurmClient
 from gpuwaste.slurm.commands import CommandClient
 from gpuwaste.store.hub.hub_store import HubStore
@@ -42,6 +43,7 @@ from gpuwaste.wire.batch import PROTOCOL_MAX, PROTOCOL_MIN
 from gpuwaste.wire.identity import CredentialChecker, Via
 from gpuwaste.wire.munge import Munge, MungeChecker
 from gpuwaste.wire.notify import SILENT, Notifier
+from gpuwaste.wire.program_metrics import ProgramCollector
 from gpuwaste.wire.tokens import TokenChecker
 
 STORE_NAME: Final = "hub.duckdb"
@@ -63,7 +65,11 @@ class Hub:
         self.clock = clock
         self.store = HubStore.open(Path(hub.state_dir) / STORE_NAME, clock, hub.memory_mb)
         self.site = Site(slurm, clock, config.common.cluster)
+        ledger = LedgerSettings.from_config(hub, config.agent.ship_every_s)
         self.metrics = HubMetrics(clock, self._gauges)
+        self.waste_day = WasteDay(self.store, ledger, clock, by_account=hub.metrics_accounts)
+        self.metrics.registry.register(ProgramCollector(own_version(), clock.utc_us, Path(hub.state_dir)))
+        self.metrics.more.append(self.waste_day.metrics)
         self._roles = roles = Roles(slurm, clock, hub.staff_groups)
         self.identity = Identity(
             checkers,
@@ -84,7 +90,7 @@ class Hub:
             clock=clock,
             settings=_import_settings(config),
             learn=self.cluster_map.learn,
-            tidy=self.verdicts.step,
+            tidy=self._tidy,
         )
         self.predictions = Predictions(
             self.store,
@@ -95,7 +101,6 @@ class Hub:
             state_dir=Path(hub.state_dir),
             policies_dir=Path(config.advisor.policies_dir),
         )
-        ledger = LedgerSettings.from_config(hub, config.agent.ship_every_s)
         self.notify: NotifyParts = notify_parts(
             config.notify, self.store, ledger, clock, self._accounting, self.metrics.notice
         )
@@ -154,7 +159,7 @@ class Hub:
             read,
             ("common", "hub"),
             {
-                _THRESHOLDS: lambda c: self._reads.judge_by(LedgerSettings.from_config(c.hub, c.agent.ship_every_s)),
+                _THRESHOLDS: lambda c: self._judge_by(LedgerSettings.from_config(c.hub, c.agent.ship_every_s)),
                 ("hub.staff_groups",): lambda c: self._roles.set_staff(c.hub.staff_groups),
                 ("hub.check_origin",): lambda c: setattr(self._ingest, "check_origin", c.hub.check_origin),
                 ("hub.verdict_days",): lambda c: setattr(self.verdicts, "days", c.hub.verdict_days),
@@ -188,6 +193,15 @@ class Hub:
             "prediction": prediction,
             "nodes_reporting": sum(age_s < _REPORTING_S for age_s in ages.values()),
         }
+
+    def _tidy(self) -> None:
+        """Do what is due after an import. Raises StoreError."""
+        self.verdicts.step()
+        self.waste_day.step()
+
+    def _judge_by(self, settings: LedgerSettings) -> None:
+        self._reads.judge_by(settings)
+        self.waste_day.judge_by(settings)
 
     def _accounting(self) -> Accounting:
         status = self.importer.status
