@@ -28,6 +28,7 @@ from gpuwaste.hub.notify.runner import Accounting
 from gpuwaste.hub.predictions import Predictions
 from gpuwaste.hub.reads import Reads
 from gpuwaste.hub.roles import Roles
+from gpuwaste.hub.roller import Roller
 from gpuwaste.hub.server import WebServer, listening, make_room, open_tcp, open_unix
 from gpuwaste.hub.site import Site
 from gpuwaste.hub.verdict_ingest import VerdictIngest
@@ -80,6 +81,7 @@ class Hub:
         )
         verdict_store = VerdictStore(self.store, clock)
         self.verdicts = VerdictKeeper(verdict_store, clock, hub.verdict_days)
+        self.roller = Roller(self.store, clock, hub.rollup_days)
         verdict_reads = VerdictReads(verdict_store, clock)
         self.cluster_map = ClusterMap(slurm, self.store, self.site, clock, hub.map_min_interval_s)
         self.importer = Importer(
@@ -128,7 +130,8 @@ class Hub:
         stop = threading.Event()
         importing = threading.Thread(target=self.importer.run, args=(stop,), name="importer", daemon=True)
         predicting = threading.Thread(target=self.predictions.run, args=(stop,), name="predictions", daemon=True)
-        threads = [importing, predicting]
+        rolling = threading.Thread(target=self.roller.run, args=(stop,), name="rollup", daemon=True)
+        threads = [importing, predicting, rolling]
         if self.notify.notifier is not None:
             self.notify.notifier.begin()
             threads.append(threading.Thread(target=self.notify.notifier.run, args=(stop,), name="notices", daemon=True))
@@ -162,6 +165,7 @@ class Hub:
                 _THRESHOLDS: lambda c: self._judge_by(LedgerSettings.from_config(c.hub, c.agent.ship_every_s)),
                 ("hub.staff_groups",): lambda c: self._roles.set_staff(c.hub.staff_groups),
                 ("hub.check_origin",): lambda c: setattr(self._ingest, "check_origin", c.hub.check_origin),
+                ("hub.rollup_days",): lambda c: setattr(self.roller, "days", c.hub.rollup_days),
                 ("hub.verdict_days",): lambda c: setattr(self.verdicts, "days", c.hub.verdict_days),
                 ("hub.map_min_interval_s",): lambda c: setattr(
                     self.cluster_map, "min_interval_s", c.hub.map_min_interval_s
