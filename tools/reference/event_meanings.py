@@ -103,6 +103,9 @@ MEANINGS: Final[dict[tuple[str, str], str]] = {
     ("hub.roles", "roles are not refreshed, the ones known stay: {}"): (
         "`sacctmgr` did not answer: slurmdbd. Who is operator or coordinator stays as it was known."
     ),
+    ("hub.roller", "old hours are not added up by day, they stay as they are: {}"): (
+        "The store or its disk refuses: the rest says what. It is tried again every hour; reports are right meanwhile."
+    ),
     ("hub.site", "node addresses are not refreshed: {}"): (
         "slurmctld did not answer. Hours of a node that is new may be refused until it does; its agent keeps them."
     ),
