@@ -113,6 +113,9 @@ MEANINGS: Final[dict[tuple[str, str], str]] = {
         "policy.in_use",
         "policies are not read, those before stay in use: {}",
     ): "`gpuwaste policy check`, then mend the file.",
+    ("hub.waste_day", "the last day's waste is not counted: {}"): (
+        "The store or its disk refuses. Its metrics keep their last value for two hours, then they are gone."
+    ),
     ("predict.champion", "the champion is not loaded, {} stays in use: {}"): (
         "The bundle that the link names is broken, of other features, or writable by others: "
         "`gpuwaste model show`, `gpuwaste model rollback`."
