@@ -11,8 +11,7 @@ from tests.unit.store.test_verdict_store import run, said
 from tests.unit.waste import builders
 
 from gpuwaste.core.clock import SystemClock
-from gpuwaste.slurm.client import BadRow
-from gpuwaste.store.hub.hub_store import HubStore
+from gpuwaste.store.hub.hub_store import Aside, HubStore
 from gpuwaste.store.hub.notice_store import NoticeStore
 from gpuwaste.store.hub.verdict_store import VerdictStore
 
@@ -44,7 +43,7 @@ def fill(path: Path) -> None:
         assert notices.add_period("staff", 100, [notice("", '["alice", "dave"]')], dry=False)
         notices.want("alice", mail=False)
         notices.want("dave", mail=False)
-        store.quarantine("sacct", [BadRow(1, "odd", "alice|x"), BadRow(2, "odd", "dave|x")])
+        store.quarantine("sacct", [Aside(1, "odd", "alice|x"), Aside(2, "odd", "dave|x")])
     finally:
         store.close()
 
