@@ -102,7 +102,7 @@ def page() -> str:
         parts.append("That all is well, or works again: " + "; ".join(map(code, dict.fromkeys(quiet))) + ".")
     lines = list(dict.fromkeys(plugin_lines()))
     if wrong := set(lines) ^ set(PLUGIN):
-        raise ValueError(f"tools/reference/event_meanings.py and the plugins' lines differ: {sorted(wrong)[0]}")
+        raise ValueError(f"tools/reference/event_meanings.py and the plugins' lines differ: {min(wrong)}")
     parts.append("## Of the submit plugins\n\nIn slurmctld's log; the Lua side begins with `gpuwaste.lua:` besides.")
     parts.append(table(("line", "meaning, what to do"), [(code(line), PLUGIN[line]) for line in lines]))
     parts.append("The prolog's health gate writes to syslog: [its page](../how-to/health-gate.md).")
