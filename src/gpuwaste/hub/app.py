@@ -5,7 +5,7 @@ import json
 import logging
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Final
 
@@ -20,6 +20,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.hub.batch_taker import Taken
 from gpuwaste.hub.body import read_body
+from gpuwaste.hub.gate import Gate, GateLimits
 from gpuwaste.hub.identity import Identity
 from gpuwaste.hub.ingest import Ingest
 from gpuwaste.hub.map import ClusterMap
@@ -56,11 +57,12 @@ Name = Annotated[str, Query(min_length=1, max_length=256)]
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a client may take: bytes of a body, seconds for sending it, seconds of waiting for the map."""
+    """What a client may take: bytes of a body, seconds for sending it, seconds of waiting for the map, the gate."""
 
     max_body_bytes: int = 1024 * 1024
     body_deadline_s: float = 30.0
     map_wait_s: float = 10.0
+    gate: GateLimits = field(default_factory=GateLimits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +101,7 @@ def build_app(services: Services, version: str, limits: Limits) -> FastAPI:
 def _add_errors(app: FastAPI) -> None:
     @app.exception_handler(Refusal)
     async def refused(_: Request, refusal: Refusal) -> Response:
-        after = refusal.extra.get("retry_after")
-        return _json(refusal.body(), refusal.status, None if after is None else {"Retry-After": str(after)})
+        return _refused(refusal, {})
 
     @app.exception_handler(HTTPException)
     async def http_error(_: Request, error: HTTPException) -> Response:
@@ -123,11 +124,18 @@ def _add_errors(app: FastAPI) -> None:
 
 
 def _add_ingest(app: FastAPI, services: Services, limits: Limits) -> None:
+    gate = Gate(limits.gate, lambda: services.metrics.put_off())  # noqa: PLW0108 the wire reference has no parts
+
     async def taken(request: Request, take: Callable[[str, str, bytes], Taken]) -> Response:
-        body = await _body(request, limits)
-        if isinstance(body, Response):
-            return body
-        answer = await run_in_threadpool(take, _authorization(request), _target(request), body)
+        try:
+            with gate.visit() as visit:
+                body = await _body(request, limits, visit.counted(request.stream()))
+                if isinstance(body, Response):
+                    return body
+                answer = await visit.in_thread(lambda: take(_authorization(request), _target(request), body))
+        except Refusal as refusal:
+            # What is left of the body is not read: the connection ends with the answer.
+            return _refused(refusal, {"Connection": "close"})
         return Response(answer.body, media_type="application/json", headers=answer.headers)
 
     @app.post("/v1/hours", responses={200: {"model": AckAnswer}})
@@ -318,12 +326,17 @@ def _add_health(app: FastAPI, services: Services) -> None:
         )
 
 
-async def _body(request: Request, limits: Limits) -> bytes | Response:
+def _refused(refusal: Refusal, headers: dict[str, str]) -> Response:
+    after = refusal.extra.get("retry_after")
+    return _json(refusal.body(), refusal.status, headers | ({} if after is None else {"Retry-After": str(after)}))
+
+
+async def _body(request: Request, limits: Limits, chunks: AsyncIterator[bytes] | None = None) -> bytes | Response:
     """Return the request's body, or the answer that refuses it."""
     headers = request.headers
     try:
         return await read_body(
-            request.stream(),
+            chunks or request.stream(),
             length=headers.get("content-length"),
             encoding=headers.get("content-encoding", ""),
             max_bytes=limits.max_body_bytes,
@@ -333,7 +346,7 @@ async def _body(request: Request, limits: Limits) -> bytes | Response:
         raise Refusal(BAD, "the body ended early") from error
     except Refusal as refusal:
         # What is left of the body is not read: the connection ends with the answer.
-        return _json(refusal.body(), refusal.status, {"Connection": "close"})
+        return _refused(refusal, {"Connection": "close"})
 
 
 async def _document(services: Services, request: Request, build: Callable[[ReadScope], dict[str, Any]]) -> Response:

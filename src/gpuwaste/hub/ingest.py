@@ -8,6 +8,7 @@ from gpuwaste.core.errors import ParseError
 from gpuwaste.core.hour import AllocationHour
 from gpuwaste.core.units import DAY_S
 from gpuwaste.hub.batch_taker import BatchTaker, sender_of
+from gpuwaste.hub.group_commit import GroupCommit
 from gpuwaste.hub.identity import Identity
 from gpuwaste.hub.metrics import HubMetrics
 from gpuwaste.hub.refusal import FORBIDDEN, LATER, Refusal
@@ -39,12 +40,12 @@ class Ingest(BatchTaker[AllocationHour]):
     ) -> None:
         super().__init__(identity, site)
         self._clock = clock
-        self._store = store
+        self._commits = GroupCommit(store.upsert_hours, metrics.committed)
         self._metrics = metrics
         self.check_origin = check_origin
 
     def _store_rows(self, rows: Sequence[AllocationHour], envelope: Envelope, rejected: int) -> None:
-        changed = self._store.upsert_hours(rows)
+        changed = self._commits.put(rows)
         self._metrics.batch(envelope.node, len(rows), changed, rejected)
 
     def _sort(self, body: bytes, envelope: Envelope) -> tuple[list[AllocationHour], dict[int, str]]:

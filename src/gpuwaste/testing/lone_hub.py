@@ -55,11 +55,12 @@ def private_munged(origin: str = "127.0.0.1") -> Iterator[str]:
 
 @dataclass
 class LoneHub:
-    """One hub on one store; may be killed and started again."""
+    """One hub on one store; may be killed and started again. `hub` and `common` are keys of its configuration."""
 
     directory: Path
-    munge_socket: str
+    munge_socket: str = ""
     hub: Mapping[str, Any] = field(default_factory=dict)
+    common: Mapping[str, Any] = field(default_factory=dict)
     port: int = 0
     process: subprocess.Popen[bytes] | None = None
 
@@ -88,7 +89,12 @@ class LoneHub:
             "check_origin": False,
             **self.hub,
         }
-        common = {"cluster": "gw", "munge_socket": self.munge_socket, "slurm_conf": str(self.directory / "slurm.conf")}
+        common = {
+            "cluster": "gw",
+            "munge_socket": self.munge_socket,
+            "slurm_conf": str(self.directory / "slurm.conf"),
+            **self.common,
+        }
         config.write_text(to_toml({"common": common, "hub": own}), encoding="utf-8")
         # A file that Slurm's commands refuse at once; without one they look for a controller in the network.
         (self.directory / "slurm.conf").write_text("this is no slurm.conf\n", encoding="ascii")

@@ -39,8 +39,8 @@ class MetricsServer:
         tls_key: str = "",
         token_file: str = "",
     ) -> None:
-        token = _read_token(token_file, section) if token_file else b""
-        context = _tls(tls_cert, tls_key, section) if tls_cert else None
+        token = server_token(token_file, section) if token_file else b""
+        context = server_tls(tls_cert, tls_key, section) if tls_cert else None
         host, port = _address(listen, section)
         try:
             self._server = _Server(host, port, _handler(registry, token), context)
@@ -159,7 +159,8 @@ def _address(listen: str, section: str) -> tuple[str, int]:
     return host.strip("[]"), int(port)
 
 
-def _tls(cert: str, key: str, section: str) -> ssl.SSLContext:
+def server_tls(cert: str, key: str, section: str) -> ssl.SSLContext:
+    """Return what shows a certificate to scrapers. Raises ConfigError."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     try:
         context.load_cert_chain(cert, key or None)
@@ -168,7 +169,8 @@ def _tls(cert: str, key: str, section: str) -> ssl.SSLContext:
     return context
 
 
-def _read_token(path: str, section: str) -> bytes:
+def server_token(path: str, section: str) -> bytes:
+    """Return the token that a scrape must show. Raises ConfigError."""
     try:
         token = read_closed(Path(path), _MAX_TOKEN, "the token").strip()
     except ConfigError as error:

@@ -11,6 +11,7 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.unit.agent.fakes import START_US, a_gpu
@@ -57,6 +58,8 @@ def a_health(snapshot: Snapshot) -> Health:
         released_s=lambda: 0.0,
         missed_ticks=lambda: 1,
         now_us=lambda: START_US + 4_000_000,
+        sinks=lambda: {"hours": False, "raw samples": True},
+        state_dir=Path("/"),
         gpu_health=lambda: (
             tuple(GpuHealth(gpu.uuid, gpu.minor) for gpu in snapshot.view.seen.gpus) if snapshot.view.seen else ()
         ),
@@ -73,7 +76,7 @@ def serve(snapshot: Snapshot) -> Iterator[Callable[..., Exporter]]:
     """Return a function that starts an exporter on a free port."""
     made: list[Exporter] = []
 
-    def start(**options: str) -> Exporter:
+    def start(**options: Any) -> Exporter:
         made.append(Exporter("127.0.0.1:0", a_health(snapshot), **options))
         made[-1].start()
         return made[-1]
@@ -117,6 +120,9 @@ def test_values_are_in_base_units_and_unread_ones_absent(serve: Callable[..., Ex
     assert found["gpuwaste_agent_outbox_rows"] == 3
     assert found['gpuwaste_agent_collector_duration_seconds{collector="nvml"}'] == 0.25
     assert found['gpuwaste_agent_unattributed_samples_total{reason="conflict"}'] == 1
+    assert found['gpuwaste_agent_sink_success{sink="hours"}'] == 0
+    assert found["gpuwaste_clock_seconds"] == START_US / 1e6 + 4
+    assert 0 < found["gpuwaste_state_free_bytes"] <= found["gpuwaste_state_size_bytes"]
 
 
 def test_one_info_series_joins_a_job_to_its_gpu(serve: Callable[..., Exporter], snapshot: Snapshot) -> None:
@@ -142,6 +148,7 @@ def test_promtool_finds_nothing_to_say(serve: Callable[..., Exporter], snapshot:
 def test_the_table_is_complete(serve: Callable[..., Exporter], snapshot: Snapshot) -> None:
     """Every declared metric is served once something was read, with its declared labels and help."""
     snapshot.accept(an_observation())
+    snapshot.accept(replace(an_observation(), mono_us=10_000_000))
     text = scrape(serve())
     for spec in METRICS:
         if spec.name in {"gpuwaste_gpu_power_limit_watts", "gpuwaste_gpu_processes"}:
@@ -234,7 +241,7 @@ def test_silent_connections_keep_no_scrape_waiting(serve: Callable[..., Exporter
     ],
 )
 def test_what_cannot_be_served_is_a_configuration_error(
-    snapshot: Snapshot, listen: str, options: dict[str, str]
+    snapshot: Snapshot, listen: str, options: dict[str, Any]
 ) -> None:
     """An address, token or certificate that cannot be used is one clear error at the start."""
     with pytest.raises(ConfigError, match=r"\[agent\]"):
