@@ -37,6 +37,10 @@ MEANINGS: Final[dict[tuple[str, str], str]] = {
     ("advisor.parts", "the hub tells no history: {}"): (
         "At the start the hub is not reached: what was saved here is used, and is stale. As above."
     ),
+    ("advisor.parts", "the hub tells a history that cannot be followed"): (
+        "Something else than a hub of this version answers at `hub_url`, or it is broken: look there. What was saved "
+        "here is used."
+    ),
     ("advisor.parts", "what was spent today is not known: {}"): (
         "Policies' budgets begin at zero today. Look at the state directory and its disk."
     ),
