@@ -122,7 +122,10 @@ def _add_errors(app: FastAPI) -> None:
 
 
 def _add_ingest(app: FastAPI, services: Services, limits: Limits) -> None:
-    gate = Gate(limits.gate, services.metrics.put_off)
+    def put_off() -> None:
+        services.metrics.put_off()
+
+    gate = Gate(limits.gate, put_off)
 
     async def taken(request: Request, take: Callable[[str, str, bytes], Taken]) -> Response:
         try:

@@ -23,7 +23,7 @@ BEAT_S: Final = 1.0
 _STARTING_S: Final = 0.05
 _DRAIN_S: Final = 20  # for requests in flight at SIGTERM
 _KEEP_ALIVE_S: Final = 15
-_MAX_CONNECTIONS: Final = 2048
+MAX_CONNECTIONS: Final = 2048
 _BACKLOG: Final = 2048
 _UCRED: Final = struct.Struct("3i")
 _log = logging.getLogger(__name__)
@@ -187,7 +187,7 @@ def _config(app: FastAPI, protocol: type[HubProtocol], tls: tuple[str, str] | No
         date_header=False,
         proxy_headers=False,
         backlog=_BACKLOG,
-        limit_concurrency=_MAX_CONNECTIONS,
+        limit_concurrency=MAX_CONNECTIONS,
         timeout_keep_alive=_KEEP_ALIVE_S,
         timeout_graceful_shutdown=_DRAIN_S,
         ssl_certfile=certificate,

@@ -136,6 +136,11 @@ class Fleet:
         for agent in self._agents:
             agent.shipper.start()
 
+    @property
+    def acknowledged(self) -> int:
+        """How many rows the hub has acknowledged so far."""
+        return sum(agent.shipper.status.sent_rows for agent in self._agents)
+
     def put(self, first: int, hours: int, version: int = 1, *, final: bool = True, minutes: int = 60) -> int:
         """Put the rows of `hours` hours into every outbox; returns how many."""
         return sum(self._put(agent, first, hours, version, final=final, minutes=minutes) for agent in self._agents)
@@ -149,8 +154,11 @@ class Fleet:
         """Let every agent try a hub that is not there, and wait until each knows. Raises ClusterError."""
         before = [agent.shipper.status.failures for agent in self._agents]
         self.wake()
-        for agent, failures in zip(self._agents, before, strict=True):
-            wait_until(lambda a=agent, n=failures: a.shipper.status.failures > n, timeout_s, node_name(agent.node))
+        wait_until(
+            lambda: all(a.shipper.status.failures > n for a, n in zip(self._agents, before, strict=True)),
+            timeout_s,
+            "every agent to miss the hub",
+        )
 
     def run_hours(self, first: int, hours: int, window: int, timeout_s: float = 600.0) -> int:
         """Put the rows of `hours` hours and ship them, `window` agents at a time; returns how many rows."""
