@@ -20,7 +20,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from bench.soak_samples import DAY_S, EVERY_S, SERIES, bytes_of_a_gpu_day
 from gpuwaste.core.clock import SystemClock
+from gpuwaste.core.hour import HOUR_S
 from gpuwaste.hub.daemon import STORE_NAME
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.fleet import FleetPlan, write_tokens
@@ -31,6 +33,7 @@ from gpuwaste.testing.lone_hub import LoneHub
 
 MEMORY_DISK = Path("/dev/shm")  # noqa: S108 where it is there the agents' disks cost nothing
 SHIP_S = 900.0
+HOURS_A_DAY = DAY_S // HOUR_S
 ROUNDS = 4  # shipments of each open hour
 
 
@@ -165,6 +168,16 @@ def print_phase(p: Phase) -> None:
           f" {p.peak_rss_mb:>7.0f} {p.store_mb:>8.0f}  {d['not_taken'] or ''}", flush=True)  # fmt: skip
 
 
+def print_alternative(nodes: int, store_b: float) -> dict[str, int | None]:
+    """Print what the same GPUs are as samples of ten seconds; `store_b` is what a node's day takes in the store."""
+    gpu_b = bytes_of_a_gpu_day(GPUS)
+    rows, samples = nodes * GPUS * ROUNDS / HOUR_S, nodes * GPUS * len(SERIES) / EVERY_S
+    print(f"a node's day in the store: {store_b / 1e6:.3f} MB, {rows:.1f} rows/s of the whole site", end="; ")
+    prometheus = "promtool is not installed" if gpu_b is None else f"{gpu_b * GPUS / 1e6:.2f} MB"
+    print(f"as {len(SERIES)} series of each GPU every {EVERY_S} s: {prometheus}, {samples:.0f} samples/s")
+    return {"store_b_node_day": round(store_b), "samples_b_node_day": None if gpu_b is None else round(gpu_b * GPUS)}
+
+
 def options() -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -205,11 +218,13 @@ def main() -> None:
             live = soak.live(hours - 1, chosen.period)
         hub.stop()
         found = compare(store_path(hub), fleet.records)
+        store_b = store_path(hub).stat().st_size
     per_batch_s = (live.cpu_s - idle * live.wall_s) / max(1, len(live.seconds))
     share = idle + per_batch_s * chosen.nodes / SHIP_S
     print(f"at the real rate, {chosen.nodes / SHIP_S:.2f} batches/s: {share:.2%} of a core"
           f" (idle {idle:.2%}, {1000 * per_batch_s:.1f} ms a batch of {GPUS} rows)")  # fmt: skip
     print(f"rows put {found.sent}, stored {found.stored}: {'equal' if found.equal else 'DIFFERENT'}, {found}")
+    alternative = print_alternative(chosen.nodes, store_b / chosen.nodes / hours * HOURS_A_DAY)
     result = {
         "bench": "soak",
         "nodes": chosen.nodes,
@@ -217,6 +232,7 @@ def main() -> None:
         "hub_peak_rss_mb": round(max(p.peak_rss_mb for p in soak.phases)),
         "sets_equal": found.equal,
         "rows": found.stored,
+        **alternative,
         "phases": [p.document() for p in soak.phases],
         "load": os.getloadavg()[1],
         "targets": {"hub_cpu_of_a_core": 1, "hub_peak_rss_mb": 1000, "sets_equal": True},
