@@ -6,6 +6,8 @@ from typing import Final
 from tools.reference import (
     commands,
     configuration,
+    doctor,
+    events,
     exit_codes,
     faults,
     features,
@@ -19,6 +21,8 @@ from tools.reference import (
 PAGES: Final[dict[str, Callable[[], str]]] = {
     "docs/reference/commands.md": commands.page,
     "docs/reference/configuration.md": configuration.page,
+    "docs/reference/doctor.md": doctor.page,
+    "docs/reference/events.md": events.page,
     "docs/reference/exit-codes.md": exit_codes.page,
     "docs/reference/faults.md": faults.page,
     "docs/reference/features.md": features.page,

@@ -17,7 +17,8 @@ from gpuwaste.agent.events import Events
 from gpuwaste.agent.exporter import Exporter
 from gpuwaste.agent.facts.positions import PositionTable
 from gpuwaste.agent.health import HealthSink, health_xids
-from gpuwaste.agent.hour_book import HourBook, replay_from_us
+from gpuwaste.agent.hour_book import GAP_INTERVALS, HourBook, replay_from_us
+from gpuwaste.agent.jobstats import JobstatsCollector, Owners
 from gpuwaste.agent.metrics import Health
 from gpuwaste.agent.node_store import NodeStore
 from gpuwaste.agent.questions import Questions
@@ -125,7 +126,7 @@ class Agent:
         self._clock = clock
         self._events = events
         self._began_us = clock.utc_us()
-        self._snapshot = Snapshot()
+        self._snapshot = Snapshot(int(config.agent.interval_s * GAP_INTERVALS * 1e6))
         self._serves = False
         agent = config.agent
         state_dir = Path(agent.state_dir)
@@ -134,6 +135,7 @@ class Agent:
         self._positions = PositionTable(lambda: slurm.device_list(site.node), site.slurm_files, site.slurmd_pid)
         self._gpu_health = HealthSink(Path(config.common.run_dir), self._positions, health_xids(agent.health_xids))
         self._questions, self._map = self._make_map(slurm, hub, edges)
+        self._owners = Owners() if agent.jobstats_metrics and agent.metrics_token_file else None
         settings = CollectorSettings(
             clock=clock,
             node=site.node,
@@ -147,7 +149,13 @@ class Agent:
             interval_s=agent.interval_s,
             collectors=edges.collectors(agent.collectors, settings),
             device_map=self._map,
-            sinks=(self._snapshot, self._hours.sink, RawSink(self._store), self._gpu_health),
+            sinks=(
+                self._snapshot,
+                self._hours.sink,
+                RawSink(self._store),
+                self._gpu_health,
+                *([] if self._owners is None else [self._owners]),
+            ),
             events=events,
             beat=self._beat,
         )
@@ -263,9 +271,18 @@ class Agent:
             missed_ticks=lambda: self._sampler.missed,
             now_us=self._clock.utc_us,
             gpu_health=lambda: self._gpu_health.states,
+            sinks=lambda: self._sampler.sinks_ok,
+            state_dir=Path(agent.state_dir),
         )
+        uid_of = None if self._owners is None else self._owners.uid_of
+        more = [JobstatsCollector(lambda: self._snapshot.view, uid_of)] if agent.jobstats_metrics else []
         return Exporter(
-            agent.listen, health, tls_cert=agent.tls_cert, tls_key=agent.tls_key, token_file=agent.metrics_token_file
+            agent.listen,
+            health,
+            tls_cert=agent.tls_cert,
+            tls_key=agent.tls_key,
+            token_file=agent.metrics_token_file,
+            more=more,
         )
 
     def restore(self) -> None:

@@ -33,6 +33,7 @@ from gpuwaste.slurm.client import SlurmClient
 from gpuwaste.wire.batch import Envelope, VerdictBatch
 from gpuwaste.wire.client import SCORE_PATH, HubClient
 from gpuwaste.wire.exporter import MetricsServer
+from gpuwaste.wire.program_metrics import ProgramCollector
 from gpuwaste.wire.shipper import Shipper
 from gpuwaste.wire.verdict_outbox import VerdictOutbox
 
@@ -227,6 +228,7 @@ class Parts:
     def _make_exporter(self) -> MetricsServer:
         advisor = self._config.advisor
         registry = registry_of(self.counters, self._standing)
+        registry.register(ProgramCollector(self.version, self._clock.utc_us, self._state_dir))
         return MetricsServer(
             advisor.listen, registry, section="advisor", tls_cert=advisor.tls_cert, tls_key=advisor.tls_key
         )
@@ -253,4 +255,5 @@ class Parts:
             policies=(len(policies.in_force), policies.hash),
             names=len(self._follower.recall),
             feed_failures=self._feed.failures,
+            stale_s=self._freshness.stale_s,
         )

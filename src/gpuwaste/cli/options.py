@@ -11,16 +11,36 @@ from gpuwaste.core.config import Config, load_config
 from gpuwaste.core.errors import UsageError
 
 if TYPE_CHECKING:
+    from gpuwaste.cli.check import Role
     from gpuwaste.report.layout import Look
 
 EXIT_NO_DATA: Final = 3
 EXIT_OVER: Final = 4
 _PERCENT: Final = 100.0
+_ROLES: Final = ("agent", "hub", "advisor", "login")
 
 
 def add_config(parser: argparse.ArgumentParser) -> None:
     """Add --config."""
     parser.add_argument("--config", type=Path, metavar="FILE", help="instead of /etc/gpuwaste/gpuwaste.toml")
+
+
+def add_role(parser: argparse.ArgumentParser) -> None:
+    """Add --role."""
+    parser.add_argument(
+        "--role",
+        action="append",
+        choices=_ROLES,
+        help="what this host is, several times where it is several things; else what is installed or has run here",
+    )
+
+
+def roles_of(options: argparse.Namespace, config: Config) -> "frozenset[Role]":
+    """Return the roles that the options name, else those that this host has."""
+    from gpuwaste.cli.check import Role
+    from gpuwaste.cli.doctor import roles_here
+
+    return frozenset(map(Role, options.role)) if options.role else roles_here(config)
 
 
 def add_formats(parser: argparse.ArgumentParser, over: str = "more than PCT %% of the GPU-time is wasted") -> None:

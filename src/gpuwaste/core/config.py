@@ -52,6 +52,10 @@ class AgentConfig:
     tls_cert: str = _key("", "PEM certificate for /metrics; empty: plain HTTP.")
     tls_key: str = _key("", "PEM key for /metrics.")
     metrics_token_file: str = _key("", "File with the bearer token that a scrape must show; empty: none.")
+    jobstats_metrics: bool = _key(
+        default=False,
+        text="Serve jobstats' metric names as well; the owner's uid only where metrics_token_file is set.",
+    )
     pcp_url: str = _key("http://127.0.0.1:44322", "pmproxy's REST address.")
     spool_dir: str = _key("", "slurmd's SlurmdSpoolDir of this node; empty: asked of slurmd at start.")
     cgroup_root: str = _key("/sys/fs/cgroup", "Where cgroups are mounted.")
@@ -91,6 +95,9 @@ class HubConfig:
     )
     verdict_days: int = _key(400, "Days for which the audit's verdicts are kept.")
     staff_groups: tuple[str, ...] = _key((), "Unix groups whose members may read every job.")
+    metrics_accounts: bool = _key(
+        default=False, text="Tell accounts apart in the waste that /metrics tells; whoever reaches the port reads it."
+    )
     max_body_bytes: int = _key(1024 * 1024, "Largest request body.")
     low_below_pct: float = _key(33.0, "A GPU-second below this utilization is low, from it on moderate.")
     high_above_pct: float = _key(66.0, "A GPU-second above this utilization is high.")

@@ -43,6 +43,7 @@ from gpuwaste.hub.questions import NoticeRunQuestion, NoticeWish, PredictQuestio
 from gpuwaste.hub.reads import MAX_HISTORY, Reads, ReportQuestion
 from gpuwaste.hub.refusal import BAD, FORBIDDEN, LATER, Refusal, not_found
 from gpuwaste.hub.roles import Scope as ReadScope
+from gpuwaste.hub.turns import Turns
 from gpuwaste.hub.verdict_ingest import VerdictIngest
 from gpuwaste.hub.verdict_reads import MAX_VERDICTS, VerdictQuestion, VerdictReads
 
@@ -78,6 +79,7 @@ class Services:
     verdict_ingest: VerdictIngest
     notices: NoticeService
     health: Callable[[], dict[str, Any]]
+    turns: Turns = field(default_factory=Turns)
 
 
 def build_app(services: Services, version: str, limits: Limits) -> FastAPI:
@@ -122,10 +124,7 @@ def _add_errors(app: FastAPI) -> None:
 
 
 def _add_ingest(app: FastAPI, services: Services, limits: Limits) -> None:
-    def put_off() -> None:
-        services.metrics.put_off()
-
-    gate = Gate(limits.gate, put_off)
+    gate = Gate(limits.gate, lambda: services.metrics.put_off())  # noqa: PLW0108 the wire reference has no parts
 
     async def taken(request: Request, take: Callable[[str, str, bytes], Taken]) -> Response:
         try:
@@ -234,10 +233,8 @@ def _add_predictions(app: FastAPI, services: Services, limits: Limits) -> None:
             return body
         scope = await _scope(services, request, body)
 
-        def answer() -> dict[str, Any]:
-            return predictions.for_requests(scope, body)
-
-        return _json(await run_in_threadpool(answer))
+        with services.turns.taken(scope):
+            return _json(await run_in_threadpool(predictions.for_requests, scope, body))
 
 
 def _add_notices(app: FastAPI, services: Services) -> None:
@@ -277,7 +274,8 @@ def _add_notice_orders(app: FastAPI, services: Services, limits: Limits) -> None
         if isinstance(body, Response):
             return body
         scope = await _scope(services, request, body)
-        return _json(await run_in_threadpool(do, scope, body))
+        with services.turns.taken(scope):
+            return _json(await run_in_threadpool(do, scope, body))
 
     @app.post("/v1/notices/run", responses=answers, openapi_extra=body_schema(NoticeRunQuestion))
     async def run(request: Request) -> Response:
@@ -357,7 +355,8 @@ async def _document(services: Services, request: Request, build: Callable[[ReadS
     def answer() -> bytes:
         return json.dumps(build(scope), separators=(",", ":")).encode()
 
-    return Response(await run_in_threadpool(answer), media_type="application/json")
+    with services.turns.taken(scope):
+        return Response(await run_in_threadpool(answer), media_type="application/json")
 
 
 async def _scope(services: Services, request: Request, body: bytes = b"") -> ReadScope:

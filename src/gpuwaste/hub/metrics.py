@@ -32,6 +32,7 @@ class HubMetrics:
     def __init__(self, clock: Clock, read: Callable[[], Gauges] = Gauges) -> None:
         self._clock = clock
         self.read = read
+        self.more: list[Callable[[], Iterator[Metric]]] = []  # families of other parts
         self._lock = threading.Lock()
         self._last_batch_us: dict[str, int] = {}
         self.registry = CollectorRegistry()
@@ -162,6 +163,8 @@ class HubMetrics:
         yield asked
         yield _verdict_metric(gauges)
         yield from _model_metrics(gauges)
+        for families in self.more:
+            yield from families()
 
     def describe(self) -> Iterator[Metric]:
         """Yield nothing: registering must not read the gauges."""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gpuwaste.hub.server import MAX_CONNECTIONS
+from gpuwaste.hub.server import FILES
 
 ROOT = Path(__file__).parents[3]
 UNITS = sorted((ROOT / "etc" / "systemd").glob("*.service"))
@@ -38,9 +38,9 @@ def documented() -> dict[str, float]:
 
 
 def test_the_hub_may_open_as_many_files_as_it_serves_connections() -> None:
-    """The hub's limit of open files holds the connections that its server takes on both sockets."""
+    """The unit gives the hub the open files that its server wants for the connections of both sockets."""
     hub = settings(ROOT / "etc" / "systemd" / "gpuwaste-hub.service")
-    assert int(hub["LimitNOFILE"][0]) > 2 * MAX_CONNECTIONS
+    assert int(hub["LimitNOFILE"][0]) == FILES
 
 
 def test_there_are_three() -> None:

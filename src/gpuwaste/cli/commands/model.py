@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from gpuwaste.report.layout import Look
 
 HELP = "the models of this site: list, show, status, promote, rollback, add, prune"
+EXAMPLES = (
+    ("gpuwaste model list", "The models that there are; * is in use."),
+    ("gpuwaste model rollback", "Go back to the one before."),
+)
 _ACTIONS = (
     ("list", "every bundle; * marks the one in use"),
     ("show", "what a bundle holds and what it was made from"),

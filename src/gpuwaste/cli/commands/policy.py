@@ -6,6 +6,10 @@ from pathlib import Path
 from gpuwaste.cli.options import add_config, add_formats, colour_wanted, config_of, emit
 
 HELP = "policies of advice at sbatch: check, explain, replay"
+EXAMPLES = (
+    ("gpuwaste policy check", "Before a policy is put in force."),
+    ("gpuwaste policy replay -S now-30days", "What it would have done."),
+)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
