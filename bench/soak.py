@@ -202,7 +202,7 @@ def main() -> None:
         agents = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="gwfleet-", dir=place)))
         tokens = base / "tokens"
         write_tokens(tokens, chosen.nodes)
-        hub = LoneHub(base, hub={"node_tokens_file": str(tokens)}, common={"token_file": str(tokens)})
+        hub = LoneHub(base, hub={"node_tokens_file": str(tokens), "rollup_days": 0}, common={"token_file": str(tokens)})
         hours = chosen.hours + chosen.outage + 1
         runs = fill_jobs(hub, chosen.nodes, hours)
         print(f"{chosen.nodes} agents, {chosen.nodes * GPUS} GPUs, {runs} runs; load of this host {os.getloadavg()}")

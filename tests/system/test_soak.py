@@ -21,7 +21,7 @@ def hub(tmp_path: Path) -> Iterator[LoneHub]:
     """Run a hub that knows a token for each node."""
     tokens = tmp_path / "tokens"
     write_tokens(tokens, NODES)
-    hub = LoneHub(tmp_path, hub={"node_tokens_file": str(tokens)}, common={"token_file": str(tokens)})
+    hub = LoneHub(tmp_path, hub={"node_tokens_file": str(tokens), "rollup_days": 0}, common={"token_file": str(tokens)})
     hub.start()
     yield hub
     hub.stop()
