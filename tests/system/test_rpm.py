@@ -52,7 +52,9 @@ MODES: Final = {
     "/usr/lib/systemd/system/gpuwaste-agent.service": ("root", 0o644),
     "/usr/lib/systemd/system/gpuwaste-hub.service": ("root", 0o644),
     "/usr/lib/systemd/system/gpuwaste-advisor.service": ("root", 0o644),
+    "/usr/libexec/gpuwaste/gpuwaste-mail": ("root", 0o755),
     "/usr/libexec/gpuwaste/prolog.d/gpuwaste.sh": ("root", 0o755),
+    "/usr/libexec/gpuwaste/prolog.d/gpuwaste-health.sh": ("root", 0o755),
     "/usr/libexec/gpuwaste/epilog.d/gpuwaste.sh": ("root", 0o755),
     "/usr/share/gpuwaste/lua/gpuwaste.lua": ("root", 0o644),
     "/usr/share/man/man1/gpuwaste.1.gz": ("root", 0o644),
@@ -229,6 +231,7 @@ def test_plugin_in_use_stays(installed: tuple[Root, set[str]], tmp_path: Path) -
         ("slurm.conf", "ClusterName=x\nJobSubmitPlugins=lua,gpuwaste\n"),
         ("slurm.conf", "jobsubmitplugins = lua,\\\n  gpuwaste # ours\n"),
         ("slurm.conf", "Prolog=/usr/libexec/gpuwaste/prolog.d/*\n"),
+        ("slurm.conf", "MailProg = /usr/libexec/gpuwaste/gpuwaste-mail\n"),
         ("extra.conf", "JobSubmitPlugins=gpuwaste\n"),
     ):
         root.write("/etc/slurm/slurm.conf", "Include extra.conf\n")

@@ -87,6 +87,12 @@ class HubConfig:
     sacct_overlap_s: float = _key(3600.0, "Seconds of accounting read again each time, for late rows.")
     sacct_first_days: int = _key(30, "Days of accounting read by the very first import.")
     map_min_interval_s: float = _key(2.0, "Shortest time between two questions to slurmctld.")
+    memory_mb: int = _key(
+        512, "MB of memory for the store's work and cache, the programs' own 300 MB beside it; 0: most of the host's."
+    )
+    rollup_days: int = _key(
+        30, "Days after which the hours of runs that have ended are added up, one row for each GPU and day; 0: never."
+    )
     verdict_days: int = _key(400, "Days for which the audit's verdicts are kept.")
     staff_groups: tuple[str, ...] = _key((), "Unix groups whose members may read every job.")
     metrics_accounts: bool = _key(

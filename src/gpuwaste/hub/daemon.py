@@ -1,6 +1,7 @@
 """`gpuwaste hub`: puts the parts together, runs them, and ends them in order."""
 
 import logging
+import os
 import pwd
 import signal
 import socket
@@ -14,6 +15,7 @@ from typing import Any, Final
 from gpuwaste.core.clock import Clock, SystemClock
 from gpuwaste.core.config import Config, load_config
 from gpuwaste.core.errors import ConfigError
+from gpuwaste.core.files import UMASK, closed_directory
 from gpuwaste.core.logs import set_up_logging
 from gpuwaste.core.reload import Reloader
 from gpuwaste.core.version import own_version
@@ -28,7 +30,8 @@ from gpuwaste.hub.notify.runner import Accounting
 from gpuwaste.hub.predictions import Predictions
 from gpuwaste.hub.reads import Reads
 from gpuwaste.hub.roles import Roles
-from gpuwaste.hub.server import WebServer, listening, open_tcp, open_unix
+from gpuwaste.hub.roller import Roller
+from gpuwaste.hub.server import WebServer, listening, make_room, open_tcp, open_unix
 from gpuwaste.hub.site import Site
 from gpuwaste.hub.verdict_ingest import VerdictIngest
 from gpuwaste.hub.verdict_keeper import VerdictKeeper
@@ -63,7 +66,7 @@ class Hub:
         hub = config.hub
         self._config = config
         self.clock = clock
-        self.store = HubStore.open(Path(hub.state_dir) / STORE_NAME, clock)
+        self.store = HubStore.open(Path(hub.state_dir) / STORE_NAME, clock, hub.memory_mb)
         self.site = Site(slurm, clock, config.common.cluster)
         ledger = LedgerSettings.from_config(hub, config.agent.ship_every_s)
         self.metrics = HubMetrics(clock, self._gauges)
@@ -75,11 +78,12 @@ class Hub:
             checkers,
             roles,
             self.site,
-            _agent_uid(hub.agent_user, checkers),
+            agent_uid(hub.agent_user, checkers),
             agent_user=hub.agent_user,
         )
         verdict_store = VerdictStore(self.store, clock)
         self.verdicts = VerdictKeeper(verdict_store, clock, hub.verdict_days)
+        self.roller = Roller(self.store, clock, hub.rollup_days)
         verdict_reads = VerdictReads(verdict_store, clock)
         self.cluster_map = ClusterMap(slurm, self.store, self.site, clock, hub.map_min_interval_s)
         self.importer = Importer(
@@ -104,7 +108,7 @@ class Hub:
         self.notify: NotifyParts = notify_parts(
             config.notify, self.store, ledger, clock, self._accounting, self.metrics.notice
         )
-        self._ingest = Ingest(self.store, self.identity, self.site, self.metrics, check_origin=hub.check_origin)
+        self._ingest = Ingest(self.store, self.identity, self.site, self.metrics, clock, check_origin=hub.check_origin)
         self._reads = Reads(self.store, ledger, clock)
         services = Services(
             self.identity,
@@ -128,7 +132,8 @@ class Hub:
         stop = threading.Event()
         importing = threading.Thread(target=self.importer.run, args=(stop,), name="importer", daemon=True)
         predicting = threading.Thread(target=self.predictions.run, args=(stop,), name="predictions", daemon=True)
-        threads = [importing, predicting]
+        rolling = threading.Thread(target=self.roller.run, args=(stop,), name="rollup", daemon=True)
+        threads = [importing, predicting, rolling]
         if self.notify.notifier is not None:
             self.notify.notifier.begin()
             threads.append(threading.Thread(target=self.notify.notifier.run, args=(stop,), name="notices", daemon=True))
@@ -162,6 +167,7 @@ class Hub:
                 _THRESHOLDS: lambda c: self._judge_by(LedgerSettings.from_config(c.hub, c.agent.ship_every_s)),
                 ("hub.staff_groups",): lambda c: self._roles.set_staff(c.hub.staff_groups),
                 ("hub.check_origin",): lambda c: setattr(self._ingest, "check_origin", c.hub.check_origin),
+                ("hub.rollup_days",): lambda c: setattr(self.roller, "days", c.hub.rollup_days),
                 ("hub.verdict_days",): lambda c: setattr(self.verdicts, "days", c.hub.verdict_days),
                 ("hub.map_min_interval_s",): lambda c: setattr(
                     self.cluster_map, "min_interval_s", c.hub.map_min_interval_s
@@ -231,6 +237,9 @@ def run_hub(config: Config, path: Path | None = None) -> int:
     `path` is the configuration file that SIGHUP reads again, None for the default one.
     """
     set_up_logging()
+    os.umask(UMASK)
+    make_room()
+    closed_directory(Path(config.hub.state_dir), "[hub] state_dir")
     notifier = Notifier.from_environment()
     slurm = CommandClient(config.common.slurm_conf, config.common.slurm_timeout_s)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # until the server takes signals over
@@ -263,7 +272,8 @@ def make_checkers(config: Config) -> dict[Via, CredentialChecker]:
     return checkers
 
 
-def _agent_uid(name: str, checkers: Checkers) -> int | None:
+def agent_uid(name: str, checkers: Checkers) -> int | None:
+    """Return the uid that agents' credentials carry, None where no munge is used. Raises ConfigError."""
     try:
         return pwd.getpwnam(name).pw_uid
     except KeyError as error:

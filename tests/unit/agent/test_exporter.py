@@ -1,9 +1,11 @@
 """/metrics: what is said and what is not, who may read, and who cannot block it."""
 
+import contextlib
 import re
 import socket
 import ssl
 import subprocess
+import threading
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -23,6 +25,7 @@ from gpuwaste.agent.sampler import CollectorHealth
 from gpuwaste.agent.snapshot import Snapshot
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.core.sample import Confidence, MapSource
+from gpuwaste.testing.cluster_process import wait_until
 
 SUBJECT = ["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"]
 SELF_SIGNED = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", *SUBJECT]
@@ -167,6 +170,7 @@ def test_a_lost_gpu_is_told(snapshot: Snapshot) -> None:
 def test_a_token_is_asked_for(serve: Callable[..., Exporter], tmp_path: Path) -> None:
     """With a token file a scrape without the token, or with another, gets 401 and no metric."""
     (tmp_path / "token").write_text("s3cret\n")
+    (tmp_path / "token").chmod(0o640)
     exporter = serve(token_file=str(tmp_path / "token"))
     for headers in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": "Bearer s3cret2"}):
         with pytest.raises(urllib.error.HTTPError, match="401") as refusal:
@@ -200,6 +204,31 @@ def test_other_paths_and_garbage_do_no_harm(serve: Callable[..., Exporter]) -> N
         with socket.create_connection(("127.0.0.1", exporter.port)) as client:
             client.sendall(garbage)
     assert "gpuwaste_build_info" in scrape(exporter)
+
+
+def test_a_token_that_everybody_can_read_is_refused(serve: Callable[..., Exporter], tmp_path: Path) -> None:
+    """On a shared node such a token would keep no user from other users' job ids."""
+    (tmp_path / "token").write_text("s3cret\n")
+    (tmp_path / "token").chmod(0o644)
+    with pytest.raises(ConfigError, match=r"metrics_token_file: .*everybody can read"):
+        serve(token_file=str(tmp_path / "token"))
+
+
+@pytest.mark.parametrize("beginning", [b"", b"GET /metrics HTTP/1.1\r\nX: "], ids=["silent", "half a head"])
+def test_silent_connections_keep_no_scrape_waiting(serve: Callable[..., Exporter], beginning: bytes) -> None:
+    """Three hundred connections that say nothing: scrapes are answered, and threads and descriptors stay bounded."""
+    exporter = serve()
+    before = threading.active_count()
+    with contextlib.ExitStack() as stack:
+        held = []
+        for _ in range(300):
+            held.append(stack.enter_context(socket.create_connection(("127.0.0.1", exporter.port), 20)))
+            held[-1].sendall(beginning)
+            if len(held) % 100 == 0:
+                assert "gpuwaste_build_info" in scrape(exporter)
+        wait_until(lambda: threading.active_count() <= before + 2 * 65, 20, "the threads to end")
+        with contextlib.suppress(ConnectionResetError):
+            assert held[0].recv(1) == b""
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ from gpuwaste.hub.metrics import HubMetrics
 from gpuwaste.hub.notify.parts import notify_parts
 from gpuwaste.hub.notify.runner import Accounting
 from gpuwaste.hub.predictions import Predictions
+from gpuwaste.hub.protocol import Bounds
 from gpuwaste.hub.reads import Reads
 from gpuwaste.hub.roles import Roles
 from gpuwaste.hub.server import WebServer, open_tcp, open_unix
@@ -116,6 +117,7 @@ class Rig:
     clock: SystemClock
     services: Services
     limits: Limits
+    server: WebServer
     port: int
     socket: Path
     _nonce: int = field(default=0)
@@ -182,7 +184,7 @@ def running_hub(
     tls: tuple[str, str] | None = None,
     *,
     notify: NotifyConfig | None = None,
-    header_deadline_s: float = 20.0,
+    bounds: Bounds | None = None,
 ) -> Iterator[Rig]:
     """Run a hub on a free port and on a Unix socket."""
     clock = SystemClock()
@@ -210,7 +212,7 @@ def running_hub(
     verdicts = VerdictReads(verdict_store, clock)
     services = Services(
         identity,
-        Ingest(store, identity, site, metrics),
+        Ingest(store, identity, site, metrics, clock),
         Reads(store, LedgerSettings(), clock),
         cluster_map,
         metrics,
@@ -225,13 +227,13 @@ def running_hub(
     limits = limits or Limits(body_deadline_s=20, map_wait_s=10)
     app = build_app(services, "0", limits)
     tcp, path = open_tcp("127.0.0.1:0"), directory / "hub.sock"
-    server = WebServer(app, tcp, open_unix(path), tls, header_deadline_s)
+    server = WebServer(app, tcp, open_unix(path), tls, bounds or Bounds(header_s=20.0))
     thread = threading.Thread(target=server.run, kwargs={"signals": False})
     port = tcp.getsockname()[1]
     cluster_map.start()
     thread.start()
     try:
-        yield Rig(store, slurm, metrics, cluster_map, clock, services, limits, port, path)
+        yield Rig(store, slurm, metrics, cluster_map, clock, services, limits, server, port, path)
     finally:
         server.stop()
         thread.join(30)

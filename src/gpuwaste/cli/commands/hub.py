@@ -5,6 +5,7 @@ import argparse
 from gpuwaste.cli.options import add_config, config_of
 
 HELP = "the hub: run"
+EXAMPLES = (("gpuwaste hub run", "Serve, in the foreground."),)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
