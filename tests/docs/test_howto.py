@@ -129,7 +129,7 @@ def test_metrics_that_are_named_exist(page: Path) -> None:
     """Each metric of a page, in sentences and in blocks, is one that agent, hub or advisor shows."""
     shown = {row.name for row in metrics.all_rows()}
     for name, star in re.findall(
-        r"\b(gpuwaste_(?:gpu|agent|hub|advisor|build|clock|state)_[a-z_]*)(\*?)", page.read_text(encoding="utf-8")
+        r"\b(gpuwaste_(?:gpu|agent|hub|advisor|build|start|clock|state)_[a-z_]*)(\*?)", page.read_text(encoding="utf-8")
     ):
         plain = re.sub(r"_(bucket|sum|count)$", "", name)
         assert {name, plain} & shown or (star and any(one.startswith(name) for one in shown)), name

@@ -4,8 +4,10 @@ import json
 import pwd
 import secrets
 import shutil
+import subprocess
 import tempfile
 import time
+import urllib.request
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -108,6 +110,15 @@ def test_all_three_are_scraped(watched: Watched) -> None:
     """Agent, hub and advisor are up under the jobs' names that the rules use."""
     for job in ("agent", "hub", "advisor"):
         watched.prometheus.wait_for(f'up{{job="gpuwaste-{job}"}} == 1', f"the {job} to be scraped")
+
+
+def test_promtool_has_nothing_to_say_of_the_pages(watched: Watched) -> None:
+    """`promtool check metrics` takes what the running hub and advisor serve without a remark."""
+    for port in (watched.site.hub_port, watched.site.advisor_port):
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+            page = answer.read()
+        done = subprocess.run(["promtool", "check", "metrics"], input=page, capture_output=True, check=False)
+        assert (done.returncode, done.stdout + done.stderr) == (0, b"")
 
 
 def test_every_rule_is_evaluated_without_an_error(watched: Watched) -> None:
