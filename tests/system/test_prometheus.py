@@ -50,6 +50,7 @@ def exporter(jobs: JobMap, tmp_path: Path) -> Iterator[Exporter]:
         now_us=clock.utc_us,
     )
     (tmp_path / "token").write_text("a-token")
+    (tmp_path / "token").chmod(0o600)
     served = Exporter("127.0.0.1:0", health, token_file=str(tmp_path / "token"))
     served.start()
     yield served

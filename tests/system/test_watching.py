@@ -58,6 +58,8 @@ def watched() -> Iterator[Watched]:
         folder.chmod(0o755)
         token = folder / "token"
         token.write_text(secrets.token_hex(), encoding="ascii")
+        token.chmod(0o600)
+        shutil.chown(token, "gpuwaste")
         variant = Variant(job_submit="gpuwaste", plugin_dir=str(build_plugins(out=folder / "plugins")))
         cluster = stack.enter_context(LoopbackCluster(folder / "c", variant, remove=True))
         options = SiteOptions(
