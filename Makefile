@@ -43,6 +43,10 @@ demo: venv ## a real Slurm cluster on loopback, three users, the reports; a reco
 docs: $(STAMP) ## write docs/reference and etc/gpuwaste.toml from the code
 	@tools/generate-docs
 
+docs-check: $(STAMP) ## the generated pages are of today; links, commands, keys and metrics of all pages are real
+	@tools/generate-docs --check
+	@$(VENV)/bin/pytest -q -m "not cluster" tests/docs
+
 test: venv packages native plugins ## all tests, the real cluster included
 	@$(VENV)/bin/pytest
 
@@ -102,6 +106,6 @@ bench-soak: $(STAMP) ## a thousand agents against one hub: a month, 8 hours with
 bench-packages: $(STAMP) ## sizes of the RPMs, what an agent downloads
 	@$(PY) -m bench.packages
 
-.PHONY: help venv packages native plugins rpm lint types layers demo docs test faults matrix scorecard baseline
+.PHONY: help venv packages native plugins rpm lint types layers demo docs docs-check test faults matrix scorecard baseline
 .PHONY: bench-report bench-table bench-ingest bench-agent bench-features bench-attribution bench-predict bench-train bench-history
 .PHONY: bench-advisor bench-policy bench-submit bench-soak

@@ -3,7 +3,9 @@
 from collections.abc import Callable
 from typing import Final
 
+from tools.boards import BOARDS
 from tools.reference import (
+    alerts,
     commands,
     configuration,
     doctor,
@@ -19,6 +21,8 @@ from tools.reference import (
 )
 
 PAGES: Final[dict[str, Callable[[], str]]] = {
+    **BOARDS,
+    "docs/reference/alerts.md": alerts.page,
     "docs/reference/commands.md": commands.page,
     "docs/reference/configuration.md": configuration.page,
     "docs/reference/doctor.md": doctor.page,

@@ -2,6 +2,7 @@
 
 import contextlib
 import logging
+import os
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -30,6 +31,7 @@ from gpuwaste.agent.state_lock import StateLock
 from gpuwaste.core.clock import Clock, SystemClock
 from gpuwaste.core.config import Config, load_config
 from gpuwaste.core.errors import StoreError
+from gpuwaste.core.files import UMASK, closed_directory
 from gpuwaste.core.logs import set_up_logging
 from gpuwaste.core.reload import Reloader
 from gpuwaste.slurm.client import SlurmClient
@@ -70,6 +72,9 @@ def run_agent(config: Config, edges: Edges = NODE, path: Path | None = None) -> 
     signal.signal(signal.SIGHUP, lambda *_: None)  # what it asks for is about to be done
     clock = SystemClock()
     events = Events(clock)
+    os.umask(UMASK)
+    closed_directory(Path(config.agent.state_dir), "[agent] state_dir")
+    closed_directory(Path(config.common.run_dir), "[common] run_dir", 0o755)
     lock = StateLock(Path(config.agent.state_dir))
     try:
         slurm = CommandClient(config.common.slurm_conf, config.common.slurm_timeout_s)

@@ -139,8 +139,11 @@ class Parts:
         """Return the history from the hub; where it is not reached what was saved here, else none: all is stale."""
         try:
             follower = booted(self._hub, self._state_dir, self._cluster)
-        except GpuwasteError as error:
-            _log.warning("the hub tells no history: %s", error)
+        except Exception as error:  # noqa: BLE001 whatever the hub says, an advisor with an old history beats none
+            if isinstance(error, GpuwasteError):
+                _log.warning("the hub tells no history: %s", error)
+            else:
+                _log.exception("the hub tells a history that cannot be followed")
             follower = saved(self._state_dir, self._cluster) or Follower(
                 HistoryState(), self._cluster, max_ended=MAX_ENDED
             )

@@ -82,7 +82,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _say(message: str, code: int) -> int:
-    sys.stderr.write(f"gpuwaste: {' '.join(message.split())}\n")
+    from gpuwaste.report.cells import harmless
+
+    sys.stderr.write(f"gpuwaste: {harmless(' '.join(message.split()))}\n")
     return code
 
 

@@ -88,14 +88,29 @@ def colour_wanted() -> bool:
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
+def as_text(
+    document: Mapping[str, Any],
+    text: "Callable[[Mapping[str, Any], Look], str]",
+    *,
+    header: bool = True,
+    recorded: bool = False,
+) -> str:
+    """Return a document as words for a terminal; nothing that stands in it acts on one."""
+    from gpuwaste.report.cells import harmless_document
+    from gpuwaste.report.layout import Look
+
+    shown = harmless_document(document)
+    if isinstance(document.get("text"), str):  # a mail as it would go: many lines
+        shown["text"] = "\n".join(harmless_document(document["text"].split("\n")))
+    return text(shown, Look(colour=colour_wanted(), header=header, recorded=recorded))
+
+
 def _rendered(
     document: Mapping[str, Any], options: argparse.Namespace, text: "Callable[[Mapping[str, Any], Look], str]"
 ) -> str:
     if options.form is None:
-        from gpuwaste.report.layout import Look
-
         header, recorded = not options.noheader, bool(document.get("recorded"))
-        return text(document, Look(colour=colour_wanted(), header=header, recorded=recorded))
+        return as_text(document, text, header=header, recorded=recorded)
     from gpuwaste.report import machine
 
     if options.form == "json":

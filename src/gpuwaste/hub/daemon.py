@@ -1,6 +1,7 @@
 """`gpuwaste hub`: puts the parts together, runs them, and ends them in order."""
 
 import logging
+import os
 import pwd
 import signal
 import socket
@@ -14,6 +15,7 @@ from typing import Any, Final
 from gpuwaste.core.clock import Clock, SystemClock
 from gpuwaste.core.config import Config, load_config
 from gpuwaste.core.errors import ConfigError
+from gpuwaste.core.files import UMASK, closed_directory
 from gpuwaste.core.logs import set_up_logging
 from gpuwaste.core.reload import Reloader
 from gpuwaste.core.version import own_version
@@ -235,7 +237,9 @@ def run_hub(config: Config, path: Path | None = None) -> int:
     `path` is the configuration file that SIGHUP reads again, None for the default one.
     """
     set_up_logging()
+    os.umask(UMASK)
     make_room()
+    closed_directory(Path(config.hub.state_dir), "[hub] state_dir")
     notifier = Notifier.from_environment()
     slurm = CommandClient(config.common.slurm_conf, config.common.slurm_timeout_s)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # until the server takes signals over

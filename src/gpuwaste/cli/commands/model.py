@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gpuwaste.cli.options import add_config, colour_wanted, config_of
+from gpuwaste.cli.options import add_config, as_text, config_of
 
 if TYPE_CHECKING:
     from gpuwaste.core.config import Config
@@ -147,10 +147,9 @@ def _print(
     options: argparse.Namespace,
     text: "Callable[[Mapping[str, Any], Look], str]",
 ) -> None:
-    from gpuwaste.report.layout import Look
     from gpuwaste.report.machine import to_json
 
-    sys.stdout.write(to_json(document) if options.json else text(document, Look(colour=colour_wanted())))
+    sys.stdout.write(to_json(document) if options.json else as_text(document, text))
 
 
 def _said(document: Mapping[str, Any], _: "Look") -> str:
