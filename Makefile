@@ -96,9 +96,12 @@ bench-history: $(STAMP) ## rows of sacct per second that `gpuwaste history impor
 bench-submit: $(STAMP) native ## what a submission costs slurmctld: no plugin, no-op Lua, our Lua, our C; a hung advisor
 	@$(PY) -m bench.submit
 
+bench-year: $(STAMP) ## a year of 2,000 nodes in the hub: roll-up, reports, a backup under ingest (40 minutes, 20 GB in TMPDIR)
+	@$(PY) -m bench.year $(YEAR)
+
 bench-packages: $(STAMP) ## sizes of the RPMs, what an agent downloads
 	@$(PY) -m bench.packages
 
 .PHONY: help venv packages native plugins rpm lint types layers demo docs test faults matrix scorecard baseline
 .PHONY: bench-report bench-table bench-ingest bench-agent bench-features bench-attribution bench-predict bench-train bench-history
-.PHONY: bench-advisor bench-policy bench-submit
+.PHONY: bench-year bench-advisor bench-policy bench-submit

@@ -1,5 +1,5 @@
--- Appends the added up rows of the UTC day $day, each user's together: a user's report reads few blocks of a day. A run that accounting no
--- longer tells has no part, which ends the exchange.
+-- Appends the added up rows of the UTC day $day, each user's together: a user's report reads few blocks of a day. A run
+-- that accounting no longer tells has no part, which ends the exchange.
 INSERT INTO days BY NAME
 SELECT
     r.*,
