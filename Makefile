@@ -36,6 +36,9 @@ types: $(STAMP) ## mypy --strict
 layers: $(STAMP) ## import-linter
 	@$(VENV)/bin/lint-imports
 
+audit: ## known weaknesses of the locked packages (network to pypi.org)
+	@tools/audit
+
 demo: venv ## a real Slurm cluster on loopback, three users, the reports; a recording where that cannot be
 	@if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then tools/install-debian-packages || true; fi
 	@$(PY) -m gpuwaste.testing.demo $(if $(RECORD),--record $(RECORD))
@@ -99,6 +102,6 @@ bench-submit: $(STAMP) native ## what a submission costs slurmctld: no plugin, n
 bench-packages: $(STAMP) ## sizes of the RPMs, what an agent downloads
 	@$(PY) -m bench.packages
 
-.PHONY: help venv packages native plugins rpm lint types layers demo docs test faults matrix scorecard baseline
+.PHONY: audit help venv packages native plugins rpm lint types layers demo docs test faults matrix scorecard baseline
 .PHONY: bench-report bench-table bench-ingest bench-agent bench-features bench-attribution bench-predict bench-train bench-history
 .PHONY: bench-advisor bench-policy bench-submit

@@ -6,6 +6,7 @@ from typing import Final
 from tools.reference import (
     commands,
     configuration,
+    dependencies,
     doctor,
     events,
     exit_codes,
@@ -21,6 +22,7 @@ from tools.reference import (
 PAGES: Final[dict[str, Callable[[], str]]] = {
     "docs/reference/commands.md": commands.page,
     "docs/reference/configuration.md": configuration.page,
+    "docs/reference/dependencies.md": dependencies.page,
     "docs/reference/doctor.md": doctor.page,
     "docs/reference/events.md": events.page,
     "docs/reference/exit-codes.md": exit_codes.page,
