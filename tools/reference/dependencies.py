@@ -38,11 +38,11 @@ def locked(text: str | None = None) -> list[Locked]:
 def licence(name: str) -> str:
     """Return a package's licence as it says: an SPDX expression, the classifiers' words, or its field's first words."""
     said = metadata(name)
-    if expression := said.get("License-Expression"):
-        return str(expression)
+    if "License-Expression" in said:
+        return said["License-Expression"]
     words = [str(line).rpartition(" :: ")[2] for line in said.get_all("Classifier") or () if line.startswith("License")]
     words = [word for word in words if word not in {"OSI Approved", "DFSG approved"}]
-    field = " ".join(str(said.get("License") or "").split())
+    field = " ".join(said["License"].split()) if "License" in said else ""
     return ", ".join(words) or (field if len(field) <= _LONG else field[:_LONG] + "...") or "not said"
 
 
