@@ -128,7 +128,7 @@ def test_keys_that_are_named_exist(page: Path) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=named)
 def test_metrics_that_are_named_exist(page: Path) -> None:
     """Each metric of a page, in sentences and in blocks, is one that agent, hub or advisor shows."""
-    shown = {row.name for row in (*metrics.agent_rows(), *metrics.hub_rows(), *metrics.advisor_rows())}
+    shown = {row.name for row in metrics.all_rows()}
     for name, star in re.findall(
         r"\b(gpuwaste_(?:gpu|agent|hub|advisor|build)_[a-z_]*)(\*?)", page.read_text(encoding="utf-8")
     ):
