@@ -1,4 +1,4 @@
-"""docs/how-to/install.md as steps: what it tells to type and to write, in its order, done on a host as it stands there."""
+"""A how-to page as steps: what it tells to type and to write, in its order, done on a host as it stands there."""
 
 import re
 import tomllib
@@ -39,7 +39,7 @@ class Step:
 def steps(page: Path, heading: str) -> list[Step]:
     """Return the steps below a heading. Every block must be one: a shell script, or one that names its file."""
     text = page.read_text(encoding="utf-8")
-    (part,) = re.findall(rf"^## {re.escape(heading)}\n(.*?)(?=^## |\Z)", text, flags=re.DOTALL | re.MULTILINE)
+    (part,) = re.findall(rf"^##+ {re.escape(heading)}\n(.*?)(?=^##|\Z)", text, flags=re.DOTALL | re.MULTILINE)
     found = []
     for block in _BLOCK.finditer(part):
         kind, body = block.groups()

@@ -1,12 +1,12 @@
 """A host of its own on this one: a Debian root in namespaces of its own, booted, with a whole Slurm site and dnf in it.
 
 Its processes, network (loopback alone), host name and mounts end with it. What is not there in truth: systemd, which
-systemctl_shim stands in for; a GPU, whose driver's library is the simulated one; and RPMs of Python, glibc, shadow-utils
-and Slurm, since Debian brought those: empty packages of these names and versions stand in rpm's database for them.
+systemctl_shim stands in for; a GPU, whose driver's library is the simulated one; and RPMs of bash, Python, glibc,
+shadow-utils and Slurm, since Debian brought those: empty packages of these names and versions stand in rpm's database.
 """
 
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -47,12 +47,11 @@ signal.signal(signal.SIGCHLD, reap)
 print("up", flush=True)
 sys.stdin.read()
 """
-"""Process 1: brings loopback up with the host's address on it (glibc looks for one beside 127.0.0.1), takes the exit status of orphans, and ends, with all others, when its stdin closes."""
+"""Process 1: brings loopback up with the host's address on it (glibc looks for one beside 127.0.0.1), takes the exit
+status of orphans, and ends, with all others, when its stdin closes."""
 
 
-def stand_in(
-    folder: Path, name: str, version: str, provides: Sequence[str] = (), requires: Sequence[str] = ()
-) -> Path:
+def stand_in(folder: Path, name: str, version: str, provides: Sequence[str] = (), requires: Sequence[str] = ()) -> Path:
     """Build an empty package that says what is there without rpm's knowledge."""
     spec = folder / f"{name}-{version}.spec"
     lines = [f"Name: {name}", f"Version: {version}", "Release: 1", "Summary: stands in", "License: none"]
@@ -89,14 +88,14 @@ class Machine:
     """Its process 1, as this host counts."""
     env: dict[str, str] = field(default_factory=dict)
 
-    def run(self, script: str, *, user: str = "root", check: bool = True, cwd: str = "/root") -> str:
+    def run(self, script: str, *, user: str = "root", check: bool = True, cwd: str = "/") -> str:
         """Run a shell script, which ends at the first failure; return what it wrote. Raises GpuwasteError."""
         done = self.try_run(script, user=user, cwd=cwd)
         if check and done.returncode:
             raise GpuwasteError(f"{script}\nexited with {done.returncode}\n{done.stdout}{done.stderr}")
         return done.stdout
 
-    def try_run(self, script: str, *, user: str = "root", cwd: str = "/root") -> subprocess.CompletedProcess[str]:
+    def try_run(self, script: str, *, user: str = "root", cwd: str = "/") -> subprocess.CompletedProcess[str]:
         """Run a shell script as a user."""
         enter = ["nsenter", f"--target={self.pid}", "--mount", "--pid", "--net", "--uts", "--ipc", "--root", "--wd"]
         change = ["setpriv", f"--reuid={user}", f"--regid={user}", "--init-groups"] if user != "root" else []
@@ -108,7 +107,7 @@ class Machine:
             check=False,
             stdin=subprocess.DEVNULL,
             env=whole,
-            timeout=600,
+            timeout=300,
         )
 
     def wait(self, script: str, timeout_s: float, what: str, *, user: str = "root", wanted: str = "") -> str:
@@ -128,7 +127,21 @@ class Machine:
 def booted(root: Root) -> Iterator[Machine]:
     """Boot a root; everything in it ends at the exit."""
     spaces = ["--pid", "--mount", "--net", "--uts", "--ipc"]
-    argv = ["unshare", "--fork", "--kill-child", *spaces, "--", "sh", "-ec", _BOOT, "boot", str(root.path), NAME, _INIT, ADDRESS]
+    argv = [
+        "unshare",
+        "--fork",
+        "--kill-child",
+        *spaces,
+        "--",
+        "sh",
+        "-ec",
+        _BOOT,
+        "boot",
+        str(root.path),
+        NAME,
+        _INIT,
+        ADDRESS,
+    ]
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         try:
             if not process.stdout or process.stdout.readline() != "up\n":
@@ -156,13 +169,15 @@ def furnish(root: Root, native: Path, folder: Path) -> None:
     for name, target in (("libnvidia-ml.so.1", "/usr/lib/x86_64-linux-gnu"), ("gpuwaste-load", "/usr/local/bin")):
         root.file(target).joinpath(name).write_bytes((native / name).read_bytes())
         root.file(target).joinpath(name).chmod(0o755)
+    # Where a driver's state is the kernel's, the simulated one is a folder that its library is told of.
+    root.write("/etc/gpuwaste/environment", f"GPUWASTE_SIM_DIR={SIM}\n")
     root.run("sh", "-ec", root.file("/srv/furnish.sh").read_text(encoding="utf-8"))
     root.rpm("-i", "--nosignature", *debian_as_rpms(folder))
 
 
 def start_site(machine: Machine) -> None:
     """Start the site's own daemons, and register its accounts."""
-    machine.env["GPUWASTE_SIM_DIR"] = SIM  # where a driver's state would be the kernel's
+    machine.env["GPUWASTE_SIM_DIR"] = SIM
     machine.run("mariadb-install-db --no-defaults --user=mysql --datadir=/var/lib/mysql --skip-test-db")
     machine.run("systemctl start munge mariadb")
     machine.wait("test -S /run/mysqld/mysqld.sock", 60, "MariaDB")
@@ -172,14 +187,3 @@ def start_site(machine: Machine) -> None:
     machine.run("sacctmgr -i add user alice account=physics")
     machine.run("systemctl start slurmctld slurmd")
     machine.wait("sinfo -h -o %T", 60, "the node to be idle", wanted="idle")
-
-
-def answers(machine: Machine, url: str) -> str:
-    """Return what is served at an address of the machine."""
-    return machine.run(f"curl -sSf {url}")
-
-
-def versions(machine: Machine, names: Mapping[str, str] | Sequence[str]) -> dict[str, str]:
-    """Return the versions that rpm has of packages."""
-    lines = machine.run(f"rpm -q --qf '%{{NAME}} %{{VERSION}}-%{{RELEASE}}\\n' {' '.join(names)}").splitlines()
-    return dict(line.split() for line in lines)

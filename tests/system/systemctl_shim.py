@@ -2,8 +2,8 @@
 """systemctl on a host without systemd: starts a unit's ExecStart as its User with its environment, and no more.
 
 It makes the unit's directories, gives it its capabilities and umask, waits for READY=1 (Type=notify) or for the end of
-the parent (Type=forking), and ends it by SIGTERM. Units are enabled for nothing: no boot comes. What a unit is kept from
-(files, system calls, memory) is not put in force here. Installed as /usr/bin/systemctl by tests.system.rpm_machine.
+the parent (Type=forking), and ends it by SIGTERM. Units are enabled for nothing: no boot comes. What a unit is kept
+from (files, system calls, memory) is not put in force here. tests.system.rpm_machine makes it /usr/bin/systemctl.
 """
 
 import os

@@ -19,7 +19,8 @@ _PACKAGES: Final = (
     "systemd-standalone-tmpfiles",
 )  # fmt: skip
 _SITE_PACKAGES: Final = (
-    "createrepo-c", "curl", "dnf", "mariadb-client-core", "mariadb-server-core", "slurm-wlm-basic-plugins", "slurm-wlm-mysql-plugin", "slurmdbd",
+    "createrepo-c", "curl", "dnf", "mariadb-client-core", "mariadb-server-core", "rpm", "slurm-wlm-basic-plugins",
+    "slurm-wlm-mysql-plugin", "slurmdbd",
 )  # fmt: skip
 """What a host has besides that is a whole Slurm site by itself, and what installs packages there."""
 _NO_DAEMONS: Final = "#!/bin/sh\nexit 101\n"
