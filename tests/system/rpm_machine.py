@@ -162,10 +162,9 @@ def furnish(root: Root, native: Path, folder: Path) -> None:
     root.file("/usr/bin/systemctl").write_bytes(_SHIM.read_bytes())
     root.file("/usr/bin/systemctl").chmod(0o755)
     root.file("/run/systemd/system").mkdir(parents=True)
-    for name in GPUS:
-        root.run("mknod", "-m", "666", f"/dev/nvidia{name}", "c", "195", str(name))
-    sim = SimNode.create(root.file(SIM), make_gpus(GPUS))
-    assert sim.uuids()
+    for minor in GPUS:
+        root.run("mknod", "-m", "666", f"/dev/nvidia{minor}", "c", "195", str(minor))
+    SimNode.create(root.file(SIM), make_gpus(GPUS))
     for name, target in (("libnvidia-ml.so.1", "/usr/lib/x86_64-linux-gnu"), ("gpuwaste-load", "/usr/local/bin")):
         root.file(target).joinpath(name).write_bytes((native / name).read_bytes())
         root.file(target).joinpath(name).chmod(0o755)
