@@ -24,7 +24,6 @@ WRITTEN = [page for page in PAGES if page.parent.name != "reference"]  # the oth
 HOWTO = sorted((ROOT / "docs/how-to").glob("*.md"))
 AWAITED = {
     "security.md",
-    "monitoring.md",
     "backup.md",
 }  # written apart: to be dropped when there
 GPUWASTE = re.compile(r"(?:^ *|--init-groups |&& |until |-- )(gpuwaste [a-z-].*?)(?:;? *do .*)?$", re.MULTILINE)
@@ -109,6 +108,10 @@ def refusal(command: str) -> str:
 
 KEYS = {(section, key) for section, key, *_ in describe_config()}
 NAMES = {key for _, key in KEYS} | {key.name.removesuffix("_") for kind in TABLES.values() for key in fields(kind)}
+LIKE_A_KEY = re.compile(
+    r"`([a-z]+(?:_[a-z0-9]+)*_(?:s|days|bytes|pct|ratio|ms|us|mb|file|dir|url|user|conf|groups|socket|coverage))`"
+)
+FIGURES = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "src/gpuwaste/cli/checks").glob("*.py"))
 FILES = {"pages", "duckdb"}  # of the hub's directory
 
 
@@ -123,14 +126,17 @@ def test_keys_that_are_named_exist(page: Path) -> None:
         assert (section, key) in KEYS or key in FILES, f"{section}.{key}"
     for key in re.findall(r"`([a-z]+_[a-z0-9_]+) = [^`]*`", text):
         assert key in NAMES, key
+    if page.parent.name != "decisions":  # they may name what was given up
+        for key in LIKE_A_KEY.findall(text):
+            assert key in NAMES or f'"{key}"' in FIGURES or key.startswith("gpuwaste_"), key
 
 
 @pytest.mark.parametrize("page", PAGES, ids=named)
 def test_metrics_that_are_named_exist(page: Path) -> None:
     """Each metric of a page, in sentences and in blocks, is one that agent, hub or advisor shows."""
-    shown = {row.name for row in (*metrics.agent_rows(), *metrics.hub_rows(), *metrics.advisor_rows())}
+    shown = {row.name for row in metrics.all_rows()}
     for name, star in re.findall(
-        r"\b(gpuwaste_(?:gpu|agent|hub|advisor|build)_[a-z_]*)(\*?)", page.read_text(encoding="utf-8")
+        r"\b(gpuwaste_(?:gpu|agent|hub|advisor|build|start|clock|state)_[a-z_]*)(\*?)", page.read_text(encoding="utf-8")
     ):
         plain = re.sub(r"_(bucket|sum|count)$", "", name)
         assert {name, plain} & shown or (star and any(one.startswith(name) for one in shown)), name

@@ -5,7 +5,7 @@ from typing import Final
 from tools.boards.panels import Board, Query
 
 _IN: Final = 'cluster=~"$cluster"'
-_HOURS: Final = "suffix: GPU-h"
+_HOURS: Final = "suffix:GPU-h"
 
 
 def board() -> str:

@@ -100,7 +100,7 @@ def test_every_recording_rule_is_shown_with_figures() -> None:
 
 @pytest.mark.parametrize("rule", [rule for _, rule in rules()], ids=lambda rule: rule.get("alert") or rule["record"])
 def test_a_rule_asks_only_for_what_is_served(rule: dict[str, Any]) -> None:
-    """Each metric exists in an exporter with the labels it is chosen by; rates are of counters, which stand in rates."""
+    """Each metric is served, with the labels it is chosen by; rates are of counters, and these stand in rates."""
     assert list(uses(rule["expr"])) or "up{" in rule["expr"]
     assert faults(rule["expr"], known()) == []
 

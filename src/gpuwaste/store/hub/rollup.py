@@ -29,7 +29,7 @@ class Rollup:
     def steps(self, before: int) -> Iterator[int]:
         """Add up what is due of the days before the UTC second `before`; yields the hours taken after each step.
 
-        Due are final hours of runs that accounting ended before `before`. What was yielded is on disk. Raises StoreError.
+        Due are final hours of runs that accounting ended before then. What was yielded is on disk. Raises StoreError.
         """
         before -= before % DAY_S
         with self._store.reader() as db:
@@ -61,5 +61,5 @@ class Rollup:
         if removed != due:
             raise _ChangedError("hours were corrected while they were added up")
         db.run("rollup_delete_days", day)
-        db.run("rollup_insert")
+        db.run("rollup_insert", day)
         self._store.note_rolled(db, day["day"] + DAY_S)
