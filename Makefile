@@ -46,6 +46,10 @@ demo: venv ## a real Slurm cluster on loopback, three users, the reports; a reco
 docs: $(STAMP) ## write docs/reference and etc/gpuwaste.toml from the code
 	@tools/generate-docs
 
+docs-check: $(STAMP) ## the generated pages are of today; links, commands, keys and metrics of all pages are real
+	@tools/generate-docs --check
+	@$(VENV)/bin/pytest -q -m "not cluster" tests/docs
+
 test: venv packages native plugins ## all tests, the real cluster included
 	@$(VENV)/bin/pytest
 
@@ -99,9 +103,12 @@ bench-history: $(STAMP) ## rows of sacct per second that `gpuwaste history impor
 bench-submit: $(STAMP) native ## what a submission costs slurmctld: no plugin, no-op Lua, our Lua, our C; a hung advisor
 	@$(PY) -m bench.submit
 
+bench-soak: $(STAMP) ## a thousand agents against one hub: a month, 8 hours without it, an hour of life (SOAK="--hours 48")
+	@$(PY) -m bench.soak $(SOAK)
+
 bench-packages: $(STAMP) ## sizes of the RPMs, what an agent downloads
 	@$(PY) -m bench.packages
 
-.PHONY: audit help venv packages native plugins rpm lint types layers demo docs test faults matrix scorecard baseline
+.PHONY: audit help venv packages native plugins rpm lint types layers demo docs docs-check test faults matrix scorecard baseline
 .PHONY: bench-report bench-table bench-ingest bench-agent bench-features bench-attribution bench-predict bench-train bench-history
-.PHONY: bench-advisor bench-policy bench-submit
+.PHONY: bench-advisor bench-policy bench-submit bench-soak

@@ -3,7 +3,9 @@
 from collections.abc import Callable
 from typing import Final
 
+from tools.boards import BOARDS
 from tools.reference import (
+    alerts,
     commands,
     configuration,
     dependencies,
@@ -20,6 +22,8 @@ from tools.reference import (
 )
 
 PAGES: Final[dict[str, Callable[[], str]]] = {
+    **BOARDS,
+    "docs/reference/alerts.md": alerts.page,
     "docs/reference/commands.md": commands.page,
     "docs/reference/configuration.md": configuration.page,
     "docs/reference/dependencies.md": dependencies.page,

@@ -1,11 +1,12 @@
 """events.md, from the calls of the log in the code; a warning or an error without its meaning stops `make docs`."""
 
+import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple, get_args
 
 from gpuwaste.core.history import EventKind
 from tools.reference import source
-from tools.reference.event_meanings import DEFECT, MEANINGS, SHOWN
+from tools.reference.event_meanings import DEFECT, MEANINGS, PLUGIN, SHOWN
 from tools.reference.findings import modules as findings
 from tools.reference.markdown import code, document, table
 
@@ -26,6 +27,9 @@ _PARTS: Final = (
     ("Of the advisor", ("advisor",)),
     ("Of several services", ("core", "policy", "predict", "slurm", "wire", "models", "cli")),
 )
+_PLUGINS: Final = ("plugins/job_submit/common", "plugins/job_submit/c", "plugins/job_submit/lua")
+_SAID: Final = re.compile(r'\b(?:say\([\w>-]+, |slurm_(?:error|info)\()("gpuwaste: (?:[^"]|" PRIu64 ")*")')
+_VALUE: Final = re.compile(r"%(?:ll)?[sdu]")
 _KINDS: Final = {
     "submitted": "a job is queued: the request alone",
     "started": "a run has begun",
@@ -77,6 +81,14 @@ def left_over() -> set[tuple[str, str]]:
     return (set(MEANINGS) | set(SHOWN)) - {event.key for event in events()}
 
 
+def plugin_lines() -> Iterator[str]:
+    """Yield each line that the submit plugins write to slurmctld's log."""
+    for folder in _PLUGINS:
+        for path in sorted((source.ROOT / folder).glob("*.c")):
+            for text in _SAID.findall(path.read_text(encoding="utf-8")):
+                yield _VALUE.sub("{}", text.replace('" PRIu64 "', "u").strip('"'))
+
+
 def page() -> str:
     """Return the page. Raises ValueError where an event asks for something and nothing says what."""
     if missing := unexplained():
@@ -88,6 +100,12 @@ def page() -> str:
         parts += [f"## {title}", _table([event for event in own if event.level != "info"])]
         quiet = [event.words for event in own if event.level == "info" and event.words != "{}"]
         parts.append("That all is well, or works again: " + "; ".join(map(code, dict.fromkeys(quiet))) + ".")
+    lines = list(dict.fromkeys(plugin_lines()))
+    if wrong := set(lines) ^ set(PLUGIN):
+        raise ValueError(f"tools/reference/event_meanings.py and the plugins' lines differ: {min(wrong)}")
+    parts.append("## Of the submit plugins\n\nIn slurmctld's log; the Lua side begins with `gpuwaste.lua:` besides.")
+    parts.append(table(("line", "meaning, what to do"), [(code(line), PLUGIN[line]) for line in lines]))
+    parts.append("The prolog's health gate writes to syslog: [its page](../how-to/health-gate.md).")
     parts.append("## Events of the history\n\nWhat `GET /v1/history` tells, in the order in which the hub learnt it.")
     parts.append(table(("kind", "meaning"), [(code(kind), _KINDS[kind]) for kind in get_args(EventKind)]))
     parts.append("## Findings\n\nWhat a report's notes name; [each with its thresholds](findings.md).")

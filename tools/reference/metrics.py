@@ -22,9 +22,10 @@ Base units; a value that is not known is absent, not 0. No label holds a user's 
 `instance`: those are Prometheus' own. Rates and means are Prometheus' work.
 """
 _JOIN: Final = """
-One info series joins a job to its GPU, so that job ids do not multiply the other series:
+One info series joins a job to its GPU, so that job ids do not multiply the other series. It stands first, since
+jobs may share a GPU:
 
-    gpuwaste_gpu_utilization_ratio * on (uuid, node) group_left (jobid) gpuwaste_gpu_job_info
+    gpuwaste_gpu_job_info * on (uuid, node) group_left () gpuwaste_gpu_utilization_ratio
 """
 
 

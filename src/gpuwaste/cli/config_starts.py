@@ -29,11 +29,12 @@ def refusals(config: Config, roles: Collection[Role]) -> Iterator[str]:
         except ModuleNotFoundError:
             continue  # the daemon is not installed here
         except GpuwasteError as error:
-            yield _placed(str(error))
+            if not _hidden(error.__cause__, config):
+                yield _placed(str(error))
     for role, section, key in _FILES:
         path = getattr(getattr(config, section), key)
         if path and role in roles:
-            yield from _file(f"[{section}] {key}", Path(path), _user_of(role, config))
+            yield from _file(f"[{section}] {key}", Path(path), _user_of(role, config), config)
     for role, section in ((Role.HUB, "hub"), (Role.ADVISOR, "advisor")):
         yield from _socket(section, getattr(config, section).socket, here=role in roles)
     for role in (Role.AGENT, Role.HUB, Role.ADVISOR):
@@ -156,13 +157,27 @@ def _user_of(role: Role, config: Config) -> str:
     return config.agent.hub_user if role is Role.HUB else config.plugin.advisor_user
 
 
-def _file(key: str, path: Path, user: str) -> Iterator[str]:
+def _hidden(cause: BaseException | None, config: Config) -> bool:
+    """Tell whether a file is closed to the caller alone: an ordinary user is no measure of what a service may read."""
+    services = {config.hub.agent_user, config.agent.hub_user, config.plugin.advisor_user}
+    return isinstance(cause, PermissionError) and bool(os.geteuid()) and _caller() not in services
+
+
+def _caller() -> str:
+    try:
+        return pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:
+        return ""
+
+
+def _file(key: str, path: Path, user: str, config: Config) -> Iterator[str]:
     """Look whether the service's user may read a file, by owner and mode; access lists are not looked at."""
     try:
         found = path.stat()
         known = pwd.getpwnam(user)
     except OSError as error:
-        yield f"{key} {path}: cannot be read: {error.strerror}"
+        if not _hidden(error, config):
+            yield f"{key} {path}: cannot be read: {error.strerror}"
         return
     except KeyError:
         return  # another line names the user

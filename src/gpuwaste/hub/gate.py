@@ -23,7 +23,7 @@ class GateLimits:
     """What the gate lets in."""
 
     threads: int = 8  # batches worked on; most of them wait for one commit together
-    waiting: int = 512  # batches that were let in, and have no answer yet
+    waiting: int = 512  # whole batches that wait for their turn; a slow sender is none of them
     held_bytes: int = 64 * 1024**2  # bodies in memory
     patience_s: float = 5.0  # of a whole body for its turn; a sender gives up after ten seconds without an answer
 
@@ -43,14 +43,11 @@ class Gate:
     @contextmanager
     def visit(self) -> Iterator["Visit"]:
         """Let one batch in for the length of the block. Raises Refusal 503 with Retry-After."""
-        if self._waiting >= self._limits.waiting:
-            raise self._busy()
-        self._waiting += 1
+        self._check_room()
         visit = Visit(self)
         try:
             yield visit
         finally:
-            self._waiting -= 1
             self._held_b -= visit.held_b
 
     def hold(self, size: int) -> None:
@@ -61,15 +58,23 @@ class Gate:
 
     async def in_thread(self, work: Callable[[], _T]) -> _T:
         """Do the work in a thread when its turn comes. Raises Refusal where that takes too long."""
+        self._check_room()
+        self._waiting += 1
         try:
             async with asyncio.timeout(self._limits.patience_s):
                 await self._turns.acquire()
         except TimeoutError as error:
             raise self._busy() from error
+        finally:
+            self._waiting -= 1
         try:
             return await to_thread.run_sync(work, limiter=self._threads)
         finally:
             self._turns.release()
+
+    def _check_room(self) -> None:
+        if self._waiting >= self._limits.waiting:
+            raise self._busy()
 
     def _busy(self) -> Refusal:
         self._put_off()

@@ -38,6 +38,12 @@ class GroupCommit:
         self._lock = threading.Lock()
         self._queue: deque[_Waiting] = deque()
 
+    @property
+    def waiting(self) -> int:
+        """How many batches wait for a commit that has not begun."""
+        with self._lock:
+            return len(self._queue)
+
     def put(self, rows: Sequence[AllocationHour]) -> int:
         """Return once the rows are committed; raises what the commit of these rows raised.
 

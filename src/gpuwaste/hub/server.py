@@ -25,7 +25,7 @@ _DRAIN_S: Final = 20  # for requests in flight at SIGTERM
 _KEEP_ALIVE_S: Final = 15
 _MAX_CONNECTIONS: Final = 2048
 _BACKLOG: Final = 2048
-_FILES: Final = 8192
+FILES: Final = 8192
 _log = logging.getLogger(__name__)
 
 
@@ -168,7 +168,7 @@ def _config(app: FastAPI, protocol: type[HubProtocol], tls: tuple[str, str] | No
 def make_room() -> None:
     """Raise the limit of open files, as far as we may, to what the connections of two sockets and the store take."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = _FILES if hard == resource.RLIM_INFINITY else min(_FILES, hard)
+    wanted = FILES if hard == resource.RLIM_INFINITY else min(FILES, hard)
     if soft != resource.RLIM_INFINITY and soft < wanted:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 

@@ -67,11 +67,14 @@ class WasteDay:
         """Count where it is due. Raises nothing that the store can cause."""
         if self._clock.mono_us() < self._next_us:
             return
-        self._next_us = self._clock.mono_us() + int(EVERY_S * 1e6)
         try:
             self._counted = Counted(self._count(), self._clock.mono_us())
         except StoreError as error:
             _log.warning("the last day's waste is not counted: %s", error)
+        else:
+            if not self._counted.tallies:  # a new store: nothing to count costs nothing
+                return
+        self._next_us = self._clock.mono_us() + int(EVERY_S * 1e6)
 
     def metrics(self) -> Iterator[Metric]:
         """Yield the families; without series where nothing was counted, or not of late."""

@@ -6,7 +6,7 @@ What each agent has put is written to a file, one line a row, so that it can be 
 import random
 import threading
 import time
-from collections import Counter
+from collections import Counter, deque
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -21,23 +21,17 @@ from gpuwaste.wire.outbox import Outbox
 from gpuwaste.wire.shipper import Shipper
 from gpuwaste.wire.tokens import TokenIssuer
 
-_MANUAL_S: Final = 1e9  # between two shipments of a fleet that ships when it is told to
+_FAR_S: Final = 1e6  # between two shipments: agents ship when they are told to
 
 
 @dataclass(frozen=True, slots=True)
 class FleetPlan:
-    """Which nodes a fleet has, where it keeps its files and how its agents ship.
-
-    `every_s` 0: only on `wake`. `speed` makes the agents' time run faster than the hub's.
-    """
+    """Which nodes a fleet has, and where it keeps its files. Its agents ship when they are told to."""
 
     url: str
     directory: Path
     first: int
     nodes: int
-    every_s: float = 0.0
-    speed: float = 1.0
-    timeout_s: float = 20.0
 
     @property
     def record(self) -> Path:
@@ -97,17 +91,6 @@ class Tally:
         self._lock = threading.Lock()
 
 
-class FastClock(SystemClock):
-    """A clock whose waits are shorter than they say."""
-
-    def __init__(self, speed: float) -> None:
-        self._speed = speed
-
-    def wait(self, stop: threading.Event, seconds: float) -> bool:
-        """Block the calling thread for a part of the time."""
-        return super().wait(stop, min(seconds / self._speed, threading.TIMEOUT_MAX))
-
-
 class _Agent:
     """One node's way out: outbox, shipper, client."""
 
@@ -120,13 +103,13 @@ class _Agent:
         secret.touch(0o600)
         secret.write_text(token(node), encoding="ascii")
         self.outbox = Outbox(place / "outbox.sqlite")
-        self._client = HubClient(plan.url, TokenIssuer(secret), timeout_s=plan.timeout_s)
+        self._client = HubClient(plan.url, TokenIssuer(secret))
         self.shipper: Shipper[Batch] = Shipper(
             self.outbox,
             self._send,
             Envelope(CLUSTER, node_name(node), "boot", "soak"),
             clock,
-            every_s=plan.every_s or _MANUAL_S,
+            every_s=_FAR_S,
             rng=random.Random(node),  # noqa: S311 spreads load, keeps no secret
         )
 
@@ -147,11 +130,16 @@ class Fleet:
     def __init__(self, plan: FleetPlan) -> None:
         plan.directory.mkdir(parents=True, exist_ok=True)
         self._tally = Tally()
-        clock = FastClock(plan.speed) if plan.speed != 1.0 else SystemClock()
+        clock = SystemClock()
         self._agents = [_Agent(plan, plan.first + n, self._tally, clock) for n in range(plan.nodes)]
         self._record = plan.record.open("a", encoding="ascii")
         for agent in self._agents:
             agent.shipper.start()
+
+    @property
+    def acknowledged(self) -> int:
+        """How many rows the hub has acknowledged so far."""
+        return sum(agent.shipper.status.sent_rows for agent in self._agents)
 
     def put(self, first: int, hours: int, version: int = 1, *, final: bool = True, minutes: int = 60) -> int:
         """Put the rows of `hours` hours into every outbox; returns how many."""
@@ -162,24 +150,45 @@ class Fleet:
         for agent in self._agents:
             agent.shipper.wake()
 
-    def put_and_wake(self, first: int, hours: int) -> int:
-        """Put the rows of `hours` hours and let each agent ship as soon as it has its own."""
+    def fail(self, timeout_s: float = 120.0) -> None:
+        """Let every agent try a hub that is not there, and wait until each knows. Raises ClusterError."""
+        before = [agent.shipper.status.failures for agent in self._agents]
+        self.wake()
+        wait_until(
+            lambda: all(a.shipper.status.failures > n for a, n in zip(self._agents, before, strict=True)),
+            timeout_s,
+            "every agent to miss the hub",
+        )
+
+    def run_hours(self, first: int, hours: int, window: int, timeout_s: float = 600.0) -> int:
+        """Put the rows of `hours` hours and ship them, `window` agents at a time; returns how many rows."""
         count = 0
+        flying: deque[_Agent] = deque()
         for agent in self._agents:
+            if len(flying) >= window:
+                self._wait_for(flying.popleft(), timeout_s)
             count += self._put(agent, first, hours, 1, final=True, minutes=60)
+            agent.shipper.wake()
+            flying.append(agent)
+        self.wait_empty(timeout_s)
+        return count
+
+    def run_round(self, hour: int, version: int, minutes: int, period_s: float, *, final: bool) -> int:
+        """Let each agent ship a newer version of an open hour, at a moment of its own in a period; returns the rows."""
+        rng = random.Random(hour * 100 + version)  # noqa: S311 a fleet is repeatable
+        moments = sorted((rng.uniform(0, period_s), agent.node, agent) for agent in self._agents)
+        began, count = time.monotonic(), 0
+        for moment, _, agent in moments:
+            time.sleep(max(0.0, began + moment - time.monotonic()))
+            count += self._put(agent, hour, 1, version, final=final, minutes=minutes)
             agent.shipper.wake()
         return count
 
     def wait_empty(self, timeout_s: float) -> None:
         """Wait until the hub has acknowledged all. Raises ClusterError."""
-        waiting = list(self._agents)
-
-        def empty() -> bool:
-            while waiting and not waiting[-1].outbox.depth():
-                waiting.pop()
-            return not waiting
-
-        wait_until(empty, timeout_s, "the outboxes to be empty", lambda: str(self._tally.errors), poll_s=0.05)
+        deadline = time.monotonic() + timeout_s
+        for agent in self._agents:
+            self._wait_for(agent, deadline - time.monotonic())
 
     def tally(self) -> Tally:
         """Return the exchanges since the last call."""
@@ -193,6 +202,15 @@ class Fleet:
             agent.shipper.stop(60)
             agent.outbox.close()
         self._record.close()
+
+    def _wait_for(self, agent: _Agent, timeout_s: float) -> None:
+        wait_until(
+            lambda: agent.outbox.depth() == 0,
+            timeout_s,
+            f"the outbox of {node_name(agent.node)} to be empty",
+            lambda: str(self._tally.errors),
+            poll_s=0.01,
+        )
 
     def _put(self, agent: _Agent, first: int, hours: int, version: int, *, final: bool, minutes: int) -> int:
         rows = [

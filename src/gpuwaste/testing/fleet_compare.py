@@ -44,11 +44,11 @@ def compare(store: Path, records: Sequence[Path]) -> Comparison:
             {"files": [str(path) for path in records], "columns": _COLUMNS},
         )
         db.execute(
-            f"CREATE TABLE stored AS SELECT {_KEY}, any_value({CHECK_SQL}) AS value, count(*) AS copies"  # noqa: S608
+            f"CREATE TABLE stored AS SELECT {_KEY}, any_value({CHECK_SQL}) AS value, count(*) AS copies"  # noqa: S608 constants
             f" FROM hub.hours GROUP BY {_KEY}"
         )
         found = db.execute(
-            "SELECT count(a.value), count(b.value), count(a.value) FILTER (b.value IS NULL),"
+            "SELECT count(a.value), count(b.value), count(a.value) FILTER (b.value IS NULL),"  # noqa: S608 constants
             " count(b.value) FILTER (a.value IS NULL), count(*) FILTER (a.value <> b.value),"
             f" count(*) FILTER (b.copies > 1) FROM sent a FULL JOIN stored b USING ({_KEY})"
         ).fetchone()

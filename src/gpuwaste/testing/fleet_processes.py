@@ -2,8 +2,8 @@
 
 import logging
 import multiprocessing
-from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Self
@@ -17,11 +17,7 @@ class FleetProcesses:
 
     def __init__(self, plan: FleetPlan, processes: int) -> None:
         bounds = [plan.first + plan.nodes * part // processes for part in range(processes + 1)]
-        self._plans = [
-            replace(plan, first=low, nodes=high - low)
-            for low, high in zip(bounds, bounds[1:], strict=False)
-            if high > low
-        ]
+        self._plans = [replace(plan, first=low, nodes=high - low) for low, high in pairwise(bounds) if high > low]
         self._ends: list[Connection] = []
         self._processes: list[multiprocessing.process.BaseProcess] = []
 
@@ -68,7 +64,7 @@ class FleetProcesses:
         return total
 
     def _gather(self) -> list[Any]:
-        answers: Sequence[tuple[bool, Any]] = [end.recv() for end in self._ends]
+        answers: list[tuple[bool, Any]] = [end.recv() for end in self._ends]
         for good, answer in answers:
             if not good:
                 raise ClusterError(f"a part of the fleet failed: {answer}")

@@ -108,5 +108,5 @@ def _thousandths(value: float | None) -> int | None:
     return None if value is None else round(value * 1000)
 
 
-def _text(value: bool) -> str:  # noqa: FBT001 one value, as DuckDB prints it
+def _text(value: bool) -> str:
     return "true" if value else "false"

@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import urllib.request
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -122,6 +123,19 @@ class LoneHub:
         assert self.process is not None  # noqa: S101 a caller's mistake
         status = Path(f"/proc/{self.process.pid}/status").read_text(encoding="ascii")
         return int(status.partition("VmHWM:")[2].split()[0]) * 1024
+
+    def cpu_s(self) -> float:
+        """Return the CPU seconds that it has used."""
+        assert self.process is not None  # noqa: S101 a caller's mistake
+        stat = Path(f"/proc/{self.process.pid}/stat").read_text(encoding="ascii", errors="replace")
+        user, system = stat.rpartition(")")[2].split()[11:13]
+        return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+    def metric(self, name: str) -> float:
+        """Return the value of one of its series without labels."""
+        with urllib.request.urlopen(f"{self.url}/metrics", timeout=60) as answer:  # noqa: S310 our own hub
+            lines = answer.read().decode().splitlines()
+        return next(float(line.split()[1]) for line in lines if line.startswith(f"{name} "))
 
     def _answers_or_ended(self) -> bool:
         assert self.process is not None  # noqa: S101 start sets it

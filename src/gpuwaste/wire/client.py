@@ -181,10 +181,7 @@ class HubClient:
         url, status, body = self._endpoint.url, answer.status, _json_object(answer)
         said = f"{url}: {_words_of(answer) or 'no reason given'} (HTTP {status})"
         if (status >= _SERVER_ERROR and status != _NOT_INSTALLED) or status == _TOO_MANY:
-            after = answer.headers.get("Retry-After", "")
-            if len(after) <= _MAX_DIGITS and after.isascii() and after.isdigit():
-                return BusyError(said, float(after))
-            return RetryableWireError(said)
+            return _later(said, answer.headers.get("Retry-After", ""))
         if 300 <= status < 400:  # noqa: PLR2004 HTTP's redirects
             return WireError(
                 f"{url}: redirects to {answer.headers.get('Location', '?')[:200]!r}: set hub_url to the hub"
@@ -196,6 +193,12 @@ class HubClient:
         if body is None or "error" not in body:
             return WireError(f"{url}: answers HTTP {status} without a hub's words: is that the hub? See hub_url")
         return RefusedError(said, status, _protocol_range(body) if status == _UPGRADE else None)
+
+
+def _later(said: str, after: str) -> RetryableWireError:
+    if len(after) <= _MAX_DIGITS and after.isascii() and after.isdigit():
+        return BusyError(said, float(after))
+    return RetryableWireError(said)
 
 
 def _predictions(answer: Mapping[str, Any], wanted: int | None) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""The metrics that every daemon serves alike: its version, its clock, the room for its state.
+"""The metrics that every daemon serves alike: its version, its start, its clock, the room for its state.
 
 They carry no name of the daemon, so that one rule watches all three; Prometheus' own `job` and `instance` tell which.
 """
@@ -12,6 +12,7 @@ from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 _BUILD: Final = ("gpuwaste_build_info", "The version of gpuwaste that runs; always 1.")
+_START: Final = ("gpuwaste_start_time_seconds", "When the daemon started, in seconds since the epoch.")
 _CLOCK: Final = ("gpuwaste_clock_seconds", "This host's time at the scrape, in seconds since the epoch.")
 _FREE: Final = ("gpuwaste_state_free_bytes", "Room that is left on the file system of state_dir.")
 _SIZE: Final = ("gpuwaste_state_size_bytes", "Size of the file system of state_dir.")
@@ -24,12 +25,14 @@ class ProgramCollector(Collector):
         self._version = version
         self._now_us = now_us
         self._state_dir = state_dir
+        self._began_us = now_us()
 
     def collect(self) -> Iterator[Metric]:
         """Yield what there is now."""
         build = GaugeMetricFamily(*_BUILD, labels=["version"])
         build.add_metric([self._version], 1)
         yield build
+        yield GaugeMetricFamily(*_START, self._began_us / 1e6)
         yield GaugeMetricFamily(*_CLOCK, self._now_us() / 1e6)
         if self._state_dir is None:
             return

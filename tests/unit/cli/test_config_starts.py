@@ -1,5 +1,6 @@
 """`gpuwaste config check` finds what a daemon would end with: no refusal of the code is without its case here."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -157,3 +158,25 @@ def test_a_file_that_root_alone_may_read_is_named(tmp_path: Path) -> None:
     (tmp_path / "world").chmod(0o644)
     open_text = text.replace("{token}", str(tmp_path / "world"))
     assert lines(tmp_path, open_text, frozenset({Role.HUB})) == []
+
+
+def test_an_ordinary_user_is_told_nothing_of_files_that_are_closed_to_him(tmp_path: Path) -> None:
+    """What the hub may read and he may not is no fault; the same check by root, who may, goes on to what is in it."""
+    closed = tmp_path / "closed"
+    closed.mkdir()
+    (closed / "tokens").write_bytes(b"gpu1 short\n")
+    (closed / "tokens").chmod(0o640)
+    closed.chmod(0o700)
+    path = tmp_path / "gpuwaste.toml"
+    path.write_text(f'[hub]\nnode_tokens_file = "{closed}/tokens"\n', encoding="utf-8")
+    config = load_config(path)
+    hub = frozenset({Role.HUB})
+    if os.geteuid():
+        pytest.skip("only root can be somebody else")
+    assert any("expected NAME TOKEN" in problem for problem in problems(path, config, hub))
+    os.seteuid(65534)
+    try:
+        found = problems(path, config, hub)
+    finally:
+        os.seteuid(0)
+    assert not any("tokens" in problem for problem in found), found

@@ -81,3 +81,15 @@ def test_other_thresholds_are_used_at_once() -> None:
     day.judge_by(replace(SETTINGS, low_below_pct=1.0, high_above_pct=2.0))
     day.step()
     assert values(day) != before
+
+
+def test_a_new_store_need_not_wait_for_the_first_figures() -> None:
+    """Where there is nothing yet, the next step counts again."""
+    clock = FakeClock(NOW)
+    store = HubStore.open(":memory:", clock)
+    day = WasteDay(store, SETTINGS, clock)
+    day.step()
+    assert values(day) == {}
+    store.upsert_jobs([record(7, "alice")])
+    day.step()
+    assert {key[1] for key in values(day)} == {"gpu"}
