@@ -241,7 +241,10 @@ def pages(scene: Scene) -> dict[str, str]:
     for name, port in ports.items():
         with socket.create_connection(("127.0.0.1", port), 20) as sock:
             sock.sendall(b"GET /metrics HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
-            found[name] = b"".join(iter(lambda sock=sock: sock.recv(65536), b"")).decode()
+            said = b""
+            while part := sock.recv(65536):
+                said += part
+            found[name] = said.decode()
     return found
 
 

@@ -18,6 +18,7 @@ from starlette.responses import StreamingResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gpuwaste.core.errors import GpuwasteError
+from gpuwaste.hub.backup import Backups
 from gpuwaste.hub.batch_taker import Taken
 from gpuwaste.hub.body import read_body
 from gpuwaste.hub.gate import Gate, GateLimits
@@ -27,6 +28,7 @@ from gpuwaste.hub.map import ClusterMap
 from gpuwaste.hub.metrics import HubMetrics
 from gpuwaste.hub.models import (
     AckAnswer,
+    BackupAnswer,
     Document,
     ErrorAnswer,
     HealthAnswer,
@@ -78,6 +80,7 @@ class Services:
     verdicts: VerdictReads
     verdict_ingest: VerdictIngest
     notices: NoticeService
+    backups: Backups
     health: Callable[[], dict[str, Any]]
     turns: Turns = field(default_factory=Turns)
 
@@ -94,6 +97,7 @@ def build_app(services: Services, version: str, limits: Limits) -> FastAPI:
     _add_notices(app, services)
     _add_notice_orders(app, services, limits)
     _add_streams(app, services, limits)
+    _add_backups(app, services, limits)
     _add_health(app, services)
     return app
 
@@ -311,6 +315,30 @@ def _add_streams(app: FastAPI, services: Services, limits: Limits) -> None:
         except TimeoutError as error:
             raise Refusal(LATER, "slurmctld has not answered yet: ask again") from error
         return _json({"jobs": found})
+
+
+def _add_backups(app: FastAPI, services: Services, limits: Limits) -> None:
+    backups = services.backups
+    answers: dict[int | str, dict[str, Any]] = {200: {"model": BackupAnswer}}
+
+    @app.post("/v1/backup", responses=answers)
+    async def begin(request: Request) -> Response:
+        """Begin to copy the store as of now, unless a copy is being made; for root, operators and staff."""
+        body = await _body(request, limits)
+        if isinstance(body, Response):
+            return body
+        return _json(await run_in_threadpool(backups.begin, await _scope(services, request, body)))
+
+    @app.get("/v1/backup", responses=answers)
+    async def stands(request: Request) -> Response:
+        """Tell how the copy stands."""
+        return await _document(services, request, backups.stands)
+
+    @app.get("/v1/backup/file", responses={200: {"content": {"application/x-tar": {}}}})
+    async def fetched(request: Request) -> Response:
+        """Hand out the copy as a tar, once: it is whole where its last member is sums.json."""
+        scope = await _scope(services, request)
+        return StreamingResponse(backups.parts(scope), media_type="application/x-tar")
 
 
 def _add_health(app: FastAPI, services: Services) -> None:

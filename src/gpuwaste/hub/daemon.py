@@ -20,6 +20,7 @@ from gpuwaste.core.logs import set_up_logging
 from gpuwaste.core.reload import Reloader
 from gpuwaste.core.version import own_version
 from gpuwaste.hub.app import Limits, Services, build_app
+from gpuwaste.hub.backup import Backups
 from gpuwaste.hub.identity import Checkers, Identity
 from gpuwaste.hub.importer import Importer, ImportSettings
 from gpuwaste.hub.ingest import Ingest
@@ -110,6 +111,7 @@ class Hub:
         )
         self._ingest = Ingest(self.store, self.identity, self.site, self.metrics, clock, check_origin=hub.check_origin)
         self._reads = Reads(self.store, ledger, clock)
+        self.backups = Backups(self.store, Path(hub.state_dir), clock, lambda: self.site.known_cluster)
         services = Services(
             self.identity,
             self._ingest,
@@ -120,6 +122,7 @@ class Hub:
             verdict_reads,
             VerdictIngest(verdict_store, self.identity, self.site, self.metrics, clock),
             self.notify.service,
+            self.backups,
             self.health,
         )
         self.app = build_app(services, own_version(), Limits(max_body_bytes=hub.max_body_bytes))
@@ -151,6 +154,7 @@ class Hub:
             notifier.stopping()
             stop.set()
             self.cluster_map.stop()
+            self.backups.stop()
             for thread in threads:
                 # A Slurm command may hang; a write after the close fails, and is done again at the next start.
                 if thread.ident:

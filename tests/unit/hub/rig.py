@@ -15,6 +15,7 @@ from gpuwaste.core.errors import AuthError
 from gpuwaste.core.hour import AllocationHour
 from gpuwaste.core.run import RunKey
 from gpuwaste.hub.app import Limits, Services, build_app
+from gpuwaste.hub.backup import Backups
 from gpuwaste.hub.identity import Identity, user_name
 from gpuwaste.hub.ingest import Ingest
 from gpuwaste.hub.map import ClusterMap
@@ -131,7 +132,9 @@ class Rig:
         """Send a request on a connection of its own."""
         connection = HTTPConnection("127.0.0.1", self.port, timeout=20)
         try:
-            connection.request(method, target, body or None, headers or {})
+            # A hub that refuses a large body early closes before all of it is sent; its answer is there all the same.
+            with contextlib.suppress(BrokenPipeError):
+                connection.request(method, target, body or None, headers or {})
             response = connection.getresponse()
             return Answer(response.status, {k.lower(): v for k, v in response.getheaders()}, response.read())
         finally:
@@ -222,6 +225,7 @@ def running_hub(
         notify_parts(
             notify or NotifyConfig(), store, LedgerSettings(), clock, lambda: Accounting(None, failed=False)
         ).service,
+        Backups(store, directory, clock, lambda: "gw"),
         lambda: {"status": "ok"},
     )
     limits = limits or Limits(body_deadline_s=20, map_wait_s=10)
