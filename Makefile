@@ -36,12 +36,19 @@ types: $(STAMP) ## mypy --strict
 layers: $(STAMP) ## import-linter
 	@$(VENV)/bin/lint-imports
 
+audit: ## known weaknesses of the locked packages (network to pypi.org)
+	@tools/audit
+
 demo: venv ## a real Slurm cluster on loopback, three users, the reports; a recording where that cannot be
 	@if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then tools/install-debian-packages || true; fi
 	@$(PY) -m gpuwaste.testing.demo $(if $(RECORD),--record $(RECORD))
 
 docs: $(STAMP) ## write docs/reference and etc/gpuwaste.toml from the code
 	@tools/generate-docs
+
+docs-check: $(STAMP) ## the generated pages are of today; links, commands, keys and metrics of all pages are real
+	@tools/generate-docs --check
+	@$(VENV)/bin/pytest -q -m "not cluster" tests/docs
 
 test: venv packages native plugins ## all tests, the real cluster included
 	@$(VENV)/bin/pytest
@@ -96,9 +103,15 @@ bench-history: $(STAMP) ## rows of sacct per second that `gpuwaste history impor
 bench-submit: $(STAMP) native ## what a submission costs slurmctld: no plugin, no-op Lua, our Lua, our C; a hung advisor
 	@$(PY) -m bench.submit
 
+bench-soak: $(STAMP) ## a thousand agents against one hub: a month, 8 hours without it, an hour of life (SOAK="--hours 48")
+	@$(PY) -m bench.soak $(SOAK)
+
+bench-year: $(STAMP) ## a year of 2,000 nodes in the hub: roll-up, reports, a backup under ingest (40 minutes, 20 GB in TMPDIR)
+	@$(PY) -m bench.year $(YEAR)
+
 bench-packages: $(STAMP) ## sizes of the RPMs, what an agent downloads
 	@$(PY) -m bench.packages
 
-.PHONY: help venv packages native plugins rpm lint types layers demo docs test faults matrix scorecard baseline
+.PHONY: audit help venv packages native plugins rpm lint types layers demo docs docs-check test faults matrix scorecard baseline
 .PHONY: bench-report bench-table bench-ingest bench-agent bench-features bench-attribution bench-predict bench-train bench-history
-.PHONY: bench-advisor bench-policy bench-submit
+.PHONY: bench-advisor bench-policy bench-submit bench-soak bench-year bench-packages

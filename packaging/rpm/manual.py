@@ -8,9 +8,11 @@ Runs inside rpmbuild with the packages that were laid out, so that the pages say
 import argparse
 import gzip
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
+
+Examples = Sequence[tuple[str, str]]
 
 
 def subcommands(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
@@ -53,13 +55,29 @@ def section(parser: argparse.ArgumentParser) -> Iterator[str]:
         yield from section(below)
 
 
-def page(title: str, about: str, parser: argparse.ArgumentParser, version: str) -> str:
+def listed(title: str, rows: Iterable[tuple[object, str]]) -> list[str]:
+    """Return a section of terms with their meaning."""
+    lines = [f".SH {title}"]
+    for term, meaning in rows:
+        lines += [".TP", f".B {escaped(str(term))}", escaped(meaning.replace("`", ""))]
+    return lines
+
+
+def page(title: str, about: str, parser: argparse.ArgumentParser, version: str, examples: Examples) -> str:
     """Return a manual page of section 1."""
+    from gpuwaste.cli import manual  # noqa: PLC0415 main has said where it lies
+
     usage = " ".join(parser.format_usage().removeprefix("usage: ").split())
     lines = [f'.TH {title.upper()} 1 "" "gpuwaste {version}" "gpuwaste"', ".SH NAME"]
     lines += [f"{escaped(title)} \\- {escaped(about)}", ".SH SYNOPSIS", escaped(usage), ".SH DESCRIPTION"]
     lines += [escaped(" ".join((parser.description or about).split())), ".SH OPTIONS", *section(parser)]
-    lines += [".SH FILES", ".TP", "/etc/gpuwaste/gpuwaste.toml", "The configuration of all programs."]
+    for heading, rows in (
+        ("EXIT STATUS", manual.EXIT_CODES),
+        ("ENVIRONMENT", manual.ENVIRONMENT),
+        ("FILES", manual.FILES),
+    ):
+        lines += listed(heading, rows.items())
+    lines += listed("EXAMPLES", examples)
     return "\n".join(line for line in lines if line) + "\n"
 
 
@@ -112,12 +130,14 @@ def main() -> None:
     whole, release = build_parser(), version("gpuwaste")
     chosen.man.mkdir(parents=True, exist_ok=True)
     chosen.completion.parent.mkdir(parents=True, exist_ok=True)
-    top = page("gpuwaste", "which job wasted which GPU, how much and why", whole, release)
+    examples = [load_command(name).EXAMPLES[0] for name in ("report", "job", "doctor", "predict")]
+    top = page("gpuwaste", "which job wasted which GPU, how much and why", whole, release, examples)
     pages = "".join(f".BR gpuwaste\\-{name} (1)\n" for name in sorted(subcommands(whole)))
     write(chosen.man / "gpuwaste.1.gz", f"{top}.SH SEE ALSO\n{pages}")
     for name, command in subcommands(whole).items():
-        text = page(f"gpuwaste-{name}", load_command(name).HELP, command, release)
-        write(chosen.man / f"gpuwaste-{name}.1.gz", text)
+        module = load_command(name)
+        text = page(f"gpuwaste-{name}", module.HELP, command, release, module.EXAMPLES)
+        write(chosen.man / f"gpuwaste-{name}.1.gz", f"{text}.SH SEE ALSO\n.BR gpuwaste (1)\n")
     chosen.completion.write_text(completion(whole), encoding="utf-8")
 
 

@@ -1,22 +1,32 @@
 """The how-to pages: what they tell to copy can be used, what they quote exists, links lead somewhere."""
 
+import contextlib
+import io
 import re
 import shlex
 import shutil
 import subprocess
 import tomllib
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
+from tools.reference import metrics
 
+from gpuwaste.cli.config_check import problems
 from gpuwaste.cli.main import build_parser
 from gpuwaste.core.config import config_from_dict, describe_config
+from gpuwaste.policy.declarations import TABLES
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
+WRITTEN = [page for page in PAGES if page.parent.name != "reference"]  # the others are generated
 HOWTO = sorted((ROOT / "docs/how-to").glob("*.md"))
-AWAITED = {"capabilities.md"}  # written apart from these pages: to be dropped when it is there
-GPUWASTE = re.compile(r"(?:^|--init-groups )(gpuwaste [a-z].*?)(?: \|.*)?$", re.MULTILINE)
+AWAITED = {
+    "security.md",
+    "backup.md",
+}  # written apart: to be dropped when there
+GPUWASTE = re.compile(r"(?:^ *|--init-groups |&& |until |-- )(gpuwaste [a-z-].*?)(?:;? *do .*)?$", re.MULTILINE)
 
 
 def blocks(page: Path, kind: str) -> list[str]:
@@ -28,29 +38,108 @@ def named(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
 
+def anchors(page: Path) -> set[str]:
+    """Return the anchors of a page's headings, as the forges make them."""
+    text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    titles = re.findall(r"^#+ (.*)$", text, flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+def prose(page: Path) -> str:
+    """Return a page without its blocks."""
+    return re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+
+
 @pytest.mark.parametrize("page", PAGES, ids=named)
 def test_links_lead_somewhere(page: Path) -> None:
-    """Each relative link names a file of the repository."""
-    for target in re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
-        path = page.parent / target
+    """Each relative link names a file of the repository, and a heading of it where it names one."""
+    for target, anchor in re.findall(r"\]\(([^)#:\s]*)(?:#([^)]*))?\)", page.read_text(encoding="utf-8")):
+        path = page.parent / target if target else page
         assert path.exists() or path.name in AWAITED, target
+        if anchor and path.exists():
+            assert anchor in anchors(path), f"{target}#{anchor}"
+
+
+def test_each_page_is_on_the_map() -> None:
+    """docs/README.md links every page of how-to, explanation and reference."""
+    page = (ROOT / "docs/README.md").read_text(encoding="utf-8")
+    linked = {(ROOT / "docs" / target).resolve() for target in re.findall(r"\]\(([^)#:\s]+)", page)}
+    written = {path for room in ("how-to", "explanation", "reference") for path in (ROOT / "docs" / room).glob("*.md")}
+    assert written - linked == set()
 
 
 @pytest.mark.parametrize("page", HOWTO, ids=named)
 def test_configuration_to_copy_can_be_used(page: Path) -> None:
-    """Each TOML block is a configuration file without an unknown key."""
+    """Each TOML block is a configuration file without an unknown key, and what it says `config check` finds sound."""
     for text in blocks(page, "toml"):
-        config_from_dict(tomllib.loads(text), named(page))
+        config = config_from_dict(tomllib.loads(text), named(page))
+        assert problems(Path("/nowhere"), config) == []
 
 
-@pytest.mark.parametrize("page", HOWTO, ids=named)
+@pytest.mark.parametrize("page", PAGES, ids=named)
 def test_commands_to_copy_are_understood(page: Path) -> None:
     """Each gpuwaste command in a shell block is one that the parser takes."""
     for text in blocks(page, "sh"):
-        for command in GPUWASTE.findall(text):
-            words = shlex.split(command, comments=True)[1:]
-            if words and not words[0].startswith("/"):
-                build_parser().parse_args(words)
+        for command in GPUWASTE.findall(text.replace("\\\n", " ")):
+            assert refusal(command) == "", command
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=named)
+def test_commands_that_are_named_exist(page: Path) -> None:
+    """Each gpuwaste command in a sentence is one, with its actions and options; what it needs may be left out."""
+    for command in re.findall(r"`(gpuwaste [a-z-][^`]*)`", prose(page)):
+        said = refusal(command)
+        assert not said or "required" in said, f"{command}: {said}"
+
+
+def refusal(command: str) -> str:
+    """Return what the parser says against a command, "" where it takes it."""
+    words = shlex.split(re.sub(r" (?:[|<>&]|&&|;|\$\().*", "", command), comments=True)[1:]
+    if not words or words[0].startswith("/"):
+        return ""
+    said = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(said), contextlib.redirect_stdout(io.StringIO()):
+            build_parser().parse_args(words)
+    except SystemExit as end:
+        return said.getvalue() if end.code else ""
+    return ""
+
+
+KEYS = {(section, key) for section, key, *_ in describe_config()}
+NAMES = {key for _, key in KEYS} | {key.name.removesuffix("_") for kind in TABLES.values() for key in fields(kind)}
+LIKE_A_KEY = re.compile(
+    r"`([a-z]+(?:_[a-z0-9]+)*_(?:s|days|bytes|pct|ratio|ms|us|mb|file|dir|url|user|conf|groups|socket|coverage))`"
+)
+FIGURES = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "src/gpuwaste/cli/checks").glob("*.py"))
+FILES = {"pages", "duckdb"}  # of the hub's directory
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=named)
+def test_keys_that_are_named_exist(page: Path) -> None:
+    """`[hub] listen`, `hub.listen` and `listen = ...` in a sentence are keys of the configuration or of a policy."""
+    text = prose(page)
+    sections = "|".join(sorted({section for section, _ in KEYS}))
+    for section, key in re.findall(rf"`\[({sections})\] ([a-z_]+)", text):
+        assert (section, key) in KEYS, f"[{section}] {key}"
+    for section, key in re.findall(rf"`({sections})\.([a-z_]+)`", text):
+        assert (section, key) in KEYS or key in FILES, f"{section}.{key}"
+    for key in re.findall(r"`([a-z]+_[a-z0-9_]+) = [^`]*`", text):
+        assert key in NAMES, key
+    if page.parent.name != "decisions":  # they may name what was given up
+        for key in LIKE_A_KEY.findall(text):
+            assert key in NAMES or f'"{key}"' in FIGURES or key.startswith("gpuwaste_"), key
+
+
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_metrics_that_are_named_exist(page: Path) -> None:
+    """Each metric of a page, in sentences and in blocks, is one that agent, hub or advisor shows."""
+    shown = {row.name for row in metrics.all_rows()}
+    for name, star in re.findall(
+        r"\b(gpuwaste_(?:gpu|agent|hub|advisor|build|start|clock|state)_[a-z_]*)(\*?)", page.read_text(encoding="utf-8")
+    ):
+        plain = re.sub(r"_(bucket|sum|count)$", "", name)
+        assert {name, plain} & shown or (star and any(one.startswith(name) for one in shown)), name
 
 
 def test_the_scrape_configuration_is_sound(tmp_path: Path) -> None:
@@ -68,7 +157,7 @@ def test_quoted_error_lines_are_those_of_the_code() -> None:
     """Each error line in the table of troubles stands so in the source."""
     code = [path.read_text(encoding="utf-8") for root in ("src", "agent") for path in (ROOT / root).rglob("*.py")]
     source = re.sub(r'"\s+f?"', "", "\n".join(code)).replace("update the {older}", "update the hub update the agent")
-    page = (ROOT / "docs/how-to/cluster.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/how-to/troubleshooting.md").read_text(encoding="utf-8")
     (table,) = re.findall(r"^\| the line says .*\n\|[-|]+\n((?:\|.*\n)+)", page, flags=re.MULTILINE)
     for line in table.splitlines():
         for fragment in re.findall(r"`([^`]+)`", line.split("|")[1]):

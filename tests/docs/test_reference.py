@@ -1,12 +1,17 @@
 """The generated pages: none is stale, nothing that a person can set, call or scrape is without a word."""
 
+import ast
 import re
+import shlex
 import tomllib
 from pathlib import Path
 
 import pytest
-from tools.reference import PAGES, commands, configuration, exit_codes, findings, metrics, wire
+from tools.reference import PAGES, commands, configuration, doctor, events, exit_codes, findings, metrics, source, wire
+from tools.reference.event_meanings import MEANINGS
 
+from gpuwaste.cli.main import build_parser, command_names, load_command
+from gpuwaste.cli.manual import ENVIRONMENT, EXIT_CODES
 from gpuwaste.core.config import Config, config_from_dict, describe_config, load_config
 from gpuwaste.core.hour import AllocationHour
 from gpuwaste.core.run import RunKey
@@ -48,6 +53,27 @@ def test_every_command_and_option_is_documented() -> None:
             assert f"| `{written.replace('|', chr(92) + '|')}` |" in page
 
 
+def test_every_command_has_examples_that_are_understood() -> None:
+    """Each command has an example with its meaning, and the parser takes every one."""
+    page = commands.page()
+    for name in command_names():
+        examples = load_command(name).EXAMPLES
+        assert examples, name
+        for line, meaning in examples:
+            assert meaning.endswith("."), line
+            assert build_parser().parse_args(shlex.split(line)[1:]).command == name
+            assert line in page
+
+
+def test_every_variable_of_the_environment_is_documented() -> None:
+    """Each variable that the code reads stands in the manual; sbatch's own are Slurm's."""
+    known = ", ".join(ENVIRONMENT)
+    for name, tree in source.modules():
+        for call in source.calls(tree):
+            if source.called(call) == "os.environ.get" and (named := source.words(call.args[0])) != "{}":
+                assert named in known or named == "TERM", name
+
+
 def test_every_metric_is_documented() -> None:
     """Each metric of agent and hub has a text and base units in its name, and is named once on the page."""
     page, rows = metrics.page(), [*metrics.agent_rows(), *metrics.hub_rows()]
@@ -66,8 +92,46 @@ def test_every_finding_says_its_thresholds() -> None:
 
 
 def test_every_exit_code_has_a_meaning() -> None:
-    """The code of each error of the core stands in the table."""
-    assert {kind.exit_code for kind in exit_codes.error_classes()} <= set(exit_codes.MEANINGS)
+    """The code of each error of the core, and each that a command names, stands in the table."""
+    known = set(EXIT_CODES)
+    assert {kind.exit_code for kind in exit_codes.error_classes()} <= known
+    named = {
+        ast.literal_eval(node.value)
+        for _, tree in source.modules("src/gpuwaste/cli")
+        for node in tree.body
+        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value and "EXIT_" in ast.unparse(node)[:7]
+        if isinstance(node.value, ast.Constant)
+    }
+    assert named == known - {0, 1}
+
+
+def test_every_warning_and_error_is_explained() -> None:
+    """Each line of the log that asks for something has its meaning, and no meaning is left of a line that is gone."""
+    found = list(events.events())
+    assert len([event for event in found if event.level != "info"]) > 50
+    assert {event.module.partition(".")[0] for event in found} >= {"agent", "hub", "advisor", "wire"}
+    missing = [event.key for event in events.unexplained()]
+    assert missing == [], "tools/reference/event_meanings.py: say what it means and what to do"
+    assert events.left_over() == set()
+
+
+def test_an_event_without_a_meaning_stops_the_build(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`make docs` ends with the module and the words of a warning that nobody explained."""
+    key = next(iter(event.key for event in events.events() if event.key in MEANINGS))
+    monkeypatch.delitem(MEANINGS, key)
+    with pytest.raises(ValueError, match=r"event_meanings\.py lacks"):
+        events.page()
+
+
+def test_every_line_of_the_doctor_is_on_its_page() -> None:
+    """Each call that can print a warning or a failure is a row, and says what to do or is an order by itself."""
+    page, rows = doctor.page(), 0
+    for _, tree in source.modules("src/gpuwaste/cli/checks"):
+        for row in doctor.lines(tree):
+            rows += 1
+            assert f"| `{row.name}` | {row.status} |" in page
+            assert row.mend or "fail" not in row.status, row
+    assert rows > 40
 
 
 def test_every_field_that_travels_is_documented() -> None:

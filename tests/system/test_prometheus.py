@@ -1,17 +1,11 @@
 """A real Prometheus scrapes the agent's page and answers the queries that a site's boards ask."""
 
-import json
-import shutil
-import socket
-import subprocess
-import urllib.parse
-import urllib.request
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
+from tests.system.prometheus_server import Prometheus, running
 
 from gpuwaste.agent.exporter import Exporter
 from gpuwaste.agent.metrics import Health
@@ -20,7 +14,6 @@ from gpuwaste.agent.observation import Observation, make_samples
 from gpuwaste.agent.sampler import CollectorHealth
 from gpuwaste.agent.snapshot import Snapshot
 from gpuwaste.core.clock import SystemClock
-from gpuwaste.testing.cluster_process import wait_until
 
 CONFIG = """
 global: {{scrape_interval: 200ms, scrape_timeout: 200ms}}
@@ -32,12 +25,16 @@ scrape_configs:
 
 
 @pytest.fixture
-def exporter(tmp_path: Path) -> Iterator[Exporter]:
-    """Serve an observation of two GPUs, one held by job 77, behind a token."""
+def jobs() -> JobMap:
+    return JobMap((Holding(77, "GPU-1", 0),))
+
+
+@pytest.fixture
+def exporter(jobs: JobMap, tmp_path: Path) -> Iterator[Exporter]:
+    """Serve an observation of two GPUs, the second held by jobs, behind a token."""
     clock, snapshot = SystemClock(), Snapshot()
     gpus = tuple(GpuIdentity(f"GPU-{n}", n, n, name="A100", mem_total_b=40 << 30) for n in range(2))
     readings = {gpu.uuid: GpuReading(gpu.uuid, util_pct=30.0 + gpu.index, energy_mj=1000) for gpu in gpus}
-    jobs = JobMap((Holding(77, "GPU-1", 0),))
     seen = Observation(clock.utc_us(), clock.mono_us(), gpus, readings, jobs=jobs)
     snapshot.accept(replace(seen, samples=tuple(make_samples(seen))))
     health = Health(
@@ -53,6 +50,7 @@ def exporter(tmp_path: Path) -> Iterator[Exporter]:
         now_us=clock.utc_us,
     )
     (tmp_path / "token").write_text("a-token")
+    (tmp_path / "token").chmod(0o600)
     served = Exporter("127.0.0.1:0", health, token_file=str(tmp_path / "token"))
     served.start()
     yield served
@@ -60,44 +58,30 @@ def exporter(tmp_path: Path) -> Iterator[Exporter]:
 
 
 @pytest.fixture
-def prometheus(exporter: Exporter, tmp_path: Path) -> Iterator[str]:
-    """Run Prometheus on a free port and return its address."""
-    if shutil.which("prometheus") is None:
-        pytest.skip("no prometheus is installed")
+def prometheus(exporter: Exporter, tmp_path: Path) -> Iterator[Prometheus]:
+    """Run Prometheus on the agent's page."""
     config = tmp_path / "prometheus.yml"
     config.write_text(CONFIG.format(token=tmp_path / "token", port=exporter.port))
-    subprocess.run(["promtool", "check", "config", str(config)], check=True, capture_output=True)
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{probe.getsockname()[1]}"
-    command = ["prometheus", f"--config.file={config}", f"--storage.tsdb.path={tmp_path / 'tsdb'}"]
-    with (tmp_path / "log").open("wb") as log:
-        process = subprocess.Popen([*command, f"--web.listen-address={address}"], stdout=log, stderr=log)
-    yield f"http://{address}"
-    process.terminate()
-    process.wait(30)
+    with running(config) as server:
+        yield server
 
 
-def query(address: str, expression: str) -> list[dict[str, Any]]:
-    url = f"{address}/api/v1/query?{urllib.parse.urlencode({'query': expression})}"
-    try:
-        with urllib.request.urlopen(url, timeout=5) as answer:  # noqa: S310 our own server
-            found: list[dict[str, Any]] = json.load(answer)["data"]["result"]
-            return found
-    except OSError:
-        return []  # not up yet
-
-
-def test_prometheus_scrapes_and_joins_a_job_to_its_gpu(prometheus: str) -> None:
+def test_prometheus_scrapes_and_joins_a_job_to_its_gpu(prometheus: Prometheus) -> None:
     """The target is up behind its token, and one join over the info series gives a job's utilization."""
-    wait_until(lambda: bool(query(prometheus, 'up{job="gpuwaste"} == 1')), 60, "Prometheus to scrape the agent")
-    (joined,) = query(
-        prometheus, "gpuwaste_gpu_utilization_ratio * on (uuid, node) group_left (jobid) gpuwaste_gpu_job_info"
-    )
+    prometheus.wait_for('up{job="gpuwaste"} == 1', "Prometheus to scrape the agent")
+    (joined,) = prometheus.query("gpuwaste_gpu_job_info * on (uuid, node) group_left () gpuwaste_gpu_utilization_ratio")
     assert (joined["metric"]["jobid"], joined["metric"]["uuid"]) == ("77", "GPU-1")
     assert joined["value"][1] == "0.31"
-    assert len(query(prometheus, "gpuwaste_gpu_memory_total_bytes == 42949672960")) == 2
-    (energy,) = query(prometheus, 'gpuwaste_gpu_energy_joules_total{uuid="GPU-0"}')
+    assert len(prometheus.query("gpuwaste_gpu_memory_total_bytes == 42949672960")) == 2
+    (energy,) = prometheus.query('gpuwaste_gpu_energy_joules_total{uuid="GPU-0"}')
     assert energy["value"][1] == "1"
-    assert not query(prometheus, '{__name__=~"gpuwaste_.*", exported_instance=~".+"}')
-    assert not query(prometheus, '{__name__=~"gpuwaste_.*", exported_job=~".+"}')
+    assert not prometheus.query('{__name__=~"gpuwaste_.*", exported_instance=~".+"}')
+    assert not prometheus.query('{__name__=~"gpuwaste_.*", exported_job=~".+"}')
+
+
+@pytest.mark.parametrize("jobs", [JobMap((Holding(77, "GPU-1", 0, share=0.5), Holding(78, "GPU-1", 0, share=0.5)))])
+def test_the_join_holds_where_jobs_share_a_gpu(prometheus: Prometheus) -> None:
+    """Two jobs on one GPU are two series, and no error of many-to-many."""
+    prometheus.wait_for('up{job="gpuwaste"} == 1', "Prometheus to scrape the agent")
+    joined = prometheus.query("gpuwaste_gpu_job_info * on (uuid, node) group_left () gpuwaste_gpu_utilization_ratio")
+    assert {series["metric"]["jobid"] for series in joined} == {"77", "78"}

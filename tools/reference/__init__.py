@@ -3,9 +3,14 @@
 from collections.abc import Callable
 from typing import Final
 
+from tools.boards import BOARDS
 from tools.reference import (
+    alerts,
     commands,
     configuration,
+    dependencies,
+    doctor,
+    events,
     exit_codes,
     faults,
     features,
@@ -17,8 +22,13 @@ from tools.reference import (
 )
 
 PAGES: Final[dict[str, Callable[[], str]]] = {
+    **BOARDS,
+    "docs/reference/alerts.md": alerts.page,
     "docs/reference/commands.md": commands.page,
     "docs/reference/configuration.md": configuration.page,
+    "docs/reference/dependencies.md": dependencies.page,
+    "docs/reference/doctor.md": doctor.page,
+    "docs/reference/events.md": events.page,
     "docs/reference/exit-codes.md": exit_codes.page,
     "docs/reference/faults.md": faults.page,
     "docs/reference/features.md": features.page,

@@ -4,13 +4,13 @@ import argparse
 from collections.abc import Iterator
 
 from gpuwaste.cli.main import build_parser, command_names, load_command
+from gpuwaste.cli.manual import ENVIRONMENT
 from tools.reference.markdown import code, document, table
 
 _INTRO = """
 Every command prints `--help`. Errors are one line on stderr; [exit codes](exit-codes.md) are the same everywhere.
 Times are read as `sacct` reads them, in the caller's zone (`TZ`). Output is 80 columns wide and coloured on a terminal
-only (`NO_COLOR` turns that off); `--json`, `--parsable` and `--csv` are for programs. `GPUWASTE_DEBUG=1` shows where a
-defect of gpuwaste lies.
+only (`NO_COLOR` turns that off); `--json`, `--parsable` and `--csv` are for programs.
 """
 
 
@@ -40,13 +40,18 @@ def options(parser: argparse.ArgumentParser) -> Iterator[tuple[str, str]]:
 def page() -> str:
     """Return the page: a section for each command."""
     known = build_parser()
-    parts = [_INTRO, f"`{known.prog}`: {known.description}"]
+    parts = [_INTRO, f"`{known.prog}`: {known.description} `gpuwaste --version` prints what `gpuwaste version` does."]
     for name, text, parser in parsers():
         level = "###" if " " in name else "##"
         parts.append(f"{level} gpuwaste {name}\n\n{_sentence(text)}")
         rows = [(code(written), meaning) for written, meaning in options(parser)]
         if rows:
             parts.append(table(("argument", "meaning"), rows))
+        if " " not in name:
+            examples = [(code(line), meaning) for line, meaning in load_command(name).EXAMPLES]
+            parts.append(table(("example", ""), examples))
+    parts.append("## Environment")
+    parts.append(table(("variable", "meaning"), [(code(name), text) for name, text in ENVIRONMENT.items()]))
     return document("Commands", *parts)
 
 

@@ -4,20 +4,10 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from gpuwaste.cli.main import EXIT_INTERRUPTED, EXIT_PIPE, EXIT_USAGE
-from gpuwaste.cli.options import EXIT_NO_DATA, EXIT_OVER
+from gpuwaste.cli.manual import EXIT_CODES
 from gpuwaste.core import errors
 from tools.reference.markdown import document, table
 
-MEANINGS: Final = {
-    0: "All went well.",
-    1: "An error: one line on stderr says what, where, and what to do. `gpuwaste doctor`: a check failed.",
-    EXIT_USAGE: "Wrong usage, or a configuration file that cannot be used as it stands.",
-    EXIT_NO_DATA: "The question is fine and there is nothing to answer it with, or nothing that the caller may see.",
-    EXIT_OVER: "`--fail-over PCT`: more of the GPU-time than that is wasted.",
-    EXIT_INTERRUPTED: "Interrupted from the keyboard.",
-    EXIT_PIPE: "Who read the output went away.",
-}
 _EXIT_NOTE: Final = re.compile(r" \(exit code \d+\)")
 
 
@@ -30,7 +20,7 @@ def error_classes() -> Iterator[type[errors.GpuwasteError]]:
 
 def page() -> str:
     """Return the page."""
-    rows = [(str(status), meaning) for status, meaning in sorted(MEANINGS.items())]
+    rows = [(str(status), meaning) for status, meaning in sorted(EXIT_CODES.items())]
     kinds = [
         (f"`{kind.__name__}`", str(kind.exit_code), _EXIT_NOTE.sub("", str(kind.__doc__))) for kind in error_classes()
     ]

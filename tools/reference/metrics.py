@@ -1,15 +1,20 @@
 """metrics.md, from the agent's declared table and from what the hub's registry gives at a scrape."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Final, NamedTuple
 
 from prometheus_client.registry import CollectorRegistry
 
 from gpuwaste.advisor.counters import Counters
 from gpuwaste.advisor.metrics import Standing, registry_of
+from gpuwaste.agent import jobstats
 from gpuwaste.agent.metrics import METRICS
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.hub.metrics import Gauges, HubMetrics
+from gpuwaste.hub.waste_day import families
+from gpuwaste.waste.tally import Tally
+from gpuwaste.wire.program_metrics import ProgramCollector
 from tools.reference.markdown import code, document, table
 
 _INTRO: Final = """
@@ -17,9 +22,18 @@ Base units; a value that is not known is absent, not 0. No label holds a user's 
 `instance`: those are Prometheus' own. Rates and means are Prometheus' work.
 """
 _JOIN: Final = """
-One info series joins a job to its GPU, so that job ids do not multiply the other series:
+One info series joins a job to its GPU, so that job ids do not multiply the other series. It stands first, since
+jobs may share a GPU:
 
-    gpuwaste_gpu_utilization_ratio * on (uuid, node) group_left (jobid) gpuwaste_gpu_job_info
+    gpuwaste_gpu_job_info * on (uuid, node) group_left () gpuwaste_gpu_utilization_ratio
+"""
+
+
+_JOBSTATS: Final = """
+## With jobstats' names
+
+Served by the agent beside its own where `[agent] jobstats_metrics` is true. `userid`, and with it `nvidia_gpu_jobUid`,
+has a value only where `metrics_token_file` is set.
 """
 
 
@@ -40,12 +54,13 @@ def agent_rows() -> Iterator[Row]:
 def hub_rows() -> Iterator[Row]:
     """Yield the hub's metrics: its registry after one of each thing that it counts."""
     gauges = Gauges(
-        {"jobs": 1}, 1, 0.0, accounting_ok=True, map_questions={"job": 1},
+        {"jobs": 1}, 1, 0.0, accounting_ok=True, map_questions={"job": 1}, verdicts={("pass", True): 1},
         model=("name", "hash"), model_age_s=0.0, model_ok=True,
     )  # fmt: skip
     hub = HubMetrics(SystemClock(), lambda: gauges)
     hub.batch("gpu1", 1, 0, 0)
     hub.request("GET", "/v1/health", 200, 0.001)
+    hub.more.append(lambda: families({("gpu", ""): Tally()}))
     return _rows(hub.registry)
 
 
@@ -54,8 +69,28 @@ def advisor_rows() -> Iterator[Row]:
     counters = Counters()
     counters.asked["judged"] = counters.troubles["judge"] = counters.verdicts["warn", "warn", "warn", ""] = 1
     counters.reported("c", {"asked": 1})
-    standing = Standing("", 0, ("", ""), 0.0, 0.0, 0, 0, 0, 0, 0, (1, ""), 0, 0)
+    standing = Standing("", 0, ("", ""), 0.0, 0.0, 0, 0, 0, 0, 0, (1, ""), 0, 0, 3600.0)
     return _rows(registry_of(counters, lambda: standing))
+
+
+def program_rows() -> Iterator[Row]:
+    """Yield the metrics of each daemon."""
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(ProgramCollector("", lambda: 0, Path("/")))
+    return _rows(registry)
+
+
+def jobstats_rows() -> Iterator[Row]:
+    """Yield the metrics that have jobstats' names."""
+    yield Row(jobstats.NUM_DEVICES[0], "gauge", (), jobstats.NUM_DEVICES[1])
+    for name, text, _ in jobstats.METRICS:
+        yield Row(name, "gauge", jobstats.LABELS, text)
+
+
+def all_rows() -> Iterator[Row]:
+    """Yield every metric but those with jobstats' names."""
+    for rows in (program_rows, agent_rows, hub_rows, advisor_rows):
+        yield from rows()
 
 
 def page() -> str:
@@ -63,6 +98,8 @@ def page() -> str:
     return document(
         "Metrics",
         _INTRO,
+        "## Of all three\n\nServed by agent, hub and advisor alike.",
+        _table(program_rows()),
         "## Of the agent\n\n`/metrics` at `[agent] listen`, a snapshot: a scrape touches no GPU and no store.",
         _table(agent_rows()),
         _JOIN,
@@ -70,6 +107,8 @@ def page() -> str:
         _table(hub_rows()),
         "## Of the advisor\n\n`/metrics` at `[advisor] listen`.",
         _table(advisor_rows()),
+        _JOBSTATS,
+        _table(jobstats_rows()),
     )
 
 

@@ -13,7 +13,7 @@ from tools.reference.markdown import code, table
 _COMMON: Final = Path(__file__).parents[2] / "plugins" / "job_submit"
 
 HEAD: Final = {
-    "op": "`submit` or `modify`; a `ping`, the doctor's, is answered with pass, and neither counted nor kept",
+    "op": "`submit` or `modify`; a `ping`, the doctor's, is answered with pass and `model`; it is not counted or kept",
     "via": "`c` or `lua`: which plugin asks",
     "slurm": "the release that the plugin is built for",
     "deadline_us": "how long the plugin waits, microseconds from the moment it connects",

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import GpuwasteError, NoDataError, UsageError
+from gpuwaste.core.logs import ESCAPES
 
 SOCKET_NAME: Final = "agent.sock"
 _MAX_BYTES: Final = 4096
@@ -109,7 +110,8 @@ class ControlServer:
 
 def ask_agent(config: Config, request: dict[str, Any], timeout_s: float = 60.0) -> str:
     """Send a command to the agent of this node and return its answer as lines of `key: value`; raises as below."""
-    return "".join(f"{key}: {value}\n" for key, value in agent_answer(config, request, timeout_s).items())
+    answer = agent_answer(config, request, timeout_s)
+    return "".join(f"{key}: {value}".translate(ESCAPES) + "\n" for key, value in answer.items())
 
 
 def agent_answer(config: Config, request: dict[str, Any], timeout_s: float = 60.0) -> dict[str, Any]:
@@ -128,8 +130,8 @@ def agent_answer(config: Config, request: dict[str, Any], timeout_s: float = 60.
         raise NoDataError(f"{path}: no agent answers: {error.strerror or error}") from error
     try:
         answer = json.loads(line)
-    except ValueError as error:
-        raise NoDataError(f"{path}: the agent's answer is cut off") from error
+    except (ValueError, RecursionError) as error:
+        raise NoDataError(f"{path}: the agent's answer is cut off, or none of an agent") from error
     if not isinstance(answer, dict) or "error" in answer:
         raise UsageError(str(answer.get("error")) if isinstance(answer, dict) else "the agent's answer is no object")
     return answer

@@ -2,6 +2,7 @@
 
 import contextlib
 import logging
+import os
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -17,7 +18,8 @@ from gpuwaste.agent.events import Events
 from gpuwaste.agent.exporter import Exporter
 from gpuwaste.agent.facts.positions import PositionTable
 from gpuwaste.agent.health import HealthSink, health_xids
-from gpuwaste.agent.hour_book import HourBook, replay_from_us
+from gpuwaste.agent.hour_book import GAP_INTERVALS, HourBook, replay_from_us
+from gpuwaste.agent.jobstats import JobstatsCollector, Owners
 from gpuwaste.agent.metrics import Health
 from gpuwaste.agent.node_store import NodeStore
 from gpuwaste.agent.questions import Questions
@@ -29,6 +31,7 @@ from gpuwaste.agent.state_lock import StateLock
 from gpuwaste.core.clock import Clock, SystemClock
 from gpuwaste.core.config import Config, load_config
 from gpuwaste.core.errors import StoreError
+from gpuwaste.core.files import UMASK, closed_directory
 from gpuwaste.core.logs import set_up_logging
 from gpuwaste.core.reload import Reloader
 from gpuwaste.slurm.client import SlurmClient
@@ -69,6 +72,9 @@ def run_agent(config: Config, edges: Edges = NODE, path: Path | None = None) -> 
     signal.signal(signal.SIGHUP, lambda *_: None)  # what it asks for is about to be done
     clock = SystemClock()
     events = Events(clock)
+    os.umask(UMASK)
+    closed_directory(Path(config.agent.state_dir), "[agent] state_dir")
+    closed_directory(Path(config.common.run_dir), "[common] run_dir", 0o755)
     lock = StateLock(Path(config.agent.state_dir))
     try:
         slurm = CommandClient(config.common.slurm_conf, config.common.slurm_timeout_s)
@@ -125,7 +131,7 @@ class Agent:
         self._clock = clock
         self._events = events
         self._began_us = clock.utc_us()
-        self._snapshot = Snapshot()
+        self._snapshot = Snapshot(int(config.agent.interval_s * GAP_INTERVALS * 1e6))
         self._serves = False
         agent = config.agent
         state_dir = Path(agent.state_dir)
@@ -134,6 +140,7 @@ class Agent:
         self._positions = PositionTable(lambda: slurm.device_list(site.node), site.slurm_files, site.slurmd_pid)
         self._gpu_health = HealthSink(Path(config.common.run_dir), self._positions, health_xids(agent.health_xids))
         self._questions, self._map = self._make_map(slurm, hub, edges)
+        self._owners = Owners() if agent.jobstats_metrics and agent.metrics_token_file else None
         settings = CollectorSettings(
             clock=clock,
             node=site.node,
@@ -147,7 +154,13 @@ class Agent:
             interval_s=agent.interval_s,
             collectors=edges.collectors(agent.collectors, settings),
             device_map=self._map,
-            sinks=(self._snapshot, self._hours.sink, RawSink(self._store), self._gpu_health),
+            sinks=(
+                self._snapshot,
+                self._hours.sink,
+                RawSink(self._store),
+                self._gpu_health,
+                *([] if self._owners is None else [self._owners]),
+            ),
             events=events,
             beat=self._beat,
         )
@@ -263,9 +276,18 @@ class Agent:
             missed_ticks=lambda: self._sampler.missed,
             now_us=self._clock.utc_us,
             gpu_health=lambda: self._gpu_health.states,
+            sinks=lambda: self._sampler.sinks_ok,
+            state_dir=Path(agent.state_dir),
         )
+        uid_of = None if self._owners is None else self._owners.uid_of
+        more = [JobstatsCollector(lambda: self._snapshot.view, uid_of)] if agent.jobstats_metrics else []
         return Exporter(
-            agent.listen, health, tls_cert=agent.tls_cert, tls_key=agent.tls_key, token_file=agent.metrics_token_file
+            agent.listen,
+            health,
+            tls_cert=agent.tls_cert,
+            tls_key=agent.tls_key,
+            token_file=agent.metrics_token_file,
+            more=more,
         )
 
     def restore(self) -> None:

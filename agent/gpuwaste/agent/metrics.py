@@ -4,8 +4,9 @@ Base units; a value that was never read is absent, not 0. One info series joins 
 multiply the other series. No label is a user's name, and none is called `job` or `instance`: those are Prometheus' own.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final, Literal
 
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
@@ -34,6 +35,8 @@ class Health:
     missed_ticks: Callable[[], int]
     now_us: Callable[[], int]
     gpu_health: Callable[[], tuple[GpuHealth, ...]] = tuple
+    sinks: Callable[[], Mapping[str, bool]] = dict
+    state_dir: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +90,11 @@ def _xids(health: Health, view: View) -> Iterator[Row]:
 def _healthy(health: Health, _: View) -> Iterator[Row]:
     for gpu in health.gpu_health():
         yield (gpu.uuid, health.node, gpu.state), float(gpu.state == "ok")
+
+
+def _held(health: Health, view: View) -> Iterator[Row]:
+    for (uuid, use), us in sorted(view.held_us.items()):
+        yield (uuid, health.node, use), us / 1e6
 
 
 def _lag(health: Health, view: View) -> Iterator[Row]:
@@ -171,6 +179,14 @@ METRICS: Final = (
         _job_info,
     ),
     MetricSpec(
+        "gpuwaste_gpu_held_seconds_total",
+        "counter",
+        "Time for which a job held the GPU, by use: active, idle (0 percent), suspended, unknown. More idle than "
+        "the ledger's waste, which leaves out idle times below a minute.",
+        (*_GPU, "use"),
+        _held,
+    ),
+    MetricSpec(
         "gpuwaste_agent_collector_success",
         "gauge",
         "Whether the collector's last reading succeeded.",
@@ -183,6 +199,13 @@ METRICS: Final = (
         "How long the collector's last reading took.",
         ("collector",),
         lambda health, _: (((c.name,), c.duration_s) for c in health.collectors()),
+    ),
+    MetricSpec(
+        "gpuwaste_agent_sink_success",
+        "gauge",
+        "Whether what was measured last could be kept: hours (what the hub gets), raw samples, the health file.",
+        ("sink",),
+        lambda health, _: (((name,), float(ok)) for name, ok in sorted(dict(health.sinks()).items())),
     ),
     MetricSpec("gpuwaste_agent_sample_lag_seconds", "gauge", "Age of the newest sample.", (), _lag),
     MetricSpec(
@@ -227,13 +250,6 @@ METRICS: Final = (
         "When the agent started, in seconds since the epoch.",
         (),
         lambda health, _: iter([((), health.boot_us / 1e6)]),
-    ),
-    MetricSpec(
-        "gpuwaste_build_info",
-        "gauge",
-        "The version of gpuwaste that runs; always 1.",
-        ("version",),
-        lambda health, _: iter([((health.version,), 1.0)]),
     ),
 )
 

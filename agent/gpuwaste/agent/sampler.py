@@ -67,6 +67,7 @@ class Sampler:
         self._known: dict[str, tuple[GpuIdentity, str]] = {}  # identity and source by uuid, of the last good scan
         self._xids: Mapping[tuple[str, int], int] = {}
         self._unread_for = ""  # the reason for which the tick before had no reading at all
+        self.sinks_ok: dict[str, bool] = {}  # by name, whether the sink took the last observation
         self.missed = 0
 
     def run(self) -> None:
@@ -207,8 +208,10 @@ class Sampler:
         try:
             sink.accept(seen)
         except Exception as error:  # noqa: BLE001 a full disk in one sink must not stop the others
+            self.sinks_ok[sink.name] = False
             self._events.trouble(sink.name, str(error) or type(error).__name__, logging.ERROR)
         else:
+            self.sinks_ok[sink.name] = True
             self._events.over(sink.name)
 
     def _stepped(self, now: tuple[int, int]) -> bool:

@@ -3,9 +3,16 @@
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
+from gpuwaste.agent.accumulator import SUSPENDED
 from gpuwaste.agent.observation import Observation
-from gpuwaste.core.sample import Confidence
+from gpuwaste.core.sample import Confidence, Sample
+
+IDLE: Final = "idle"
+ACTIVE: Final = "active"
+UNKNOWN: Final = "unknown"
+_GAP_US: Final = 25_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +22,7 @@ class View:
     seen: Observation | None = None
     samples_total: int = 0
     unattributed: Mapping[str, int] = field(default_factory=dict)  # samples by reason, since the start
+    held_us: Mapping[tuple[str, str], int] = field(default_factory=dict)  # by GPU and use, since the start
 
 
 class Snapshot:
@@ -22,10 +30,13 @@ class Snapshot:
 
     name = "snapshot"
 
-    def __init__(self) -> None:
+    def __init__(self, gap_us: int = _GAP_US) -> None:
+        """Time between two observations that are further apart than `gap_us` is of unknown use."""
         self.view = View()
+        self._gap_us = gap_us
         self._total = 0
         self._unattributed: Counter[str] = Counter()
+        self._held_us: Counter[tuple[str, str]] = Counter()
 
     def accept(self, seen: Observation) -> None:
         """Keep the observation and count its samples."""
@@ -33,4 +44,24 @@ class Snapshot:
         for sample in seen.samples:
             if sample.confidence is Confidence.CONFLICT:
                 self._unattributed[sample.reason or "conflict"] += 1
-        self.view = View(seen, self._total, dict(self._unattributed))
+        self._count_held(seen)
+        self.view = View(seen, self._total, dict(self._unattributed), dict(self._held_us))
+
+    def _count_held(self, seen: Observation) -> None:
+        """Add the time since the observation before to each GPU that a job holds; a shared GPU counts once."""
+        before = self.view.seen
+        if before is None:
+            return
+        passed_us = seen.mono_us - before.mono_us
+        uses = {sample.gpu_uuid: _use(sample) for sample in reversed(seen.samples) if sample.job_id is not None}
+        for uuid, use in uses.items():
+            self._held_us[uuid, use if passed_us <= self._gap_us else UNKNOWN] += passed_us
+
+
+def _use(sample: Sample) -> str:
+    """Return what the time that a sample covers counts as."""
+    if sample.reason == SUSPENDED:
+        return SUSPENDED
+    if sample.confidence is Confidence.CONFLICT or sample.util_pct is None:
+        return UNKNOWN
+    return ACTIVE if sample.util_pct > 0 else IDLE

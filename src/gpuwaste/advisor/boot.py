@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, Protocol
 
-from gpuwaste.core.errors import GpuwasteError, ParseError, StoreError
+from gpuwaste.core.errors import GpuwasteError, ParseError, StoreError, WireError
 from gpuwaste.core.history import HistoryEvent
 from gpuwaste.predict.follow import Follower
 from gpuwaste.predict.state import HistoryState
@@ -61,9 +61,12 @@ def booted(hub: HistorySource, state_dir: Path, cluster: str) -> Follower:
 def pages(hub: HistorySource, follower: Follower, page: int = PAGE) -> Iterator[list[HistoryEvent]]:
     """Yield what the follower does not know yet; each page has to be applied before the next one is asked for."""
     while events := hub.history(follower.seq, page):
+        before = follower.seq
         yield events
         if len(events) < page:
             return
+        if follower.seq <= before:
+            raise WireError(f"the hub's history does not go on after event {before}: is that the hub? See hub_url")
 
 
 def _far_behind(hub: HistorySource, follower: Follower) -> bool:

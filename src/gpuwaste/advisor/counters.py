@@ -4,12 +4,13 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 BUCKETS_US: Final = (50, 100, 150, 200, 300, 500, 750, 1000, 2000, 5000, 10_000, 20_000)
 VIAS: Final = ("c", "lua")
 PLUGIN: Final = ("asked", "answered", "missed", "refused", "skipped", "opened", "killed", "stale", "oversize")
 _LARGEST: Final = 1 << 53
+_LATE: Final = 256  # requests that may overtake one another: far above the queue
 
 
 @dataclass(slots=True)
@@ -17,8 +18,8 @@ class Counters:
     """Totals since the start.
 
     `asked` counts requests by what became of them, `verdicts` by (action, would_be, mode, held). `plugin` holds the
-    largest totals that the plugins have reported, by (via, name): they count since slurmctld's start, so that a
-    smaller one is from a request that came late, or from after a restart.
+    largest totals that the plugins have reported, by (via, name): they count since slurmctld's start. One that is a
+    little smaller is from a request that came late; far smaller ones are from after a restart, and taken as they are.
     """
 
     asked: Counter[str] = field(default_factory=Counter)
@@ -37,9 +38,13 @@ class Counters:
         """Take a plugin's own totals; what is no number is passed over."""
         if not isinstance(totals, Mapping) or via not in VIAS:
             return
-        for name in PLUGIN:
-            value: Any = totals.get(name)
-            if type(value) is int and 0 <= value < _LARGEST:
-                key = (str(via), name)
-                if value > self.plugin.get(key, 0):
-                    self.plugin[key] = value
+        found = {(str(via), name): value for name in PLUGIN if _is_total(value := totals.get(name))}
+        asked = (str(via), "asked")
+        if found.get(asked, _LARGEST) + _LATE < self.plugin.get(asked, 0):  # slurmctld was restarted: from zero again
+            self.plugin.update(found)
+        for key, value in found.items():
+            self.plugin[key] = max(value, self.plugin.get(key, 0))
+
+
+def _is_total(value: Any) -> TypeGuard[int]:
+    return type(value) is int and 0 <= value < _LARGEST

@@ -1,6 +1,7 @@
 """`gpuwaste advisor`: puts the parts together, warms them up, listens, and ends them in order."""
 
 import logging
+import os
 import signal
 import threading
 from collections.abc import Callable
@@ -14,6 +15,7 @@ from gpuwaste.advisor.warm import prefer_answers, warm
 from gpuwaste.core.clock import Clock, SystemClock
 from gpuwaste.core.config import Config, load_config
 from gpuwaste.core.errors import GpuwasteError
+from gpuwaste.core.files import UMASK, closed_directory
 from gpuwaste.core.logs import set_up_logging
 from gpuwaste.core.reload import Reloader
 from gpuwaste.policy.loading import load_policies
@@ -36,6 +38,9 @@ def run_advisor(config: Config, path: Path | None = None) -> int:
     for number in _SIGNALS:
         signal.signal(number, lambda *_: stop.set())
     signal.signal(signal.SIGHUP, lambda *_: None)  # the policies are about to be read
+    os.umask(UMASK)
+    closed_directory(Path(config.advisor.state_dir), "[advisor] state_dir")
+    closed_directory(Path(config.advisor.socket).parent, "[advisor] socket", 0o755)
     slurm, clock = CommandClient(config.common.slurm_conf, config.common.slurm_timeout_s), SystemClock()
     refuse_living(Path(config.advisor.socket))  # before minutes are spent on the history
     cluster = cluster_of(config, slurm, clock, stop, waiting=notifier.starting)

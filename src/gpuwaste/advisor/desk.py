@@ -88,7 +88,8 @@ class Desk:
             document = decode_body(exchange.body)
             exchange.body = b""
             if document.get("op") == "ping":
-                return encode_reply("", "pass", as_of=self._freshness.as_of())
+                model = self._judge.knowledge.model_hash
+                return encode_reply("", "pass", as_of=self._freshness.as_of(), model=model)
             ask = self._read(document, exchange)
         except ParseError as error:
             if not self._counters.asked["unreadable"]:

@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol
 
 from gpuwaste.advisor.boot import SAVED, HistorySource
 from gpuwaste.core.clock import Clock
-from gpuwaste.core.errors import GpuwasteError, StoreError
+from gpuwaste.core.errors import GpuwasteError, StoreError, WireError
 from gpuwaste.core.history import HistoryEvent
 from gpuwaste.predict.follow import Follower
 
@@ -146,6 +146,8 @@ class Feed:
         while not self._stop.is_set():
             began_us = self._clock.mono_us()
             events = self._hub.history(self._asked, PAGE)
+            if events and events[-1].seq <= self._asked:
+                raise WireError(f"the hub's history does not go on after event {self._asked}: see hub_url")
             self._pending.items.extend(events)
             if events:
                 self._asked = events[-1].seq

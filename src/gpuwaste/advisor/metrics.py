@@ -30,6 +30,7 @@ class Standing:
     policies: tuple[int, str]
     names: int
     feed_failures: int
+    stale_s: float
 
 
 class AdvisorCollector(Collector):
@@ -120,6 +121,7 @@ def _gauges(now: Standing) -> Iterator[Metric]:
             "Age of the newest knowledge of jobs; above stale_s nothing is said.",
             now.history_age_s,
         ),
+        "history_limit_seconds": ("Age of the history above which nothing is said: stale_s.", now.stale_s),
         "history_event": ("The last event of the history that is known.", now.event),
         "history_pending": ("Events that wait to be taken in.", now.pending),
         "history_names": ("Users' job names of which the last runs are remembered.", now.names),

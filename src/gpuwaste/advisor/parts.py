@@ -33,6 +33,7 @@ from gpuwaste.slurm.client import SlurmClient
 from gpuwaste.wire.batch import Envelope, VerdictBatch
 from gpuwaste.wire.client import SCORE_PATH, HubClient
 from gpuwaste.wire.exporter import MetricsServer
+from gpuwaste.wire.program_metrics import ProgramCollector
 from gpuwaste.wire.shipper import Shipper
 from gpuwaste.wire.verdict_outbox import VerdictOutbox
 
@@ -138,8 +139,11 @@ class Parts:
         """Return the history from the hub; where it is not reached what was saved here, else none: all is stale."""
         try:
             follower = booted(self._hub, self._state_dir, self._cluster)
-        except GpuwasteError as error:
-            _log.warning("the hub tells no history: %s", error)
+        except Exception as error:  # noqa: BLE001 whatever the hub says, an advisor with an old history beats none
+            if isinstance(error, GpuwasteError):
+                _log.warning("the hub tells no history: %s", error)
+            else:
+                _log.exception("the hub tells a history that cannot be followed")
             follower = saved(self._state_dir, self._cluster) or Follower(
                 HistoryState(), self._cluster, max_ended=MAX_ENDED
             )
@@ -227,6 +231,7 @@ class Parts:
     def _make_exporter(self) -> MetricsServer:
         advisor = self._config.advisor
         registry = registry_of(self.counters, self._standing)
+        registry.register(ProgramCollector(self.version, self._clock.utc_us, self._state_dir))
         return MetricsServer(
             advisor.listen, registry, section="advisor", tls_cert=advisor.tls_cert, tls_key=advisor.tls_key
         )
@@ -253,4 +258,5 @@ class Parts:
             policies=(len(policies.in_force), policies.hash),
             names=len(self._follower.recall),
             feed_failures=self._feed.failures,
+            stale_s=self._freshness.stale_s,
         )

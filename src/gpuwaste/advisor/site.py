@@ -13,6 +13,7 @@ from gpuwaste.core.clock import Clock
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import ConfigError, GpuwasteError, SlurmError
 from gpuwaste.slurm.client import SlurmClient
+from gpuwaste.slurm.site import whole_node_partitions
 from gpuwaste.wire.client import HubClient
 from gpuwaste.wire.munge import Munge, MungeIssuer
 from gpuwaste.wire.tokens import TokenIssuer
@@ -55,9 +56,13 @@ def allowed_uids(config: Config, slurm: SlurmClient) -> set[int]:
         _log.warning("SlurmUser is not known, only root may ask: set [advisor] slurm_user")
         return {0}
     found = _PRINTED.fullmatch(name)
-    name = found[1] if found else name
+    return {0, slurm_uid(found[1] if found else name)}
+
+
+def slurm_uid(name: str) -> int:
+    """Return a user's uid by his name or number. Raises ConfigError."""
     try:
-        return {0, int(name) if name.isdigit() else pwd.getpwnam(name).pw_uid}
+        return int(name) if name.isdigit() else pwd.getpwnam(name).pw_uid
     except KeyError as error:
         raise ConfigError(f"SlurmUser {name!r} is no user here: set [advisor] slurm_user") from error
 
@@ -77,8 +82,7 @@ def hub_client(config: Config) -> HubClient:
 def whole_partitions(slurm: SlurmClient) -> tuple[frozenset[str], str]:
     """Return the partitions that give whole nodes, and the default partition. Raises SlurmError, ParseError."""
     found = slurm.partitions()
-    linear = slurm.config().select_type == "select/linear"
-    whole = frozenset(partition.name for partition in found if linear or partition.whole_node)
+    whole = whole_node_partitions(found, slurm.config())
     return whole, next((partition.name for partition in found if partition.default), "")
 
 

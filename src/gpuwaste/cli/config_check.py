@@ -1,9 +1,11 @@
 """`gpuwaste config check`: what the typed reading of the file cannot see, one line for each thing, with what to do."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Final
 
+from gpuwaste.cli.check import Role
+from gpuwaste.cli.config_starts import refusals
 from gpuwaste.core.config import Config, describe_config
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.plugin_reader import read_as_plugin
@@ -14,11 +16,17 @@ _PATHS: Final = (
 _SERVED: Final = ("agent", "hub", "advisor")  # sections with listen, tls_cert, tls_key
 _ANY: Final = frozenset({"0.0.0.0", "[::]", "*"})  # noqa: S104 compared with, not bound to
 _MAX_PORT: Final = 65535
+NOT_ASKED: Final[frozenset[Role]] = frozenset()
 
 
-def problems(path: Path, config: Config) -> list[str]:
-    """Return what is wrong with a configuration that can be read; `path` is the file, which may be absent."""
-    return [problem for check in CHECKS for problem in check(path, config)]
+def problems(path: Path, config: Config, roles: Collection[Role] = NOT_ASKED) -> list[str]:
+    """Return what is wrong with a configuration that can be read; `path` is the file, which may be absent.
+
+    `roles` are those of this host: its services' files, users and addresses are tried as well.
+    """
+    found = [problem for check in CHECKS for problem in check(path, config)]
+    found += refusals(config, roles)
+    return list(dict.fromkeys(found))
 
 
 def plugin_lines(path: Path, config: Config) -> Iterator[str]:
@@ -68,8 +76,6 @@ def certificates(_: Path, config: Config) -> Iterator[str]:
             if getattr(own, have) and not getattr(own, lack):
                 yield f"[{section}] {have} is set and {lack} is not: set both or none"
     url = config.common.hub_url
-    if not url.startswith(("http://", "https://", "unix:")):
-        yield f"[common] hub_url {url!r}: expected http://HOST:PORT, https://HOST:PORT or unix:/PATH"
     if config.common.token_file and url.startswith("http://") and not _is_local(url):
         yield "[common] token_file with http://: the token would travel in the clear: set https:// in hub_url"
 

@@ -15,6 +15,7 @@ from gpuwaste.cli import checks
 from gpuwaste.cli.check import Check, Role, Status, Surroundings, is_there
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import GpuwasteError, SlurmError
+from gpuwaste.report.cells import harmless
 
 DEADLINE_S: Final = 20.0
 NAGIOS_UNKNOWN: Final = 3
@@ -94,7 +95,7 @@ def worst(found: Iterable[Check]) -> Status:
 def as_text(check: Check) -> str:
     """Return a check as one line."""
     mend = f": {check.mend}" if check.mend else ""
-    return f"{check.status:<5}{check.name:<13}{' '.join(f'{check.found}{mend}'.split())}\n"
+    return f"{check.status:<5}{check.name:<13}{harmless(' '.join(f'{check.found}{mend}'.split()))}\n"
 
 
 def as_json(host: str, roles: Iterable[Role], found: Sequence[Check]) -> str:
@@ -116,7 +117,7 @@ def as_nagios(found: Sequence[Check]) -> tuple[str, int]:
     counts = {str(s): float(sum(c.status is s for c in found)) for s in Status}
     figures = counts | {label: value for c in found for label, value in c.figures.items()}
     perf = " ".join(f"'{label}'={value:.10g}" for label, value in figures.items())
-    text = (words or f"{len(found)} checks").replace("|", "/")
+    text = harmless(words or f"{len(found)} checks").replace("|", "/")
     return f"GPUWASTE {_WORDS[status]} - {text} | {perf}\n", _RANK.index(status)
 
 

@@ -26,19 +26,28 @@ class _Parser(argparse.ArgumentParser):
         self.exit(EXIT_USAGE, f"gpuwaste: {' '.join(message.split())}: see {self.prog} --help\n")
 
 
+class _Version(argparse.Action):
+    """Prints what the command `version` prints."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        """Print it and exit."""
+        parser.exit(load_command("version").run(argparse.Namespace()))
+
+
 def command_names() -> list[str]:
     """Return the commands: the files of gpuwaste.cli.commands."""
     return sorted(module.name for module in pkgutil.iter_modules(commands.__path__) if module.name[0] != "_")
 
 
 def load_command(name: str) -> ModuleType:
-    """Import one command: a module with HELP, arguments(parser) and run(options) -> exit code."""
+    """Import one command: a module with HELP, EXAMPLES, arguments(parser) and run(options) -> exit code."""
     return importlib.import_module(f"{commands.__name__}.{name}")
 
 
 def build_parser(only: str | None = None) -> argparse.ArgumentParser:
     """Return the parser of every command, or of one alone, which spares the imports of the others."""
     parser = _Parser(prog="gpuwaste", description="Tells which job wasted which GPU, how much and why.")
+    parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=_Parser)
     for name in command_names() if only is None else [only]:
         command = load_command(name)
@@ -73,7 +82,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _say(message: str, code: int) -> int:
-    sys.stderr.write(f"gpuwaste: {' '.join(message.split())}\n")
+    from gpuwaste.report.cells import harmless
+
+    sys.stderr.write(f"gpuwaste: {harmless(' '.join(message.split()))}\n")
     return code
 
 

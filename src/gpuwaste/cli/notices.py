@@ -10,6 +10,7 @@ from gpuwaste.cli.hub_access import ask_hub, hub_client
 from gpuwaste.cli.times import parse_time
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import UsageError
+from gpuwaste.report.cells import harmless
 from gpuwaste.report.layout import Look
 from gpuwaste.report.notice_text import notices_text, preview_text, replay_text, run_text
 
@@ -36,7 +37,8 @@ def ask(options: argparse.Namespace, config: Config, rows: int) -> tuple[dict[st
 def wish(config: Config, *, mail: bool) -> int:
     """Tell the hub whether the caller wants digests."""
     answer = hub_client(config).post("/v1/notices/wish", {"mail": mail})
-    sys.stdout.write(f"{answer['user']}: {'digests are sent again' if mail else 'no digests are sent any more'}\n")
+    words = "digests are sent again" if mail else "no digests are sent any more"
+    sys.stdout.write(f"{harmless(str(answer['user']))}: {words}\n")
     return 0
 
 

@@ -11,16 +11,36 @@ from gpuwaste.core.config import Config, load_config
 from gpuwaste.core.errors import UsageError
 
 if TYPE_CHECKING:
+    from gpuwaste.cli.check import Role
     from gpuwaste.report.layout import Look
 
 EXIT_NO_DATA: Final = 3
 EXIT_OVER: Final = 4
 _PERCENT: Final = 100.0
+_ROLES: Final = ("agent", "hub", "advisor", "login")
 
 
 def add_config(parser: argparse.ArgumentParser) -> None:
     """Add --config."""
     parser.add_argument("--config", type=Path, metavar="FILE", help="instead of /etc/gpuwaste/gpuwaste.toml")
+
+
+def add_role(parser: argparse.ArgumentParser) -> None:
+    """Add --role."""
+    parser.add_argument(
+        "--role",
+        action="append",
+        choices=_ROLES,
+        help="what this host is, several times where it is several things; else what is installed or has run here",
+    )
+
+
+def roles_of(options: argparse.Namespace, config: Config) -> "frozenset[Role]":
+    """Return the roles that the options name, else those that this host has."""
+    from gpuwaste.cli.check import Role
+    from gpuwaste.cli.doctor import roles_here
+
+    return frozenset(map(Role, options.role)) if options.role else roles_here(config)
 
 
 def add_formats(parser: argparse.ArgumentParser, over: str = "more than PCT %% of the GPU-time is wasted") -> None:
@@ -68,14 +88,29 @@ def colour_wanted() -> bool:
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
+def as_text(
+    document: Mapping[str, Any],
+    text: "Callable[[Mapping[str, Any], Look], str]",
+    *,
+    header: bool = True,
+    recorded: bool = False,
+) -> str:
+    """Return a document as words for a terminal; nothing that stands in it acts on one."""
+    from gpuwaste.report.cells import harmless_document
+    from gpuwaste.report.layout import Look
+
+    shown = harmless_document(document)
+    if isinstance(document.get("text"), str):  # a mail as it would go: many lines
+        shown["text"] = "\n".join(harmless_document(document["text"].split("\n")))
+    return text(shown, Look(colour=colour_wanted(), header=header, recorded=recorded))
+
+
 def _rendered(
     document: Mapping[str, Any], options: argparse.Namespace, text: "Callable[[Mapping[str, Any], Look], str]"
 ) -> str:
     if options.form is None:
-        from gpuwaste.report.layout import Look
-
         header, recorded = not options.noheader, bool(document.get("recorded"))
-        return text(document, Look(colour=colour_wanted(), header=header, recorded=recorded))
+        return as_text(document, text, header=header, recorded=recorded)
     from gpuwaste.report import machine
 
     if options.form == "json":

@@ -79,10 +79,12 @@ def _whole_partitions(options: argparse.Namespace, config: Config) -> frozenset[
     from dataclasses import replace
 
     from gpuwaste.slurm.choice import slurm_client
+    from gpuwaste.slurm.site import whole_node_partitions
 
     try:
         common = replace(config.common, slurm_timeout_s=min(config.common.slurm_timeout_s, _SLURM_S))
-        return frozenset(partition.name for partition in slurm_client(common).partitions() if partition.whole_node)
+        slurm = slurm_client(common)
+        return whole_node_partitions(slurm.partitions(), slurm.config())
     except GpuwasteError:
         return frozenset()
 

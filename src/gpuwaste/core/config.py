@@ -52,6 +52,10 @@ class AgentConfig:
     tls_cert: str = _key("", "PEM certificate for /metrics; empty: plain HTTP.")
     tls_key: str = _key("", "PEM key for /metrics.")
     metrics_token_file: str = _key("", "File with the bearer token that a scrape must show; empty: none.")
+    jobstats_metrics: bool = _key(
+        default=False,
+        text="Serve jobstats' metric names as well; the owner's uid only where metrics_token_file is set.",
+    )
     pcp_url: str = _key("http://127.0.0.1:44322", "pmproxy's REST address.")
     spool_dir: str = _key("", "slurmd's SlurmdSpoolDir of this node; empty: asked of slurmd at start.")
     cgroup_root: str = _key("/sys/fs/cgroup", "Where cgroups are mounted.")
@@ -83,8 +87,17 @@ class HubConfig:
     sacct_overlap_s: float = _key(3600.0, "Seconds of accounting read again each time, for late rows.")
     sacct_first_days: int = _key(30, "Days of accounting read by the very first import.")
     map_min_interval_s: float = _key(2.0, "Shortest time between two questions to slurmctld.")
+    memory_mb: int = _key(
+        512, "MB of memory for the store's work and cache, the programs' own 300 MB beside it; 0: most of the host's."
+    )
+    rollup_days: int = _key(
+        30, "Days after which the hours of runs that have ended are added up, one row for each GPU and day; 0: never."
+    )
     verdict_days: int = _key(400, "Days for which the audit's verdicts are kept.")
     staff_groups: tuple[str, ...] = _key((), "Unix groups whose members may read every job.")
+    metrics_accounts: bool = _key(
+        default=False, text="Tell accounts apart in the waste that /metrics tells; whoever reaches the port reads it."
+    )
     max_body_bytes: int = _key(1024 * 1024, "Largest request body.")
     low_below_pct: float = _key(33.0, "A GPU-second below this utilization is low, from it on moderate.")
     high_above_pct: float = _key(66.0, "A GPU-second above this utilization is high.")

@@ -7,7 +7,7 @@ A run that was seen waiting gives `submitted`; every run that started gives `sta
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import Any, Final, Literal, get_args
+from typing import Any, Final, Literal, get_args, get_type_hints
 
 from gpuwaste.core.errors import ParseError
 from gpuwaste.core.job import JobRecord
@@ -16,6 +16,8 @@ from gpuwaste.core.run import RunKey
 EventKind = Literal["submitted", "started", "ended", "ledger"]
 _KINDS: Final[tuple[str, ...]] = get_args(EventKind)
 _FIELDS: Final = tuple(f.name for f in fields(JobRecord))
+_TYPES: Final = {name: getattr(kind, "__name__", str(kind)) for name, kind in get_type_hints(JobRecord).items()}
+_LARGEST: Final = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +74,42 @@ def event_from_json(data: object) -> HistoryEvent:
             raise ParseError("history: an event of a kind that this version does not know")
         job, use = data["job"], data.get("use")
         return HistoryEvent(
-            int(data["seq"]),
+            _whole(data["seq"]),
             data["kind"],
-            RunKey(str(data["cluster"]), int(data["jobid"]), int(data["start"])),
-            int(data["at"]),
-            None if job is None else JobRecord(**{name: job[name] for name in _FIELDS if name in job}),
-            None if use is None else RunUse(*(use[name] for name in ("used_ratio", "gpus_active", "coverage"))),
+            RunKey(str(data["cluster"]), _whole(data["jobid"]), _whole(data["start"])),
+            _whole(data["at"]),
+            None if job is None else JobRecord(**{name: _of_type(name, job[name]) for name in _FIELDS if name in job}),
+            None
+            if use is None
+            else RunUse(_number(use["used_ratio"]), _whole(use["gpus_active"]), _number(use["coverage"])),
             str(data.get("script", "")),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ParseError(f"history: an event lacks a part or has a wrong one: {str(error)[:200]}") from error
+
+
+def _whole(value: Any) -> int:
+    if type(value) is not int or not -_LARGEST <= value <= _LARGEST:
+        raise TypeError(f"no whole number: {str(value)[:40]!r}")
+    return value
+
+
+def _number(value: Any) -> float:
+    if type(value) not in {int, float} or not -_LARGEST <= value <= _LARGEST:  # NaN is in no range
+        raise TypeError(f"no number: {str(value)[:40]!r}")
+    return float(value)
+
+
+def _of_type(name: str, value: Any) -> Any:
+    """Return a field of a JobRecord as it is declared. Raises TypeError."""
+    declared = _TYPES[name]
+    if value is None and declared.endswith("| None"):
+        return None
+    kind = declared.removesuffix(" | None")
+    if kind == "int":
+        return _whole(value)
+    if kind == "float":
+        return _number(value)
+    if type(value).__name__ != kind:
+        raise TypeError(f"{name} is {str(value)[:40]!r}")
+    return value

@@ -179,7 +179,9 @@ class _Fields:
 
     def number(self, key: str, low: float, high: float) -> float:
         value = self._row.get(key)
-        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise self._bad(key, "no number")
+        if isinstance(value, float) and not math.isfinite(value):
             raise self._bad(key, "no number")
         if not low <= value <= high:
             raise self._bad(key, f"outside {low}..{high}")

@@ -14,6 +14,7 @@ from typing import Any, Final, get_type_hints
 from gpuwaste.core.errors import ConfigError
 
 Reader = Callable[[Any, str], Any]  # (value, where) -> what the field holds; raises ConfigError
+_LARGEST: Final = 2.0**63  # what no key comes near; TOML knows nan, inf and whole numbers of any length
 _PLAIN: Final[Mapping[Any, Reader]] = {}
 
 
@@ -67,6 +68,8 @@ def _value(kind: Any, value: Any, where: str) -> Any:
         if isinstance(value, list) and all(isinstance(item, str) for item in value):
             return tuple(value)
         raise ConfigError(f"{where}: expected a list of strings, found {value!r}")
+    if kind in {int, float} and isinstance(value, int | float) and not abs(value) < _LARGEST:
+        raise ConfigError(f"{where}: {str(value)[:40]} is no number of that size")
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
     if type(value) is not kind:

@@ -5,8 +5,8 @@ import json
 import logging
 import os
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Final
 
 from fastapi import FastAPI, Query, Request, Response
@@ -18,14 +18,17 @@ from starlette.responses import StreamingResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gpuwaste.core.errors import GpuwasteError
+from gpuwaste.hub.backup import Backups
 from gpuwaste.hub.batch_taker import Taken
 from gpuwaste.hub.body import read_body
+from gpuwaste.hub.gate import Gate, GateLimits
 from gpuwaste.hub.identity import Identity
 from gpuwaste.hub.ingest import Ingest
 from gpuwaste.hub.map import ClusterMap
 from gpuwaste.hub.metrics import HubMetrics
 from gpuwaste.hub.models import (
     AckAnswer,
+    BackupAnswer,
     Document,
     ErrorAnswer,
     HealthAnswer,
@@ -42,6 +45,7 @@ from gpuwaste.hub.questions import NoticeRunQuestion, NoticeWish, PredictQuestio
 from gpuwaste.hub.reads import MAX_HISTORY, Reads, ReportQuestion
 from gpuwaste.hub.refusal import BAD, FORBIDDEN, LATER, Refusal, not_found
 from gpuwaste.hub.roles import Scope as ReadScope
+from gpuwaste.hub.turns import Turns
 from gpuwaste.hub.verdict_ingest import VerdictIngest
 from gpuwaste.hub.verdict_reads import MAX_VERDICTS, VerdictQuestion, VerdictReads
 
@@ -55,11 +59,12 @@ Name = Annotated[str, Query(min_length=1, max_length=256)]
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a client may take: bytes of a body, seconds for sending it, seconds of waiting for the map."""
+    """What a client may take: bytes of a body, seconds for sending it, seconds of waiting for the map, the gate."""
 
     max_body_bytes: int = 1024 * 1024
     body_deadline_s: float = 30.0
     map_wait_s: float = 10.0
+    gate: GateLimits = field(default_factory=GateLimits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +80,9 @@ class Services:
     verdicts: VerdictReads
     verdict_ingest: VerdictIngest
     notices: NoticeService
+    backups: Backups
     health: Callable[[], dict[str, Any]]
+    turns: Turns = field(default_factory=Turns)
 
 
 def build_app(services: Services, version: str, limits: Limits) -> FastAPI:
@@ -90,6 +97,7 @@ def build_app(services: Services, version: str, limits: Limits) -> FastAPI:
     _add_notices(app, services)
     _add_notice_orders(app, services, limits)
     _add_streams(app, services, limits)
+    _add_backups(app, services, limits)
     _add_health(app, services)
     return app
 
@@ -97,8 +105,7 @@ def build_app(services: Services, version: str, limits: Limits) -> FastAPI:
 def _add_errors(app: FastAPI) -> None:
     @app.exception_handler(Refusal)
     async def refused(_: Request, refusal: Refusal) -> Response:
-        after = refusal.extra.get("retry_after")
-        return _json(refusal.body(), refusal.status, None if after is None else {"Retry-After": str(after)})
+        return _refused(refusal, {})
 
     @app.exception_handler(HTTPException)
     async def http_error(_: Request, error: HTTPException) -> Response:
@@ -121,11 +128,18 @@ def _add_errors(app: FastAPI) -> None:
 
 
 def _add_ingest(app: FastAPI, services: Services, limits: Limits) -> None:
+    gate = Gate(limits.gate, lambda: services.metrics.put_off())  # noqa: PLW0108 the wire reference has no parts
+
     async def taken(request: Request, take: Callable[[str, str, bytes], Taken]) -> Response:
-        body = await _body(request, limits)
-        if isinstance(body, Response):
-            return body
-        answer = await run_in_threadpool(take, _authorization(request), _target(request), body)
+        try:
+            with gate.visit() as visit:
+                body = await _body(request, limits, visit.counted(request.stream()))
+                if isinstance(body, Response):
+                    return body
+                answer = await visit.in_thread(lambda: take(_authorization(request), _target(request), body))
+        except Refusal as refusal:
+            # What is left of the body is not read: the connection ends with the answer.
+            return _refused(refusal, {"Connection": "close"})
         return Response(answer.body, media_type="application/json", headers=answer.headers)
 
     @app.post("/v1/hours", responses={200: {"model": AckAnswer}})
@@ -223,10 +237,8 @@ def _add_predictions(app: FastAPI, services: Services, limits: Limits) -> None:
             return body
         scope = await _scope(services, request, body)
 
-        def answer() -> dict[str, Any]:
-            return predictions.for_requests(scope, body)
-
-        return _json(await run_in_threadpool(answer))
+        with services.turns.taken(scope):
+            return _json(await run_in_threadpool(predictions.for_requests, scope, body))
 
 
 def _add_notices(app: FastAPI, services: Services) -> None:
@@ -266,7 +278,8 @@ def _add_notice_orders(app: FastAPI, services: Services, limits: Limits) -> None
         if isinstance(body, Response):
             return body
         scope = await _scope(services, request, body)
-        return _json(await run_in_threadpool(do, scope, body))
+        with services.turns.taken(scope):
+            return _json(await run_in_threadpool(do, scope, body))
 
     @app.post("/v1/notices/run", responses=answers, openapi_extra=body_schema(NoticeRunQuestion))
     async def run(request: Request) -> Response:
@@ -304,6 +317,30 @@ def _add_streams(app: FastAPI, services: Services, limits: Limits) -> None:
         return _json({"jobs": found})
 
 
+def _add_backups(app: FastAPI, services: Services, limits: Limits) -> None:
+    backups = services.backups
+    answers: dict[int | str, dict[str, Any]] = {200: {"model": BackupAnswer}}
+
+    @app.post("/v1/backup", responses=answers)
+    async def begin(request: Request) -> Response:
+        """Begin to copy the store as of now, unless a copy is being made; for root, operators and staff."""
+        body = await _body(request, limits)
+        if isinstance(body, Response):
+            return body
+        return _json(await run_in_threadpool(backups.begin, await _scope(services, request, body)))
+
+    @app.get("/v1/backup", responses=answers)
+    async def stands(request: Request) -> Response:
+        """Tell how the copy stands."""
+        return await _document(services, request, backups.stands)
+
+    @app.get("/v1/backup/file", responses={200: {"content": {"application/x-tar": {}}}})
+    async def fetched(request: Request) -> Response:
+        """Hand out the copy as a tar, once: it is whole where its last member is sums.json."""
+        scope = await _scope(services, request)
+        return StreamingResponse(backups.parts(scope), media_type="application/x-tar")
+
+
 def _add_health(app: FastAPI, services: Services) -> None:
     @app.get("/v1/health", responses={200: {"model": HealthAnswer}})
     async def health() -> Response:
@@ -317,12 +354,17 @@ def _add_health(app: FastAPI, services: Services) -> None:
         )
 
 
-async def _body(request: Request, limits: Limits) -> bytes | Response:
+def _refused(refusal: Refusal, headers: dict[str, str]) -> Response:
+    after = refusal.extra.get("retry_after")
+    return _json(refusal.body(), refusal.status, headers | ({} if after is None else {"Retry-After": str(after)}))
+
+
+async def _body(request: Request, limits: Limits, chunks: AsyncIterator[bytes] | None = None) -> bytes | Response:
     """Return the request's body, or the answer that refuses it."""
     headers = request.headers
     try:
         return await read_body(
-            request.stream(),
+            chunks or request.stream(),
             length=headers.get("content-length"),
             encoding=headers.get("content-encoding", ""),
             max_bytes=limits.max_body_bytes,
@@ -332,7 +374,7 @@ async def _body(request: Request, limits: Limits) -> bytes | Response:
         raise Refusal(BAD, "the body ended early") from error
     except Refusal as refusal:
         # What is left of the body is not read: the connection ends with the answer.
-        return _json(refusal.body(), refusal.status, {"Connection": "close"})
+        return _refused(refusal, {"Connection": "close"})
 
 
 async def _document(services: Services, request: Request, build: Callable[[ReadScope], dict[str, Any]]) -> Response:
@@ -341,7 +383,8 @@ async def _document(services: Services, request: Request, build: Callable[[ReadS
     def answer() -> bytes:
         return json.dumps(build(scope), separators=(",", ":")).encode()
 
-    return Response(await run_in_threadpool(answer), media_type="application/json")
+    with services.turns.taken(scope):
+        return Response(await run_in_threadpool(answer), media_type="application/json")
 
 
 async def _scope(services: Services, request: Request, body: bytes = b"") -> ReadScope:

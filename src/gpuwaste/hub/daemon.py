@@ -1,6 +1,7 @@
 """`gpuwaste hub`: puts the parts together, runs them, and ends them in order."""
 
 import logging
+import os
 import pwd
 import signal
 import socket
@@ -14,10 +15,12 @@ from typing import Any, Final
 from gpuwaste.core.clock import Clock, SystemClock
 from gpuwaste.core.config import Config, load_config
 from gpuwaste.core.errors import ConfigError
+from gpuwaste.core.files import UMASK, closed_directory
 from gpuwaste.core.logs import set_up_logging
 from gpuwaste.core.reload import Reloader
 from gpuwaste.core.version import own_version
 from gpuwaste.hub.app import Limits, Services, build_app
+from gpuwaste.hub.backup import Backups
 from gpuwaste.hub.identity import Checkers, Identity
 from gpuwaste.hub.importer import Importer, ImportSettings
 from gpuwaste.hub.ingest import Ingest
@@ -28,11 +31,13 @@ from gpuwaste.hub.notify.runner import Accounting
 from gpuwaste.hub.predictions import Predictions
 from gpuwaste.hub.reads import Reads
 from gpuwaste.hub.roles import Roles
-from gpuwaste.hub.server import WebServer, listening, open_tcp, open_unix
+from gpuwaste.hub.roller import Roller
+from gpuwaste.hub.server import WebServer, listening, make_room, open_tcp, open_unix
 from gpuwaste.hub.site import Site
 from gpuwaste.hub.verdict_ingest import VerdictIngest
 from gpuwaste.hub.verdict_keeper import VerdictKeeper
 from gpuwaste.hub.verdict_reads import VerdictReads
+from gpuwaste.hub.waste_day import WasteDay
 from gpuwaste.slurm.client import SlurmClient
 from gpuwaste.slurm.commands import CommandClient
 from gpuwaste.store.hub.hub_store import HubStore
@@ -42,6 +47,7 @@ from gpuwaste.wire.batch import PROTOCOL_MAX, PROTOCOL_MIN
 from gpuwaste.wire.identity import CredentialChecker, Via
 from gpuwaste.wire.munge import Munge, MungeChecker
 from gpuwaste.wire.notify import SILENT, Notifier
+from gpuwaste.wire.program_metrics import ProgramCollector
 from gpuwaste.wire.tokens import TokenChecker
 
 STORE_NAME: Final = "hub.duckdb"
@@ -61,19 +67,24 @@ class Hub:
         hub = config.hub
         self._config = config
         self.clock = clock
-        self.store = HubStore.open(Path(hub.state_dir) / STORE_NAME, clock)
+        self.store = HubStore.open(Path(hub.state_dir) / STORE_NAME, clock, hub.memory_mb)
         self.site = Site(slurm, clock, config.common.cluster)
+        ledger = LedgerSettings.from_config(hub, config.agent.ship_every_s)
         self.metrics = HubMetrics(clock, self._gauges)
+        self.waste_day = WasteDay(self.store, ledger, clock, by_account=hub.metrics_accounts)
+        self.metrics.registry.register(ProgramCollector(own_version(), clock.utc_us, Path(hub.state_dir)))
+        self.metrics.more.append(self.waste_day.metrics)
         self._roles = roles = Roles(slurm, clock, hub.staff_groups)
         self.identity = Identity(
             checkers,
             roles,
             self.site,
-            _agent_uid(hub.agent_user, checkers),
+            agent_uid(hub.agent_user, checkers),
             agent_user=hub.agent_user,
         )
         verdict_store = VerdictStore(self.store, clock)
         self.verdicts = VerdictKeeper(verdict_store, clock, hub.verdict_days)
+        self.roller = Roller(self.store, clock, hub.rollup_days)
         verdict_reads = VerdictReads(verdict_store, clock)
         self.cluster_map = ClusterMap(slurm, self.store, self.site, clock, hub.map_min_interval_s)
         self.importer = Importer(
@@ -84,7 +95,7 @@ class Hub:
             clock=clock,
             settings=_import_settings(config),
             learn=self.cluster_map.learn,
-            tidy=self.verdicts.step,
+            tidy=self._tidy,
         )
         self.predictions = Predictions(
             self.store,
@@ -95,12 +106,12 @@ class Hub:
             state_dir=Path(hub.state_dir),
             policies_dir=Path(config.advisor.policies_dir),
         )
-        ledger = LedgerSettings.from_config(hub, config.agent.ship_every_s)
         self.notify: NotifyParts = notify_parts(
             config.notify, self.store, ledger, clock, self._accounting, self.metrics.notice
         )
-        self._ingest = Ingest(self.store, self.identity, self.site, self.metrics, check_origin=hub.check_origin)
+        self._ingest = Ingest(self.store, self.identity, self.site, self.metrics, clock, check_origin=hub.check_origin)
         self._reads = Reads(self.store, ledger, clock)
+        self.backups = Backups(self.store, Path(hub.state_dir), clock, lambda: self.site.known_cluster)
         services = Services(
             self.identity,
             self._ingest,
@@ -111,6 +122,7 @@ class Hub:
             verdict_reads,
             VerdictIngest(verdict_store, self.identity, self.site, self.metrics, clock),
             self.notify.service,
+            self.backups,
             self.health,
         )
         self.app = build_app(services, own_version(), Limits(max_body_bytes=hub.max_body_bytes))
@@ -123,7 +135,8 @@ class Hub:
         stop = threading.Event()
         importing = threading.Thread(target=self.importer.run, args=(stop,), name="importer", daemon=True)
         predicting = threading.Thread(target=self.predictions.run, args=(stop,), name="predictions", daemon=True)
-        threads = [importing, predicting]
+        rolling = threading.Thread(target=self.roller.run, args=(stop,), name="rollup", daemon=True)
+        threads = [importing, predicting, rolling]
         if self.notify.notifier is not None:
             self.notify.notifier.begin()
             threads.append(threading.Thread(target=self.notify.notifier.run, args=(stop,), name="notices", daemon=True))
@@ -141,6 +154,7 @@ class Hub:
             notifier.stopping()
             stop.set()
             self.cluster_map.stop()
+            self.backups.stop()
             for thread in threads:
                 # A Slurm command may hang; a write after the close fails, and is done again at the next start.
                 if thread.ident:
@@ -154,9 +168,10 @@ class Hub:
             read,
             ("common", "hub"),
             {
-                _THRESHOLDS: lambda c: self._reads.judge_by(LedgerSettings.from_config(c.hub, c.agent.ship_every_s)),
+                _THRESHOLDS: lambda c: self._judge_by(LedgerSettings.from_config(c.hub, c.agent.ship_every_s)),
                 ("hub.staff_groups",): lambda c: self._roles.set_staff(c.hub.staff_groups),
                 ("hub.check_origin",): lambda c: setattr(self._ingest, "check_origin", c.hub.check_origin),
+                ("hub.rollup_days",): lambda c: setattr(self.roller, "days", c.hub.rollup_days),
                 ("hub.verdict_days",): lambda c: setattr(self.verdicts, "days", c.hub.verdict_days),
                 ("hub.map_min_interval_s",): lambda c: setattr(
                     self.cluster_map, "min_interval_s", c.hub.map_min_interval_s
@@ -189,6 +204,15 @@ class Hub:
             "nodes_reporting": sum(age_s < _REPORTING_S for age_s in ages.values()),
         }
 
+    def _tidy(self) -> None:
+        """Do what is due after an import. Raises StoreError."""
+        self.verdicts.step()
+        self.waste_day.step()
+
+    def _judge_by(self, settings: LedgerSettings) -> None:
+        self._reads.judge_by(settings)
+        self.waste_day.judge_by(settings)
+
     def _accounting(self) -> Accounting:
         status = self.importer.status
         return Accounting(status.read_until, bool(status.failures))
@@ -217,6 +241,9 @@ def run_hub(config: Config, path: Path | None = None) -> int:
     `path` is the configuration file that SIGHUP reads again, None for the default one.
     """
     set_up_logging()
+    os.umask(UMASK)
+    make_room()
+    closed_directory(Path(config.hub.state_dir), "[hub] state_dir")
     notifier = Notifier.from_environment()
     slurm = CommandClient(config.common.slurm_conf, config.common.slurm_timeout_s)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # until the server takes signals over
@@ -249,7 +276,8 @@ def make_checkers(config: Config) -> dict[Via, CredentialChecker]:
     return checkers
 
 
-def _agent_uid(name: str, checkers: Checkers) -> int | None:
+def agent_uid(name: str, checkers: Checkers) -> int | None:
+    """Return the uid that agents' credentials carry, None where no munge is used. Raises ConfigError."""
     try:
         return pwd.getpwnam(name).pw_uid
     except KeyError as error:

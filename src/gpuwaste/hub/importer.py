@@ -14,6 +14,7 @@ from gpuwaste.core.units import DAY_S
 from gpuwaste.hub.metrics import HubMetrics
 from gpuwaste.hub.site import Site
 from gpuwaste.slurm.client import SlurmClient
+from gpuwaste.slurm.site import whole_node_partitions
 from gpuwaste.store.hub.hub_store import Aside, HubStore
 
 CHUNK: Final = 2000  # runs written at a time
@@ -172,10 +173,9 @@ class Importer:
         now_us = self._clock.mono_us()
         if self._partitions_at_us is not None and now_us - self._partitions_at_us < PARTITIONS_EVERY_S * 1e6:
             return
-        whole = {p.name: p.whole_node for p in self._slurm.partitions()}
-        if self._slurm.config().select_type == "select/linear":
-            whole = dict.fromkeys(whole, True)
-        self._store.set_partitions(self._site.cluster(), whole)
+        partitions = self._slurm.partitions()
+        whole = whole_node_partitions(partitions, self._slurm.config())
+        self._store.set_partitions(self._site.cluster(), {p.name: p.name in whole for p in partitions})
         self._partitions_at_us = now_us
 
     def _failed(self, words: str) -> float:

@@ -1,10 +1,14 @@
 """POST /v1/hours: rows of hours from the agent of each node."""
 
 from collections.abc import Sequence
+from typing import Final
 
+from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import ParseError
 from gpuwaste.core.hour import AllocationHour
+from gpuwaste.core.units import DAY_S
 from gpuwaste.hub.batch_taker import BatchTaker, sender_of
+from gpuwaste.hub.group_commit import GroupCommit
 from gpuwaste.hub.identity import Identity
 from gpuwaste.hub.metrics import HubMetrics
 from gpuwaste.hub.refusal import FORBIDDEN, LATER, Refusal
@@ -12,6 +16,9 @@ from gpuwaste.hub.site import Site, UnknownSiteError
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.wire.batch import Envelope, parse_rows
 from gpuwaste.wire.identity import Caller
+
+_AHEAD_S: Final = DAY_S  # how far a node's clock may have gone before this host's
+_FIRST_S: Final = 946_684_800  # 2000-01-01: before it there was no Slurm
 
 
 class Ingest(BatchTaker[AllocationHour]):
@@ -27,20 +34,22 @@ class Ingest(BatchTaker[AllocationHour]):
         identity: Identity,
         site: Site,
         metrics: HubMetrics,
+        clock: Clock,
         *,
         check_origin: bool = True,
     ) -> None:
         super().__init__(identity, site)
-        self._store = store
+        self._clock = clock
+        self._commits = GroupCommit(store.upsert_hours, metrics.committed)
         self._metrics = metrics
         self.check_origin = check_origin
 
     def _store_rows(self, rows: Sequence[AllocationHour], envelope: Envelope, rejected: int) -> None:
-        changed = self._store.upsert_hours(rows)
+        changed = self._commits.put(rows)
         self._metrics.batch(envelope.node, len(rows), changed, rejected)
 
     def _sort(self, body: bytes, envelope: Envelope) -> tuple[list[AllocationHour], dict[int, str]]:
-        return _sort_rows(body, envelope)
+        return _sort_rows(body, envelope, self._clock.utc_us() // 1_000_000 + _AHEAD_S)
 
     def _check_sender(self, caller: Caller, envelope: Envelope) -> None:
         """Refuse a batch whose sender is not the agent of the node that it names."""
@@ -64,7 +73,7 @@ class Ingest(BatchTaker[AllocationHour]):
             )
 
 
-def _sort_rows(body: bytes, envelope: Envelope) -> tuple[list[AllocationHour], dict[int, str]]:
+def _sort_rows(body: bytes, envelope: Envelope, latest: int) -> tuple[list[AllocationHour], dict[int, str]]:
     """Return the good rows, and the reason by line for the others."""
     good: list[AllocationHour] = []
     rejected: dict[int, str] = {}
@@ -75,6 +84,8 @@ def _sort_rows(body: bytes, envelope: Envelope) -> tuple[list[AllocationHour], d
             rejected[line] = f"node {row.node} is not the batch's {envelope.node}"
         elif row.run_key.cluster != envelope.cluster:
             rejected[line] = f"cluster {row.run_key.cluster} is not the batch's {envelope.cluster}"
+        elif not _FIRST_S <= row.hour_utc <= latest:
+            rejected[line] = f"hour {row.hour_utc} lies before the year 2000 or in the future: set the node's clock"
         else:
             good.append(row)
     return good, rejected

@@ -32,6 +32,7 @@ class HubMetrics:
     def __init__(self, clock: Clock, read: Callable[[], Gauges] = Gauges) -> None:
         self._clock = clock
         self.read = read
+        self.more: list[Callable[[], Iterator[Metric]]] = []  # families of other parts
         self._lock = threading.Lock()
         self._last_batch_us: dict[str, int] = {}
         self.registry = CollectorRegistry()
@@ -51,6 +52,17 @@ class HubMetrics:
             registry=self.registry,
             buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0),
         )
+        self._commits = Counter(
+            "gpuwaste_hub_commits", "Commits of hours rows; one may hold the batches of many nodes.",
+            registry=self.registry,
+        )  # fmt: skip
+        self._committed = Counter(
+            "gpuwaste_hub_committed_batches", "Batches of hours rows that were committed.", registry=self.registry
+        )
+        self._put_off = Counter(
+            "gpuwaste_hub_put_off", "Batches that were not let in, and asked to come back later.",
+            registry=self.registry,
+        )  # fmt: skip
         self._predictions = Counter(
             "gpuwaste_hub_predictions", "Requests for which a prediction was given.", registry=self.registry
         )
@@ -80,6 +92,15 @@ class HubMetrics:
         self._rows.labels("rejected").inc(rejected)
         with self._lock:
             self._last_batch_us[node] = self._clock.mono_us()
+
+    def committed(self, batches: int) -> None:
+        """Note a commit of hours rows, and how many batches were in it."""
+        self._commits.inc()
+        self._committed.inc(batches)
+
+    def put_off(self) -> None:
+        """Note a batch that was not let in."""
+        self._put_off.inc()
 
     def verdicts(self, news: Mapping[str, int], rejected: int) -> None:
         """Note verdicts that were taken, by action, and those that were rejected."""
@@ -142,6 +163,8 @@ class HubMetrics:
         yield asked
         yield _verdict_metric(gauges)
         yield from _model_metrics(gauges)
+        for families in self.more:
+            yield from families()
 
     def describe(self) -> Iterator[Metric]:
         """Yield nothing: registering must not read the gauges."""

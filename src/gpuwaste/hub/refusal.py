@@ -26,6 +26,7 @@ TOO_SLOW: Final = 408
 TOO_LARGE: Final = 413
 NO_SUCH_ENCODING: Final = 415
 UPGRADE: Final = 426
+TOO_MANY: Final = 429
 NOT_INSTALLED: Final = 501
 LATER: Final = 503
 

@@ -4,62 +4,29 @@ import asyncio
 import contextlib
 import logging
 import os
+import resource
 import signal
 import socket
 import stat
-import struct
 from collections.abc import Callable, Generator
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import uvicorn
 from fastapi import FastAPI
-from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from gpuwaste.core.errors import ConfigError
+from gpuwaste.hub.patience import Patience
+from gpuwaste.hub.protocol import BOUNDS, Bounds, HubProtocol
 
-HEADER_DEADLINE_S: Final = 10.0
 BEAT_S: Final = 1.0
 _STARTING_S: Final = 0.05
 _DRAIN_S: Final = 20  # for requests in flight at SIGTERM
 _KEEP_ALIVE_S: Final = 15
 _MAX_CONNECTIONS: Final = 2048
 _BACKLOG: Final = 2048
-_UCRED: Final = struct.Struct("3i")
+FILES: Final = 8192
 _log = logging.getLogger(__name__)
-
-
-class HubProtocol(H11Protocol):
-    """HTTP/1.1 that knows the peer of a Unix socket, and closes on a client that does not get to its request."""
-
-    header_deadline_s = HEADER_DEADLINE_S
-    _impatient: asyncio.TimerHandle | None = None
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Note who is there, and start the clock."""
-        super().connection_made(transport)
-        self.app_state = {**self.app_state, "peer_uid": peer_uid(transport.get_extra_info("socket"))}
-        self._impatient = self.loop.call_later(self.header_deadline_s, self._give_up)
-
-    def data_received(self, data: bytes) -> None:
-        """Feed the parser; a request whose head is complete has its own deadline from then on."""
-        super().data_received(data)
-        if self.cycle is not None and not self.cycle.response_complete and self._impatient is not None:
-            self._impatient.cancel()
-            self._impatient = None
-        elif self._impatient is None and (self.cycle is None or self.cycle.response_complete):
-            self._impatient = self.loop.call_later(self.header_deadline_s, self._give_up)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        """Stop the clock."""
-        if self._impatient is not None:
-            self._impatient.cancel()
-        super().connection_lost(exc)
-
-    def _give_up(self) -> None:
-        self._impatient = None
-        if not self.transport.is_closing() and (self.cycle is None or self.cycle.response_complete):
-            self.transport.close()
 
 
 class _Server(uvicorn.Server):
@@ -69,14 +36,6 @@ class _Server(uvicorn.Server):
     def capture_signals(self) -> Generator[None, None, None]:
         """Capture none."""
         yield
-
-
-def peer_uid(sock: Any) -> int | None:
-    """Return the uid at the other end of a Unix socket, None for any other."""
-    if sock is None or sock.family != socket.AF_UNIX:
-        return None
-    _, uid, _ = _UCRED.unpack(sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _UCRED.size))
-    return int(uid)
 
 
 def open_tcp(listen: str) -> socket.socket:
@@ -130,10 +89,16 @@ class WebServer:
         tcp: socket.socket | None,
         unix: socket.socket | None = None,
         tls: tuple[str, str] | None = None,
-        header_deadline_s: float = HEADER_DEADLINE_S,
+        bounds: Bounds = BOUNDS,
     ) -> None:
         """Prepare; `tls` are the paths of certificate and key. Raises ConfigError where they cannot be used."""
-        protocol = type("HubProtocol", (HubProtocol,), {"header_deadline_s": header_deadline_s})
+        self.patience = Patience(bounds.waiting)
+        own = {
+            "header_deadline_s": bounds.header_s,
+            "write_deadline_s": bounds.write_s,
+            "patience": self.patience,
+        }
+        protocol = type("HubProtocol", (HubProtocol,), own)
         self.serves: Callable[[], None] = lambda: None  # called once, when every socket is served
         self.beat: Callable[[], None] = lambda: None  # called by the event loop every BEAT_S
         self._servers: list[tuple[uvicorn.Server, socket.socket]] = []
@@ -198,6 +163,14 @@ def _config(app: FastAPI, protocol: type[HubProtocol], tls: tuple[str, str] | No
     except OSError as error:  # ssl.SSLError is one
         raise ConfigError(f"[hub] tls_cert {certificate}, tls_key {key}: cannot be used: {error}") from error
     return config
+
+
+def make_room() -> None:
+    """Raise the limit of open files, as far as we may, to what the connections of two sockets and the store take."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = FILES if hard == resource.RLIM_INFINITY else min(FILES, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def listening(sock: socket.socket) -> str:

@@ -1,6 +1,6 @@
 """A request as JSON, on the wire of POST /v1/predict and on standard input: the fields of JobRequest by their names."""
 
-import math
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, fields
 from typing import Any, Final
@@ -14,6 +14,7 @@ _AMOUNTS: Final = ("time_limit_s", "nodes", "cpus", "mem_b")
 _KNOWN: Final = tuple(field.name for field in fields(JobRequest))
 _MAX_TEXT: Final = 4096
 _MAX_SCRIPT: Final = 4 * 1024**2
+_LONE: Final = re.compile("[\ud800-\udfff]")  # half a character: JSON can write it, UTF-8 cannot
 _MAX_AMOUNT: Final = 1 << 62
 MAX_REQUESTS: Final = 1000
 
@@ -58,8 +59,8 @@ def _request(item: object, where: str, user: str, submit: int) -> JobRequest:
 
 def _text(values: Mapping[str, Any], name: str, where: str, longest: int) -> str:
     value = values.get(name, "")
-    if not isinstance(value, str) or len(value) > longest:
-        raise UsageError(f"{where}: {name}: expected a text of at most {longest} characters")
+    if not isinstance(value, str) or len(value) > longest or _LONE.search(value):
+        raise UsageError(f"{where}: {name}: expected a text of at most {longest} characters, in UTF-8")
     return value
 
 
@@ -74,7 +75,7 @@ def _amount(values: Mapping[str, Any], name: str, where: str) -> int | None:
     value = values.get(name)
     if value is None:
         return None
-    whole = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    if not whole or value != int(value) or not 0 <= value <= _MAX_AMOUNT:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not number or not 0 <= value <= _MAX_AMOUNT or value != int(value):
         raise UsageError(f"{where}: {name}: expected a whole number from 0 on")
     return int(value)

@@ -1,8 +1,9 @@
 """Cells for a terminal: names made harmless and cut by display width, bars, durations, ratios, local times."""
 
 import unicodedata
+from collections.abc import Mapping
 from datetime import datetime, tzinfo
-from typing import Final
+from typing import Any, Final
 
 from gpuwaste.core.units import HOUR_S, MINUTE_S
 
@@ -33,6 +34,17 @@ def harmless(text: str) -> str:
     if text.isascii() and text.isprintable():
         return text
     return "".join(c if unicodedata.category(c) not in _UNSAFE else _escape(c) for c in text)
+
+
+def harmless_document(value: Any) -> Any:
+    """Return a document with every text made harmless: it may come from anything that answers where a hub should be."""
+    if isinstance(value, str):
+        return harmless(value)
+    if isinstance(value, Mapping):
+        return {harmless(str(key)): harmless_document(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [harmless_document(item) for item in value]
+    return value
 
 
 def width(text: str) -> int:

@@ -109,7 +109,7 @@ _NOTICE: Final = (
 )
 _TOLD: Final = ("user", "times", "jobs", "gpu_s", "wasted_s", "recorded")
 _DECIDED: Final = ("user", "why", "jobs", "gpu_s", "wasted_s", "exempt_s", "coverage", "address", "recorded")
-_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
+_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\uff1d", "\uff0b", "\uff0d", "\uff20")  # the last: full width
 
 
 def to_json(document: Mapping[str, Any]) -> str:

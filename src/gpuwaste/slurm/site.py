@@ -1,6 +1,7 @@
 """`scontrol show config`, `show partition` and `show node -d`: how the site is set up."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from gpuwaste.core.errors import ParseError
@@ -59,6 +60,12 @@ class Partition:
     default_time_s: int | None = None
     default: bool = False
     priority_tier: int = 1
+
+
+def whole_node_partitions(partitions: Iterable[Partition], config: SlurmConfig) -> frozenset[str]:
+    """Return the names of the partitions whose jobs get whole nodes: all of them with select/linear."""
+    linear = config.select_type == "select/linear"
+    return frozenset(partition.name for partition in partitions if linear or partition.whole_node)
 
 
 @dataclass(frozen=True, slots=True)

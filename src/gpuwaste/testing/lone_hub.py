@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import urllib.request
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -55,11 +56,12 @@ def private_munged(origin: str = "127.0.0.1") -> Iterator[str]:
 
 @dataclass
 class LoneHub:
-    """One hub on one store; may be killed and started again."""
+    """One hub on one store; may be killed and started again. `hub` and `common` are keys of its configuration."""
 
     directory: Path
-    munge_socket: str
+    munge_socket: str = ""
     hub: Mapping[str, Any] = field(default_factory=dict)
+    common: Mapping[str, Any] = field(default_factory=dict)
     port: int = 0
     process: subprocess.Popen[bytes] | None = None
 
@@ -88,7 +90,12 @@ class LoneHub:
             "check_origin": False,
             **self.hub,
         }
-        common = {"cluster": "gw", "munge_socket": self.munge_socket, "slurm_conf": str(self.directory / "slurm.conf")}
+        common = {
+            "cluster": "gw",
+            "munge_socket": self.munge_socket,
+            "slurm_conf": str(self.directory / "slurm.conf"),
+            **self.common,
+        }
         config.write_text(to_toml({"common": common, "hub": own}), encoding="utf-8")
         # A file that Slurm's commands refuse at once; without one they look for a controller in the network.
         (self.directory / "slurm.conf").write_text("this is no slurm.conf\n", encoding="ascii")
@@ -116,6 +123,19 @@ class LoneHub:
         assert self.process is not None  # noqa: S101 a caller's mistake
         status = Path(f"/proc/{self.process.pid}/status").read_text(encoding="ascii")
         return int(status.partition("VmHWM:")[2].split()[0]) * 1024
+
+    def cpu_s(self) -> float:
+        """Return the CPU seconds that it has used."""
+        assert self.process is not None  # noqa: S101 a caller's mistake
+        stat = Path(f"/proc/{self.process.pid}/stat").read_text(encoding="ascii", errors="replace")
+        user, system = stat.rpartition(")")[2].split()[11:13]
+        return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+    def metric(self, name: str) -> float:
+        """Return the value of one of its series without labels."""
+        with urllib.request.urlopen(f"{self.url}/metrics", timeout=60) as answer:  # noqa: S310 our own hub
+            lines = answer.read().decode().splitlines()
+        return next(float(line.split()[1]) for line in lines if line.startswith(f"{name} "))
 
     def _answers_or_ended(self) -> bool:
         assert self.process is not None  # noqa: S101 start sets it

@@ -9,7 +9,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
+from gpuwaste.core.errors import ParseError
 from gpuwaste.core.job import JobRecord
+from gpuwaste.slurm.hostlist import expand
 from gpuwaste.waste.settings import LedgerSettings
 
 UNREPORTED: Final = "unreported"  # no row covers this part of the device's allocation
@@ -179,8 +181,10 @@ def judge_job(
 ) -> JobLedger:
     """Judge one run that has started from what was seen of it; `from_s` leaves out what came before, UTC seconds.
 
-    GPUs that accounting has and no agent reported stand as devices without a name.
+    GPUs that accounting has and no agent reported stand as devices without a name. What a node says of a run that was
+    never there does not count: one node cannot speak for another's jobs.
     """
+    uses = _of_its_nodes(job, uses)
     begin_ms = max(job.start or 0, from_s) * 1000
     until_ms = max(begin_ms, (now_s if job.end is None else job.end) * 1000)
     span = Span(
@@ -203,6 +207,17 @@ class Span:
     until_ms: int
     now_ms: int
     suspended_ms: int
+
+
+def _of_its_nodes(job: JobRecord, uses: Sequence[DeviceUse]) -> Sequence[DeviceUse]:
+    """Return what the run's own nodes say, as accounting has them; all, where accounting does not tell any."""
+    if all(use.node == job.nodes for use in uses):
+        return uses
+    try:
+        nodes = frozenset(expand(job.nodes))
+    except ParseError:
+        return uses
+    return [use for use in uses if use.node in nodes] if nodes else uses
 
 
 def judge_device(use: DeviceUse, span: "Span", settings: LedgerSettings, beyond: bool = False) -> DeviceLedger:

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from gpuwaste.core.hour import HOUR_S
 from gpuwaste.core.job import JobRecord
+from gpuwaste.core.units import DAY_S
 from gpuwaste.store.database import Database
 from gpuwaste.waste.ledger import DeviceUse, JobLedger, judge_job
 from gpuwaste.waste.settings import LedgerSettings
@@ -14,6 +15,7 @@ from gpuwaste.waste.settings import LedgerSettings
 # a loop for a peer keeps the duty cycle at 100 % with a few SMs and little more than idle power.
 HANG_POWER_RATIO: Final = 0.25
 HANG_SM_RATIO: Final = 0.1
+HANG_LIMITS: Final = {"hang_power_ratio": HANG_POWER_RATIO, "hang_sm_ratio": HANG_SM_RATIO}
 _JOB_FIELDS: Final = tuple(f.name for f in fields(JobRecord))
 _USE_FIELDS: Final = tuple(f.name for f in fields(DeviceUse) if f.name != "unknown")
 _FAR: Final = 2**53
@@ -55,7 +57,11 @@ def load_jobs(
     # Rows stand in the order of time: an hour before which there can be none lets the store skip most of them.
     first = max(from_hour, min((row["run_start"] for row in runs), default=0))
     first -= first % HOUR_S
-    devices = db.rows("ledger_devices", {**parameters, **_thresholds(settings, first)}) if runs else []
+    # Only runs that ended are added up by day, and `from_hour` is for running ones: a day that it would cut is left
+    # out, which makes it unknown and never waste.
+    first_day = max(first - first % DAY_S, -(-from_hour // DAY_S) * DAY_S)
+    bounds = {**_thresholds(settings, first), "from_day": first_day, "days_user": selection.user}
+    devices = db.rows("ledger_devices", {**parameters, **bounds}) if runs else []
     return _judge(runs, devices, settings, now, from_hour - from_hour % HOUR_S)
 
 
@@ -64,7 +70,7 @@ def load_job(db: Database, printed_id: str, settings: LedgerSettings, now: int) 
     parameters = {"printed_id": printed_id, "number": int(printed_id) if printed_id.isdecimal() else None}
     return _judge(
         db.rows("ledger_job_runs", parameters),
-        db.rows("ledger_job_devices", {**parameters, **_thresholds(settings, 0)}),
+        db.rows("ledger_job_devices", {**parameters, **_thresholds(settings, 0), "from_day": 0, "days_user": None}),
         settings,
         now,
         0,
@@ -76,8 +82,7 @@ def _thresholds(settings: LedgerSettings, from_hour: int) -> dict[str, Any]:
         "from_hour": from_hour,
         "low_below": settings.low_below_pct,
         "high_above": settings.high_above_pct,
-        "hang_power_ratio": HANG_POWER_RATIO,
-        "hang_sm_ratio": HANG_SM_RATIO,
+        **HANG_LIMITS,
     }
 
 

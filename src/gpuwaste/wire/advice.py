@@ -53,17 +53,21 @@ def encode_reply(
     code: int = 0,
     as_of: int = 0,
     time_min: int | None = None,
+    model: str | None = None,
 ) -> bytes:
     """Return a whole reply of at most MAX_REPLY bytes.
 
     `code` is the ESLURM number of a rejection, 0 for the plugin's own choice; `as_of` is the UTC second up to which the
-    advisor knows the history; `time_min` is in minutes, None to leave it. Lines that do not fit are cut.
+    advisor knows the history; `time_min` is in minutes, None to leave it; `model` is the hash of the model in use, ""
+    for none: it answers a ping. Lines that do not fit are cut.
     """
     cut = [line[:MAX_LINE] for line in lines[:MAX_LINES]]
     document: dict[str, Any] = {"v": VERSION, "id": verdict_id, "action": action, "code": code, "msg": cut}
     document["as_of"] = as_of
     if time_min is not None:
         document["time_min"] = time_min
+    if model is not None:
+        document["model"] = model
     while len(frame := encode_frame(document)) > MAX_REPLY + HEADER.size:
         cut[:] = [line[: len(line) // 2] for line in cut]
     return frame

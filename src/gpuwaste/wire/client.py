@@ -41,6 +41,7 @@ _UPGRADE: Final = 426
 _TOO_MANY: Final = 429
 _SERVER_ERROR: Final = 500
 _NOT_INSTALLED: Final = 501
+_MAX_DIGITS: Final = 6  # of Retry-After, in seconds; a date is not read
 
 
 class RefusedError(WireError):
@@ -50,6 +51,14 @@ class RefusedError(WireError):
         super().__init__(message)
         self.status = status
         self.protocol = protocol  # of a 426: the lowest and the highest protocol that the hub speaks
+
+
+class BusyError(RetryableWireError):
+    """The hub is there, has too much to do, and says when to come back."""
+
+    def __init__(self, message: str, retry_after_s: float) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
 
 
 class HubClient:
@@ -139,6 +148,12 @@ class HubClient:
         except OSError as error:
             raise StoreError(f"{directory}: cannot be written: {error.strerror or error}") from error
 
+    def fetch(self, path: str, sink: BinaryIO, max_bytes: int) -> None:
+        """Write the body of the answer at `path` to `sink`. Raises as `get` does, and StoreError."""
+        answer = self._send("GET", quote(path), b"", max_bytes, sink=sink)
+        if answer.status != _OK:
+            raise self._error(answer)
+
     def _send(
         self,
         method: str,
@@ -172,7 +187,7 @@ class HubClient:
         url, status, body = self._endpoint.url, answer.status, _json_object(answer)
         said = f"{url}: {_words_of(answer) or 'no reason given'} (HTTP {status})"
         if (status >= _SERVER_ERROR and status != _NOT_INSTALLED) or status == _TOO_MANY:
-            return RetryableWireError(said)
+            return _later(said, answer.headers.get("Retry-After", ""))
         if 300 <= status < 400:  # noqa: PLR2004 HTTP's redirects
             return WireError(
                 f"{url}: redirects to {answer.headers.get('Location', '?')[:200]!r}: set hub_url to the hub"
@@ -184,6 +199,12 @@ class HubClient:
         if body is None or "error" not in body:
             return WireError(f"{url}: answers HTTP {status} without a hub's words: is that the hub? See hub_url")
         return RefusedError(said, status, _protocol_range(body) if status == _UPGRADE else None)
+
+
+def _later(said: str, after: str) -> RetryableWireError:
+    if len(after) <= _MAX_DIGITS and after.isascii() and after.isdigit():
+        return BusyError(said, float(after))
+    return RetryableWireError(said)
 
 
 def _predictions(answer: Mapping[str, Any], wanted: int | None) -> list[dict[str, Any]]:

@@ -14,10 +14,13 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import CollectorRegistry
 
 from gpuwaste.core.errors import ConfigError
+from gpuwaste.core.files import read_closed
 
 _TIMEOUT_S: Final = 5.0  # for one read or write
 _DEADLINE_S: Final = 10.0  # for a whole request, however it trickles in
-_MAX_REQUESTS: Final = 8  # at a time; more wait in the kernel's queue
+_MAX_OPEN: Final = 64  # connections; one more costs the oldest its own, so that silent ones keep nobody out
+_MAX_TOKEN: Final = 4096  # bytes of the token's file
+_AT_WORK: Final = 4  # pages made at a time
 
 
 class MetricsServer:
@@ -36,8 +39,8 @@ class MetricsServer:
         tls_key: str = "",
         token_file: str = "",
     ) -> None:
-        token = _read_token(token_file, section) if token_file else b""
-        context = _tls(tls_cert, tls_key, section) if tls_cert else None
+        token = server_token(token_file, section) if token_file else b""
+        context = server_tls(tls_cert, tls_key, section) if tls_cert else None
         host, port = _address(listen, section)
         try:
             self._server = _Server(host, port, _handler(registry, token), context)
@@ -65,22 +68,30 @@ class MetricsServer:
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
     block_on_close = False
+    request_queue_size = 128
 
     def __init__(
         self, host: str, port: int, handler: type[BaseHTTPRequestHandler], context: ssl.SSLContext | None
     ) -> None:
         self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self._context = context
-        self._slots = threading.BoundedSemaphore(_MAX_REQUESTS)
+        self._lock = threading.Lock()
+        self._open: dict[Any, None] = {}  # the oldest first
         super().__init__((host, port), handler)
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Wait for a free slot, so that many slow clients cost few threads."""
-        self._slots.acquire()
+        """Take a connection in; where there are too many the oldest, which said the least for its time, has to go."""
+        with self._lock:
+            self._open[request] = None
+            while len(self._open) > _MAX_OPEN:
+                oldest = next(iter(self._open))
+                del self._open[oldest]
+                _hang_up(oldest)
         super().process_request(request, client_address)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
         """Serve one connection; the TLS handshake is made here, not in the accepting thread."""
+        taken = request
         deadline = threading.Timer(_DEADLINE_S, _hang_up, [request])
         deadline.daemon = True
         deadline.start()
@@ -93,13 +104,16 @@ class _Server(ThreadingHTTPServer):
             self.shutdown_request(request)
         finally:
             deadline.cancel()
-            self._slots.release()
+            with self._lock:
+                self._open.pop(taken, None)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Say nothing: a client that hangs up is no event of ours."""
 
 
 def _handler(registry: CollectorRegistry, token: bytes) -> type[BaseHTTPRequestHandler]:
+    at_work = threading.BoundedSemaphore(_AT_WORK)
+
     class Handler(BaseHTTPRequestHandler):
         server_version = "gpuwaste"
         sys_version = ""
@@ -115,7 +129,9 @@ def _handler(registry: CollectorRegistry, token: bytes) -> type[BaseHTTPRequestH
                 self._answer(HTTPStatus.UNAUTHORIZED, b"a bearer token is needed\n", ("WWW-Authenticate", "Bearer"))
                 return
             encode, content_type = choose_encoder(self.headers.get("Accept", ""))
-            self._answer(HTTPStatus.OK, encode(registry), ("Content-Type", content_type))
+            with at_work:
+                page = encode(registry)
+            self._answer(HTTPStatus.OK, page, ("Content-Type", content_type))
 
         def _answer(self, status: HTTPStatus, body: bytes, *headers: tuple[str, str]) -> None:
             self.send_response(status)
@@ -143,7 +159,8 @@ def _address(listen: str, section: str) -> tuple[str, int]:
     return host.strip("[]"), int(port)
 
 
-def _tls(cert: str, key: str, section: str) -> ssl.SSLContext:
+def server_tls(cert: str, key: str, section: str) -> ssl.SSLContext:
+    """Return what shows a certificate to scrapers. Raises ConfigError."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     try:
         context.load_cert_chain(cert, key or None)
@@ -152,11 +169,12 @@ def _tls(cert: str, key: str, section: str) -> ssl.SSLContext:
     return context
 
 
-def _read_token(path: str, section: str) -> bytes:
+def server_token(path: str, section: str) -> bytes:
+    """Return the token that a scrape must show. Raises ConfigError."""
     try:
-        token = Path(path).read_bytes().strip()
-    except OSError as error:
-        raise ConfigError(f"[{section}] metrics_token_file: {path}: {error.strerror}") from error
+        token = read_closed(Path(path), _MAX_TOKEN, "the token").strip()
+    except ConfigError as error:
+        raise ConfigError(f"[{section}] metrics_token_file: {error}") from error
     if not token:
         raise ConfigError(f"[{section}] metrics_token_file: {path}: is empty")
-    return token
+    return token.encode("ascii")

@@ -13,7 +13,7 @@ from typing import Any, Final, Generic, Protocol, Self, TypeVar
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import GpuwasteError, RetryableWireError
 from gpuwaste.wire.batch import MAX_BATCH_BYTES, Ack, Envelope
-from gpuwaste.wire.client import RefusedError
+from gpuwaste.wire.client import BusyError, RefusedError
 
 BACKOFF_FIRST_S: Final = 2.0
 BACKOFF_MAX_S: Final = 900.0
@@ -65,7 +65,10 @@ class ShipperStatus:
 
 
 class Shipper(Generic[B]):
-    """Ships every `every_s` seconds, on `wake` at once; after failures with exponential backoff and full jitter."""
+    """Ships every `every_s` seconds, on `wake` at once; after failures with exponential backoff and full jitter.
+
+    A hub that is busy says when to come back; agents that were put off together do not come back together.
+    """
 
     def __init__(
         self,
@@ -91,6 +94,7 @@ class Shipper(Generic[B]):
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._loop, name="shipper", daemon=True)
         self._status = ShipperStatus()
+        self._put_offs = 0  # in a row
 
     @property
     def status(self) -> ShipperStatus:
@@ -126,6 +130,8 @@ class Shipper(Generic[B]):
         """Ship all that waits and return the seconds until the next time. Raises nothing."""
         try:
             self._drain()
+        except BusyError as error:
+            return self._failed(str(error), self._put_off_s(error.retry_after_s))
         except RetryableWireError as error:
             return self._failed(str(error), self._backoff_s())
         except GpuwasteError as error:
@@ -136,6 +142,7 @@ class Shipper(Generic[B]):
         if self._status.failures:
             _log.info("hub reached again after %d failed attempts", self._status.failures)
         self._status = replace(self._status, failures=0, last_error="")
+        self._put_offs = 0
         return self._every_s
 
     def _drain(self) -> None:
@@ -216,6 +223,12 @@ class Shipper(Generic[B]):
             _log.error(self._words, message)
         self._status = replace(self._status, failures=self._status.failures + 1, last_error=message)
         return wait_s
+
+    def _put_off_s(self, retry_after_s: float) -> float:
+        """Return the wait that a busy hub asks for and up to as much again, twice that each further time."""
+        self._put_offs = min(self._put_offs + 1, 20)
+        first = min(BACKOFF_MAX_S / 2, max(1.0, retry_after_s))
+        return self._rng.uniform(first, min(BACKOFF_MAX_S, first * 2.0**self._put_offs))
 
     def _backoff_s(self) -> float:
         top = min(BACKOFF_MAX_S, BACKOFF_FIRST_S * 2.0 ** min(self._status.failures, 20))

@@ -31,7 +31,8 @@ def read_tar(file: BinaryIO, directory: Path) -> None:
         fresh.mkdir(parents=True, mode=0o700)
         with tarfile.open(fileobj=file, mode="r:") as tar:
             for count, member in enumerate(tar):
-                source = tar.extractfile(member) if member.isreg() and _NAME.fullmatch(member.name) else None
+                plain = member.isreg() and not member.issparse() and _NAME.fullmatch(member.name)
+                source = tar.extractfile(member) if plain else None
                 if source is None or count >= _MAX_FILES:
                     raise WireError(f"the snapshot holds {member.name[:64]!r}, which is no plain file of a state")
                 with (fresh / member.name).open("wb") as target:

@@ -14,6 +14,7 @@ from tests.unit.advisor.conftest import USER, job, jobs
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.errors import ParseError
 from gpuwaste.predict.bundle import BASELINE
+from gpuwaste.predict.bundle_files import read_bundle
 from gpuwaste.predict.registry import Registry
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.cluster_process import wait_until
@@ -267,6 +268,8 @@ def test_the_champion_changes_under_load_without_a_lost_request(told: LoneAdviso
     registry.promote(name)
     wait_until(lambda: "model in use" in told.said, 30, "the model to be in use", lambda: told.said)
     model = told.models / name / "failure.onnx"
+    whole = read_bundle(told.models / name)[2]
+    wait_until(lambda: told.ask({}, op="ping")["model"] == whole, 10, "the doctor's ping to name the model")
     model.write_bytes(model.read_bytes()[:100])
     (told.models / name / "manifest.json").touch()
     wait_until(lambda: "stays in use" in told.said, 30, "the corrupt model to be refused", lambda: told.said)

@@ -1,14 +1,17 @@
 """/metrics: what is said and what is not, who may read, and who cannot block it."""
 
+import contextlib
 import re
 import socket
 import ssl
 import subprocess
+import threading
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.unit.agent.fakes import START_US, a_gpu
@@ -22,6 +25,7 @@ from gpuwaste.agent.sampler import CollectorHealth
 from gpuwaste.agent.snapshot import Snapshot
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.core.sample import Confidence, MapSource
+from gpuwaste.testing.cluster_process import wait_until
 
 SUBJECT = ["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"]
 SELF_SIGNED = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", *SUBJECT]
@@ -54,6 +58,8 @@ def a_health(snapshot: Snapshot) -> Health:
         released_s=lambda: 0.0,
         missed_ticks=lambda: 1,
         now_us=lambda: START_US + 4_000_000,
+        sinks=lambda: {"hours": False, "raw samples": True},
+        state_dir=Path("/"),
         gpu_health=lambda: (
             tuple(GpuHealth(gpu.uuid, gpu.minor) for gpu in snapshot.view.seen.gpus) if snapshot.view.seen else ()
         ),
@@ -70,7 +76,7 @@ def serve(snapshot: Snapshot) -> Iterator[Callable[..., Exporter]]:
     """Return a function that starts an exporter on a free port."""
     made: list[Exporter] = []
 
-    def start(**options: str) -> Exporter:
+    def start(**options: Any) -> Exporter:
         made.append(Exporter("127.0.0.1:0", a_health(snapshot), **options))
         made[-1].start()
         return made[-1]
@@ -114,6 +120,9 @@ def test_values_are_in_base_units_and_unread_ones_absent(serve: Callable[..., Ex
     assert found["gpuwaste_agent_outbox_rows"] == 3
     assert found['gpuwaste_agent_collector_duration_seconds{collector="nvml"}'] == 0.25
     assert found['gpuwaste_agent_unattributed_samples_total{reason="conflict"}'] == 1
+    assert found['gpuwaste_agent_sink_success{sink="hours"}'] == 0
+    assert found["gpuwaste_clock_seconds"] == START_US / 1e6 + 4
+    assert 0 < found["gpuwaste_state_free_bytes"] <= found["gpuwaste_state_size_bytes"]
 
 
 def test_one_info_series_joins_a_job_to_its_gpu(serve: Callable[..., Exporter], snapshot: Snapshot) -> None:
@@ -139,6 +148,7 @@ def test_promtool_finds_nothing_to_say(serve: Callable[..., Exporter], snapshot:
 def test_the_table_is_complete(serve: Callable[..., Exporter], snapshot: Snapshot) -> None:
     """Every declared metric is served once something was read, with its declared labels and help."""
     snapshot.accept(an_observation())
+    snapshot.accept(replace(an_observation(), mono_us=10_000_000))
     text = scrape(serve())
     for spec in METRICS:
         if spec.name in {"gpuwaste_gpu_power_limit_watts", "gpuwaste_gpu_processes"}:
@@ -160,6 +170,7 @@ def test_a_lost_gpu_is_told(snapshot: Snapshot) -> None:
 def test_a_token_is_asked_for(serve: Callable[..., Exporter], tmp_path: Path) -> None:
     """With a token file a scrape without the token, or with another, gets 401 and no metric."""
     (tmp_path / "token").write_text("s3cret\n")
+    (tmp_path / "token").chmod(0o640)
     exporter = serve(token_file=str(tmp_path / "token"))
     for headers in ({}, {"Authorization": "Bearer wrong"}, {"Authorization": "Bearer s3cret2"}):
         with pytest.raises(urllib.error.HTTPError, match="401") as refusal:
@@ -195,6 +206,31 @@ def test_other_paths_and_garbage_do_no_harm(serve: Callable[..., Exporter]) -> N
     assert "gpuwaste_build_info" in scrape(exporter)
 
 
+def test_a_token_that_everybody_can_read_is_refused(serve: Callable[..., Exporter], tmp_path: Path) -> None:
+    """On a shared node such a token would keep no user from other users' job ids."""
+    (tmp_path / "token").write_text("s3cret\n")
+    (tmp_path / "token").chmod(0o644)
+    with pytest.raises(ConfigError, match=r"metrics_token_file: .*everybody can read"):
+        serve(token_file=str(tmp_path / "token"))
+
+
+@pytest.mark.parametrize("beginning", [b"", b"GET /metrics HTTP/1.1\r\nX: "], ids=["silent", "half a head"])
+def test_silent_connections_keep_no_scrape_waiting(serve: Callable[..., Exporter], beginning: bytes) -> None:
+    """Three hundred connections that say nothing: scrapes are answered, and threads and descriptors stay bounded."""
+    exporter = serve()
+    before = threading.active_count()
+    with contextlib.ExitStack() as stack:
+        held = []
+        for _ in range(300):
+            held.append(stack.enter_context(socket.create_connection(("127.0.0.1", exporter.port), 20)))
+            held[-1].sendall(beginning)
+            if len(held) % 100 == 0:
+                assert "gpuwaste_build_info" in scrape(exporter)
+        wait_until(lambda: threading.active_count() <= before + 2 * 65, 20, "the threads to end")
+        with contextlib.suppress(ConnectionResetError):
+            assert held[0].recv(1) == b""
+
+
 @pytest.mark.parametrize(
     ("listen", "options"),
     [
@@ -205,7 +241,7 @@ def test_other_paths_and_garbage_do_no_harm(serve: Callable[..., Exporter]) -> N
     ],
 )
 def test_what_cannot_be_served_is_a_configuration_error(
-    snapshot: Snapshot, listen: str, options: dict[str, str]
+    snapshot: Snapshot, listen: str, options: dict[str, Any]
 ) -> None:
     """An address, token or certificate that cannot be used is one clear error at the start."""
     with pytest.raises(ConfigError, match=r"\[agent\]"):

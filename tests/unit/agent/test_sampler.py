@@ -54,11 +54,12 @@ def rig(clock: FakeClock) -> Rig:
 
 
 def test_a_sink_that_fails_does_not_stop_the_others(rig: Rig, caplog: pytest.LogCaptureFixture) -> None:
-    """The full disk of one sink leaves the other with every observation, and is said once, not at each tick."""
+    """The full disk of one sink leaves the other with every observation, is said once, and told of /metrics."""
     for _ in range(5):
         rig.tick()
     assert len(rig.sink.seen) == 5
     assert [record.message for record in caplog.records] == ["broken: disk full"]
+    assert rig.sampler.sinks_ok == {"broken": False, rig.sink.name: True}
 
 
 def test_the_grid_does_not_drift_and_missed_ticks_are_skipped(rig: Rig) -> None:

@@ -217,6 +217,27 @@ def test_the_advisor_is_asked_as_a_plugin_asks(tmp_path: Path, as_of: int, statu
     assert [request["op"] for request in scripted.requests] == ["ping"]
 
 
+@pytest.mark.parametrize(
+    ("ours", "hubs", "status"),
+    [("ab" * 32, "ab" * 32, Status.OK), ("ab" * 32, "cd" * 32, Status.WARN), ("", "cd" * 32, Status.WARN)],
+)
+def test_an_advisor_with_another_model_than_the_hub_is_told(
+    tmp_path: Path, ours: str, hubs: str, status: Status
+) -> None:
+    """The hash that the advisor names is compared with the hub's; an advisor of before names none."""
+    health = {**HEALTH, "prediction": {"model": "m", "model_hash": hubs, "created": time.time()}}
+    role, config = frozenset({Role.ADVISOR}), advisor_config(tmp_path)
+    now = int(time.time())
+    with ScriptedAdvisor(tmp_path / "advisor.sock", lambda _: encode_reply("", "pass", as_of=now, model=ours)):
+        found = checks(slurm(), health, roles=role, config=config)["champion"]
+        assert "champion" not in checks(slurm(), RetryableWireError("away"), roles=role, config=config)
+    assert found.status is status
+    assert (ours[:12] or "no model") in found.found
+    assert hubs[:12] in found.found
+    with ScriptedAdvisor(tmp_path / "advisor.sock", lambda _: encode_reply("", "pass", as_of=now)):
+        assert "champion" not in checks(slurm(), health, roles=role, config=config)
+
+
 def test_no_advisor_a_strange_one_and_a_silent_one_fail(tmp_path: Path) -> None:
     """Nobody at the socket, and somebody who does not speak our frames, are named."""
     role = frozenset({Role.ADVISOR})

@@ -90,3 +90,12 @@ def test_the_command_exits_with_2_where_something_is_wrong(tmp_path: Path, capsy
     path.write_text("")
     assert main(["config", "check", "--config", str(path)]) == 0
     assert capsys.readouterr().out == f"{path}: ok\n"
+
+
+def test_a_role_adds_what_its_service_needs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`--role hub` looks at the hub's files though no hub has run here; another role does not."""
+    path = tmp_path / "gpuwaste.toml"
+    path.write_text('[hub]\nnode_tokens_file = "/none/tokens"\n')
+    assert main(["config", "check", "--config", str(path), "--role", "login"]) == 0
+    assert main(["config", "check", "--config", str(path), "--role", "hub"]) == 2
+    assert "/none/tokens: cannot be read" in capsys.readouterr().out

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Iterator
 from datetime import datetime
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -256,3 +257,13 @@ def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     """The version is printed on one line."""
     assert main(["version"]) == 0
     assert capsys.readouterr().out.startswith("gpuwaste ")
+
+
+def test_the_version_is_one_line_however_it_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    """`gpuwaste --version` and `gpuwaste version` print the same line and exit with 0."""
+    assert main(["version"]) == 0
+    line = capsys.readouterr().out
+    with pytest.raises(SystemExit) as end:
+        main(["--version"])
+    assert end.value.code == 0
+    assert capsys.readouterr().out == line == f"gpuwaste {version('gpuwaste')}\n"

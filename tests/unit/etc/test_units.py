@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from gpuwaste.hub.server import FILES
+
 ROOT = Path(__file__).parents[3]
 UNITS = sorted((ROOT / "etc" / "systemd").glob("*.service"))
 PAGE = ROOT / "docs" / "how-to" / "services.md"
@@ -33,6 +35,12 @@ def documented() -> dict[str, float]:
     """Return the exposure of each unit as the page has it."""
     rows = re.findall(r"^\| `(gpuwaste-\w+)` .*\| ([\d.]+) \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
     return {name: float(value) for name, value in rows}
+
+
+def test_the_hub_may_open_as_many_files_as_it_serves_connections() -> None:
+    """The unit gives the hub the open files that its server wants for the connections of both sockets."""
+    hub = settings(ROOT / "etc" / "systemd" / "gpuwaste-hub.service")
+    assert int(hub["LimitNOFILE"][0]) == FILES
 
 
 def test_there_are_three() -> None:

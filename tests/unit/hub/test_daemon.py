@@ -123,7 +123,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     """Mount a disk of 2 MiB where the hub keeps its store."""
     disk = tmp_path / "state"
     disk.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(disk)]
+    mount = ["mount", "-t", "tmpfs", "-o", "size=2m,mode=0750", "tmpfs", str(disk)]
     done = subprocess.run(mount, check=False, capture_output=True, text=True)
     if done.returncode:
         pytest.skip(f"a small disk cannot be mounted: {done.stderr.strip() or 'needs root'}")

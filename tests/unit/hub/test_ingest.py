@@ -70,6 +70,27 @@ def test_bad_rows_are_named_by_line_and_good_ones_are_taken(hub: Rig) -> None:
     assert [h["job_id"] for h in hub.hours()] == [7]
 
 
+def test_hours_of_the_future_and_of_the_time_before_slurm_are_rejected(hub: Rig) -> None:
+    """Nobody fills the reports of next year, nor those of 1970; a clock that is ahead by some hours is no forger."""
+    now = hub.clock.utc_us() // 1_000_000 // 3600 * 3600
+    times = {7: now + 20 * 3600, 8: now + 48 * 3600, 9: 2**40 // 3600 * 3600, 10: 3600}
+    rows = [hour(job, hour_utc=at, t0_ms=at * 1000, t1_ms=at * 1000 + 1_800_000) for job, at in times.items()]
+    answer = hub.post(batch(*rows))
+    assert [entry["line"] for entry in answer.json["rejected"]] == [3, 4, 5]
+    assert all("set the node's clock" in entry["reason"] for entry in answer.json["rejected"])
+    assert [h["job_id"] for h in hub.hours()] == [7]
+
+
+def test_numbers_beyond_every_float_reject_their_row_alone(hub: Rig) -> None:
+    """JSON has whole numbers of any length: such a row is named, and is no defect that would stop the others."""
+    good = batch(hour(7), hour(8))
+    bad = good.replace(b'"energy_j":null', b'"energy_j":1' + b"0" * 400, 1)
+    assert bad != good
+    answer = hub.post(bad)
+    assert (answer.status, [entry["line"] for entry in answer.json["rejected"]]) == (200, [2])
+    assert [h["job_id"] for h in hub.hours()] == [8]
+
+
 @pytest.mark.parametrize(
     ("body", "words"),
     [

@@ -11,6 +11,7 @@ from tests.unit.hub.test_reads import record
 
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.hub.app import build_app
+from gpuwaste.hub.protocol import Bounds
 from gpuwaste.hub.server import WebServer, open_tcp, open_unix
 from gpuwaste.wire.client import HubClient
 
@@ -41,7 +42,7 @@ def test_hours_need_a_credential_on_the_unix_socket_too(hub: Rig) -> None:
 
 def test_a_client_that_never_asks_is_let_go(tmp_path: Path) -> None:
     """A connection without a request, or with half a request's head, is closed after the deadline."""
-    with running_hub(tmp_path, header_deadline_s=0.2) as hub:
+    with running_hub(tmp_path, bounds=Bounds(header_s=0.2)) as hub:
         for beginning in (b"", b"GET /v1/health HTTP/1.1\r\nHost: "):
             with socket.create_connection(("127.0.0.1", hub.port), 20) as sock:
                 sock.sendall(beginning)

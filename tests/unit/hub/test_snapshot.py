@@ -170,6 +170,27 @@ def test_a_tar_with_links_is_refused(tmp_path: Path, kind: bytes) -> None:
         read_tar(file, tmp_path / "history")
 
 
+@pytest.mark.parametrize("headers", [{"GNU.sparse.map": "0,1", "GNU.sparse.size": str(1 << 40)}, {}])
+def test_a_tar_with_holes_is_refused(tmp_path: Path, headers: dict[str, str]) -> None:
+    """A sparse file of a terabyte takes a kilobyte of the tar, and would fill the disk."""
+    member = tarfile.TarInfo("state")
+    member.pax_headers, member.size = headers, 1
+    raw = bytearray(member.tobuf(tarfile.PAX_FORMAT) if headers else member.tobuf(tarfile.GNU_FORMAT))
+    if not headers:
+        raw[156:157] = tarfile.GNUTYPE_SPARSE
+        raw[386:410] = b"%011o\0%011o\0" % (0, 1)
+        raw[483:495] = b"%011o\0" % (8**11 - 1)
+        raw[148:156] = b"%06o\0 " % (sum(raw[:148]) + 8 * 0x20 + sum(raw[156:512]))
+    file = io.BytesIO(bytes(raw) + b"x" + bytes(511) + bytes(1024))
+    with tarfile.open(fileobj=file) as tar:
+        assert tar.getmembers()[0].issparse()
+        assert tar.getmembers()[0].size > 10**9
+    file.seek(0)
+    with pytest.raises(WireError, match="no plain file"):
+        read_tar(file, tmp_path / "history")
+    assert not (tmp_path / "history").exists()
+
+
 def test_half_a_tar_and_garbage_are_one_error(tmp_path: Path) -> None:
     """Cut anywhere, or no tar at all: one line, and the state that was there stays."""
     source, place = tmp_path / "source", tmp_path / "history"

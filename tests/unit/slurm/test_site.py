@@ -3,7 +3,7 @@
 import pytest
 
 from gpuwaste.core.errors import ParseError
-from gpuwaste.slurm.site import parse_config, parse_nodes, parse_partitions
+from gpuwaste.slurm.site import parse_config, parse_nodes, parse_partitions, whole_node_partitions
 
 CONFIG = """Configuration data as of 1700000000
 ClusterName             = gw
@@ -62,6 +62,14 @@ def test_reads_partitions() -> None:
     assert (whole.name, whole.whole_node, whole.nodes, whole.max_time_s) == ("whole", True, ("gpu1", "gpu2"), 86400)
     assert (gpu.whole_node, gpu.nodes, gpu.max_time_s, gpu.default, gpu.state) == (False, (), None, True, "DOWN")
     assert whole.priority_tier == 10
+
+
+def test_select_linear_gives_whole_nodes_in_every_partition() -> None:
+    """Whole nodes come with the partition's OverSubscribe=EXCLUSIVE, or everywhere with select/linear."""
+    partitions = parse_partitions(PARTITIONS)
+    assert whole_node_partitions(partitions, parse_config(CONFIG)) == {"whole"}
+    linear = parse_config(CONFIG.replace("select/cons_tres", "select/linear"))
+    assert whole_node_partitions(partitions, linear) == {"whole", "gpu"}
 
 
 def test_reads_nodes() -> None:

@@ -24,6 +24,16 @@ def test_the_idle_time_of_an_untouched_gpu_counts_once() -> None:
     assert device.wasted_ms == device.idle_ms == 3_600_000
 
 
+@pytest.mark.parametrize(("nodes", "counted"), [("gpu1", 1), ("gpu[1-2]", 1), ("", 2), ("gpu[", 2), ("gpu[1,7]", 2)])
+def test_a_node_cannot_speak_for_another_node_s_job(nodes: str, counted: int) -> None:
+    """What gpu7 says of a run that accounting has on other nodes changes nothing of it."""
+    seen = [use(util={90: 3600}), use(1, 7200, {0: 7200}, node="gpu7")]
+    ledger = judged(job(nodes=nodes), *seen)
+    assert len([device for device in ledger.devices if device.use.gpu_uuid]) == counted
+    if counted == 1:
+        assert ledger == judged(job(nodes=nodes), seen[0])
+
+
 def test_short_pauses_are_idle_and_no_waste() -> None:
     """Idle seconds outside runs of a minute are idle, not wasted."""
     (device,) = judged(job(), use(util={50: 3000, 0: 600}, idle_run_ms=120_000)).devices

@@ -22,7 +22,7 @@ from gpuwaste.core.hour import AllocationHour
 from gpuwaste.core.run import RunKey
 from gpuwaste.testing.fake_hub import FakeHub, Reply
 from gpuwaste.wire.batch import Ack, Batch, Envelope, encode_hour
-from gpuwaste.wire.client import HubClient, RefusedError
+from gpuwaste.wire.client import BusyError, HubClient, RefusedError
 from gpuwaste.wire.tokens import TokenChecker, TokenIssuer
 
 TOKEN = "t" * 32
@@ -161,6 +161,29 @@ def test_each_status_is_one_kind_of_error(
     assert isinstance(caught.value, RefusedError) == (kind is RefusedError)
     if isinstance(caught.value, RefusedError):
         assert (caught.value.status, caught.value.protocol) == (status, (2, 3) if status == 426 else None)
+
+
+@pytest.mark.parametrize("status", [429, 503])
+@pytest.mark.parametrize(
+    ("after", "seconds"),
+    [
+        ("7", 7.0),
+        ("0", 0.0),
+        ("", None),
+        ("-7", None),
+        ("7.5", None),
+        ("9" * 400, None),
+        ("Wed, 21 Oct 2015 07:28:00 GMT", None),
+    ],
+)
+def test_a_busy_hub_says_when_to_come_back(
+    hub: FakeHub, issuer: TokenIssuer, status: int, after: str, seconds: float | None
+) -> None:
+    """Retry-After in seconds reaches the caller; what is no plain number is as if it were not there."""
+    hub.change = lambda _: Reply(status, b'{"error":"busy"}', {"Retry-After": after})
+    with pytest.raises(RetryableWireError, match="busy") as caught:
+        HubClient(hub.url, issuer).get("/v1/top")
+    assert (caught.value.retry_after_s if isinstance(caught.value, BusyError) else None) == seconds
 
 
 def forged(reply: Reply) -> Reply:

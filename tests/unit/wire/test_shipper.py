@@ -15,7 +15,7 @@ from gpuwaste.core.hour import AllocationHour
 from gpuwaste.core.run import RunKey
 from gpuwaste.testing.fake_hub import FakeHub
 from gpuwaste.wire.batch import Ack, Batch, Envelope, encode_batch
-from gpuwaste.wire.client import HubClient, RefusedError
+from gpuwaste.wire.client import BusyError, HubClient, RefusedError
 from gpuwaste.wire.outbox import Outbox
 from gpuwaste.wire.shipper import BACKOFF_MAX_S, MAX_SUSPECTS, MIN_BATCH_BYTES, Shipper
 from gpuwaste.wire.tokens import TokenChecker, TokenIssuer
@@ -132,6 +132,47 @@ def test_retries_back_off_with_full_jitter(shipper: Shipper[Batch], outbox: Outb
     assert all(wait <= 2 * 2**turn for turn, wait in enumerate(waits))
     assert 600 < max(waits) <= BACKOFF_MAX_S
     assert min(waits[10:]) < 300
+
+
+def test_a_busy_hub_is_asked_again_when_it_says(
+    shipper: Shipper[Batch], outbox: Outbox, hub: ScriptedHub, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The wait is never shorter than the hub's word, its random part doubles, and a success ends that."""
+    outbox.put([row(1)])
+    hub.judge = raises(RetryableWireError("away"))
+    for _ in range(12):
+        shipper.step()
+    hub.judge = raises(BusyError("busy", 5))
+    waits = [shipper.step() for _ in range(40)]
+    assert all(5 <= wait <= min(BACKOFF_MAX_S, 5 * 2.0**turn) for turn, wait in enumerate(waits, start=1))
+    assert max(waits) > 300
+    hub.judge = lambda _: {}
+    assert shipper.step() == EVERY_S
+    outbox.put([row(2)])
+    hub.judge = raises(BusyError("busy", 5))
+    assert 5 <= shipper.step() <= 10
+    assert sum("busy" in record.message for record in caplog.records) == 2
+
+
+def test_agents_that_were_put_off_together_come_back_apart(outbox: Outbox, hub: ScriptedHub) -> None:
+    """A hundred agents that hear the same word spread over the time after it."""
+    outbox.put([row(1)])
+    hub.judge = raises(BusyError("busy", 5))
+    waits = [
+        Shipper(outbox, hub.post_hours, ENVELOPE, SystemClock(), every_s=EVERY_S, rng=random.Random(n)).step()
+        for n in range(100)
+    ]
+    assert max(sum(at <= wait < at + 1 for wait in waits) for at in range(5, 10)) < 50
+
+
+def test_a_hub_that_asks_for_an_absurd_wait_is_asked_all_the_same(
+    shipper: Shipper[Batch], outbox: Outbox, hub: ScriptedHub
+) -> None:
+    """No word of the hub makes an agent wait longer than a quarter of an hour, or ask without a pause."""
+    outbox.put([row(1)])
+    for seconds in (0, 999_999):
+        hub.judge = raises(BusyError("busy", seconds))
+        assert 1 <= shipper.step() <= BACKOFF_MAX_S
 
 
 def test_what_only_a_person_can_change_is_asked_rarely(

@@ -41,13 +41,19 @@ def known_collectors() -> list[str]:
     return sorted(module.name for module in pkgutil.iter_modules(__path__) if not module.name.startswith("_"))
 
 
-def create_collectors(names: Sequence[str], settings: CollectorSettings) -> Collectors:
-    """Create the named collectors, in that order. Raises ConfigError for a name that is no collector."""
+def check_names(names: Sequence[str]) -> None:
+    """Raise ConfigError for a name that is no collector."""
     known = known_collectors()
-    made = Collectors()
     for name in names:
         if name not in known:
             raise ConfigError(f"[agent] collectors: {name!r} is none of {', '.join(known)}")
+
+
+def create_collectors(names: Sequence[str], settings: CollectorSettings) -> Collectors:
+    """Create the named collectors, in that order. Raises ConfigError for a name that is no collector."""
+    check_names(names)
+    made = Collectors()
+    for name in names:
         module = importlib.import_module(f"{__name__}.{name}")
         collector = module.create(settings)
         (made.gpu if module.KIND == "gpu" else made.host).append(collector)

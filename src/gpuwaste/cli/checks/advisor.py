@@ -1,15 +1,15 @@
-"""The advisor of this host, asked over its socket as the plugin does: that it answers, and how old its history is."""
+"""The advisor of this host, asked over its socket as the plugin does: its answer, its history, its model."""
 
 import os
 import pwd
 import socket
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from gpuwaste.cli.check import Check, Role, Status, Surroundings
-from gpuwaste.core.errors import ParseError
+from gpuwaste.core.errors import GpuwasteError, ParseError
 from gpuwaste.wire.advice import HEADER, MAX_REPLY, decode_header, decode_reply, encode_frame
 
 PLACE: Final = 80
@@ -41,6 +41,8 @@ def check(around: Surroundings) -> Iterator[Check]:
         return
     yield Check(NAME, Status.OK, f"{path} answers")
     yield _history(around, int(reply.get("as_of") or 0))
+    if isinstance(model := reply.get("model"), str):
+        yield from _same_model(around, model)
 
 
 def _history(around: Surroundings, as_of: int) -> Check:
@@ -55,6 +57,31 @@ def _history(around: Surroundings, as_of: int) -> Check:
     if age_s > around.config.advisor.stale_s / 2:
         return Check("history", Status.WARN, f"known up to {age_s:.0f} s ago", mend, figures)
     return Check("history", Status.OK, f"known up to {age_s:.0f} s ago", figures=figures)
+
+
+def _same_model(around: Surroundings, ours: str) -> Iterator[Check]:
+    """Compare the advisor's model with the hub's; a hub that says nothing has its own line."""
+    try:
+        health = around.ask_hub(around.config, "/v1/health")
+    except GpuwasteError:
+        return
+    prediction = (health.get("prediction") if isinstance(health, Mapping) else None) or {}
+    if prediction.get("state") == "not installed":
+        return
+    hubs = str(prediction.get("model_hash") or "")
+    if ours == hubs:
+        yield Check("champion", Status.OK, f"the hub and this advisor use {_named(ours)}")
+        return
+    yield Check(
+        "champion",
+        Status.WARN,
+        f"this advisor uses {_named(ours)}, the hub {_named(hubs)}",
+        f"copy the hub's {around.config.common.models_dir} here: docs, how-to/models; gpuwaste model list on both",
+    )
+
+
+def _named(digest: str) -> str:
+    return f"model {digest[:12]}" if digest else "no model"
 
 
 def _wants_more(data: bytes) -> bool:

@@ -13,7 +13,7 @@ ROLES: Final = EVERYWHERE
 
 def check(around: Surroundings) -> Iterator[Check]:
     """Say which file counts; that it can be read is proven by having come here."""
-    found = problems(around.config_path, around.config)
+    found = problems(around.config_path, around.config, around.roles)
     for problem in found:
         yield Check(NAME, Status.FAIL, problem, f"edit {around.config_path}")
     if found:

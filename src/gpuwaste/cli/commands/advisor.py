@@ -5,6 +5,7 @@ import argparse
 from gpuwaste.cli.options import add_config, config_of
 
 HELP = "the advisor beside slurmctld: run"
+EXAMPLES = (("gpuwaste advisor run", "Answer the submit plugins, in the foreground."),)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

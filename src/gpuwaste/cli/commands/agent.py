@@ -6,6 +6,10 @@ import sys
 from gpuwaste.cli.options import add_config, config_of
 
 HELP = "the node's agent: run, release, status"
+EXAMPLES = (
+    ("gpuwaste agent status", "What the agent of this node measures."),
+    ("gpuwaste agent release --for 120s", "Let go of the GPUs, so that one can be reset."),
+)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

@@ -3,18 +3,22 @@
 import argparse
 import sys
 
-from gpuwaste.cli.options import add_config, config_of
+from gpuwaste.cli.options import add_config, add_role, config_of, roles_of
 
 HELP = "the configuration: check or show"
+EXAMPLES = (
+    ("gpuwaste config check", "Before a service is started or reloaded."),
+    ("gpuwaste config show", "Every key with its value."),
+)
 EXIT_WRONG = 2
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the actions."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    add_config(
-        actions.add_parser("check", help="say whether programs and submit plugins can use the file; 2: they cannot")
-    )
+    check = actions.add_parser("check", help="say whether programs and submit plugins can use the file; 2: they cannot")
+    add_config(check)
+    add_role(check)
     add_config(actions.add_parser("show", help="print every key with its value, * where the file sets another"))
 
 
@@ -27,7 +31,7 @@ def run(options: argparse.Namespace) -> int:
     if options.action == "check":
         from gpuwaste.cli.config_check import problems
 
-        found = problems(path, config)
+        found = problems(path, config, roles_of(options, config))
         for problem in found:
             sys.stdout.write(f"{path}: {' '.join(problem.split())}\n")
         if not found:

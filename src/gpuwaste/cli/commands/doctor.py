@@ -4,25 +4,23 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from gpuwaste.cli.options import add_config, config_of
+from gpuwaste.cli.options import add_config, add_role, config_of, roles_of
 from gpuwaste.core.errors import GpuwasteError
 
 if TYPE_CHECKING:
     from gpuwaste.cli.check import Check, Surroundings
 
 HELP = "check what gpuwaste needs on this host"
-_ROLES = ("agent", "hub", "advisor", "login")
+EXAMPLES = (
+    ("gpuwaste doctor", "What is wrong on this host, and how to mend it."),
+    ("gpuwaste doctor --nagios", "One line for a monitoring system."),
+)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     add_config(parser)
-    parser.add_argument(
-        "--role",
-        action="append",
-        choices=_ROLES,
-        help="what this host is, several times where it is several things; else what is installed or has run here",
-    )
+    add_role(parser)
     parser.add_argument("--timeout", type=float, metavar="S", help="seconds for all checks together (default 20)")
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="the lines as a JSON document")
@@ -61,7 +59,7 @@ def run(options: argparse.Namespace) -> int:
 def _surroundings(options: argparse.Namespace) -> "Surroundings":
     """Return what the checks look at. Raises ConfigError, SlurmError."""
     from gpuwaste.cli import doctor
-    from gpuwaste.cli.check import Role, Surroundings
+    from gpuwaste.cli.check import Surroundings
     from gpuwaste.cli.hub_access import ask_hub
     from gpuwaste.cli.programs import load_program
     from gpuwaste.core.config import DEFAULT_PATH
@@ -76,6 +74,6 @@ def _surroundings(options: argparse.Namespace) -> "Surroundings":
         slurm,
         ask_hub,
         doctor.user_name(),
-        frozenset(map(Role, options.role)) if options.role else doctor.roles_here(config),
+        roles_of(options, config),
         lambda c: dict(load_program("gpuwaste.agent.control").agent_answer(c, {"command": "status"}, limit_s)),
     )

@@ -6,6 +6,7 @@ from gpuwaste.cli.options import add_config, config_of
 from gpuwaste.cli.sources import add_sources
 
 HELP = "how good the predictions would have been on a job history, beside plain methods"
+EXAMPLES = (("gpuwaste evaluate --swf log.swf.gz", "How good predictions would have been on a public log."),)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

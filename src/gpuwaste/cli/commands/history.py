@@ -8,6 +8,10 @@ from pathlib import Path
 from gpuwaste.cli.options import add_config, config_of
 
 HELP = "the job history: import or status"
+EXAMPLES = (
+    ("gpuwaste history import --sacct-live", "Read accounting, from where the last import stopped."),
+    ("gpuwaste history status", "What is known, and what was kept aside."),
+)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

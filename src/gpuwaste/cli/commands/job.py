@@ -9,6 +9,10 @@ from typing import Any, Final
 from gpuwaste.cli.options import add_config, add_formats, config_of, emit, wasted_share
 
 HELP = "one job with its GPUs: ID as 7, 3_1 or 4+1"
+EXAMPLES = (
+    ("gpuwaste job 4711", "One job, GPU by GPU."),
+    ("gpuwaste job 3_1 --json", "A task of an array, for a program."),
+)
 _POLL_S: Final = 1.0
 _ID = re.compile(r"\d{1,10}(?:[_+]\d{1,10})?")
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gpuwaste.cli.options import add_config, colour_wanted, config_of
+from gpuwaste.cli.options import add_config, as_text, config_of
 
 if TYPE_CHECKING:
     from gpuwaste.core.config import Config
@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from gpuwaste.report.layout import Look
 
 HELP = "the models of this site: list, show, status, promote, rollback, add, prune"
+EXAMPLES = (
+    ("gpuwaste model list", "The models that there are; * is in use."),
+    ("gpuwaste model rollback", "Go back to the one before."),
+)
 _ACTIONS = (
     ("list", "every bundle; * marks the one in use"),
     ("show", "what a bundle holds and what it was made from"),
@@ -143,10 +147,9 @@ def _print(
     options: argparse.Namespace,
     text: "Callable[[Mapping[str, Any], Look], str]",
 ) -> None:
-    from gpuwaste.report.layout import Look
     from gpuwaste.report.machine import to_json
 
-    sys.stdout.write(to_json(document) if options.json else text(document, Look(colour=colour_wanted())))
+    sys.stdout.write(to_json(document) if options.json else as_text(document, text))
 
 
 def _said(document: Mapping[str, Any], _: "Look") -> str:

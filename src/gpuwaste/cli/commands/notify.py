@@ -5,6 +5,10 @@ import argparse
 from gpuwaste.cli.options import add_config, add_formats, config_of, emit
 
 HELP = "mail about idle GPUs: off, on, preview; run, replay, list"
+EXAMPLES = (
+    ("gpuwaste notify preview", "The digest that you would get now."),
+    ("gpuwaste notify replay -S now-90days", "To whom mail would have gone."),
+)
 _ROWS = 10_000
 _TEXT_ROWS = 200
 

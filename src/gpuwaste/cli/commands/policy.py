@@ -3,9 +3,13 @@
 import argparse
 from pathlib import Path
 
-from gpuwaste.cli.options import add_config, add_formats, colour_wanted, config_of, emit
+from gpuwaste.cli.options import add_config, add_formats, as_text, config_of, emit
 
 HELP = "policies of advice at sbatch: check, explain, replay"
+EXAMPLES = (
+    ("gpuwaste policy check", "Before a policy is put in force."),
+    ("gpuwaste policy replay -S now-30days", "What it would have done."),
+)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -49,12 +53,11 @@ def run(options: argparse.Namespace) -> int:
     if options.action == "explain":
         import sys
 
-        from gpuwaste.report.layout import Look
         from gpuwaste.report.machine import to_json
         from gpuwaste.report.policy_text import explain_text
 
         document = policies.explain(options, config)
-        sys.stdout.write(to_json(document) if options.json else explain_text(document, Look(colour=colour_wanted())))
+        sys.stdout.write(to_json(document) if options.json else as_text(document, explain_text))
         return 0
     from gpuwaste.cli.policy_replay import replay_policies
     from gpuwaste.report.policy_text import replay_text

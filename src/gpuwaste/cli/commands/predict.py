@@ -11,6 +11,10 @@ from pathlib import Path
 from gpuwaste.cli.options import add_config, add_formats, config_of, emit
 
 HELP = "what to expect of a job script before it is submitted"
+EXAMPLES = (
+    ("gpuwaste predict train.sh", "What to expect of a script, before sbatch."),
+    ("gpuwaste predict --job 4711", "Of a job that waits or runs."),
+)
 _ID = re.compile(r"\d{1,10}(?:[_+]\d{1,10})?")
 
 

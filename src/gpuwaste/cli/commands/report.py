@@ -8,6 +8,11 @@ from datetime import datetime
 from gpuwaste.cli.options import add_config, add_formats, config_of, emit, wasted_share
 
 HELP = "GPU use and waste of a user, an account or the cluster"
+EXAMPLES = (
+    ("gpuwaste report", "Your last seven days."),
+    ("gpuwaste report -A physics -S now-30days --csv", "An account's month, for a spreadsheet."),
+    ("gpuwaste report --cluster --fail-over 20", "Everybody; exit code 4 where more than 20 % is wasted."),
+)
 _TEXT_ROWS = 40
 
 

@@ -7,6 +7,7 @@ from datetime import datetime
 from gpuwaste.cli.options import add_config, add_formats, config_of, emit, wasted_share
 
 HELP = "who is wasting GPUs now"
+EXAMPLES = (("gpuwaste top --hours 4", "Who wasted most in the last four hours."),)
 _HOUR_S = 3600
 
 

@@ -7,6 +7,7 @@ from gpuwaste.cli.options import add_config, config_of
 from gpuwaste.cli.sources import add_sources
 
 HELP = "learn from the job history; makes a model bundle with a card"
+EXAMPLES = (("gpuwaste train -S now-365days", "Learn from a year of this site."),)
 _TRIALS = 5
 
 

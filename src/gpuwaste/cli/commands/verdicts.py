@@ -6,6 +6,7 @@ from datetime import datetime
 from gpuwaste.cli.options import add_config, add_formats, config_of, emit
 
 HELP = "what was said at sbatch, and how good it was"
+EXAMPLES = (("gpuwaste verdicts --score", "How good the policies' words were."),)
 _TEXT_ROWS = 40
 _ROWS = 10_000
 

@@ -4,6 +4,7 @@ import argparse
 import sys
 
 HELP = "the version"
+EXAMPLES = (("gpuwaste version", "The version; gpuwaste --version says the same."),)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -12,7 +13,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:  # noqa: ARG001 every command takes them
     """Print it."""
-    from importlib.metadata import version
+    from gpuwaste.core.version import own_version
 
-    sys.stdout.write(f"gpuwaste {version('gpuwaste')}\n")
+    sys.stdout.write(f"gpuwaste {own_version()}\n")
     return 0

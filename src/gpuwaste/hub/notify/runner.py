@@ -12,6 +12,7 @@ from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.hub.notify.mailer import Delivery, Mailer, ServerDownError
 from gpuwaste.hub.notify.message import make_message
 from gpuwaste.hub.notify.planner import Period, Planner
+from gpuwaste.report.cells import harmless_document
 from gpuwaste.report.layout import Look
 from gpuwaste.report.notice_text import digest_subject, digest_text, staff_subject, staff_text
 from gpuwaste.store.hub.notice_store import OPEN, NoticeStore
@@ -221,7 +222,8 @@ class Notifier:
 
 
 def words(kind: str, document: Mapping[str, Any], look: Look, end: str) -> tuple[str, str]:
-    """Return subject and text of a mail."""
+    """Return subject and text of a mail; nothing that stands in the document acts on who reads it."""
+    document = harmless_document(document)
     if kind == STAFF:
         return staff_subject(document, look), staff_text(document, look, end)
     return digest_subject(document, look), digest_text(document, look, end)

@@ -183,6 +183,8 @@ class HistoryStore:
         changed = int(self._db.rows("jobs_changed_count")[0]["changed"])
         if changed:
             self._db.run("jobs_events")
+            if self._db.rows("jobs_other_user"):
+                self._db.run("days_reassign")
             self._db.run("jobs_delete_replaced")
             self._db.run("jobs_insert")
         return changed

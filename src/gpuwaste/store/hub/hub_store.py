@@ -4,12 +4,13 @@ One writer at a time, whatever the thread; readers take a cursor of their own. A
 the commit is on disk, when it returns.
 """
 
+import logging
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Final, Literal, Self
 
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import StoreError
@@ -21,6 +22,10 @@ from gpuwaste.core.units import HOUR_S
 from gpuwaste.store.database import MEMORY, Database
 from gpuwaste.store.hub.job_columns import ACTIVE_PCT, FAR_S
 from gpuwaste.store.hub.rows import hour_row, job_record, job_row, to_json
+
+_HOUR_KEY: Final = ("cluster", "job_id", "run_start", "node", "gpu_uuid", "hour_utc")
+_log = logging.getLogger(__name__)
+ROLLED_MARK: Final = "rolled_until"  # UTC seconds: no day from then on was added up
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +47,16 @@ class HubStore:
         self._path = path
         self._write_lock = threading.Lock()
         self._cursor_lock = threading.Lock()
+        self._copying: Database | None = None
         self._writer.run("jobs_stage_create")
+        self._rolled_until = self.mark(ROLLED_MARK) or 0
 
     @classmethod
-    def open(cls, path: Path | Literal[":memory:"], clock: Clock) -> Self:
-        """Open or create the store. Raises StoreError as `Database.open` does."""
+    def open(cls, path: Path | Literal[":memory:"], clock: Clock, memory_mb: int = 0) -> Self:
+        """Open or create the store; `memory_mb` bounds DuckDB's memory, 0 leaves its own bound.
+
+        Raises StoreError as `Database.open` does.
+        """
         if path == MEMORY:
             return cls(Database.open(MEMORY, "hub"), clock)
         path = Path(path)
@@ -55,7 +65,8 @@ class HubStore:
         except OSError as error:
             raise StoreError(f"{path.parent}: cannot be made: {error.strerror}") from error
         # Two threads take a quarter off a year's report, and ingest is no slower (make bench-report, bench-ingest).
-        return cls(Database.open(path, "hub", {"threads": "2"}), clock, path)
+        options = {"threads": "2"} | ({"memory_limit": f"{memory_mb}MB"} if memory_mb else {})
+        return cls(Database.open(path, "hub", options), clock, path)
 
     def close(self) -> None:
         """Close the file, once no write is under way."""
@@ -76,17 +87,16 @@ class HubStore:
     def upsert_hours(self, hours: Sequence[AllocationHour]) -> int:
         """Take rows: the highest seq of a key wins, whatever the order in which they come. Returns how many changed.
 
-        A run some of whose hours became final gets a `ledger` event.
+        A run some of whose hours became final gets a `ledger` event. An hour that was added up by day stays as it is.
         """
         if not hours:
             return 0
-        parameters = {
-            "rows": to_json(map(hour_row, _one_per_key(hours))),
-            "lo": min(h.hour_utc for h in hours),
-            "hi": max(h.hour_utc for h in hours),
-        }
+        bounds = {"lo": min(h.hour_utc for h in hours), "hi": max(h.hour_utc for h in hours)}
+        rows = to_json(map(hour_row, _one_per_key(hours)))
         with self.writing() as db:
-            changed = db.run("hours_upsert", parameters).fetchall()
+            if bounds["lo"] < self._rolled_until:
+                rows = _without_rolled(db, hours, bounds)
+            changed = db.run("hours_upsert", {**bounds, "rows": rows}).fetchall()
             self._add_events(db, "ledger", sorted({RunKey(*row[:3]) for row in changed if row[3]}))
         return len(changed)
 
@@ -103,6 +113,8 @@ class HubStore:
             changed = int(db.rows("jobs_changed_count")[0]["changed"])
             if changed:
                 db.run("jobs_events")
+                if db.rows("jobs_other_user"):
+                    db.run("days_reassign")
                 db.run("jobs_delete_old")
                 db.run("jobs_insert")
         return changed
@@ -172,6 +184,33 @@ class HubStore:
         with self.reader() as db:
             return {name: int(value) for name, value in db.rows("counts")[0].items()}
 
+    def copy_to(self, path: Path) -> tuple[dict[str, int], int]:
+        """Write the store as of this instant to a new file, while others write; returns its counts and its schema.
+
+        Raises StoreError, also where `stop_copy` broke it off.
+        """
+        with self.reader() as db:
+            own = str(db.execute("SELECT current_database()").fetchall()[0][0])
+            quoted = str(path).replace("'", "''")
+            db.execute(f"ATTACH '{quoted}' AS copy_of_the_hub")
+            try:
+                self._copying = db
+                db.execute(f'COPY FROM DATABASE "{own}" TO copy_of_the_hub')
+                db.execute("CHECKPOINT copy_of_the_hub")
+                db.execute("USE copy_of_the_hub")
+                rows = {name: int(value) for name, value in db.rows("counts")[0].items()}
+                return rows, db.version
+            finally:
+                self._copying = None
+                db.execute(f'USE "{own}"')
+                db.execute("DETACH copy_of_the_hub")
+
+    def stop_copy(self) -> None:
+        """Break off `copy_to`, where one is under way."""
+        db = self._copying
+        if db is not None:
+            db.interrupt()
+
     def size_b(self) -> int:
         """Return the bytes of the store's files."""
         if self._path is None:
@@ -184,6 +223,24 @@ class HubStore:
         """Lend the writer; what was written is committed, and on disk, when the block ends."""
         with self._write_lock, self._writer.transaction():
             yield self._writer
+
+    @contextmanager
+    def exchanging(self, db: Database) -> Iterator[None]:
+        """Let another cursor write: the block is its transaction, on disk when it ends, and nobody else writes."""
+        with self._write_lock:
+            until = self._rolled_until
+            try:
+                with db.transaction():
+                    yield
+            except BaseException:
+                self._rolled_until = until
+                raise
+
+    def note_rolled(self, db: Database, until: int) -> None:
+        """Note, within `exchanging`, that days before a UTC second were added up."""
+        if until > self._rolled_until:
+            db.run("mark_set", {"key": ROLLED_MARK, "value": until})
+            self._rolled_until = until
 
     def _add_events(self, db: Database, kind: str, runs: Sequence[RunKey]) -> None:
         now = self._clock.utc_us() // 1_000_000
@@ -206,6 +263,16 @@ def _one_per_key(hours: Sequence[AllocationHour]) -> Iterable[AllocationHour]:
             winner = hour if hour.seq > other.seq else other
             best[key] = replace(winner, final=hour.final or other.final)
     return best.values()
+
+
+def _without_rolled(db: Database, hours: Sequence[AllocationHour], bounds: Mapping[str, Any]) -> str:
+    """Return the rows of `_one_per_key` whose hours were not added up by day, as JSON."""
+    rows = [{"no": no, **hour_row(hour)} for no, hour in enumerate(_one_per_key(hours))]
+    keys = to_json({name: row[name] for name in ("no", *_HOUR_KEY)} for row in rows)
+    known = {r["no"] for r in db.rows("rollup_known", {**bounds, "rows": keys})}
+    if known:
+        _log.info("%d hours of days that were added up long ago came again and were left as they are", len(known))
+    return to_json({k: v for k, v in row.items() if k != "no"} for row in rows if row["no"] not in known)
 
 
 def _uses(db: Database, rows: Sequence[Mapping[str, Any]], page: Mapping[str, int]) -> dict[RunKey, RunUse]:

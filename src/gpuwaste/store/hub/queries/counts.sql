@@ -2,6 +2,7 @@
 SELECT
     (SELECT count(*) FROM jobs) AS jobs,
     (SELECT count(*) FROM hours) AS hours,
+    (SELECT count(*) FROM days) AS days,
     (SELECT count(*) FROM events) AS events,
     (SELECT count(*) FROM quarantine) AS quarantine,
     (SELECT count(*) FROM verdicts) AS verdicts,

@@ -1,6 +1,18 @@
 -- What the ledger says of the GPUs of the relation `runs` (cluster, job_id, run_start, gpus, start, end, suspended_s):
 -- one row for each run that has ended and has a GPU of its own of which something is known; a run that shares a GPU has
--- none. Hours outside $from_hour to $to_hour are left out. Included by the queries that choose the runs.
+-- none. Hours outside $from_hour to $to_hour are left out, and days that lie wholly outside. Included by the queries that
+-- choose the runs.
+seen_use AS (
+    SELECT h.cluster, h.job_id, h.run_start, h.node, h.gpu_uuid, h.share, h.pct, h.util_ms, h.suspended_ms
+    FROM hours h
+    SEMI JOIN runs USING (cluster, job_id, run_start)
+    WHERE h.hour_utc BETWEEN $from_hour AND $to_hour
+    UNION ALL
+    SELECT d.cluster, d.job_id, d.run_start, d.node, d.gpu_uuid, d.share, d.pct, d.util_ms, d.suspended_ms
+    FROM days d
+    SEMI JOIN runs USING (cluster, job_id, run_start)
+    WHERE d.day_utc > $from_hour - 86400 AND d.day_utc <= $to_hour
+),
 device_use AS MATERIALIZED (
     SELECT
         h.cluster,
@@ -10,9 +22,7 @@ device_use AS MATERIALIZED (
         coalesce(sum(list_sum(h.util_ms)), 0)::BIGINT AS known_ms,
         coalesce(sum(list_dot_product(h.pct::DOUBLE[], h.util_ms::DOUBLE[])), 0)::BIGINT AS pct_ms,
         sum(h.suspended_ms)::BIGINT AS suspended_ms
-    FROM hours h
-    SEMI JOIN runs USING (cluster, job_id, run_start)
-    WHERE h.hour_utc BETWEEN $from_hour AND $to_hour
+    FROM seen_use h
     GROUP BY h.cluster, h.job_id, h.run_start, h.node, h.gpu_uuid
 ),
 judged_use AS ( -- active_ms: the time that counts of each GPU, accounting's interval without suspension

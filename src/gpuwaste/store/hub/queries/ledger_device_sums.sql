@@ -1,11 +1,21 @@
 -- What was seen of each GPU of the relation `runs` (cluster, job_id, run_start), added up by the thresholds given: one
--- row per run, node and GPU. Milliseconds; hang_ms is busy time at almost no power or on almost no SM; rows before
--- from_hour are left out. Included by the queries that choose the runs.
+-- row per run, node and GPU. Milliseconds; hang_ms is busy time at almost no power or on almost no SM; hours before
+-- $from_hour and days before $from_day are left out, and days of other users than $days_user where one is given. Included
+-- by the queries that choose the runs.
 picked AS MATERIALIZED ( -- packed before the lambdas: on a scattered selection they cost three times as much
-    SELECT h.*
+    SELECT h.* EXCLUDE (seq)
     FROM hours h
     SEMI JOIN runs USING (cluster, job_id, run_start)
     WHERE h.hour_utc >= $from_hour
+    UNION ALL BY NAME
+    SELECT
+        d.* EXCLUDE (part, day_utc, hours),
+        true AS final,
+        d.day_utc + 3600 * floor(log2(d.hours))::BIGINT AS hour_utc -- the last that is in it
+    FROM days d
+    SEMI JOIN runs USING (cluster, job_id, run_start)
+    WHERE d.day_utc >= $from_day
+        AND ($days_user IS NULL OR d.part = (md5_number_lower($days_user) % 65536)::USMALLINT)
 ),
 counted AS (
     SELECT
@@ -43,14 +53,18 @@ SELECT
     max(mem_total_b) AS mem_total_b,
     sum(energy_j) AS energy_j,
     max(last_active_ms) AS last_active_ms,
-    sum(power_w_at_full * full_ms) / nullif(sum(full_ms) FILTER (power_w_at_full IS NOT NULL), 0) AS power_w_at_full,
+    sum(power_w_at_full * coalesce(power_full_ms, full_ms))
+        / nullif(sum(coalesce(power_full_ms, full_ms)) FILTER (power_w_at_full IS NOT NULL), 0) AS power_w_at_full,
     max(power_limit_w) AS power_limit_w,
-    sum(sm_ratio_at_full * full_ms) / nullif(sum(full_ms) FILTER (sm_ratio_at_full IS NOT NULL), 0) AS sm_ratio_at_full,
-    coalesce(sum(full_ms) FILTER (
-        coalesce(sm_ratio_at_full < $hang_sm_ratio, power_w_at_full < $hang_power_ratio * power_limit_w, false)
-    ), 0)::BIGINT AS hang_ms,
+    sum(sm_ratio_at_full * coalesce(sm_full_ms, full_ms))
+        / nullif(sum(coalesce(sm_full_ms, full_ms)) FILTER (sm_ratio_at_full IS NOT NULL), 0) AS sm_ratio_at_full,
+    sum(CASE
+        WHEN hang_ms IS NOT NULL THEN hang_ms
+        WHEN coalesce(sm_ratio_at_full < $hang_sm_ratio, power_w_at_full < $hang_power_ratio * power_limit_w, false) THEN full_ms
+        ELSE 0
+    END)::BIGINT AS hang_ms,
     sum(cpu_s) AS cpu_s,
-    coalesce(sum(known_ms) FILTER (cpu_s IS NOT NULL), 0)::BIGINT AS cpu_known_ms,
+    coalesce(sum(coalesce(cpu_known_ms, known_ms)) FILTER (cpu_s IS NOT NULL), 0)::BIGINT AS cpu_known_ms,
     max(host_mem_max_b) AS host_mem_max_b,
     arg_max(map_source, t1_ms) AS map_source,
     arg_max(confidence, t1_ms) AS confidence

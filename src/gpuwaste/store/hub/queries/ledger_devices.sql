@@ -15,6 +15,7 @@ WITH runs AS (
             OR contains(alloc_tres, 'gres/shard')
             OR contains(alloc_tres, 'gres/mps')
             OR (cluster, job_id, run_start) IN (SELECT (cluster, job_id, run_start) FROM hours WHERE share < 1)
+            OR (cluster, job_id, run_start) IN (SELECT (cluster, job_id, run_start) FROM days WHERE share < 1)
         )
 ),
 -- include: ledger_device_sums

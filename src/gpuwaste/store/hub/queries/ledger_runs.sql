@@ -15,5 +15,6 @@ WHERE j."start" IS NOT NULL
         OR contains(j.alloc_tres, 'gres/shard')
         OR contains(j.alloc_tres, 'gres/mps')
         OR (j.cluster, j.job_id, j.run_start) IN (SELECT (cluster, job_id, run_start) FROM hours WHERE share < 1)
+        OR (j.cluster, j.job_id, j.run_start) IN (SELECT (cluster, job_id, run_start) FROM days WHERE share < 1)
     )
 ORDER BY j.run_start, j.job_id

@@ -1,0 +1,130 @@
+"""`gpuwaste config check`, second part: what a daemon would end with at its start, tried without starting one.
+
+Values are tried on every host, with the daemons' own code where their package is installed; what depends on the host,
+on the hosts whose services need it.
+"""
+
+from collections.abc import Callable, Collection, Iterator
+from pathlib import Path
+from typing import Final
+
+from gpuwaste.cli.check import Role
+from gpuwaste.cli.config_places import faults, hidden
+from gpuwaste.core.config import Config
+from gpuwaste.core.errors import GpuwasteError
+
+Attempt = Callable[[Config], object]
+
+
+def refusals(config: Config, roles: Collection[Role]) -> Iterator[str]:
+    """Yield the line of each start that would fail on a host of these roles."""
+    attempts = [*_VALUES, *(attempt for role, own in _STARTS.items() if role in roles for attempt in own)]
+    for attempt in attempts:
+        try:
+            attempt(config)
+        except ModuleNotFoundError:
+            continue  # the daemon is not installed here
+        except GpuwasteError as error:
+            if not hidden(error.__cause__, config):
+                yield _placed(str(error))
+    yield from faults(config, roles)
+
+
+def _hub_url(config: Config) -> None:
+    from gpuwaste.wire.http import parse_endpoint
+
+    parse_endpoint(config.common.hub_url)
+
+
+def _slurmrestd_url(config: Config) -> None:
+    from gpuwaste.slurm.choice import slurm_client
+
+    slurm_client(config.common)
+
+
+def _slurmrestd_token(config: Config) -> None:
+    from gpuwaste.slurm.rest_token import read_token
+
+    if config.common.slurmrestd_token_file:
+        read_token(Path(config.common.slurmrestd_token_file))
+
+
+def _notices(config: Config) -> None:
+    from gpuwaste.hub.notify.addresses import AddressBook
+    from gpuwaste.hub.notify.settings import NotifySettings
+
+    NotifySettings.from_config(config.notify)
+    AddressBook(config.notify.address)
+
+
+def _collectors(config: Config) -> None:
+    from gpuwaste.agent.collectors import check_names
+
+    check_names(config.agent.collectors)
+
+
+def _xids(config: Config) -> None:
+    from gpuwaste.agent.health import health_xids
+
+    health_xids(config.agent.health_xids)
+
+
+def _agent_client(config: Config) -> None:
+    from gpuwaste.agent.site import make_hub_client
+
+    make_hub_client(config)
+
+
+def _advisor_client(config: Config) -> None:
+    from gpuwaste.advisor.site import hub_client
+
+    hub_client(config)
+
+
+def _slurm_user(config: Config) -> None:
+    from gpuwaste.advisor.site import slurm_uid
+
+    if config.advisor.slurm_user:
+        slurm_uid(config.advisor.slurm_user)
+
+
+def _callers(config: Config) -> None:
+    from gpuwaste.hub.daemon import agent_uid, make_checkers
+
+    agent_uid(config.hub.agent_user, make_checkers(config))
+
+
+def _own_client(config: Config) -> None:
+    """Try what the commands need of files; munge has a line of the doctor."""
+    from gpuwaste.wire.client import HubClient
+    from gpuwaste.wire.tokens import TokenIssuer
+
+    common = config.common
+    HubClient(common.hub_url, TokenIssuer(Path(common.token_file)) if common.token_file else None, ca=common.hub_ca)
+
+
+def _metrics_of(section: str) -> Attempt:
+    def attempt(config: Config) -> None:
+        from gpuwaste.wire.exporter import server_tls, server_token
+
+        own = getattr(config, section)
+        if own.listen and own.tls_cert:
+            server_tls(own.tls_cert, own.tls_key, section)
+        if own.listen and section == "agent" and own.metrics_token_file:
+            server_token(own.metrics_token_file, section)
+
+    return attempt
+
+
+_VALUES: Final[tuple[Attempt, ...]] = (_hub_url, _slurmrestd_url, _notices, _collectors, _xids)
+_STARTS: Final[dict[Role, tuple[Attempt, ...]]] = {
+    Role.AGENT: (_agent_client, _metrics_of("agent")),
+    Role.HUB: (_callers, _metrics_of("hub"), _slurmrestd_token),
+    Role.ADVISOR: (_advisor_client, _slurm_user, _metrics_of("advisor")),
+    Role.LOGIN: (_own_client,),
+}
+
+
+def _placed(words: str) -> str:
+    """Return an error with its section in front, where it names a key of [common] alone."""
+    return f"[common] {words}" if words.startswith(("hub_url", "hub_ca", "slurmrestd_url")) else words

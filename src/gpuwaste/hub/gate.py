@@ -1,0 +1,100 @@
+"""The gate before ingest: how many batches are worked on, how many wait, and who is asked to come back later.
+
+When all nodes come back at once, those that cannot be served in time are told so at once: a sender that waits until he
+gives up costs the hub the whole work, and comes back for more.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+from anyio import CapacityLimiter, to_thread
+
+from gpuwaste.hub.refusal import LATER, Refusal
+
+RETRY_AFTER_S: Final = 5
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class GateLimits:
+    """What the gate lets in."""
+
+    threads: int = 8  # batches worked on; most of them wait for one commit together
+    waiting: int = 512  # whole batches that wait for their turn; a slow sender is none of them
+    held_bytes: int = 64 * 1024**2  # bodies in memory
+    patience_s: float = 5.0  # of a whole body for its turn; a sender gives up after ten seconds without an answer
+
+
+class Gate:
+    """Lets batches in; for the event loop's thread only."""
+
+    def __init__(self, limits: GateLimits, put_off: Callable[[], None]) -> None:
+        """`put_off` is called for each batch that is not let in."""
+        self._limits = limits
+        self._put_off = put_off
+        self._turns = asyncio.Semaphore(limits.threads)
+        self._threads = CapacityLimiter(limits.threads)  # its own: reports do not wait behind batches
+        self._waiting = 0
+        self._held_b = 0
+
+    @contextmanager
+    def visit(self) -> Iterator["Visit"]:
+        """Let one batch in for the length of the block. Raises Refusal 503 with Retry-After."""
+        self._check_room()
+        visit = Visit(self)
+        try:
+            yield visit
+        finally:
+            self._held_b -= visit.held_b
+
+    def hold(self, size: int) -> None:
+        """Note bytes that a body takes in memory. Raises Refusal."""
+        if self._held_b + size > self._limits.held_bytes:
+            raise self._busy()
+        self._held_b += size
+
+    async def in_thread(self, work: Callable[[], _T]) -> _T:
+        """Do the work in a thread when its turn comes. Raises Refusal where that takes too long."""
+        self._check_room()
+        self._waiting += 1
+        try:
+            async with asyncio.timeout(self._limits.patience_s):
+                await self._turns.acquire()
+        except TimeoutError as error:
+            raise self._busy() from error
+        finally:
+            self._waiting -= 1
+        try:
+            return await to_thread.run_sync(work, limiter=self._threads)
+        finally:
+            self._turns.release()
+
+    def _check_room(self) -> None:
+        if self._waiting >= self._limits.waiting:
+            raise self._busy()
+
+    def _busy(self) -> Refusal:
+        self._put_off()
+        return Refusal(LATER, "the hub has more batches than it can take now", retry_after=RETRY_AFTER_S)
+
+
+class Visit:
+    """One batch behind the gate."""
+
+    def __init__(self, gate: Gate) -> None:
+        self._gate = gate
+        self.held_b = 0
+
+    async def counted(self, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        """Yield the chunks of the batch's body, as long as there is room for them. Raises Refusal."""
+        async for chunk in chunks:
+            self._gate.hold(len(chunk))
+            self.held_b += len(chunk)
+            yield chunk
+
+    async def in_thread(self, work: Callable[[], _T]) -> _T:
+        """Do the work in a thread when its turn comes. Raises Refusal."""
+        return await self._gate.in_thread(work)

@@ -1,0 +1,112 @@
+"""HTTP/1.1 as the hub speaks it: uvicorn's, with the deadlines and bounds that it lacks, and the peer's uid."""
+
+import asyncio
+import socket
+import struct
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from gpuwaste.hub.patience import Patience
+
+_UCRED: Final = struct.Struct("3i")
+_NO_LINGER: Final = struct.pack("ii", 1, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What connections may take: seconds for a head, seconds without reading an answer, how many may still ask."""
+
+    header_s: float = 10.0
+    write_s: float = 60.0
+    waiting: int = 1536  # more than a thousand agents have at once
+
+
+BOUNDS: Final = Bounds()
+
+
+class HubProtocol(H11Protocol):
+    """HTTP/1.1 that knows the peer of a Unix socket, and closes on a client that does not get to its request."""
+
+    header_deadline_s = BOUNDS.header_s
+    write_deadline_s = BOUNDS.write_s
+    patience = Patience(BOUNDS.waiting)
+    _impatient: asyncio.TimerHandle | None = None
+    _unread: asyncio.TimerHandle | None = None
+    _peer: Hashable = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Note who is there, and start the clock."""
+        super().connection_made(transport)
+        uid = peer_uid(transport.get_extra_info("socket"))
+        self.app_state = {**self.app_state, "peer_uid": uid}
+        self._peer = uid if uid is not None else (transport.get_extra_info("peername") or ("",))[0]
+        self._impatient = self.loop.call_later(self.header_deadline_s, self._give_up)
+        self._count()
+
+    def data_received(self, data: bytes) -> None:
+        """Feed the parser; a request whose head is complete has its own deadline from then on."""
+        super().data_received(data)
+        if self.cycle is not None and not self.cycle.response_complete and self._impatient is not None:
+            self._impatient.cancel()
+            self._impatient = None
+        elif self._impatient is None and (self.cycle is None or self.cycle.response_complete):
+            self._impatient = self.loop.call_later(self.header_deadline_s, self._give_up)
+        self._count()
+
+    def on_response_complete(self) -> None:
+        """Wait for the next request of the same connection."""
+        super().on_response_complete()
+        self._count()
+
+    def pause_writing(self) -> None:
+        """Start a clock: the client has not read what it was sent."""
+        super().pause_writing()
+        if self._unread is None:
+            self._unread = self.loop.call_later(self.write_deadline_s, self.cut_off)
+
+    def resume_writing(self) -> None:
+        """Stop that clock: it reads."""
+        super().resume_writing()
+        if self._unread is not None:
+            self._unread.cancel()
+            self._unread = None
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stop the clocks."""
+        for timer in (self._impatient, self._unread):
+            if timer is not None:
+                timer.cancel()
+        self.patience.have(self._peer, self)
+        super().connection_lost(exc)
+
+    def cut_off(self) -> None:
+        """End the connection at once: nothing that it was to get is kept for it."""
+        sock = self.transport.get_extra_info("socket")
+        if sock is not None:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
+        self.transport.abort()
+
+    def _count(self) -> None:
+        """Count the connection where its request, body included, is not there yet."""
+        if self.transport.is_closing():
+            return
+        if self.cycle is None or self.cycle.response_complete or self.cycle.more_body:
+            self.patience.wait_for(self._peer, self)
+        else:
+            self.patience.have(self._peer, self)
+
+    def _give_up(self) -> None:
+        self._impatient = None
+        if not self.transport.is_closing() and (self.cycle is None or self.cycle.response_complete):
+            self.transport.close()
+
+
+def peer_uid(sock: Any) -> int | None:
+    """Return the uid at the other end of a Unix socket, None for any other."""
+    if sock is None or sock.family != socket.AF_UNIX:
+        return None
+    _, uid, _ = _UCRED.unpack(sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _UCRED.size))
+    return int(uid)

@@ -1,0 +1,53 @@
+"""Roller: adds up old hours by day, a step at a time, on a thread of its own; ingest goes on between the steps."""
+
+import logging
+import threading
+import time
+from typing import Final
+
+from gpuwaste.core.clock import Clock
+from gpuwaste.core.errors import GpuwasteError
+from gpuwaste.core.units import DAY_S
+from gpuwaste.store.hub.hub_store import HubStore
+from gpuwaste.store.hub.rollup import Rollup
+from gpuwaste.waste.load import HANG_LIMITS
+
+EVERY_S: Final = 3600.0
+_FIRST_S: Final = 30.0  # after the start, when agents and importer have the most to write
+_log = logging.getLogger(__name__)
+
+
+class Roller:
+    """`run` on one thread; `days` may be set by any."""
+
+    def __init__(self, store: HubStore, clock: Clock, days: int) -> None:
+        self._rollup = Rollup(store, HANG_LIMITS)
+        self._clock = clock
+        self.days = days
+
+    def run(self, stop: threading.Event) -> None:
+        """Add up what becomes due until `stop` is set."""
+        wait_s = _FIRST_S
+        while not self._clock.wait(stop, wait_s):
+            self.step(stop)
+            wait_s = EVERY_S
+
+    def step(self, stop: threading.Event) -> int:
+        """Add up what is due; returns the hours taken. Raises nothing that the store can cause."""
+        if self.days <= 0:
+            return 0
+        before = self._clock.utc_us() // 1_000_000 - self.days * DAY_S
+        taken = 0
+        try:
+            began = time.monotonic()
+            for hours in self._rollup.steps(before):
+                taken += hours
+                # Half of the time is left to whoever waits for the processors.
+                if stop.is_set() or self._clock.wait(stop, time.monotonic() - began if hours else 0.0):
+                    break
+                began = time.monotonic()
+        except GpuwasteError as error:
+            _log.warning("old hours are not added up by day, they stay as they are: %s", error)
+        if taken:
+            _log.info("%d hours are older than %d days and were added up by day", taken, self.days)
+        return taken

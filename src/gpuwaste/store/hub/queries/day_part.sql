@@ -1,0 +1,1 @@
+(md5_number_lower("user") % 65536)::USMALLINT AS part

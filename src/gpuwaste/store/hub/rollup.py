@@ -1,0 +1,65 @@
+"""Old hours become days: a step adds up some GPUs' hours of one UTC day, and removes them, in one transaction.
+
+The sums are made on a cursor of their own while ingest goes on; the write lock is held only for the exchange.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from gpuwaste.core.errors import StoreError
+from gpuwaste.core.units import DAY_S
+from gpuwaste.store.database import Database
+from gpuwaste.store.hub.hub_store import HubStore
+
+STEP_HOURS: Final = 60_000  # rows exchanged at a time: a fraction of a second under the lock
+
+
+class _ChangedError(StoreError):
+    """An hour was corrected between the sum and the exchange."""
+
+
+class Rollup:
+    """Rolls up one store; one thread at a time. `hang` are the ledger's limits of hang_ms (waste/load.py)."""
+
+    def __init__(self, store: HubStore, hang: Mapping[str, float], step_hours: int = STEP_HOURS) -> None:
+        self._store = store
+        self._hang = dict(hang)
+        self._step_hours = step_hours
+
+    def steps(self, before: int) -> Iterator[int]:
+        """Add up what is due of the days before the UTC second `before`; yields the hours taken after each step.
+
+        Due are final hours of runs that accounting ended before then. What was yielded is on disk. Raises StoreError.
+        """
+        before -= before % DAY_S
+        with self._store.reader() as db:
+            first = db.rows("rollup_first", {"before": before})[0]["hour_utc"]
+            for day in range(before if first is None else first - first % DAY_S, before, DAY_S):
+                held = int(db.rows("rollup_count", {"day": day})[0]["hours"])
+                slices = -(-held // self._step_hours)
+                for number in range(slices):
+                    yield self._step(db, {"day": day, "before": before, "slices": slices, "slice": number})
+
+    def _step(self, db: Database, which: Mapping[str, Any]) -> int:
+        day = {"day": which["day"]}
+        db.run("rollup_due", which)
+        due = int(db.execute("SELECT count(*) FROM rollup_due").fetchall()[0][0])
+        if not due:
+            return 0
+        db.run("rollup_rows", {**day, **self._hang})
+        try:
+            with self._store.exchanging(db):
+                self._exchange(db, day, due)
+        except _ChangedError:
+            due = 0  # the next pass sees the corrected ones
+        finally:
+            db.run("rollup_drop")
+        return due
+
+    def _exchange(self, db: Database, day: Mapping[str, Any], due: int) -> None:
+        removed = int(db.run("rollup_delete_hours", day).fetchall()[0][0])
+        if removed != due:
+            raise _ChangedError("hours were corrected while they were added up")
+        db.run("rollup_delete_days", day)
+        db.run("rollup_insert", day)
+        self._store.note_rolled(db, day["day"] + DAY_S)

@@ -1,0 +1,186 @@
+"""`gpuwaste config check` finds what a daemon would end with: no refusal of the code is without its case here."""
+
+import os
+from pathlib import Path
+
+import pytest
+from tools.reference import source
+
+from gpuwaste.cli.check import EVERYWHERE, Role
+from gpuwaste.cli.config_check import problems
+from gpuwaste.core.config import load_config
+from gpuwaste.core.errors import ConfigError
+
+BEFORE = ("core.config", "core.typed_toml")  # reading the file: `config check` ends with the very line
+OTHERS = ("policy.", "slurm.csv_mapping")  # policies: test_config_check.py; a mapping of CSV is a command's own file
+NOT_OF_THE_FILE = {
+    ("advisor.listening", "{}: the socket cannot be made: {}: see [advisor] socket"): "the file system at that moment",
+    ("advisor.listening", "{}: {}: see [advisor] socket"): "rights at that moment: the doctor's line run dir",
+    ("advisor.listening", "{}: cannot be tried: {}"): "a strange process there: the doctor's line advisor",
+    (
+        "advisor.listening",
+        "{}: process {} listens there already: stop that advisor, or set [advisor] socket",
+    ): "a second advisor",
+    ("wire.client", "hours and verdicts need a credential: munge, or token_file"): "no daemon comes here without",
+    ("wire.exporter", "[{}] listen: {}: {}"): "the port is taken: `_address` tries the address alone",
+    (
+        "wire.munge",
+        "libmunge.so.2 is not installed: install munge's library (libmunge2, munge-libs) or set token_file",
+    ): "a package: the doctor's line munge",
+    ("agent.site", "{} NodeHostName={}: set [agent] node_name to Slurm's NodeName of this host"): "Slurm's answer",
+}
+CASES: list[tuple[str, str, str, str]] = [
+    # module, its words, the configuration, what the line must hold
+    ("advisor.listening", "is there and is no socket", '[advisor]\nsocket = "{plain}"', "is no socket"),
+    ("advisor.site", "SlurmUser", '[advisor]\nslurm_user = "nobody-here"', "SlurmUser 'nobody-here' is no user"),
+    ("advisor.site", "[agent] hub_user", '[agent]\nhub_user = "nobody-here"', "is no user here: name the hub's"),
+    ("core.files", "everybody can read", '[hub]\nnode_tokens_file = "{open}"', "everybody can read or change"),
+    ("core.files", "cannot be read", '[hub]\nnode_tokens_file = "{none}"', "cannot be read"),
+    ("core.files", "holds characters", '[hub]\nnode_tokens_file = "{latin}"', "holds characters that no token has"),
+    ("core.files", "could change what is trusted", '[hub]\nstate_dir = "{shared}"', "can be written to by everybody"),
+    ("core.files", "cannot be used", '[agent]\nstate_dir = "{plain}/below"', "cannot be used: Not a directory"),
+    ("hub.daemon", "listen and socket are both", '[hub]\nlisten = ""', "are both empty"),
+    ("hub.daemon", "agent_user", '[hub]\nagent_user = "nobody-here"', "this host has no user 'nobody-here'"),
+    ("hub.notify.addresses", "address", '[notify]\naddress = "x y"', "expected a pattern such as"),
+    ("hub.notify.schedule", "quiet_hours", '[notify]\nquiet_hours = "20"', "expected two hours of the day"),
+    ("hub.notify.schedule", "[notify] at", '[notify]\nat = "8"', "expected a time of the day"),
+    ("hub.notify.schedule", "zone", '[notify]\nzone = "Mars/North"', "knows no such time zone"),
+    ("hub.notify.settings", "share 0..1", "[notify]\nmin_coverage = 80.0", "min_coverage 80.0: expected a share"),
+    ("hub.notify.settings", "sender is empty", '[notify]\nsmtp_host = "mail"', "sender is empty"),
+    ("hub.notify.settings", "plain address", '[notify]\nsender = "HPC <h@x>"', "expected a plain address"),
+    ("hub.notify.settings", "password would travel", '[notify]\nsmtp_user = "u"', "set smtp_tls"),
+    ("hub.notify.settings", "expected one of", '[notify]\nevery = "month"', "expected one of week, day"),
+    ("hub.server", "0.0.0.0 stands for every", '[hub]\nlisten = "9461"', "expected ADDRESS:PORT"),
+    ("hub.server", "listen {}: expected ADDRESS:PORT", '[hub]\nlisten = "127.0.0.1:http"', "expected ADDRESS:PORT"),
+    ("hub.server", "listen {}: {}", '[hub]\nlisten = "192.0.2.1:9461"', "name an address of this host"),
+    ("hub.server", "is no socket", '[hub]\nsocket = "{plain}"', "is no socket"),
+    ("hub.server", "socket {}: {}", '[hub]\nsocket = "{none}/h.sock"', "is no directory"),
+    ("hub.server", "socket {}: {}", f'[hub]\nsocket = "/{"s" * 120}"', "longer than 107 bytes"),
+    ("hub.server", "tls_cert", '[hub]\ntls_cert = "{plain}"\ntls_key = "{plain}"', "[hub] tls_cert, tls_key:"),
+    ("slurm.rest_http", "expected unix:/PATH", '[common]\nslurmrestd_url = "unix:x"', "expected unix:/PATH"),
+    (
+        "slurm.rest_http",
+        "slurmrestd_url {}: {}",
+        '[common]\nslurmrestd_url = "http://h:x"',
+        "slurmrestd_url 'http://h:x'",
+    ),
+    ("slurm.rest_http", "http://HOST", '[common]\nslurmrestd_url = "ftp://h"', "slurmrestd_url 'ftp://h': expected"),
+    (
+        "slurm.rest_token",
+        "no JWT",
+        '[common]\nslurmrestd_token_file = "{plain}"',
+        "no JWT in it",
+    ),
+    ("wire.client", "travel in the clear", '[common]\nhub_url = "http://h"\ntoken_file = "{token}"', "in the clear"),
+    ("wire.exporter", "expected ADDRESS:PORT", '[agent]\nlisten = "localhost:x"', "expected ADDRESS:PORT"),
+    (
+        "wire.exporter",
+        "tls_cert",
+        '[agent]\ntls_cert = "{plain}"\ntls_key = "{plain}"',
+        "[agent] tls_cert, tls_key:",
+    ),
+    ("wire.exporter", "metrics_token_file: {}", '[agent]\nmetrics_token_file = "{none}"', "metrics_token_file:"),
+    ("wire.exporter", "is empty", '[agent]\nmetrics_token_file = "{empty}"', "is empty"),
+    ("wire.http", "expected unix:/PATH", '[common]\nhub_url = "unix:x"', "[common] hub_url 'unix:x'"),
+    ("wire.http", "hub_url {}: {}", '[common]\nhub_url = "http://h:x"', "[common] hub_url 'http://h:x'"),
+    ("wire.http", "expected http://HOST", '[common]\nhub_url = "admin1:9461"', "[common] hub_url 'admin1:9461'"),
+    ("wire.http", "expected no path", '[common]\nhub_url = "http://h/x"', "expected no path"),
+    ("wire.http", "hub_ca", '[common]\nhub_url = "https://h"\nhub_ca = "{plain}"', "[common] hub_ca"),
+    (
+        "wire.tokens",
+        "expected one token",
+        '[common]\nhub_url = "https://h"\ntoken_file = "{empty}"',
+        "expected one token",
+    ),
+    ("wire.tokens", "expected NAME TOKEN", '[hub]\nnode_tokens_file = "{plain}"', "expected NAME TOKEN"),
+    ("wire.tokens", "has the same token", '[hub]\nnode_tokens_file = "{twice}"', "has the same token as"),
+    ("wire.tokens", "cannot be read", '[hub]\nnode_tokens_file = "{none}"', "cannot be read"),
+    ("agent.collectors.__init__", "collectors", '[agent]\ncollectors = ["nvlm"]', "'nvlm' is none of"),
+    ("agent.health", "health_xids", '[agent]\nhealth_xids = ["x"]', "'x' is no Xid number"),
+    ("agent.site", "hub_user", '[agent]\nhub_user = "nobody-here"', "is no user here: name the one the hub runs as"),
+]
+FILES = {
+    "plain": b"something\n",
+    "empty": b"",
+    "latin": b"gpu1 \xff\n",
+    "token": b"t" * 20,
+    "twice": b"gpu1 " + b"t" * 20 + b"\ngpu2 " + b"t" * 20 + b"\n",
+    "open": b"gpu1 " + b"t" * 20,
+}
+
+
+def lines(tmp_path: Path, text: str, roles: frozenset[Role]) -> list[str]:
+    """Return the problems of a configuration that may name files of ours."""
+    for name, content in FILES.items():
+        (tmp_path / name).write_bytes(content)
+        (tmp_path / name).chmod(0o644 if name == "open" else 0o640)
+    (tmp_path / "shared").mkdir(exist_ok=True)
+    (tmp_path / "shared").chmod(0o777)
+    for name in (*FILES, "none", "shared"):
+        text = text.replace(f"{{{name}}}", str(tmp_path / name))
+    path = tmp_path / "gpuwaste.toml"
+    path.write_text(text + "\n", encoding="utf-8")
+    return problems(path, load_config(path), roles)
+
+
+@pytest.mark.parametrize(("module", "said", "text", "line"), CASES)
+def test_a_refused_start_is_found_before(tmp_path: Path, module: str, said: str, text: str, line: str) -> None:
+    """Each slip that ends a daemon at its start is a line of the check on that daemon's host."""
+    assert module
+    assert said
+    found = lines(tmp_path, text, EVERYWHERE)
+    assert any(line in problem for problem in found), found
+
+
+def test_each_refusal_of_the_code_has_a_case() -> None:
+    """Every ConfigError that a daemon can raise from its file stands in the cases above, or with why it does not."""
+    known = list(NOT_OF_THE_FILE)
+    for name, tree in source.modules():
+        if name in BEFORE or name.startswith(OTHERS):
+            continue
+        for call in source.calls(tree):
+            if source.called(call) == ConfigError.__name__:
+                said = source.words(call.args[0])
+                case = any(module == name and words in said for module, words, *_ in CASES)
+                assert case or (name, said) in known, f"{name}: {said!r} has no case: does `config check` find it?"
+
+
+def test_files_and_users_are_looked_at_where_their_service_runs(tmp_path: Path) -> None:
+    """One file serves all hosts: the hub's certificate and the agent's user are missing on none but theirs."""
+    text = '[hub]\ntls_cert = "/none/a"\ntls_key = "/none/b"\n[advisor]\nslurm_user = "nobody-here"\n'
+    assert lines(tmp_path, text, frozenset({Role.LOGIN})) == []
+    assert [line.split()[0] for line in lines(tmp_path, text, frozenset({Role.HUB}))] == ["[hub]", "[hub]"]
+    assert len(lines(tmp_path, text, frozenset({Role.ADVISOR}))) == 1
+
+
+def test_a_file_that_root_alone_may_read_is_named(tmp_path: Path) -> None:
+    """A password file of root with mode 0600 is one that the hub cannot read; its group's, with 0640, is none."""
+    text = '[agent]\nhub_user = "nobody"\n[notify]\nsmtp_password_file = "{token}"'
+    (problem,) = lines(tmp_path, text, frozenset({Role.HUB}))
+    assert "the service's user nobody may not read it: chgrp nobody" in problem
+    (tmp_path / "world").write_text("x")
+    (tmp_path / "world").chmod(0o644)
+    open_text = text.replace("{token}", str(tmp_path / "world"))
+    assert lines(tmp_path, open_text, frozenset({Role.HUB})) == []
+
+
+def test_an_ordinary_user_is_told_nothing_of_files_that_are_closed_to_him(tmp_path: Path) -> None:
+    """What the hub may read and he may not is no fault; the same check by root, who may, goes on to what is in it."""
+    closed = tmp_path / "closed"
+    closed.mkdir()
+    (closed / "tokens").write_bytes(b"gpu1 short\n")
+    (closed / "tokens").chmod(0o640)
+    closed.chmod(0o700)
+    path = tmp_path / "gpuwaste.toml"
+    path.write_text(f'[hub]\nnode_tokens_file = "{closed}/tokens"\n', encoding="utf-8")
+    config = load_config(path)
+    hub = frozenset({Role.HUB})
+    if os.geteuid():
+        pytest.skip("only root can be somebody else")
+    assert any("expected NAME TOKEN" in problem for problem in problems(path, config, hub))
+    os.seteuid(65534)
+    try:
+        found = problems(path, config, hub)
+    finally:
+        os.seteuid(0)
+    assert not any("tokens" in problem for problem in found), found
