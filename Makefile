@@ -106,9 +106,12 @@ bench-submit: $(STAMP) native ## what a submission costs slurmctld: no plugin, n
 bench-soak: $(STAMP) ## a thousand agents against one hub: a month, 8 hours without it, an hour of life (SOAK="--hours 48")
 	@$(PY) -m bench.soak $(SOAK)
 
+bench-year: $(STAMP) ## a year of 2,000 nodes in the hub: roll-up, reports, a backup under ingest (40 minutes, 20 GB in TMPDIR)
+	@$(PY) -m bench.year $(YEAR)
+
 bench-packages: $(STAMP) ## sizes of the RPMs, what an agent downloads
 	@$(PY) -m bench.packages
 
 .PHONY: audit help venv packages native plugins rpm lint types layers demo docs docs-check test faults matrix scorecard baseline
 .PHONY: bench-report bench-table bench-ingest bench-agent bench-features bench-attribution bench-predict bench-train bench-history
-.PHONY: bench-advisor bench-policy bench-submit bench-soak
+.PHONY: bench-advisor bench-policy bench-submit bench-soak bench-year bench-packages

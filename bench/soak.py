@@ -13,13 +13,13 @@ import json
 import os
 import tempfile
 import time
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
+import duckdb
+
+from bench.soak_phase import Phase, print_head, print_phase
 from bench.soak_samples import DAY_S, EVERY_S, SERIES, bytes_of_a_gpu_day
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.hour import HOUR_S
@@ -35,43 +35,6 @@ MEMORY_DISK = Path("/dev/shm")  # noqa: S108 where it is there the agents' disks
 SHIP_S = 900.0
 HOURS_A_DAY = DAY_S // HOUR_S
 ROUNDS = 4  # shipments of each open hour
-
-
-@dataclass
-class Phase:
-    """What one phase cost."""
-
-    name: str
-    wall_s: float = 0.0
-    cpu_s: float = 0.0
-    rows: int = 0
-    seconds: list[float] = field(default_factory=list)
-    outcomes: Counter[str] = field(default_factory=Counter)
-    commits: float = 0.0
-    peak_rss_mb: float = 0.0
-    store_mb: float = 0.0
-
-    def quantile_ms(self, share: float) -> float:
-        """Return the time of an acknowledged exchange that `share` of them do not exceed."""
-        ordered = sorted(self.seconds)
-        return 1000 * ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else 0.0
-
-    def document(self) -> dict[str, Any]:
-        """Return the phase for the line of JSON."""
-        return {
-            "phase": self.name,
-            "wall_s": round(self.wall_s, 1),
-            "hub_cpu_s": round(self.cpu_s, 1),
-            "rows": self.rows,
-            "batches": len(self.seconds),
-            "commits": int(self.commits),
-            "p50_ms": round(self.quantile_ms(0.5), 1),
-            "p99_ms": round(self.quantile_ms(0.99), 1),
-            "max_ms": round(self.quantile_ms(1.0), 1),
-            "not_taken": {k: v for k, v in sorted(self.outcomes.items()) if k != "acknowledged"},
-            "hub_peak_rss_mb": round(self.peak_rss_mb),
-            "store_mb": round(self.store_mb, 1),
-        }
 
 
 class Soak:
@@ -143,6 +106,14 @@ def store_path(hub: LoneHub) -> Path:
     return hub.directory / "state" / STORE_NAME
 
 
+def used_b(store: Path) -> int:
+    """Return the bytes of a store's file that hold data; DuckDB keeps the rest for what comes next."""
+    with duckdb.connect(str(store), read_only=True) as db:
+        found = db.execute("SELECT block_size * used_blocks FROM pragma_database_size()").fetchone()
+    assert found is not None  # noqa: S101 one row for one database
+    return int(found[0])
+
+
 def fill_jobs(hub: LoneHub, nodes: int, hours: int) -> int:
     """Put the runs that the rows belong to into the store, before the hub has it; returns how many."""
     store = HubStore.open(store_path(hub), SystemClock())
@@ -152,20 +123,6 @@ def fill_jobs(hub: LoneHub, nodes: int, hours: int) -> int:
         count += store.upsert_jobs(jobs)
     store.close()
     return count
-
-
-def print_head() -> None:
-    """Print the table's head."""
-    print(f"{'phase':<44} {'rows':>9} {'batches':>8} {'commits':>8} {'wall s':>7} {'CPU s':>7} {'rows/s':>7}"
-          f" {'p50 ms':>7} {'p99 ms':>7} {'max ms':>7} {'RSS MB':>7} {'store MB':>8}  not taken")  # fmt: skip
-
-
-def print_phase(p: Phase) -> None:
-    """Print one line of the table."""
-    d = p.document()
-    print(f"{p.name:<44} {p.rows:>9} {d['batches']:>8} {d['commits']:>8} {p.wall_s:>7.1f} {p.cpu_s:>7.1f}"
-          f" {p.rows / p.wall_s:>7.0f} {d['p50_ms']:>7.0f} {d['p99_ms']:>7.0f} {d['max_ms']:>7.0f}"
-          f" {p.peak_rss_mb:>7.0f} {p.store_mb:>8.0f}  {d['not_taken'] or ''}", flush=True)  # fmt: skip
 
 
 def print_alternative(nodes: int, store_b: float) -> dict[str, int | None]:
@@ -218,7 +175,7 @@ def main() -> None:
             live = soak.live(hours - 1, chosen.period)
         hub.stop()
         found = compare(store_path(hub), fleet.records)
-        store_b = store_path(hub).stat().st_size
+        store_b = used_b(store_path(hub))
     per_batch_s = (live.cpu_s - idle * live.wall_s) / max(1, len(live.seconds))
     share = idle + per_batch_s * chosen.nodes / SHIP_S
     print(f"at the real rate, {chosen.nodes / SHIP_S:.2f} batches/s: {share:.2%} of a core"

@@ -12,6 +12,7 @@ import hashlib
 import py_compile
 import shutil
 import sys
+import tomllib
 import zipfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
@@ -111,8 +112,13 @@ def wheel_files(wheel: Path, locked: str) -> Iterator[tuple[PurePosixPath, bytes
 
 
 def metadata(version: str) -> Iterable[tuple[str, str]]:
-    """Return the files by which `gpuwaste version` knows its version."""
-    return (("METADATA", f"Metadata-Version: 2.1\nName: gpuwaste\nVersion: {version}\n"), ("INSTALLER", "rpm\n"))
+    """Return the files by which gpuwaste knows its version, and the doctor which packages it needs."""
+    project = tomllib.loads(Path("pyproject.toml").read_text(encoding="utf-8"))["project"]
+    lines = ["Metadata-Version: 2.1", "Name: gpuwaste", f"Version: {version}"]
+    lines += [f"Requires-Dist: {needed}" for needed in project["dependencies"]]
+    for extra, group in project["optional-dependencies"].items():
+        lines += [f"Provides-Extra: {extra}", *(f'Requires-Dist: {needed}; extra == "{extra}"' for needed in group)]
+    return (("METADATA", "\n".join(lines) + "\n"), ("INSTALLER", "rpm\n"))
 
 
 def main() -> None:

@@ -1,6 +1,7 @@
 """A Debian root with our RPMs on a node of the loopback cluster: its files, its daemons, its commands."""
 
 import re
+import shutil
 import subprocess
 import urllib.error
 import urllib.request
@@ -150,43 +151,12 @@ class Host:
                 process.stop()
 
 
-def with_needs(packages: Collection[Path], *wanted: str) -> list[Path]:
-    """Return packages and those of ours that they require, all the way down, as dnf finds them."""
-    found: dict[str, Path] = {}
-    waiting = list(wanted)
-    while waiting:
-        name = waiting.pop()
-        if name not in found:
-            (found[name],) = pick(packages, name)
-            asked = ["rpm", "-qpR", "--nosignature", str(found[name])]
-            needs = subprocess.run(asked, capture_output=True, text=True, check=True).stdout
-            waiting += re.findall(r"^(gpuwaste[a-z-]*) = ", needs, re.MULTILINE)
-    return list(found.values())
-
-
-def shell_lines(page: Path, heading: str) -> list[str]:
-    """Return the lines of the shell blocks below a heading of a page, to the next heading."""
-    text = page.read_text(encoding="utf-8")
-    (part,) = re.findall(rf"^## {re.escape(heading)}\n(.*?)(?=^## |\Z)", text, flags=re.DOTALL | re.MULTILINE)
-    return "".join(re.findall(r"^```sh\n(.*?)^```$", part, flags=re.DOTALL | re.MULTILINE)).splitlines()
-
-
-def follow(root: Root, lines: Collection[str], packages: Collection[Path]) -> None:
-    """Do in a root what a page tells to type.
-
-    dnf is rpm with the packages that dnf would find. A unit that systemctl is given must be there: no systemd runs in
-    the root. What asks the cluster is left to those tests that have one.
-    """
-    for line in lines:
-        words = line.replace("'", "").split()
-        if words[:2] == ["dnf", "install"]:
-            root.install(*with_needs(packages, *words[2:]))
-        elif words[:2] == ["dnf", "remove"]:
-            root.rpm("-e", "--nodeps", *root.rpm("-qa", "--qf", "%{NAME}\n", words[2]).stdout.split())
-        elif words[0] == "systemctl":
-            assert root.file(f"/usr/lib/systemd/system/{words[-1]}.service").exists(), line
-        elif words[0].endswith("slurm-names-gpuwaste"):
-            assert not root.file(words[0]).exists() or root.run(words[0], check=False).returncode == 1  # 1 is no
-        elif words[0] != "sacctmgr" and words[:2] not in (["gpuwaste", "doctor"], ["gpuwaste", "report"]):
-            done = root.run("sh", "-ec", line, check=False)
-            assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
+def changed_headers(folder: Path, release: str) -> Path:
+    """Return an include folder with the headers of this host's Slurm, which say that they are of another release."""
+    headers = folder / "include" / "slurm"
+    shutil.copytree("/usr/include/slurm", headers)
+    number = "0x{:02x}{:02x}{:02x}".format(*map(int, release.split(".")))
+    text = (headers / "slurm_version.h").read_text(encoding="utf-8")
+    text = re.sub(r"(define\s+SLURM_VERSION_NUMBER\s+)\S+", rf"\g<1>{number}", text)
+    (headers / "slurm_version.h").write_text(text, encoding="utf-8")
+    return headers.parent

@@ -19,11 +19,10 @@ from tests.system.rpm_scene import (
     SITE_PACKAGES,
     Host,
     add_users,
-    follow,
+    changed_headers,
     names,
     pick,
     set_keys,
-    shell_lines,
 )
 from tools.rpm.build import Build, build, current, rebuild, spec_version
 from tools.rpm.root import Root
@@ -247,14 +246,9 @@ def test_plugin_in_use_stays(installed: tuple[Root, set[str]], tmp_path: Path) -
 
 def test_plugin_of_another_release(packages: list[Path], installed: tuple[Root, set[str]], tmp_path: Path) -> None:
     """The source RPM gives the plugin for another Slurm's headers, which the host of this Slurm then refuses."""
-    headers = tmp_path / "include" / "slurm"
-    shutil.copytree("/usr/include/slurm", headers)
-    text = (headers / "slurm_version.h").read_text(encoding="utf-8")
-    (headers / "slurm_version.h").write_text(
-        re.sub(r"(define\s+SLURM_VERSION_NUMBER\s+)\S+", r"\g<1>0x160509", text), encoding="utf-8"
-    )
+    include = changed_headers(tmp_path, "22.05.9")
     source = next(package for package in packages if package.name.endswith(".src.rpm"))
-    order = Build(tmp_path / "rpm", without=("python",), defines={"slurm_include": str(tmp_path / "include")})
+    order = Build(tmp_path / "rpm", without=("python",), defines={"slurm_include": str(include)})
     plugin = pick(rebuild(source, order))
     assert [package.name.split("-")[4] for package in plugin] == ["1.slurm22.05.9.x86_64.rpm"]
     wanted = subprocess.run(["rpm", "-qpR", plugin[0]], capture_output=True, text=True, check=True).stdout
@@ -298,33 +292,6 @@ def test_upgrade_and_back(packages: list[Path], older: list[Path], site: Site, w
     shutil.copyfile(backup / "hub.duckdb", store)
     assert root.run(*interpreter, READ_STORE, SITE_PACKAGES).stdout.split() == [str(steps - 1), "before"]
     assert root.file(CONFIG).read_text(encoding="utf-8") == text
-
-
-@pytest.mark.parametrize(
-    ("heading", "wanted"),
-    [
-        ("Administration host", {"gpuwaste-hub"}),
-        ("GPU nodes", {"gpuwaste-agent"}),
-        (
-            "Hosts of slurmctld",
-            {"gpuwaste-advisor", "gpuwaste-slurm-plugin", "gpuwaste-models", "gpuwaste-runtime-onnx"},
-        ),
-    ],
-)
-def test_install_page(packages: list[Path], workspace: Path, heading: str, wanted: set[str]) -> None:
-    """What docs/how-to/install.md tells to type, from a bare host to a removed gpuwaste, works on each kind of host."""
-    page = ROOT / "docs/how-to/install.md"
-    root = Root.copy(workspace / heading.partition(" ")[0])
-    before = root.tree()
-    follow(root, shell_lines(page, "The user, the same everywhere"), packages)
-    follow(root, shell_lines(page, heading), packages)
-    found = set(root.rpm("-qa", "--qf", "%{NAME}\n").stdout.split())
-    assert found == {"gpuwaste", "gpuwaste-runtime"} | wanted
-    assert root.run("id", "-u", "gpuwaste").stdout == "4463\n"
-    assert root.run("gpuwaste", "config", "check").returncode == 0
-    follow(root, shell_lines(page, "Remove"), packages)
-    assert not {name for name in root.tree() - before if "gpuwaste" in name}
-    shutil.rmtree(root.path)
 
 
 def test_taken_uid(packages: list[Path], workspace: Path) -> None:

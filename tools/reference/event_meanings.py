@@ -67,6 +67,9 @@ MEANINGS: Final[dict[tuple[str, str], str]] = {
     ("hub.app", "a request is not served: {}"): (
         "Slurm, munge or the store did not answer; whoever asked was told to try again. The rest names which."
     ),
+    ("hub.backup", "no backup was made: {}"): (
+        "The copy could not be written to `[hub] state_dir`: the rest says why, mostly room. The store is as it was."
+    ),
     ("hub.batch_taker", "{} are not stored, {}s keep them: {}"): (
         "The hub's disk is full, or its store is not writable: make room. Senders keep everything."
     ),

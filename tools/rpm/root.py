@@ -1,8 +1,8 @@
-"""A bare Debian root under build/ with Slurm and Python, and rpm in it: where the packages are installed for real."""
+"""Bare Debian roots under build/ with Slurm and Python, and rpm in them: where the packages are installed for real."""
 
 import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -11,12 +11,19 @@ from gpuwaste.core.errors import GpuwasteError
 from tools.rpm.wheels import ROOT
 
 CACHE: Final = ROOT / "build" / "debian-root"
+SITE_CACHE: Final = ROOT / "build" / "debian-site"
 DATABASE: Final = "/var/lib/rpm"
 _SUITE: Final = "bookworm"
 _PACKAGES: Final = (
     "libstdc++6", "munge", "python3.11", "slurm-client", "slurmctld", "slurmd", "systemd-standalone-sysusers",
     "systemd-standalone-tmpfiles",
 )  # fmt: skip
+_SITE_PACKAGES: Final = (
+    "createrepo-c", "curl", "dnf", "mariadb-client-core", "mariadb-server-core", "rpm", "slurm-wlm-basic-plugins",
+    "slurm-wlm-mysql-plugin", "slurmdbd",
+)  # fmt: skip
+"""What a host has besides that is a whole Slurm site by itself, and what installs packages there."""
+_NO_DAEMONS: Final = "#!/bin/sh\nexit 101\n"
 
 
 @dataclass(frozen=True)
@@ -28,9 +35,13 @@ class Root:
     @classmethod
     def copy(cls, path: Path) -> "Root":
         """Copy the cached root, which is made first where it is missing (half a minute). Raises GpuwasteError."""
-        if not (CACHE / "complete").exists():
-            _bootstrap()
-        _run(["cp", "-a", "--reflink=auto", str(CACHE / "root"), str(path)])
+        _copy(CACHE, path, _bootstrap)
+        return cls(path)
+
+    @classmethod
+    def copy_site(cls, path: Path) -> "Root":
+        """Copy the cached root that is a whole Slurm site, with dnf; made where it is missing. Raises GpuwasteError."""
+        _copy(SITE_CACHE, path, _bootstrap_site)
         return cls(path)
 
     def file(self, name: str | Path) -> Path:
@@ -72,16 +83,31 @@ class Root:
         return {name for name in found if not name.startswith(left)}
 
 
-def _bootstrap() -> None:
-    """Make the cached root; it appears whole, by rename."""
-    new = CACHE.with_suffix(".new")
-    shutil.rmtree(new, ignore_errors=True)
-    shutil.rmtree(CACHE, ignore_errors=True)
-    new.mkdir(parents=True)
-    _run(["debootstrap", "--variant=minbase", f"--include={','.join(_PACKAGES)}", _SUITE, str(new / "root")])
-    shutil.rmtree(new / "root" / "var" / "cache" / "apt", ignore_errors=True)
-    (new / "complete").touch()
-    new.rename(CACHE)
+def _copy(cache: Path, path: Path, make: Callable[[Path], None]) -> None:
+    """Copy a cached root; where it is missing it is made first, and appears whole, by rename."""
+    if not (cache / "complete").exists():
+        new = cache.with_suffix(".new")
+        shutil.rmtree(new, ignore_errors=True)
+        shutil.rmtree(cache, ignore_errors=True)
+        new.mkdir(parents=True)
+        make(new / "root")
+        shutil.rmtree(new / "root" / "var" / "cache" / "apt", ignore_errors=True)
+        (new / "complete").touch()
+        new.rename(cache)
+    _run(["cp", "-a", "--reflink=auto", str(cache / "root"), str(path)])
+
+
+def _bootstrap(path: Path) -> None:
+    _run(["debootstrap", "--variant=minbase", f"--include={','.join(_PACKAGES)}", _SUITE, str(path)])
+
+
+def _bootstrap_site(path: Path) -> None:
+    root = Root.copy(path)
+    root.write("/usr/sbin/policy-rc.d", _NO_DAEMONS)
+    root.file("/usr/sbin/policy-rc.d").chmod(0o755)
+    quiet = {"DEBIAN_FRONTEND": "noninteractive"}
+    root.run("apt-get", "update", "-qq", env=quiet)
+    root.run("apt-get", "install", "-y", "-qq", "--no-install-recommends", *_SITE_PACKAGES, env=quiet)
 
 
 def _run(

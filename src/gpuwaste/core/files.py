@@ -23,21 +23,27 @@ def closed_directory(path: Path, key: str, mode: int = 0o750) -> None:
             path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
             path.mkdir(mode=mode)
             path.chmod(mode)  # whatever the umask
-        real = path.resolve(strict=True)
-        for place in (real, *real.parents):
-            words = _open_to_others(place.stat(), leaf=place == real)
-            if words:
-                raise ConfigError(f"{key} {path}: {place} {words}: others could change what is trusted there")
+        if words := open_to_others(path, os.geteuid(), os.getegid()):
+            raise ConfigError(f"{key} {path}: {words}: others could change what is trusted there")
     except OSError as error:
         raise ConfigError(f"{key} {path}: cannot be used: {error.strerror}") from error
 
 
-def _open_to_others(found: os.stat_result, *, leaf: bool) -> str:
-    if found.st_uid not in {0, os.geteuid()}:
+def open_to_others(path: Path, uid: int, gid: int) -> str:
+    """Return which part of a directory's path others than root and `uid` could change, "" for none. Raises OSError."""
+    real = path.resolve(strict=True)
+    for place in (real, *real.parents):
+        if words := _open_to_others(place.stat(), uid, gid, leaf=place == real):
+            return f"{place} {words}"
+    return ""
+
+
+def _open_to_others(found: os.stat_result, uid: int, gid: int, *, leaf: bool) -> str:
+    if found.st_uid not in {0, uid}:
         return f"belongs to uid {found.st_uid}"
     if found.st_mode & stat.S_IWOTH and (leaf or not found.st_mode & stat.S_ISVTX):
         return "can be written to by everybody"
-    if leaf and found.st_mode & stat.S_IWGRP and found.st_gid not in {0, os.getegid()}:
+    if leaf and found.st_mode & stat.S_IWGRP and found.st_gid not in {0, gid}:
         return f"can be written to by group {found.st_gid}"
     return ""
 

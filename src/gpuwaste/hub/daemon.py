@@ -19,7 +19,8 @@ from gpuwaste.core.files import UMASK, closed_directory
 from gpuwaste.core.logs import set_up_logging
 from gpuwaste.core.reload import Reloader
 from gpuwaste.core.version import own_version
-from gpuwaste.hub.app import Limits, Services, build_app
+from gpuwaste.hub.app import build_app
+from gpuwaste.hub.backup import Backups
 from gpuwaste.hub.identity import Checkers, Identity
 from gpuwaste.hub.importer import Importer, ImportSettings
 from gpuwaste.hub.ingest import Ingest
@@ -32,6 +33,7 @@ from gpuwaste.hub.reads import Reads
 from gpuwaste.hub.roles import Roles
 from gpuwaste.hub.roller import Roller
 from gpuwaste.hub.server import WebServer, listening, make_room, open_tcp, open_unix
+from gpuwaste.hub.services import Limits, Services
 from gpuwaste.hub.site import Site
 from gpuwaste.hub.verdict_ingest import VerdictIngest
 from gpuwaste.hub.verdict_keeper import VerdictKeeper
@@ -110,6 +112,7 @@ class Hub:
         )
         self._ingest = Ingest(self.store, self.identity, self.site, self.metrics, clock, check_origin=hub.check_origin)
         self._reads = Reads(self.store, ledger, clock)
+        self.backups = Backups(self.store, Path(hub.state_dir), clock, lambda: self.site.known_cluster)
         services = Services(
             self.identity,
             self._ingest,
@@ -120,6 +123,7 @@ class Hub:
             verdict_reads,
             VerdictIngest(verdict_store, self.identity, self.site, self.metrics, clock),
             self.notify.service,
+            self.backups,
             self.health,
         )
         self.app = build_app(services, own_version(), Limits(max_body_bytes=hub.max_body_bytes))
@@ -151,6 +155,7 @@ class Hub:
             notifier.stopping()
             stop.set()
             self.cluster_map.stop()
+            self.backups.stop()
             for thread in threads:
                 # A Slurm command may hang; a write after the close fails, and is done again at the next start.
                 if thread.ident:

@@ -254,3 +254,12 @@ class NoticeAnswer(BaseModel):
     generated: int
     start: int = Field(description="UTC seconds; of one period, or of all that is told.")
     end: int
+
+
+class BackupAnswer(BaseModel):
+    """How a backup stands; one that is ready also has what its member backup.json says."""
+
+    model_config = ConfigDict(extra="allow")
+    state: Literal["none", "copying", "ready", "failed"]
+    error: str = Field("", description="Why it failed.")
+    bytes: int = Field(0, description="Size of the files in it.")

@@ -60,6 +60,10 @@ class Database:
         """Close the file; a second call does nothing."""
         self._connection.close()
 
+    def interrupt(self) -> None:
+        """End the statement that another thread runs on this handle: it raises StoreError there."""
+        self._connection.interrupt()
+
     @property
     def version(self) -> int:
         """The number of the last migration applied; 0 for an empty file."""

@@ -148,6 +148,12 @@ class HubClient:
         except OSError as error:
             raise StoreError(f"{directory}: cannot be written: {error.strerror or error}") from error
 
+    def fetch(self, path: str, sink: BinaryIO, max_bytes: int) -> None:
+        """Write the body of the answer at `path` to `sink`. Raises as `get` does, and StoreError."""
+        answer = self._send("GET", quote(path), b"", max_bytes, sink=sink)
+        if answer.status != _OK:
+            raise self._error(answer)
+
     def _send(
         self,
         method: str,

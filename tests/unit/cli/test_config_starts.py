@@ -37,6 +37,8 @@ CASES: list[tuple[str, str, str, str]] = [
     ("core.files", "everybody can read", '[hub]\nnode_tokens_file = "{open}"', "everybody can read or change"),
     ("core.files", "cannot be read", '[hub]\nnode_tokens_file = "{none}"', "cannot be read"),
     ("core.files", "holds characters", '[hub]\nnode_tokens_file = "{latin}"', "holds characters that no token has"),
+    ("core.files", "could change what is trusted", '[hub]\nstate_dir = "{shared}"', "can be written to by everybody"),
+    ("core.files", "cannot be used", '[agent]\nstate_dir = "{plain}/below"', "cannot be used: Not a directory"),
     ("hub.daemon", "listen and socket are both", '[hub]\nlisten = ""', "are both empty"),
     ("hub.daemon", "agent_user", '[hub]\nagent_user = "nobody-here"', "this host has no user 'nobody-here'"),
     ("hub.notify.addresses", "address", '[notify]\naddress = "x y"', "expected a pattern such as"),
@@ -77,7 +79,7 @@ CASES: list[tuple[str, str, str, str]] = [
         '[agent]\ntls_cert = "{plain}"\ntls_key = "{plain}"',
         "[agent] tls_cert, tls_key:",
     ),
-    ("wire.exporter", "metrics_token_file: {}: {}", '[agent]\nmetrics_token_file = "{none}"', "metrics_token_file:"),
+    ("wire.exporter", "metrics_token_file: {}", '[agent]\nmetrics_token_file = "{none}"', "metrics_token_file:"),
     ("wire.exporter", "is empty", '[agent]\nmetrics_token_file = "{empty}"', "is empty"),
     ("wire.http", "expected unix:/PATH", '[common]\nhub_url = "unix:x"', "[common] hub_url 'unix:x'"),
     ("wire.http", "hub_url {}: {}", '[common]\nhub_url = "http://h:x"', "[common] hub_url 'http://h:x'"),
@@ -112,7 +114,9 @@ def lines(tmp_path: Path, text: str, roles: frozenset[Role]) -> list[str]:
     for name, content in FILES.items():
         (tmp_path / name).write_bytes(content)
         (tmp_path / name).chmod(0o644 if name == "open" else 0o640)
-    for name in (*FILES, "none"):
+    (tmp_path / "shared").mkdir(exist_ok=True)
+    (tmp_path / "shared").chmod(0o777)
+    for name in (*FILES, "none", "shared"):
         text = text.replace(f"{{{name}}}", str(tmp_path / name))
     path = tmp_path / "gpuwaste.toml"
     path.write_text(text + "\n", encoding="utf-8")

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import zipfile
+from importlib import metadata
 from pathlib import Path
 
 from tools.rpm.wheels import ROOT, groups, locked
@@ -35,6 +36,8 @@ def make_wheel(path: Path, name: str) -> None:
 
 def lay_out(folder: Path) -> subprocess.CompletedProcess[str]:
     """Lay out the wheels of a folder as rpmbuild does."""
+    project = '[project]\ndependencies = ["one>=1"]\n[project.optional-dependencies]\nhub = ["two==2"]\n'
+    (folder / "pyproject.toml").write_text(project, encoding="utf-8")
     argv = [sys.executable, "-IB", str(LAY_OUT), "--version", "1", f"--root={folder / 'root'}", "--site=/site"]
     argv += [f"--wheels={folder}", f"--lists={folder / 'lists'}", "--without=onnx", "--without=web"]
     return subprocess.run(argv, cwd=folder, capture_output=True, text=True, check=False)
@@ -60,6 +63,16 @@ def test_a_wheel_cannot_write_outside(tmp_path: Path) -> None:
     done = lay_out(tmp_path)
     assert done.returncode == 1
     assert "leads out of the directory" in done.stderr
+
+
+def test_the_doctor_can_read_what_is_needed(tmp_path: Path) -> None:
+    """The installed distribution names its requirements, with their extras: the doctor looks whether they are there."""
+    (tmp_path / "runtime.list").write_text("", encoding="utf-8")
+    (tmp_path / "requirements.lock").write_text("", encoding="utf-8")
+    done = lay_out(tmp_path)
+    assert done.returncode == 0, done.stderr
+    (installed,) = metadata.Distribution.discover(path=[str(tmp_path / "root/site")])
+    assert installed.requires == ["one>=1", 'two==2; extra == "hub"']
 
 
 def test_nothing_is_compiled_that_is_checked_against_time(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from tools.matrix.rig import Rig
 
 ORDER: Final = (
     "load", "verdict", "commands", "modify", "hostile", "requests", "fail_open", "parallel", "advisor", "foreign",
-    "lua_verdict", "lua_fail_open", "lua_error",
+    "packaged", "lua_verdict", "lua_fail_open", "lua_error",
 )  # fmt: skip
 
 

@@ -47,6 +47,7 @@ class HubStore:
         self._path = path
         self._write_lock = threading.Lock()
         self._cursor_lock = threading.Lock()
+        self._copying: Database | None = None
         self._writer.run("jobs_stage_create")
         self._rolled_until = self.mark(ROLLED_MARK) or 0
 
@@ -182,6 +183,33 @@ class HubStore:
         """Return the rows of each table, and `last_event`."""
         with self.reader() as db:
             return {name: int(value) for name, value in db.rows("counts")[0].items()}
+
+    def copy_to(self, path: Path) -> tuple[dict[str, int], int]:
+        """Write the store as of this instant to a new file, while others write; returns its counts and its schema.
+
+        Raises StoreError, also where `stop_copy` broke it off.
+        """
+        with self.reader() as db:
+            own = str(db.execute("SELECT current_database()").fetchall()[0][0])
+            quoted = str(path).replace("'", "''")
+            db.execute(f"ATTACH '{quoted}' AS copy_of_the_hub")
+            try:
+                self._copying = db
+                db.execute(f'COPY FROM DATABASE "{own}" TO copy_of_the_hub')
+                db.execute("CHECKPOINT copy_of_the_hub")
+                db.execute("USE copy_of_the_hub")
+                rows = {name: int(value) for name, value in db.rows("counts")[0].items()}
+                return rows, db.version
+            finally:
+                self._copying = None
+                db.execute(f'USE "{own}"')
+                db.execute("DETACH copy_of_the_hub")
+
+    def stop_copy(self) -> None:
+        """Break off `copy_to`, where one is under way."""
+        db = self._copying
+        if db is not None:
+            db.interrupt()
 
     def size_b(self) -> int:
         """Return the bytes of the store's files."""

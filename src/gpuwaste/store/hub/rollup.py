@@ -1,4 +1,4 @@
-"""Old hours become days: a step adds up some GPUs' hours of one UTC day, and removes them, in one transaction.
+"""Old hours become days: a step adds up some jobs' hours of one UTC day, and removes them, in one transaction.
 
 The sums are made on a cursor of their own while ingest goes on; the write lock is held only for the exchange.
 """
@@ -11,7 +11,7 @@ from gpuwaste.core.units import DAY_S
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore
 
-STEP_HOURS: Final = 60_000  # rows exchanged at a time: a fraction of a second under the lock
+STEP_HOURS: Final = 40_000  # rows exchanged at a time: a fraction of a second under the lock
 
 
 class _ChangedError(StoreError):
@@ -29,16 +29,17 @@ class Rollup:
     def steps(self, before: int) -> Iterator[int]:
         """Add up what is due of the days before the UTC second `before`; yields the hours taken after each step.
 
-        Due are final hours of runs that accounting ended before `before`. What was yielded is on disk. Raises StoreError.
+        Due are final hours of runs that accounting ended before then. What was yielded is on disk. Raises StoreError.
         """
         before -= before % DAY_S
         with self._store.reader() as db:
             first = db.rows("rollup_first", {"before": before})[0]["hour_utc"]
             for day in range(before if first is None else first - first % DAY_S, before, DAY_S):
-                held = int(db.rows("rollup_count", {"day": day})[0]["hours"])
-                slices = -(-held // self._step_hours)
-                for number in range(slices):
-                    yield self._step(db, {"day": day, "before": before, "slices": slices, "slice": number})
+                first_job = 0
+                for part in db.rows("rollup_parts", {"day": day, "step_hours": self._step_hours}):
+                    jobs = {"from_job": first_job, "to_job": part["to_job"]}
+                    first_job = part["to_job"] + 1
+                    yield self._step(db, {"day": day, "before": before, **jobs})
 
     def _step(self, db: Database, which: Mapping[str, Any]) -> int:
         day = {"day": which["day"]}
@@ -61,5 +62,5 @@ class Rollup:
         if removed != due:
             raise _ChangedError("hours were corrected while they were added up")
         db.run("rollup_delete_days", day)
-        db.run("rollup_insert")
+        db.run("rollup_insert", day)
         self._store.note_rolled(db, day["day"] + DAY_S)

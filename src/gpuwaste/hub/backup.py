@@ -1,0 +1,139 @@
+"""Backups of the running hub: a thread copies the store as of one instant, then whoever asked fetches it as a tar.
+
+Nothing is written but into the hub's own state directory. The copy is read through files that no directory names any
+more, so that a hub that dies leaves none behind.
+"""
+
+import logging
+import shutil
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from gpuwaste.core.clock import Clock
+from gpuwaste.core.errors import GpuwasteError
+from gpuwaste.core.version import own_version
+from gpuwaste.hub.refusal import FORBIDDEN, LATER, Refusal
+from gpuwaste.hub.roles import Scope
+from gpuwaste.store.hub.backup_format import STORE, About, Source, tar_parts
+from gpuwaste.store.hub.hub_store import HubStore
+from gpuwaste.store.hub.page_files import PageFiles
+
+KEPT_S: Final = 600.0  # a copy that nobody fetches until then is dropped
+CORRECTIONS: Final = "corrections.npz"
+_FOLDER: Final = "backup.unfinished"
+_ROOM: Final = 1.1  # of the store's size: free space without which no copy is begun
+_log = logging.getLogger(__name__)
+
+
+class Backups:
+    """One copy at a time; threads may share it."""
+
+    def __init__(self, store: HubStore, state_dir: Path, clock: Clock, cluster: Callable[[], str]) -> None:
+        self._store = store
+        self._state_dir = state_dir
+        self._clock = clock
+        self._cluster = cluster
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._state: dict[str, Any] = {"state": "none"}
+        self._ready: tuple[About, list[Source]] | None = None
+        shutil.rmtree(state_dir / _FOLDER, ignore_errors=True)
+
+    def begin(self, scope: Scope) -> dict[str, Any]:
+        """Begin a copy, unless one is being made, and return how it stands. Raises Refusal."""
+        _check(scope)
+        with self._lock:
+            if self._thread is None or not self._thread.is_alive():
+                self._drop()
+                self._check_room()
+                self._state = {"state": "copying", "began_utc": self._clock.utc_us() // 1_000_000}
+                self._thread = threading.Thread(target=self._copy, name="backup", daemon=True)
+                self._thread.start()
+            return dict(self._state)
+
+    def stands(self, scope: Scope) -> dict[str, Any]:
+        """Return how the copy stands: none, copying, ready, or failed with the error. Raises Refusal."""
+        _check(scope)
+        with self._lock:
+            return dict(self._state)
+
+    def parts(self, scope: Scope) -> Iterator[bytes]:
+        """Hand out the copy, once. Raises Refusal."""
+        _check(scope)
+        with self._lock:
+            if self._ready is None:
+                raise Refusal(LATER, "no backup is ready to be fetched: ask for one")
+            about, sources = self._ready
+            self._ready = None
+            self._state = {"state": "none"}
+        return tar_parts(about, iter(sources))
+
+    def stop(self) -> None:
+        """Break off a copy that is being made."""
+        self._store.stop_copy()
+        thread = self._thread
+        if thread is not None:
+            thread.join(5.0)
+
+    def _check_room(self) -> None:
+        needed = int(self._store.size_b() * _ROOM)
+        free = shutil.disk_usage(self._state_dir).free
+        if free < needed:
+            words = (
+                f"the hub's state_dir has {free >> 20} MB free and a copy may need {needed >> 20} MB: make room there"
+            )
+            raise Refusal(LATER, words)
+
+    def _copy(self) -> None:
+        folder = self._state_dir / _FOLDER
+        try:
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir(mode=0o700)
+            rows, schema = self._store.copy_to(folder / STORE)
+            about = About(schema, own_version(), self._clock.utc_us() // 1_000_000, self._cluster(), rows)
+            copy = folder / STORE
+            sources = [*self._beside(), Source(STORE, copy.open("rb"), copy.stat().st_size)]
+        except (GpuwasteError, OSError) as error:
+            _log.warning("no backup was made: %s", error)
+            with self._lock:
+                self._state = {"state": "failed", "error": " ".join(str(error).split())[:300]}
+            return
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+        ready = (about, sources)
+        with self._lock:
+            self._ready = ready
+            self._state = {"state": "ready", **about.to_json(), "bytes": sum(s.size for s in sources)}
+        timer = threading.Timer(KEPT_S, self._expire, (ready,))
+        timer.daemon = True
+        timer.start()
+        _log.info("a backup of %d MB is ready to be fetched", sum(s.size for s in sources) >> 20)
+
+    def _beside(self) -> Iterator[Source]:
+        """Yield the files beside the store that cannot be made anew."""
+        pages = PageFiles(self._state_dir / STORE).folder
+        for path in sorted(pages.glob("[0-9a-f][0-9a-f]/*.z")):
+            yield Source(f"pages/{path.parent.name}/{path.name}", path, path.stat().st_size)
+        corrections = self._state_dir / CORRECTIONS
+        if corrections.exists():
+            yield Source(CORRECTIONS, corrections, corrections.stat().st_size)
+
+    def _expire(self, what: Any) -> None:
+        with self._lock:
+            if self._ready is what:
+                self._drop()
+                self._state = {"state": "none"}
+
+    def _drop(self) -> None:
+        if self._ready is not None:
+            for source in self._ready[1]:
+                if not isinstance(source.file, Path):
+                    source.file.close()
+            self._ready = None
+
+
+def _check(scope: Scope) -> None:
+    if not (scope.everything or scope.user == "root"):
+        raise Refusal(FORBIDDEN, "a backup holds everybody's jobs: it is for root, operators and staff")

@@ -1,0 +1,158 @@
+"""A backup put in the place of a hub's store: checked as a whole first, then one rename makes it the store.
+
+The store that was there stays beside it as hub.duckdb.before-restore. A restore that is killed before the rename leaves
+the old store in its place, but for changes that had not left its log yet; one that is run again ends the work.
+"""
+
+import fcntl
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from gpuwaste.core.errors import StoreError
+from gpuwaste.core.files import sync_directory
+from gpuwaste.store.database import Database, migrations
+from gpuwaste.store.hub.backup_format import STORE, About, read_backup
+from gpuwaste.store.hub.page_files import PageFiles
+
+BEFORE: Final = ".before-restore"
+_FOLDER: Final = "restore.unfinished"
+_CORRECTIONS: Final = "corrections.npz"
+_SAVED_HISTORY: Final = "history"  # made from the store; the hub makes it anew
+_COUNTED: Final = ("jobs", "hours", "days", "events", "verdicts", "quarantine")
+
+
+def restore(source: Path, state_dir: Path, *, force: bool) -> About:
+    """Put the backup `source` in the place of the store in `state_dir`, whose hub is stopped.
+
+    Raises StoreError where the backup cannot be used, a hub runs, or a store is there and `force` is not given: then
+    nothing has changed.
+    """
+    store = state_dir / STORE
+    if not state_dir.is_dir():
+        raise StoreError(f"{state_dir}: is no directory: make it for the hub's user, closed to others")
+    if store.is_symlink():
+        raise StoreError(f"{store}: is a symbolic link: set state_dir to where it leads")
+    if store.exists() and not force:
+        raise StoreError(f"{store}: a store is there already: --force replaces it, and keeps it as {STORE}{BEFORE}")
+    folder = state_dir / _FOLDER
+    try:
+        with _opened(source) as file, _nobody_has(store), _scratch(folder):
+            _check_room(file, source, state_dir)
+            about = read_backup(file, str(source), folder)
+            _check_store(folder / STORE, about, source)
+            _own(folder, state_dir)
+            _put(folder, state_dir)
+    except OSError as error:
+        raise StoreError(f"{state_dir}: cannot be written: {error.strerror or error}") from error
+    return about
+
+
+@contextmanager
+def _opened(source: Path) -> Iterator[BinaryIO]:
+    try:
+        file = source.open("rb")
+    except OSError as error:
+        raise StoreError(f"{source}: cannot be read: {error.strerror}") from error
+    with file:
+        yield file
+
+
+@contextmanager
+def _nobody_has(store: Path) -> Iterator[None]:
+    """Hold the lock that a hub would hold on its store."""
+    if not store.exists():
+        yield
+        return
+    with store.open("r+b") as file:
+        try:
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise StoreError(f"{store}: another process holds it, a running hub most likely: stop it first") from error
+        yield
+
+
+@contextmanager
+def _scratch(folder: Path) -> Iterator[None]:
+    """Lend an empty directory that is gone at the end."""
+    if folder.is_symlink():
+        raise StoreError(f"{folder}: is a symbolic link: remove it")
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(mode=0o700)
+    try:
+        yield
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _check_room(file: BinaryIO, source: Path, state_dir: Path) -> None:
+    size, free = os.fstat(file.fileno()).st_size, shutil.disk_usage(state_dir).free
+    if free < size:
+        raise StoreError(f"{state_dir}: has {free >> 20} MB free, and {source} holds {size >> 20} MB: make room there")
+
+
+def _check_store(store: Path, about: About, source: Path) -> None:
+    known = len(migrations("hub"))
+    if about.schema > known:
+        raise StoreError(
+            f"{source}: its schema {about.schema} is newer than this version understands ({known}): update gpuwaste"
+        )
+    db = Database.open(store, "hub")
+    try:
+        counts = db.rows("counts")[0]
+        db.execute("CHECKPOINT")
+    finally:
+        db.close()
+    wrong = [name for name in _COUNTED if name in about.rows and counts[name] != about.rows[name]]
+    if wrong:
+        raise StoreError(f"{source}: table {wrong[0]} has not the rows that were backed up: use another backup")
+    for path in store.parent.rglob("*"):
+        if path.is_file():
+            with path.open("rb") as file:
+                os.fsync(file.fileno())
+
+
+def _own(folder: Path, state_dir: Path) -> None:
+    """Give root's new files to the hub's user: the owner of its state directory."""
+    for path in folder.rglob("*"):
+        _same_owner(state_dir, path)
+
+
+def _put(folder: Path, state_dir: Path) -> None:
+    """Move the files in; pages are named by their content, so that those of both stores may lie side by side."""
+    store = state_dir / STORE
+    pages = PageFiles(store).folder
+    for path in sorted((folder / "pages").glob("*/*.z")):
+        target = pages / path.parent.name
+        for made in (pages, target):
+            if not made.exists():
+                made.mkdir(mode=0o700)
+                _same_owner(state_dir, made)
+        path.replace(target / path.name)
+        sync_directory(target)
+    if (folder / _CORRECTIONS).exists():
+        (folder / _CORRECTIONS).replace(state_dir / _CORRECTIONS)
+    shutil.rmtree(state_dir / _SAVED_HISTORY, ignore_errors=True)
+    _keep_old(store)
+    (folder / STORE).replace(store)
+    sync_directory(state_dir)
+
+
+def _same_owner(state_dir: Path, path: Path) -> None:
+    owner = state_dir.stat()
+    if os.geteuid() == 0:
+        os.chown(path, owner.st_uid, owner.st_gid)
+
+
+def _keep_old(store: Path) -> None:
+    """Name the old store, and move its log, which is no log of the new one."""
+    old, log = store.with_name(store.name + BEFORE), store.with_name(store.name + ".wal")
+    if store.exists():
+        old.unlink(missing_ok=True)
+        old.hardlink_to(store)
+    if log.exists():
+        log.replace(old.with_name(old.name + ".wal"))
+    sync_directory(store.parent)

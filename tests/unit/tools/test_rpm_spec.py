@@ -1,0 +1,79 @@
+"""The spec for the releases and processors that it names, and its build without a network."""
+
+import os
+import re
+import shutil
+import subprocess
+
+import pytest
+from tools.rpm.build import SPEC, offline, spec_version
+from tools.rpm.wheels import Target
+
+MACHINES = ("x86_64", "aarch64")
+RELEASES = (8, 9, 10)
+COMMON = {"gpuwaste", "gpuwaste-runtime", "gpuwaste-runtime-onnx", "gpuwaste-hub", "gpuwaste-slurm-plugin"}
+NOARCH = {"gpuwaste-agent", "gpuwaste-advisor", "gpuwaste-models"}
+
+needs_rpm = pytest.mark.skipif(shutil.which("rpmspec") is None, reason="rpm is not installed")
+
+
+def rpmspec(*words: str) -> str:
+    """Ask rpm what it makes of the spec, which must not make it warn."""
+    done = subprocess.run(["rpmspec", *words, str(SPEC)], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    return done.stdout
+
+
+@needs_rpm
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("release", RELEASES)
+def test_enterprise_linux(machine: str, release: int) -> None:
+    """On each Enterprise Linux the spec gives the eight packages for Python 3.12, with the processor's own wheels."""
+    on = ["--target", machine, "--define", f"rhel {release}", "--define", f"dist .el{release}"]
+    listed = rpmspec("-q", *on, "--qf", "%{NAME} %{ARCH} %{VERSION} %{RELEASE}\n").splitlines()
+    found = {line.split()[0]: line.split()[1:] for line in listed}
+    assert found.keys() == COMMON | NOARCH
+    assert {name for name, (arch, *_) in found.items() if arch == "noarch"} == NOARCH
+    assert all(arch == machine for name, (arch, *_) in found.items() if name in COMMON)
+    assert all(version == spec_version() and mark.endswith(f".el{release}") for _, version, mark in found.values())
+    assert "python3.12\n" in rpmspec("-q", *on, "--requires")
+    text = rpmspec("-P", *on)
+    assert f"Source1:        gpuwaste-wheels-{Target('3.12', machine).name}.tar\n" in text
+    assert not re.search(r"python3\.1[013-9]", text)
+    assert ("50-backoff.conf" in text) == (release >= 10)  # systemd 257; 8 and 9 have 239 and 252
+
+
+@needs_rpm
+def test_an_interpreter_of_the_site() -> None:
+    """The interpreter is one setting: packages, first lines and wheels follow it."""
+    text = rpmspec("-P", "--define", "gpuwaste_python python3.13")
+    assert "Requires:       python3.13\n" in text
+    assert "gpuwaste-wheels-python3.13-" in text
+    assert "|@INTERPRETER@|/usr/bin/python3.13|" in text
+
+
+@needs_rpm
+def test_no_other_processor() -> None:
+    """A processor for which there are no wheels is refused before anything is built."""
+    argv = ["rpmbuild", "--nobuild", "-bb", "--nodeps", "--target", "ppc64le", str(SPEC)]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert "Architecture is not included: ppc64le" in done.stderr
+
+
+def test_wheels_run_on_enterprise_linux_8() -> None:
+    """Wheels are asked for by platforms of glibc 2.28 and older alone, for one interpreter and one processor."""
+    options = Target("3.12", "aarch64").options
+    assert "--python-version=3.12" in options
+    versions = [tuple(map(int, found)) for found in re.findall(r"manylinux_(\d+)_(\d+)_aarch64", " ".join(options))]
+    assert max(versions) == (2, 28)
+    assert not any("x86_64" in option for option in options)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to leave the network")
+def test_rpmbuild_has_no_network() -> None:
+    """What rpmbuild runs sees no network but its own loopback."""
+    command = offline()
+    assert command
+    seen = subprocess.run([*command, "cat", "/proc/self/net/dev"], capture_output=True, text=True, check=True).stdout
+    assert re.findall(r"^ *([^ :|]+):", seen, re.MULTILINE) == ["lo"]
