@@ -20,11 +20,12 @@ import threading
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from bench.ingest import make_batches
-from bench.year_site import USERS, fill
+from bench.year_site import USERS, fill, roll_up_at_once
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.units import DAY_S
 from gpuwaste.store.database import Database
@@ -45,12 +46,17 @@ def main() -> int:
     parser.add_argument("--nodes", type=int, default=2000)
     parser.add_argument("--days", type=int, default=365)
     parser.add_argument("--rollup-days", type=int, default=30)
+    parser.add_argument(
+        "--rollup-s", type=int, default=0, help="stop the roll-up after so long and make the other days by SQL; 0: all"
+    )
     parser.add_argument("--runs", type=int, default=15)
     parser.add_argument("--home", type=Path, help="directory to keep the store in; what is there is used again")
     options = parser.parse_args()
     with contextlib.ExitStack() as stack:
         home = options.home or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="gpuwaste-year-")))
-        figures = made(home / "state", options.nodes, options.days) | rolled(home / "state", options.rollup_days)
+        figures = made(home / "state", options.nodes, options.days) | rolled(
+            home / "state", options.rollup_days, options.rollup_s
+        )
         hub = LoneHub(home, stack.enter_context(private_munged()), hub_settings(home))
         stack.callback(hub.stop)
         hub.start()
@@ -82,12 +88,14 @@ def size_mb(state: Path) -> int:
     return round(sum(f.stat().st_size for f in state.glob("hub.duckdb*")) / 1e6)
 
 
-def rolled(state: Path, days: int) -> dict[str, Any]:
+def rolled(state: Path, days: int, at_most_s: int) -> dict[str, Any]:
     """Roll up in a process of its own, unless that was done."""
     note = state / "rolled.json"
     if not note.exists():
         with multiprocessing.get_context("spawn").Pool(1) as pool:
-            note.write_text(json.dumps(pool.apply(roll_up, (state, days))))
+            found = pool.apply(roll_up, (state, days, at_most_s or 10**9))
+        roll_up_at_once(state / "hub.duckdb", int(time.time()) - days * DAY_S)
+        note.write_text(json.dumps({**found, **left(state), "file_mb": size_mb(state)}))
     figures: dict[str, Any] = json.loads(note.read_text())
     print("roll-up: " + ", ".join(f"{name} {value}" for name, value in figures.items()))
     return figures
@@ -96,7 +104,7 @@ def rolled(state: Path, days: int) -> dict[str, Any]:
 class WatchedStore(HubStore):
     """A store that notes for how long an exchange kept others from writing."""
 
-    longest_s = 0.0
+    locked_s: tuple[float, ...] = ()
 
     @contextlib.contextmanager
     def exchanging(self, db: Database) -> Iterator[None]:
@@ -104,27 +112,36 @@ class WatchedStore(HubStore):
         began = time.monotonic()
         with super().exchanging(db):
             yield
-        self.longest_s = max(self.longest_s, time.monotonic() - began)
+        self.locked_s += (time.monotonic() - began,)
 
 
-def roll_up(state: Path, days: int) -> dict[str, Any]:
-    """Roll up all that is due, without the pauses that the hub makes; called in a fresh process."""
+def left(state: Path) -> dict[str, int]:
+    """Return how many days and hours there are now."""
+    db = Database.open(state / "hub.duckdb", "hub")
+    counts = db.rows("counts")[0]
+    db.close()
+    return {"days": counts["days"], "hours_left": counts["hours"]}
+
+
+def roll_up(state: Path, days: int, at_most_s: int) -> dict[str, Any]:
+    """Roll up what is due, without the pauses that the hub makes; called in a fresh process."""
     store = WatchedStore.open(state / "hub.duckdb", SystemClock(), MEMORY_MB)
     began = time.monotonic()
-    taken = sum(Rollup(store, HANG_LIMITS).steps(int(time.time()) - days * DAY_S))
+    taken = 0
+    for hours in Rollup(store, HANG_LIMITS).steps(int(time.time()) - days * DAY_S):
+        taken += hours
+        if time.monotonic() - began > at_most_s:
+            break
     seconds = time.monotonic() - began
-    counts = store.counts()
-    longest, full = store.longest_s, size_mb(state)
+    longest = sorted(store.locked_s)
     store.close()
     return {
         "rolled_hours": taken,
-        "days": counts["days"],
-        "hours_left": counts["hours"],
         "rollup_s": round(seconds),
-        "lock_max_s": round(longest, 2),
+        "lock_median_s": round(statistics.median(longest), 2),
+        "lock_p99_s": round(longest[int(0.99 * (len(longest) - 1))], 2),
+        "lock_max_s": round(longest[-1], 2),
         "rollup_rss_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3),
-        "file_mb_at_once": full,
-        "file_mb": size_mb(state),
     }
 
 
@@ -159,7 +176,7 @@ def reports(home: Path, hub: LoneHub, runs: int) -> dict[str, Any]:
     figures: dict[str, Any] = {}
     for name, (words, count) in kinds.items():
         jobs = json.loads(report(home, *[w for w in words if w != "--json"], "--json").stdout)["job_count"]
-        times = sorted(timed(lambda words=words: report(home, *words)) for _ in range(count))  # type: ignore[misc]
+        times = sorted(timed(partial(report, home, *words)) for _ in range(count))
         spread = [times[0], statistics.median(times), times[int(0.95 * (count - 1))], times[-1]]
         print(f"{name:<20}" + "".join(f"{ms:8.0f}" for ms in spread) + f"{count:6}{jobs:8}")
         figures[name] = {
@@ -224,7 +241,7 @@ def backup(home: Path, hub: LoneHub) -> dict[str, Any]:
     def feed() -> None:
         while not stop.is_set():
             batch = batches[len(times) % len(batches)]
-            times.append(timed(lambda: client.post_hours(envelope, batch)))
+            times.append(timed(partial(client.post_hours, envelope, batch)))
             stop.wait(0.05)
 
     def ask() -> None:

@@ -87,6 +87,59 @@ FROM (
 """
 
 
+# What the roll-up makes of the hours of a day, made at once from the jobs: the percents of as many hours as there are.
+_DAYS: Final = """
+INSERT INTO days BY NAME
+SELECT
+    (md5_number_lower("user") % 65536)::USMALLINT AS part, cluster, job_id, run_start, nodes AS node,
+    'GPU-' || nodes || '-4f0c-9d11-' || gpu AS gpu_uuid, $day AS day_utc,
+    (((1 << n) - 1) << first_hour)::INTEGER AS hours, 1.0 AS share, a * 1000 AS t0_ms, b * 1000 AS t1_ms,
+    CASE WHEN idle THEN [0] ELSE list_concat(
+        [0], range(8, 8 + k), range(25, 25 + k), range(45, 45 + k), range(60, 60 + k), range(75, 75 + k),
+        range(88, 88 + k), [100]
+    ) END::UTINYINT[] AS pct,
+    CASE WHEN idle THEN [ms] ELSE list_concat([ms - (6 * k + 1) * each], list_resize([each], 6 * k + 1, each))
+        END::INTEGER[] AS util_ms,
+    CASE WHEN idle THEN ms ELSE ms // 32 END::INTEGER AS idle_run_ms, [] AS unknown_reason, [] AS unknown_ms,
+    0 AS suspended_ms, NOT idle AS proc_seen, 8589934592 + k * 1048576 AS mem_max_b, 42949672960 AS mem_total_b,
+    (250.0 + k) * (b - a) AS energy_j, b * 1000 AS last_active_ms, 300.0 + k AS power_w_at_full, each AS power_full_ms,
+    400.0 AS power_limit_w, 0.6 AS sm_ratio_at_full, each AS sm_full_ms, 0 AS hang_ms, 3.5 * (b - a) AS cpu_s,
+    ms AS cpu_known_ms, 17179869184 AS host_mem_max_b, 'prolog' AS map_source, 'confirmed' AS confidence
+FROM (
+    SELECT *, (a - $day) // 3600 AS first_hour, ((b - 1 - $day) // 3600 - first_hour + 1)::INTEGER AS n,
+        least(n, 12) AS k,
+        ((b - a) * 1000)::INTEGER AS ms, ms // (6 * k + 2) AS each, hash(job_id, gpu) % 6 = 0 AS idle
+    FROM (
+        SELECT *, unnest(range(gpus)) AS gpu, greatest("start", $day) AS a, least("end", $day + 86400) AS b
+        FROM jobs
+        WHERE "end" < $before AND "end" > $day AND run_start < $day + 86400
+    )
+)
+ORDER BY part
+"""
+
+
+def roll_up_at_once(path: Path, before: int, threads: int = 2) -> None:
+    """Put days in the place of all hours that a roll-up until `before` would take, without its time."""
+    before -= before % DAY_S
+    db = Database.open(path, "hub", {"threads": str(threads), "memory_limit": "4GB"})
+    first = int(db.execute("SELECT min(run_start) FROM jobs").fetchall()[0][0])
+    db.execute("DELETE FROM days")
+    db.execute(
+        'DELETE FROM hours h USING (SELECT cluster, job_id, run_start FROM jobs WHERE "end" < $before) j'
+        " WHERE h.hour_utc < $before AND h.cluster = j.cluster AND h.job_id = j.job_id AND h.run_start = j.run_start",
+        {"before": before},
+    )
+    for day in range(first - first % DAY_S, before, DAY_S):
+        db.execute(_DAYS, {"day": day, "before": before})
+    db.execute(
+        "INSERT INTO marks VALUES ('rolled_until', $before) ON CONFLICT DO UPDATE SET value = $before",
+        {"before": before},
+    )
+    db.execute("CHECKPOINT")
+    db.close()
+
+
 def fill(path: Path, nodes: int, days: int, now: int, threads: int = 2) -> dict[str, int]:
     """Make the store of `days` days before the UTC second `now`; returns how many rows each table has."""
     db = Database.open(

@@ -112,6 +112,7 @@ LIKE_A_KEY = re.compile(
     r"`([a-z]+(?:_[a-z0-9]+)*_(?:s|days|bytes|pct|ratio|ms|us|mb|file|dir|url|user|conf|groups|socket|coverage))`"
 )
 FIGURES = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "src/gpuwaste/cli/checks").glob("*.py"))
+JOBSTATS = {word for row in metrics.jobstats_rows() for word in (row.name, *row.labels)}
 FILES = {"pages", "duckdb"}  # of the hub's directory
 
 
@@ -128,7 +129,7 @@ def test_keys_that_are_named_exist(page: Path) -> None:
         assert key in NAMES, key
     if page.parent.name != "decisions":  # they may name what was given up
         for key in LIKE_A_KEY.findall(text):
-            assert key in NAMES or f'"{key}"' in FIGURES or key.startswith("gpuwaste_"), key
+            assert key in NAMES or f'"{key}"' in FIGURES or key.startswith("gpuwaste_") or key in JOBSTATS, key
 
 
 @pytest.mark.parametrize("page", PAGES, ids=named)

@@ -11,7 +11,8 @@ from gpuwaste.core.hour import SCHEMA, AllocationHour
 from gpuwaste.core.run import RunKey
 from gpuwaste.core.sample import Confidence, MapSource
 from gpuwaste.hub import models, questions, refusal
-from gpuwaste.hub.app import Limits, Services, build_app
+from gpuwaste.hub.app import build_app
+from gpuwaste.hub.services import Limits, Services
 from gpuwaste.wire.batch import MAX_BATCH_BYTES, PROTOCOL, PROTOCOL_MAX, PROTOCOL_MIN, Batch, Envelope, encode_hour
 from gpuwaste.wire.signing import ACK_HEADER
 from tools.reference import wire_advice

@@ -19,7 +19,7 @@ from gpuwaste.core.files import UMASK, closed_directory
 from gpuwaste.core.logs import set_up_logging
 from gpuwaste.core.reload import Reloader
 from gpuwaste.core.version import own_version
-from gpuwaste.hub.app import Limits, Services, build_app
+from gpuwaste.hub.app import build_app
 from gpuwaste.hub.backup import Backups
 from gpuwaste.hub.identity import Checkers, Identity
 from gpuwaste.hub.importer import Importer, ImportSettings
@@ -33,6 +33,7 @@ from gpuwaste.hub.reads import Reads
 from gpuwaste.hub.roles import Roles
 from gpuwaste.hub.roller import Roller
 from gpuwaste.hub.server import WebServer, listening, make_room, open_tcp, open_unix
+from gpuwaste.hub.services import Limits, Services
 from gpuwaste.hub.site import Site
 from gpuwaste.hub.verdict_ingest import VerdictIngest
 from gpuwaste.hub.verdict_keeper import VerdictKeeper

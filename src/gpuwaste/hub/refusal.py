@@ -12,6 +12,7 @@ class Refusal(GpuwasteError):  # noqa: N818 an answer, not a failure of ours
         super().__init__(words)
         self.status = status
         self.extra = extra
+        self.closes = False  # what is left of the body is not read: the connection ends with the answer
 
     def body(self) -> dict[str, Any]:
         """Return the answer's JSON object."""

@@ -14,7 +14,7 @@ from gpuwaste.core.config import NotifyConfig
 from gpuwaste.core.errors import AuthError
 from gpuwaste.core.hour import AllocationHour
 from gpuwaste.core.run import RunKey
-from gpuwaste.hub.app import Limits, Services, build_app
+from gpuwaste.hub.app import build_app
 from gpuwaste.hub.backup import Backups
 from gpuwaste.hub.identity import Identity, user_name
 from gpuwaste.hub.ingest import Ingest
@@ -27,6 +27,7 @@ from gpuwaste.hub.protocol import Bounds
 from gpuwaste.hub.reads import Reads
 from gpuwaste.hub.roles import Roles
 from gpuwaste.hub.server import WebServer, open_tcp, open_unix
+from gpuwaste.hub.services import Limits, Services
 from gpuwaste.hub.site import Site
 from gpuwaste.hub.verdict_ingest import VerdictIngest
 from gpuwaste.hub.verdict_reads import VerdictReads

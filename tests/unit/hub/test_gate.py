@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from tests.unit.hub.rig import AGENT_UID, Rig, batch, hour, running_hub
 
-from gpuwaste.hub.app import Limits
 from gpuwaste.hub.gate import RETRY_AFTER_S, Gate, GateLimits
 from gpuwaste.hub.refusal import Refusal
+from gpuwaste.hub.services import Limits
 from gpuwaste.testing.cluster_process import wait_until
 
 

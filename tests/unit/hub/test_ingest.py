@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.unit.hub.rig import AGENT_UID, HOUR, Rig, batch, hour, running_hub
 
-from gpuwaste.hub.app import Limits
+from gpuwaste.hub.services import Limits
 from gpuwaste.slurm.site import NodeInfo
 from gpuwaste.testing.fake_slurm import FakeSlurm
 

@@ -1,4 +1,4 @@
-"""Old hours become days: a step adds up some GPUs' hours of one UTC day, and removes them, in one transaction.
+"""Old hours become days: a step adds up some jobs' hours of one UTC day, and removes them, in one transaction.
 
 The sums are made on a cursor of their own while ingest goes on; the write lock is held only for the exchange.
 """
@@ -11,7 +11,7 @@ from gpuwaste.core.units import DAY_S
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore
 
-STEP_HOURS: Final = 60_000  # rows exchanged at a time: a fraction of a second under the lock
+STEP_HOURS: Final = 40_000  # rows exchanged at a time: a fraction of a second under the lock
 
 
 class _ChangedError(StoreError):
@@ -35,10 +35,11 @@ class Rollup:
         with self._store.reader() as db:
             first = db.rows("rollup_first", {"before": before})[0]["hour_utc"]
             for day in range(before if first is None else first - first % DAY_S, before, DAY_S):
-                held = int(db.rows("rollup_count", {"day": day})[0]["hours"])
-                slices = -(-held // self._step_hours)
-                for number in range(slices):
-                    yield self._step(db, {"day": day, "before": before, "slices": slices, "slice": number})
+                first_job = 0
+                for part in db.rows("rollup_parts", {"day": day, "step_hours": self._step_hours}):
+                    jobs = {"from_job": first_job, "to_job": part["to_job"]}
+                    first_job = part["to_job"] + 1
+                    yield self._step(db, {"day": day, "before": before, **jobs})
 
     def _step(self, db: Database, which: Mapping[str, Any]) -> int:
         day = {"day": which["day"]}

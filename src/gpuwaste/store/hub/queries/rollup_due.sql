@@ -1,4 +1,4 @@
--- Picks final hours of the UTC day $day whose runs had ended before $before, of one in $slices of the GPUs. An hour that a
+-- Picks final hours of the UTC day $day whose runs had ended before $before, of jobs $from_job to $to_job. An hour that a
 -- node saw more than a day after accounting's end of the run stays an hour.
 CREATE OR REPLACE TEMP TABLE rollup_due AS
 SELECT h.*
@@ -11,4 +11,4 @@ SEMI JOIN (
 WHERE h.final
     AND h.hour_utc >= $day
     AND h.hour_utc < $day + 86400
-    AND hash(h.node, h.gpu_uuid) % $slices = $slice
+    AND h.job_id BETWEEN $from_job AND $to_job

@@ -27,37 +27,19 @@ parts AS (
     SEMI JOIN rollup_due USING (cluster, job_id, run_start, node, gpu_uuid)
     WHERE d.day_utc = $day
 ),
-grouped AS MATERIALIZED (
-    SELECT *, min(part_no) OVER (PARTITION BY cluster, job_id, run_start, node, gpu_uuid) AS row_no
-    FROM (SELECT *, row_number() OVER () AS part_no FROM parts)
-),
-percents AS (
-    SELECT row_no, list(pct ORDER BY pct) AS pct, list(ms ORDER BY pct) AS util_ms
-    FROM (
-        SELECT row_no, pct, sum(ms)::INTEGER AS ms
-        FROM (SELECT row_no, unnest(pct) AS pct, unnest(util_ms) AS ms FROM grouped)
-        GROUP BY row_no, pct
-    )
-    GROUP BY row_no
-),
-reasons AS (
-    SELECT row_no, list(reason ORDER BY reason) AS unknown_reason, list(ms ORDER BY reason) AS unknown_ms
-    FROM (
-        SELECT row_no, reason, sum(ms)::INTEGER AS ms
-        FROM (SELECT row_no, unnest(unknown_reason) AS reason, unnest(unknown_ms) AS ms FROM grouped)
-        GROUP BY row_no, reason
-    )
-    GROUP BY row_no
-),
-sums AS (
+sums AS MATERIALIZED (
     SELECT
-        row_no,
-        any_value(cluster) AS cluster,
-        any_value(job_id) AS job_id,
-        any_value(run_start) AS run_start,
-        any_value(node) AS node,
-        any_value(gpu_uuid) AS gpu_uuid,
+        row_number() OVER () AS row_no,
+        cluster,
+        job_id,
+        run_start,
+        node,
+        gpu_uuid,
         any_value(day_utc) AS day_utc,
+        flatten(list(pct)) AS all_pct,
+        flatten(list(util_ms)) AS all_util_ms,
+        flatten(list(unknown_reason)) AS all_reason,
+        flatten(list(unknown_ms)) AS all_unknown_ms,
         bit_or(hours) AS hours,
         min(share) AS share,
         min(t0_ms) AS t0_ms,
@@ -80,11 +62,29 @@ sums AS (
         max(host_mem_max_b) AS host_mem_max_b,
         arg_max(map_source, t1_ms) AS map_source,
         arg_max(confidence, t1_ms) AS confidence
-    FROM grouped
+    FROM parts
+    GROUP BY cluster, job_id, run_start, node, gpu_uuid
+),
+percents AS (
+    SELECT row_no, list(pct ORDER BY pct) AS pct, list(ms ORDER BY pct) AS util_ms
+    FROM (
+        SELECT row_no, pct, sum(ms)::INTEGER AS ms
+        FROM (SELECT row_no, unnest(all_pct) AS pct, unnest(all_util_ms) AS ms FROM sums)
+        GROUP BY row_no, pct
+    )
+    GROUP BY row_no
+),
+reasons AS (
+    SELECT row_no, list(reason ORDER BY reason) AS unknown_reason, list(ms ORDER BY reason) AS unknown_ms
+    FROM (
+        SELECT row_no, reason, sum(ms)::INTEGER AS ms
+        FROM (SELECT row_no, unnest(all_reason) AS reason, unnest(all_unknown_ms) AS ms FROM sums)
+        GROUP BY row_no, reason
+    )
     GROUP BY row_no
 )
 SELECT
-    s.* EXCLUDE (row_no),
+    s.* EXCLUDE (row_no, all_pct, all_util_ms, all_reason, all_unknown_ms),
     coalesce(p.pct, []) AS pct,
     coalesce(p.util_ms, []) AS util_ms,
     coalesce(r.unknown_reason, []) AS unknown_reason,

@@ -1,0 +1,87 @@
+"""Exchange: what every route does with a request: read it, find out who asks, put the answer on the wire."""
+
+import json
+from collections.abc import AsyncIterator, Callable
+from typing import Annotated, Any, Final
+
+from fastapi import Query, Request, Response
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect
+
+from gpuwaste.hub.body import read_body
+from gpuwaste.hub.refusal import BAD, Refusal
+from gpuwaste.hub.roles import Scope
+from gpuwaste.hub.services import Limits, Services
+
+_MAX_NUMBER: Final = 2**40
+Number = Annotated[int, Query(ge=0, le=_MAX_NUMBER)]
+Name = Annotated[str, Query(min_length=1, max_length=256)]
+
+
+class Exchange:
+    """The services, and how requests get to them. Every method may raise Refusal."""
+
+    def __init__(self, services: Services, limits: Limits) -> None:
+        self.services = services
+        self.limits = limits
+
+    async def body(self, request: Request, chunks: AsyncIterator[bytes] | None = None) -> bytes:
+        """Return the request's body, read from `chunks` where they are given."""
+        headers = request.headers
+        try:
+            return await read_body(
+                chunks or request.stream(),
+                length=headers.get("content-length"),
+                encoding=headers.get("content-encoding", ""),
+                max_bytes=self.limits.max_body_bytes,
+                deadline_s=self.limits.body_deadline_s,
+            )
+        except ClientDisconnect as error:
+            raise Refusal(BAD, "the body ended early") from error
+        except Refusal as refusal:
+            refusal.closes = True
+            raise
+
+    async def scope(self, request: Request, body: bytes = b"") -> Scope:
+        """Return who asks, and what he may see."""
+        peer_uid: int | None = getattr(request.state, "peer_uid", None)
+        reader = self.services.identity.reader
+        return await run_in_threadpool(reader, authorization(request), target(request), peer_uid, request.method, body)
+
+    async def document(self, request: Request, build: Callable[[Scope], dict[str, Any]]) -> Response:
+        """Answer a question without a body by what `build` returns, made in a thread."""
+        scope = await self.scope(request)
+
+        def answer() -> bytes:
+            return _encoded(build(scope))
+
+        with self.services.turns.taken(scope):
+            return Response(await run_in_threadpool(answer), media_type="application/json")
+
+    async def order(self, request: Request, do: Callable[[Scope, bytes], dict[str, Any]]) -> Response:
+        """Answer a request with a body by what `do` returns, done in a thread."""
+        body = await self.body(request)
+        scope = await self.scope(request, body)
+        with self.services.turns.taken(scope):
+            return json_response(await run_in_threadpool(do, scope, body))
+
+
+def authorization(request: Request) -> str:
+    """Return the header with the credential, "" for none."""
+    return request.headers.get("authorization", "")
+
+
+def target(request: Request) -> str:
+    """Return the request line's target exactly as it was sent: the credential is bound to it."""
+    path: bytes = request.scope["raw_path"]
+    query: bytes = request.scope["query_string"]
+    return (path + (b"?" + query if query else b"")).decode("latin-1")
+
+
+def json_response(content: dict[str, Any], status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    """Return an answer of one JSON object."""
+    return Response(_encoded(content), status_code=status, media_type="application/json", headers=headers)
+
+
+def _encoded(content: dict[str, Any]) -> bytes:
+    return json.dumps(content, separators=(",", ":")).encode()

@@ -1,0 +1,31 @@
+"""/v1/backup: a copy of the store while the hub runs."""
+
+from typing import Any
+
+from fastapi import FastAPI, Request, Response
+from starlette.responses import StreamingResponse
+
+from gpuwaste.hub.exchange import Exchange
+from gpuwaste.hub.models import BackupAnswer
+
+
+def add(app: FastAPI, exchange: Exchange) -> None:
+    """Add the routes of this subject."""
+    backups = exchange.services.backups
+    answers: dict[int | str, dict[str, Any]] = {200: {"model": BackupAnswer}}
+
+    @app.post("/v1/backup", responses=answers)
+    async def begin(request: Request) -> Response:
+        """Begin to copy the store as of now, unless a copy is being made; for root, operators and staff."""
+        return await exchange.order(request, lambda scope, _: backups.begin(scope))
+
+    @app.get("/v1/backup", responses=answers)
+    async def stands(request: Request) -> Response:
+        """Tell how the copy stands."""
+        return await exchange.document(request, backups.stands)
+
+    @app.get("/v1/backup/file", responses={200: {"content": {"application/x-tar": {}}}})
+    async def fetched(request: Request) -> Response:
+        """Hand out the copy as a tar, once: it is whole where its last member is sums.json."""
+        scope = await exchange.scope(request)
+        return StreamingResponse(backups.parts(scope), media_type="application/x-tar")

@@ -1,0 +1,30 @@
+"""GET /v1/map: which job holds what on a node, for agents."""
+
+import asyncio
+from typing import Annotated
+
+from fastapi import FastAPI, Query, Request, Response
+
+from gpuwaste.hub.exchange import Exchange, Name, json_response
+from gpuwaste.hub.models import MapAnswer
+from gpuwaste.hub.refusal import LATER, Refusal, not_found
+
+
+def add(app: FastAPI, exchange: Exchange) -> None:
+    """Add the routes of this subject."""
+
+    @app.get("/v1/map", responses={200: {"model": MapAnswer}})
+    async def cluster_map(
+        request: Request, node: Name, job: Annotated[int, Query(ge=1, lt=2**32)] | None = None
+    ) -> Response:
+        """Tell which run of a job, or which runs, hold what on a node; for agents only."""
+        if not (await exchange.scope(request)).agent:
+            raise not_found()
+        asked = exchange.services.cluster_map
+        future = asked.ask_node(node) if job is None else asked.ask(node, job)
+        try:
+            async with asyncio.timeout(exchange.limits.map_wait_s):
+                found = await asyncio.shield(asyncio.wrap_future(future))
+        except TimeoutError as error:
+            raise Refusal(LATER, "slurmctld has not answered yet: ask again") from error
+        return json_response({"jobs": found})

@@ -1,0 +1,37 @@
+"""GET /v1/report, /v1/jobs, /v1/top: the ledger as documents."""
+
+from fastapi import FastAPI, Request, Response
+
+from gpuwaste.hub.exchange import Exchange, Name, Number
+from gpuwaste.hub.models import Document
+from gpuwaste.hub.reads import ReportQuestion
+
+
+def add(app: FastAPI, exchange: Exchange) -> None:
+    """Add the routes of this subject."""
+    reads = exchange.services.reads
+
+    @app.get("/v1/report", responses={200: {"model": Document}})
+    async def report(
+        request: Request,
+        *,
+        user: Name | None = None,
+        account: Name | None = None,
+        cluster: Name | None = None,
+        start: Number | None = None,
+        end: Number | None = None,
+        limit: Number | None = None,
+    ) -> Response:
+        """Report on a user, an account or a cluster; times are UTC seconds, the last seven days by default."""
+        question = ReportQuestion(user, account, cluster, start, end, limit)
+        return await exchange.document(request, lambda scope: reads.report(scope, question))
+
+    @app.get("/v1/jobs/{job_id}", responses={200: {"model": Document}})
+    async def job(request: Request, job_id: str) -> Response:
+        """Report on every run of one job: 7, 3_1 or 4+1."""
+        return await exchange.document(request, lambda scope: reads.job(scope, job_id))
+
+    @app.get("/v1/top", responses={200: {"model": Document}})
+    async def top(request: Request, since: Number | None = None, limit: Number | None = None) -> Response:
+        """Tell who wastes now; `since` is UTC seconds, an hour ago by default."""
+        return await exchange.document(request, lambda scope: reads.top(scope, since, limit))

@@ -1,0 +1,23 @@
+"""GET /v1/health and /metrics: how the hub stands, for anybody."""
+
+from fastapi import FastAPI, Response
+from starlette.concurrency import run_in_threadpool
+
+from gpuwaste.hub.exchange import Exchange, json_response
+from gpuwaste.hub.models import HealthAnswer
+
+
+def add(app: FastAPI, exchange: Exchange) -> None:
+    """Add the routes of this subject."""
+
+    @app.get("/v1/health", responses={200: {"model": HealthAnswer}})
+    async def health() -> Response:
+        """Tell how the hub stands; needs no credential and names no user."""
+        return json_response(await run_in_threadpool(exchange.services.health))
+
+    @app.get("/metrics", include_in_schema=False)
+    async def metrics() -> Response:
+        return Response(
+            await run_in_threadpool(exchange.services.metrics.text),
+            media_type="text/plain; version=0.0.4; charset=utf-8",
+        )

@@ -1,0 +1,43 @@
+"""GET /v1/history: what happened to runs, as a stream of events and as the state that they lead to."""
+
+import os
+from collections.abc import Iterator
+from typing import Annotated, Final
+
+from fastapi import FastAPI, Query, Request, Response
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import StreamingResponse
+
+from gpuwaste.hub.exchange import Exchange, Number
+from gpuwaste.hub.models import HistoryAnswer
+from gpuwaste.hub.reads import MAX_HISTORY
+from gpuwaste.hub.refusal import FORBIDDEN, Refusal
+
+_PART: Final = 256 * 1024
+
+
+def add(app: FastAPI, exchange: Exchange) -> None:
+    """Add the routes of this subject."""
+
+    @app.get("/v1/history", responses={200: {"model": HistoryAnswer}})
+    async def history(
+        request: Request, after: Number = 0, limit: Annotated[int, Query(ge=1, le=MAX_HISTORY)] = 1000
+    ) -> Response:
+        """Tell what happened to runs after event `after`."""
+        return await exchange.document(request, lambda scope: exchange.services.reads.history(scope, after, limit))
+
+    @app.get("/v1/history/snapshot", responses={200: {"content": {"application/x-tar": {}}}})
+    async def snapshot(request: Request) -> Response:
+        """Hand out the state of the history as a tar, for an advisor that starts; for operators and advisors."""
+        scope = await exchange.scope(request)
+        if not (scope.everything or scope.agent):
+            raise Refusal(FORBIDDEN, "the history is for operators")
+        file = await run_in_threadpool(exchange.services.predictions.snapshot)
+        length = file.seek(0, os.SEEK_END)
+        file.seek(0)
+
+        def parts() -> Iterator[bytes]:
+            with file:
+                yield from iter(lambda: file.read(_PART), b"")
+
+        return StreamingResponse(parts(), media_type="application/x-tar", headers={"Content-Length": str(length)})

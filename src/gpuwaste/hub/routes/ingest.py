@@ -1,0 +1,37 @@
+"""POST /v1/hours, /v1/verdicts: batches of agents and advisors, through the gate."""
+
+from collections.abc import Callable
+
+from fastapi import FastAPI, Request, Response
+
+from gpuwaste.hub.batch_taker import Taken
+from gpuwaste.hub.exchange import Exchange, authorization, target
+from gpuwaste.hub.gate import Gate
+from gpuwaste.hub.models import AckAnswer
+from gpuwaste.hub.refusal import Refusal
+
+
+def add(app: FastAPI, exchange: Exchange) -> None:
+    """Add the routes of this subject."""
+    services = exchange.services
+    gate = Gate(exchange.limits.gate, lambda: services.metrics.put_off())  # noqa: PLW0108 the wire reference has no parts
+
+    async def taken(request: Request, take: Callable[[str, str, bytes], Taken]) -> Response:
+        try:
+            with gate.visit() as visit:
+                body = await exchange.body(request, visit.counted(request.stream()))
+                answer = await visit.in_thread(lambda: take(authorization(request), target(request), body))
+        except Refusal as refusal:
+            refusal.closes = True
+            raise
+        return Response(answer.body, media_type="application/json", headers=answer.headers)
+
+    @app.post("/v1/hours", responses={200: {"model": AckAnswer}})
+    async def hours(request: Request) -> Response:
+        """Take a batch of hours: NDJSON, the envelope first."""
+        return await taken(request, services.ingest.take)
+
+    @app.post("/v1/verdicts", responses={200: {"model": AckAnswer}})
+    async def take_verdicts(request: Request) -> Response:
+        """Take a batch of verdicts: NDJSON, the envelope first; each id counts once."""
+        return await taken(request, services.verdict_ingest.take)

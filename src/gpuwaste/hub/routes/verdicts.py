@@ -1,0 +1,33 @@
+"""GET /v1/verdicts: the audit of what was said at submissions."""
+
+from typing import Annotated
+
+from fastapi import FastAPI, Query, Request, Response
+
+from gpuwaste.hub.exchange import Exchange, Name, Number
+from gpuwaste.hub.models import ScoreAnswer, VerdictsAnswer
+from gpuwaste.hub.verdict_reads import MAX_VERDICTS, VerdictQuestion
+
+
+def add(app: FastAPI, exchange: Exchange) -> None:
+    """Add the routes of this subject."""
+    verdicts = exchange.services.verdicts
+
+    @app.get("/v1/verdicts", responses={200: {"model": VerdictsAnswer}})
+    async def listed(
+        request: Request,
+        *,
+        user: Name | None = None,
+        policy: Name | None = None,
+        start: Number | None = None,
+        end: Number | None = None,
+        limit: Annotated[int, Query(ge=1, le=MAX_VERDICTS)] = 1000,
+    ) -> Response:
+        """List verdicts with how their jobs ended, the newest first; times are UTC seconds, the last seven days."""
+        question = VerdictQuestion(user, policy, start, end, limit)
+        return await exchange.document(request, lambda scope: verdicts.listed(scope, question))
+
+    @app.get("/v1/verdicts/score", responses={200: {"model": ScoreAnswer}})
+    async def score(request: Request, since: Number | None = None) -> Response:
+        """Score what was said since UTC second `since`, 30 days ago by default; for operators and advisors."""
+        return await exchange.document(request, lambda scope: verdicts.score(scope, since))

@@ -1,0 +1,46 @@
+"""What the routes have at hand: the hub's parts, and what a client may take."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from gpuwaste.hub.backup import Backups
+from gpuwaste.hub.gate import GateLimits
+from gpuwaste.hub.identity import Identity
+from gpuwaste.hub.ingest import Ingest
+from gpuwaste.hub.map import ClusterMap
+from gpuwaste.hub.metrics import HubMetrics
+from gpuwaste.hub.notify.service import NoticeService
+from gpuwaste.hub.predictions import Predictions
+from gpuwaste.hub.reads import Reads
+from gpuwaste.hub.turns import Turns
+from gpuwaste.hub.verdict_ingest import VerdictIngest
+from gpuwaste.hub.verdict_reads import VerdictReads
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a client may take: bytes of a body, seconds for sending it, seconds of waiting for the map, the gate."""
+
+    max_body_bytes: int = 1024 * 1024
+    body_deadline_s: float = 30.0
+    map_wait_s: float = 10.0
+    gate: GateLimits = field(default_factory=GateLimits)
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """What the routes call."""
+
+    identity: Identity
+    ingest: Ingest
+    reads: Reads
+    cluster_map: ClusterMap
+    metrics: HubMetrics
+    predictions: Predictions
+    verdicts: VerdictReads
+    verdict_ingest: VerdictIngest
+    notices: NoticeService
+    backups: Backups
+    health: Callable[[], dict[str, Any]]
+    turns: Turns = field(default_factory=Turns)

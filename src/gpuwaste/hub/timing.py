@@ -1,0 +1,36 @@
+"""How long requests take: a middleware around the whole application."""
+
+import time
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from gpuwaste.hub.metrics import HubMetrics
+
+
+class Timing:
+    """Notes how long each request took, by route and status."""
+
+    def __init__(self, app: ASGIApp, metrics: HubMetrics) -> None:
+        self._app = app
+        self._metrics = metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        began = time.monotonic()
+        status = 500
+
+        async def watch(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        try:
+            await self._app(scope, receive, watch)
+        finally:
+            route = getattr(scope.get("route"), "path", "other")
+            method = scope["method"] if route != "other" else "other"
+            self._metrics.request(method, route, status, time.monotonic() - began)
