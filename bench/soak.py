@@ -19,6 +19,7 @@ from pathlib import Path
 
 import duckdb
 
+from bench.soak_fill import fill_hours
 from bench.soak_phase import Phase, print_head, print_phase
 from bench.soak_samples import DAY_S, EVERY_S, SERIES, bytes_of_a_gpu_day
 from gpuwaste.core.clock import SystemClock
@@ -28,7 +29,7 @@ from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.fleet import FleetPlan, write_tokens
 from gpuwaste.testing.fleet_compare import compare
 from gpuwaste.testing.fleet_processes import FleetProcesses
-from gpuwaste.testing.fleet_rows import GPUS, jobs_of
+from gpuwaste.testing.fleet_rows import GPUS, START, jobs_of
 from gpuwaste.testing.lone_hub import LoneHub
 
 MEMORY_DISK = Path("/dev/shm")  # noqa: S108 where it is there the agents' disks cost nothing
@@ -65,12 +66,12 @@ class Soak:
         """Return how often the hub has committed rows."""
         return self.hub.metric("gpuwaste_hub_commits_total")
 
-    def month(self, hours: int, step: int, window: int) -> None:
+    def month(self, first: int, hours: int, step: int, window: int) -> None:
         """Ship every hour of a month, `step` hours at a time."""
         with self.phase(f"{hours} hours"):
-            for first in range(0, hours, step):
-                self.fleet.call("run_hours", first, min(step, hours - first), window)
-                print(f"  {first + step} hours, {time.strftime('%H:%M:%S')}", end="\r", flush=True)
+            for done in range(0, hours, step):
+                self.fleet.call("run_hours", first + done, min(step, hours - done), window)
+                print(f"  {done + step} hours, {time.strftime('%H:%M:%S')}", end="\r", flush=True)
 
     def outage(self, first: int, hours: int) -> None:
         """Take the hub away for hours; when it is back all agents are at its door."""
@@ -140,6 +141,7 @@ def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--nodes", type=int, default=1000, help="agents, each with eight GPUs")
     parser.add_argument("--hours", type=int, default=720, help="hours of the accelerated month")
+    parser.add_argument("--stored", type=int, default=0, help="hours that are in the store before, in whole days")
     parser.add_argument("--step", type=int, default=24, help="hours that an agent ships at a time there")
     parser.add_argument("--window", type=int, default=4, help="agents of a process that ship at the same time there")
     parser.add_argument("--outage", type=int, default=8, help="hours without a hub")
@@ -160,7 +162,10 @@ def main() -> None:
         tokens = base / "tokens"
         write_tokens(tokens, chosen.nodes)
         hub = LoneHub(base, hub={"node_tokens_file": str(tokens), "rollup_days": 0}, common={"token_file": str(tokens)})
-        hours = chosen.hours + chosen.outage + 1
+        first = chosen.stored
+        if first:
+            fill_hours(store_path(hub), chosen.nodes, first)
+        hours = first + chosen.hours + chosen.outage + 1
         runs = fill_jobs(hub, chosen.nodes, hours)
         print(f"{chosen.nodes} agents, {chosen.nodes * GPUS} GPUs, {runs} runs; load of this host {os.getloadavg()}")
         print_head()
@@ -169,12 +174,12 @@ def main() -> None:
         plan = FleetPlan(hub.url, agents, 0, chosen.nodes)
         with FleetProcesses(plan, chosen.processes) as fleet:
             soak = Soak(hub, fleet)
-            soak.month(chosen.hours, chosen.step, chosen.window)
-            soak.outage(chosen.hours, chosen.outage)
+            soak.month(first, chosen.hours, chosen.step, chosen.window)
+            soak.outage(first + chosen.hours, chosen.outage)
             idle = soak.idle(chosen.idle)
             live = soak.live(hours - 1, chosen.period)
         hub.stop()
-        found = compare(store_path(hub), fleet.records)
+        found = compare(store_path(hub), fleet.records, START + first * HOUR_S)
         store_b = used_b(store_path(hub))
     per_batch_s = (live.cpu_s - idle * live.wall_s) / max(1, len(live.seconds))
     share = idle + per_batch_s * chosen.nodes / SHIP_S

@@ -33,8 +33,8 @@ class Comparison:
         return self.sent == self.stored and not (self.missing or self.foreign or self.different or self.repeated)
 
 
-def compare(store: Path, records: Sequence[Path]) -> Comparison:
-    """Compare the records of a fleet with a store that no hub holds."""
+def compare(store: Path, records: Sequence[Path], first_hour: int = 0) -> Comparison:
+    """Compare the records of a fleet with a store that no hub holds, from `first_hour` on."""
     with duckdb.connect(config={"memory_limit": "4GB", "threads": "2"}) as db:
         db.execute(f"ATTACH '{store}' AS hub (READ_ONLY)")
         db.execute(
@@ -45,7 +45,8 @@ def compare(store: Path, records: Sequence[Path]) -> Comparison:
         )
         db.execute(
             f"CREATE TABLE stored AS SELECT {_KEY}, any_value({CHECK_SQL}) AS value, count(*) AS copies"  # noqa: S608 constants
-            f" FROM hub.hours GROUP BY {_KEY}"
+            f" FROM hub.hours WHERE hour_utc >= $first GROUP BY {_KEY}",
+            {"first": first_hour},
         )
         found = db.execute(
             "SELECT count(a.value), count(b.value), count(a.value) FILTER (b.value IS NULL),"  # noqa: S608 constants
