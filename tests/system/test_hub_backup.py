@@ -206,6 +206,23 @@ def _tar(kind: bytes, name: str) -> bytes:
     return stream.getvalue()
 
 
+def with_holes(data: bytes) -> bytes:
+    """Put a sparse store of a terabyte behind the first member: it would fill the disk."""
+    with tarfile.open(fileobj=io.BytesIO(data)) as tar:
+        first = tar.extractfile("backup.json")
+        assert first is not None
+        about = first.read()
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w", format=tarfile.PAX_FORMAT) as tar:
+        member = tarfile.TarInfo("backup.json")
+        member.size = len(about)
+        tar.addfile(member, io.BytesIO(about))
+        sparse = tarfile.TarInfo("hub.duckdb")
+        sparse.size, sparse.pax_headers = 1, {"GNU.sparse.map": "0,1", "GNU.sparse.size": str(1 << 40)}
+        tar.addfile(sparse, io.BytesIO(b"x"))
+    return stream.getvalue()
+
+
 @pytest.mark.parametrize(
     ("spoil", "said"),
     [
@@ -217,6 +234,7 @@ def _tar(kind: bytes, name: str) -> bytes:
         (newer, "SHA-256 differs"),
         (other_format, "is of format 2"),
         (with_a_link, "where no backup has it"),
+        (with_holes, "where no backup has it"),
         (with_a_path, "which no backup has"),
     ],
 )

@@ -102,7 +102,8 @@ def read_backup(file: BinaryIO, where: str, folder: Path | None = None) -> About
     try:
         with tarfile.open(fileobj=file, mode="r|") as tar:
             for member in tar:
-                if sums is not None or member.type != tarfile.REGTYPE or member.name in found:
+                plain = member.type == tarfile.REGTYPE and not member.issparse()
+                if sums is not None or not plain or member.name in found:
                     raise StoreError(f"{where}: holds {member.name[:80]!r} where no backup has it: it is damaged")
                 if about is None:
                     about = _about(_json(tar, member, ABOUT, where, found), where)
