@@ -29,6 +29,12 @@ class Prometheus:
     url: str
     log: Path
 
+    def is_ready(self) -> bool:
+        """Whether it takes questions; until it has read its log it answers with 503."""
+        with contextlib.suppress(OSError), urllib.request.urlopen(f"{self.url}/-/ready", timeout=5):  # noqa: S310 our own
+            return True
+        return False
+
     def api(self, path: str, **parameters: str) -> Any:
         """Return the data of an answer. Raises QueryError where it refuses, OSError where it does not answer."""
         url = f"{self.url}/api/v1/{path}?{urllib.parse.urlencode(parameters)}"
@@ -39,11 +45,8 @@ class Prometheus:
             raise QueryError(f"{parameters}: {error.read().decode()}") from error
 
     def query(self, expression: str) -> list[dict[str, Any]]:
-        """Return the series of an expression now, none while the server is not up."""
-        try:
-            found: list[dict[str, Any]] = self.api("query", query=expression)["result"]
-        except OSError:
-            return []
+        """Return the series of an expression now. Raises as `api` does."""
+        found: list[dict[str, Any]] = self.api("query", query=expression)["result"]
         return found
 
     def wait_for(self, expression: str, what: str, timeout_s: float = 60) -> None:
@@ -61,8 +64,10 @@ def running(config: Path) -> Iterator[Prometheus]:
     command = ["prometheus", f"--config.file={config}", f"--storage.tsdb.path={config.parent / 'tsdb'}"]
     with log_path.open("wb") as log:
         process = subprocess.Popen([*command, f"--web.listen-address={address}"], stdout=log, stderr=log)
+    server = Prometheus(f"http://{address}", log_path)
     try:
-        yield Prometheus(f"http://{address}", log_path)
+        wait_until(server.is_ready, 60, "Prometheus to be ready", lambda: tail(log_path), poll_s=0.2)
+        yield server
     finally:
         process.terminate()
         process.wait(30)

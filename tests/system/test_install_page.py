@@ -11,7 +11,7 @@ import pytest
 from tests.system.install_page import CHECKOUT, steps, take
 from tests.system.rpm_machine import SLURM, Machine, booted, furnish, stand_in, start_site
 from tests.system.rpm_scene import changed_headers, pick
-from tools.rpm.build import Build, current, rebuild
+from tools.rpm.build import Build, build, current, rebuild, spec_version
 from tools.rpm.root import Root
 from tools.rpm.wheels import ROOT
 
@@ -21,6 +21,7 @@ from gpuwaste.testing.sim_build import build_native
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
 PAGE: Final = ROOT / "docs/how-to/install.md"
 UPGRADE: Final = ROOT / "docs/how-to/upgrade.md"
+REPOSITORY: Final = "/srv/gpuwaste"
 EARLIER: Final = "22.05.7"
 SUBMITTED: Final = "scontrol show job $(runuser -u alice -- sbatch --parsable --chdir=/tmp --gres=gpu:1 --wrap true)"
 COMMON: Final = {"gpuwaste", "gpuwaste-runtime"}
@@ -117,6 +118,27 @@ def test_reports_metrics_verdicts(machine: Machine) -> None:
     assert machine.run(f"gpuwaste job {job}", user="alice")
 
 
+def offer(machine: Machine, *packages: Path) -> None:
+    """Put packages into the page's repository."""
+    for package in packages:
+        shutil.copy(package, machine.root.file(REPOSITORY))
+    machine.run(f"createrepo_c {REPOSITORY} && dnf --refresh makecache")
+
+
+def test_upgrade_and_back(machine: Machine, tmp_path: Path) -> None:
+    """With dnf all packages go to a newer version and back; the services run on with it, and the reports are kept."""
+    newer = f"{spec_version()}.1"
+    offer(machine, *pick(build(Build(tmp_path, newer, without=("plugin",)))))
+    upgrade, back = steps(UPGRADE, "Back")
+    for step, version in ((upgrade, newer), (back, spec_version())):
+        step.take(machine)
+        assert machine.run("gpuwaste version") == f"gpuwaste {version}\n"
+        said = machine.wait("gpuwaste doctor", 60, "the doctor to find nothing that fails")
+        assert re.search(rf"^ok   agent .* version {re.escape(version)},", said, re.MULTILINE), said
+        assert re.search(rf"^ok   hub .* version {re.escape(version)}$", said, re.MULTILINE), said
+        assert "alice" in machine.run("gpuwaste report", user="alice")
+
+
 def test_slurm_goes_up_with_its_plugin_or_not_at_all(machine: Machine, packages: list[Path], tmp_path: Path) -> None:
     """Slurmctld ends with the plugin of the release before; dnf keeps Slurm without a new one; then both go up."""
     source = next(package for package in packages if package.name.endswith(".src.rpm"))
@@ -130,15 +152,14 @@ def test_slurm_goes_up_with_its_plugin_or_not_at_all(machine: Machine, packages:
     machine.wait(f"grep -F '({EARLIER})' {log}", 30, "the line on the plugin", wanted="ncompatible")
     machine.wait("! systemctl is-active slurmctld", 30, "slurmctld to end")
 
-    repository = "/srv/gpuwaste"
-    shutil.copy(stand_in(tmp_path, "slurm", SLURM), machine.root.file(repository))
-    machine.run(f"mkdir /srv/aside && mv {repository}/gpuwaste-slurm-plugin* /srv/aside && createrepo_c {repository}")
-    refused = machine.try_run("dnf --refresh upgrade slurm")
+    machine.run(f"mkdir /srv/aside && mv {REPOSITORY}/gpuwaste-slurm-plugin* /srv/aside")
+    offer(machine, stand_in(tmp_path, "slurm", SLURM))
+    refused = machine.try_run("dnf upgrade slurm")
     assert refused.returncode != 0
     assert "gpuwaste-slurm-plugin" in refused.stdout + refused.stderr
     assert machine.run("rpm -q slurm") == f"slurm-{EARLIER}-1.noarch\n"
 
-    machine.run(f"mv /srv/aside/* {repository} && createrepo_c {repository} && dnf --refresh makecache")
+    offer(machine, *machine.root.file("/srv/aside").iterdir())
     (wrote,) = take(machine, UPGRADE, "On the day")
     assert "fail " not in wrote
     assert f"slurm{SLURM}" in machine.run("rpm -q gpuwaste-slurm-plugin")

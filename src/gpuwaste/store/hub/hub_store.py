@@ -227,20 +227,19 @@ class HubStore:
     @contextmanager
     def exchanging(self, db: Database) -> Iterator[None]:
         """Let another cursor write: the block is its transaction, on disk when it ends, and nobody else writes."""
-        with self._write_lock:
-            until = self._rolled_until
-            try:
-                with db.transaction():
-                    yield
-            except BaseException:
-                self._rolled_until = until
-                raise
+        with self._write_lock, db.transaction():
+            yield
 
-    def note_rolled(self, db: Database, until: int) -> None:
-        """Note, within `exchanging`, that days before a UTC second were added up."""
+    def note_rolled(self, until: int) -> None:
+        """Note that days before a UTC second may be added up from now on: hours from before are looked for among them.
+
+        It is no part of the exchange: a transaction that replaces a mark and removes rows too keeps DuckDB 1.5.5 from
+        every later checkpoint ("other write transactions active").
+        """
         if until > self._rolled_until:
-            db.run("mark_set", {"key": ROLLED_MARK, "value": until})
-            self._rolled_until = until
+            with self.writing() as db:
+                db.run("mark_set", {"key": ROLLED_MARK, "value": until})
+                self._rolled_until = until
 
     def _add_events(self, db: Database, kind: str, runs: Sequence[RunKey]) -> None:
         now = self._clock.utc_us() // 1_000_000

@@ -48,6 +48,7 @@ class Rollup:
         if not due:
             return 0
         db.run("rollup_rows", {**day, **self._hang})
+        self._store.note_rolled(which["day"] + DAY_S)
         try:
             with self._store.exchanging(db):
                 self._exchange(db, day, due)
@@ -61,6 +62,5 @@ class Rollup:
         removed = int(db.run("rollup_delete_hours", day).fetchall()[0][0])
         if removed != due:
             raise _ChangedError("hours were corrected while they were added up")
-        db.run("rollup_delete_days", day)
-        db.run("rollup_insert", day)
-        self._store.note_rolled(db, day["day"] + DAY_S)
+        db.run("rollup_delete_days", day).fetchall()
+        db.run("rollup_insert", day).fetchall()

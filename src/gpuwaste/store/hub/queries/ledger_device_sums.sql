@@ -21,11 +21,11 @@ counted AS (
     SELECT
         *,
         coalesce(list_sum(util_ms), 0)::BIGINT AS known_ms,
-        coalesce(list_sum(list_transform(pct, lambda p, i: CASE WHEN p = 0 THEN util_ms[i] ELSE 0 END)), 0)::BIGINT AS idle_ms,
+        coalesce(util_ms[list_position(pct, 0)], 0)::BIGINT AS idle_ms,
         coalesce(list_sum(list_transform(pct, lambda p, i: CASE WHEN p > 0 AND p < $low_below THEN util_ms[i] ELSE 0 END)), 0)::BIGINT AS low_ms,
         coalesce(list_sum(list_transform(pct, lambda p, i: CASE WHEN p > $high_above THEN util_ms[i] ELSE 0 END)), 0)::BIGINT AS high_ms,
         coalesce(list_sum(list_transform(pct, lambda p, i: CASE WHEN p >= 95 THEN util_ms[i] ELSE 0 END)), 0)::BIGINT AS full_ms,
-        coalesce(list_sum(list_transform(pct, lambda p, i: p::BIGINT * util_ms[i])), 0)::BIGINT AS pct_ms
+        coalesce(list_dot_product(pct::DOUBLE[], util_ms::DOUBLE[]), 0)::BIGINT AS pct_ms -- exact: far below 2^53
     FROM picked
 )
 SELECT
