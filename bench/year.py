@@ -45,7 +45,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--nodes", type=int, default=2000)
     parser.add_argument("--days", type=int, default=365)
-    parser.add_argument("--rollup-days", type=int, default=7)
+    parser.add_argument("--rollup-days", type=int, default=3)
     parser.add_argument(
         "--rollup-s", type=int, default=0, help="stop the roll-up after so long and make the other days by SQL; 0: all"
     )

@@ -91,7 +91,7 @@ class HubConfig:
         512, "MB of memory for the store's work and cache, the programs' own 300 MB beside it; 0: most of the host's."
     )
     rollup_days: int = _key(
-        7, "Days after which the hours of runs that have ended are added up, one row for each GPU and day; 0: never."
+        3, "Days after which the hours of runs that have ended are added up, one row for each GPU and day; 0: never."
     )
     verdict_days: int = _key(400, "Days for which the audit's verdicts are kept.")
     staff_groups: tuple[str, ...] = _key((), "Unix groups whose members may read every job.")

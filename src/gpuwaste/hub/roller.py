@@ -21,6 +21,7 @@ class Roller:
     """`run` on one thread; `days` may be set by any."""
 
     def __init__(self, store: HubStore, clock: Clock, days: int) -> None:
+        self._store = store
         self._rollup = Rollup(store, HANG_LIMITS)
         self._clock = clock
         self.days = days
@@ -49,5 +50,6 @@ class Roller:
         except GpuwasteError as error:
             _log.warning("old hours are not added up by day, they stay as they are: %s", error)
         if taken:
+            self._store.checkpoint()
             _log.info("%d hours are older than %d days and were added up by day", taken, self.days)
         return taken

@@ -161,8 +161,7 @@ def test_the_api_describes_itself(filled: Rig) -> None:
     found = filled.send("GET", "/openapi.json").json
     routes = "/v1/hours /v1/report /v1/jobs/{job_id} /v1/top /v1/history /v1/map /v1/health /v1/predict"
     routes += " /v1/history/snapshot /v1/verdicts /v1/verdicts/score /v1/notices /v1/notices/preview"
-    routes += " /v1/notices/replay /v1/notices/run /v1/notices/wish"
-    routes += " /v1/backup /v1/backup/file"
+    routes += " /v1/notices/replay /v1/notices/run /v1/notices/wish /v1/backup /v1/backup/file"
     assert set(found["paths"]) == set(routes.split())
     asked = found["paths"]["/v1/predict"]["post"]["requestBody"]["content"]["application/json"]["schema"]
     assert set(asked["properties"]["requests"]["items"]["properties"]) == {f.name for f in fields(JobRequest)}
@@ -175,6 +174,7 @@ def test_the_api_describes_itself(filled: Rig) -> None:
         "VerdictsAnswer",
         "ScoreAnswer",
         "NoticeAnswer",
+        "BackupAnswer",
         "HealthAnswer",
         "ErrorAnswer",
     } <= set(found["components"]["schemas"])

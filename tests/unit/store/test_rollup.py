@@ -305,16 +305,3 @@ def test_a_kill_in_the_middle_loses_and_doubles_nothing(tmp_path: Path, steps: i
     assert (sums(store), store.counts()["hours"]) == (total, 0)
     assert RunKey("gw", 1, DAY + HOUR_S) in {e.run_key for e in store.history(0, 99)}
     store.close()
-
-
-def test_the_log_can_be_emptied_after_any_step(tmp_path: Path) -> None:
-    """After each step the store can be brought up to date on disk: its log does not grow with the roll-up."""
-    store, rng = HubStore.open(tmp_path / "hub.duckdb", SystemClock()), random.Random(6)
-    jobs = [run(i, 20 * i, 30, 2) for i in range(1, 9)]
-    store.upsert_jobs(jobs)
-    store.upsert_hours([row(j, gpu, i, rng) for j in jobs for gpu in range(2) for i in range(30)])
-    for _ in Rollup(store, HANG_LIMITS, 20).steps(BEFORE):
-        with store.reader() as db:
-            db.execute("CHECKPOINT")
-        assert not (tmp_path / "hub.duckdb.wal").exists() or (tmp_path / "hub.duckdb.wal").stat().st_size < 1000
-    store.close()

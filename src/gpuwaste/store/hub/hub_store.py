@@ -4,6 +4,7 @@ One writer at a time, whatever the thread; readers take a cursor of their own. A
 the commit is on disk, when it returns.
 """
 
+import contextlib
 import logging
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -24,6 +25,7 @@ from gpuwaste.store.hub.job_columns import ACTIVE_PCT, FAR_S
 from gpuwaste.store.hub.rows import hour_row, job_record, job_row, to_json
 
 _HOUR_KEY: Final = ("cluster", "job_id", "run_start", "node", "gpu_uuid", "hour_utc")
+_LOG_B: Final = 16 << 20  # DuckDB's own limit
 _log = logging.getLogger(__name__)
 ROLLED_MARK: Final = "rolled_until"  # UTC seconds: no day from then on was added up
 
@@ -177,7 +179,7 @@ class HubStore:
     def set_mark(self, key: str, value: int) -> None:
         """Note where an importer stands."""
         with self.writing() as db:
-            db.run("mark_set", {"key": key, "value": value})
+            db.run("mark_set", {"key": key, "value": value}).fetchall()
 
     def counts(self) -> dict[str, int]:
         """Return the rows of each table, and `last_event`."""
@@ -230,15 +232,28 @@ class HubStore:
         with self._write_lock, db.transaction():
             yield
 
+    def checkpoint(self) -> None:
+        """Bring the file up to date where its log has grown; left for later where a reader is in the way.
+
+        DuckDB 1.5.5 does that by itself after commits, but not during a roll-up.
+        """
+        if self._path is None or self._log_b() < _LOG_B:
+            return
+        with self._write_lock, contextlib.suppress(StoreError), self.reader() as db:
+            db.execute("CHECKPOINT")
+
+    def _log_b(self) -> int:
+        log = self._path.with_name(self._path.name + ".wal") if self._path else None
+        return log.stat().st_size if log is not None and log.exists() else 0
+
     def note_rolled(self, until: int) -> None:
         """Note that days before a UTC second may be added up from now on: hours from before are looked for among them.
 
-        It is no part of the exchange: a transaction that replaces a mark and removes rows too keeps DuckDB 1.5.5 from
-        every later checkpoint ("other write transactions active").
+        It is no part of the exchange: a mark that is ahead of the days costs a look-up, nothing else.
         """
         if until > self._rolled_until:
             with self.writing() as db:
-                db.run("mark_set", {"key": ROLLED_MARK, "value": until})
+                db.run("mark_set", {"key": ROLLED_MARK, "value": until}).fetchall()
                 self._rolled_until = until
 
     def _add_events(self, db: Database, kind: str, runs: Sequence[RunKey]) -> None:

@@ -34,12 +34,16 @@ class Rollup:
         before -= before % DAY_S
         with self._store.reader() as db:
             first = db.rows("rollup_first", {"before": before})[0]["hour_utc"]
-            for day in range(before if first is None else first - first % DAY_S, before, DAY_S):
-                first_job = 0
-                for part in db.rows("rollup_parts", {"day": day, "step_hours": self._step_hours}):
-                    jobs = {"from_job": first_job, "to_job": part["to_job"]}
-                    first_job = part["to_job"] + 1
-                    yield self._step(db, {"day": day, "before": before, **jobs})
+        for day in range(before if first is None else first - first % DAY_S, before, DAY_S):
+            first_job = 0
+            with self._store.reader() as db:
+                parts = db.rows("rollup_parts", {"day": day, "step_hours": self._step_hours})
+            for part in parts:
+                jobs = {"from_job": first_job, "to_job": part["to_job"]}
+                first_job = part["to_job"] + 1
+                with self._store.reader() as db:
+                    taken = self._step(db, {"day": day, "before": before, **jobs})
+                yield taken
 
     def _step(self, db: Database, which: Mapping[str, Any]) -> int:
         day = {"day": which["day"]}
@@ -53,9 +57,7 @@ class Rollup:
             with self._store.exchanging(db):
                 self._exchange(db, day, due)
         except _ChangedError:
-            due = 0  # the next pass sees the corrected ones
-        finally:
-            db.run("rollup_drop")
+            return 0  # the next pass sees the corrected ones
         return due
 
     def _exchange(self, db: Database, day: Mapping[str, Any], due: int) -> None:
