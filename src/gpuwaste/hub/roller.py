@@ -3,12 +3,14 @@
 import logging
 import threading
 import time
+from collections.abc import Iterator
 from typing import Final
 
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.units import DAY_S
 from gpuwaste.store.hub.hub_store import HubStore
+from gpuwaste.store.hub.packing import Packing
 from gpuwaste.store.hub.rollup import Rollup
 from gpuwaste.waste.load import HANG_LIMITS
 
@@ -23,6 +25,7 @@ class Roller:
     def __init__(self, store: HubStore, clock: Clock, days: int) -> None:
         self._store = store
         self._rollup = Rollup(store, HANG_LIMITS)
+        self._packing = Packing(store)
         self._clock = clock
         self.days = days
 
@@ -34,22 +37,29 @@ class Roller:
             wait_s = EVERY_S
 
     def step(self, stop: threading.Event) -> int:
-        """Add up what is due; returns the hours taken. Raises nothing that the store can cause."""
+        """Add up what is due, then pack; returns the hours taken. Raises nothing that the store can cause."""
         if self.days <= 0:
             return 0
         before = self._clock.utc_us() // 1_000_000 - self.days * DAY_S
+        taken = self._do(self._rollup.steps(before), stop)
+        moved = self._do(self._packing.steps(before), stop)
+        if taken or moved:
+            self._store.checkpoint()
+        if taken:
+            _log.info("%d hours are older than %d days and were added up by day", taken, self.days)
+        return taken
+
+    def _do(self, steps: Iterator[int], stop: threading.Event) -> int:
+        """Do steps until `stop` is set, with pauses; returns the rows that they took."""
         taken = 0
+        began = time.monotonic()
         try:
-            began = time.monotonic()
-            for hours in self._rollup.steps(before):
-                taken += hours
+            for rows in steps:
+                taken += rows
                 # Half of the time is left to whoever waits for the processors.
-                if stop.is_set() or self._clock.wait(stop, time.monotonic() - began if hours else 0.0):
+                if stop.is_set() or self._clock.wait(stop, time.monotonic() - began if rows else 0.0):
                     break
                 began = time.monotonic()
         except GpuwasteError as error:
             _log.warning("old hours are not added up by day, they stay as they are: %s", error)
-        if taken:
-            self._store.checkpoint()
-            _log.info("%d hours are older than %d days and were added up by day", taken, self.days)
         return taken

@@ -14,8 +14,8 @@ from gpuwaste.store.hub.hub_store import HubStore
 STEP_HOURS: Final = 40_000  # rows exchanged at a time: a fraction of a second under the lock
 
 
-class _ChangedError(StoreError):
-    """An hour was corrected between the sum and the exchange."""
+class ChangedError(StoreError):
+    """Rows were changed between the reading and the exchange: it is left."""
 
 
 class Rollup:
@@ -56,13 +56,13 @@ class Rollup:
         try:
             with self._store.exchanging(db):
                 self._exchange(db, day, due)
-        except _ChangedError:
+        except ChangedError:
             return 0  # the next pass sees the corrected ones
         return due
 
     def _exchange(self, db: Database, day: Mapping[str, Any], due: int) -> None:
         removed = int(db.run("rollup_delete_hours", day).fetchall()[0][0])
         if removed != due:
-            raise _ChangedError("hours were corrected while they were added up")
+            raise ChangedError("hours were corrected while they were added up")
         db.run("rollup_delete_days", day).fetchall()
         db.run("rollup_insert", day).fetchall()

@@ -1,0 +1,112 @@
+"""Days put in the order of users: the same rows and reports, wherever it is broken off, whatever comes in between."""
+
+import contextlib
+import random
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.unit.store.test_rollup import DAY, documents, new_store, roll, row, run, same, sites, sums
+
+from gpuwaste.core.hour import AllocationHour
+from gpuwaste.core.job import JobRecord
+from gpuwaste.core.units import DAY_S
+from gpuwaste.store.database import Database
+from gpuwaste.store.hub.hub_store import HubStore
+from gpuwaste.store.hub.packing import PACKED_MARK, STRETCH_S, Packing
+
+AFTER = DAY - DAY % STRETCH_S + 2 * STRETCH_S
+
+
+def parts(store: HubStore) -> list[tuple[int, int]]:
+    """Return stretch and part of each day in the order of the file."""
+    with store.reader() as db:
+        return [
+            (int(day) // STRETCH_S, int(part))
+            for day, part in db.execute("SELECT day_utc, part FROM days ORDER BY rowid").fetchall()
+        ]
+
+
+def filled(users: int = 6, days: int = 40) -> HubStore:
+    """Return a store with one job a day of each user, all of it added up."""
+    store, rng = new_store(), random.Random(3)
+    jobs = [run(1 + u + d * users, d * 24 + u, 2, user=f"user{u}") for d in range(days) for u in range(users)]
+    store.upsert_jobs(jobs)
+    store.upsert_hours([row(job, 0, i, rng) for job in jobs for i in range(2)])
+    roll(store, DAY + (days + 1) * DAY_S, 1000)
+    return store
+
+
+@settings(max_examples=20, deadline=None)
+@given(sites(), st.integers(1, 9), st.integers(0, 4))
+def test_reports_are_the_same(site: tuple[list[JobRecord], list[AllocationHour]], step_rows: int, steps: int) -> None:
+    """Whatever ran, reports and sums are the same before, when broken off after some steps, and after packing."""
+    jobs, rows = site
+    store = new_store()
+    store.upsert_jobs(jobs)
+    store.upsert_hours(rows)
+    roll(store)
+    before, total = documents(store), sums(store)
+    for _ in zip(range(steps), Packing(store, step_rows).steps(AFTER), strict=False):
+        same(before, documents(store))
+    for _ in Packing(store, step_rows).steps(AFTER):
+        pass
+    same(before, documents(store))
+    assert sums(store) == total
+    store.close()
+
+
+def test_each_users_days_lie_together() -> None:
+    """After packing the days of a stretch stand in the order of users; an open stretch is left, a packed one too."""
+    store = filled()
+    total = sums(store)
+    until = DAY - DAY % STRETCH_S + STRETCH_S
+    assert parts(store)[:20] != sorted(parts(store)[:20])
+    assert sum(Packing(store, 20).steps(until + DAY_S)) == sum(
+        stretch < until // STRETCH_S for stretch, _ in parts(store)
+    )
+    packed = [pair for pair in parts(store) if pair[0] < until // STRETCH_S]
+    assert packed == sorted(packed)
+    assert (sums(store), store.mark(PACKED_MARK)) == (total, until)
+    assert list(Packing(store, 20).steps(until + DAY_S)) == []
+    store.close()
+
+
+def test_a_user_who_has_more_than_a_step_is_left_where_he_is() -> None:
+    """A part with more rows than a step may hold is passed over, the others are packed."""
+    store = filled(users=1, days=5)
+    assert sum(Packing(store, 2).steps(AFTER)) == 0
+    store.close()
+
+
+def test_days_of_another_user_meanwhile_are_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Accounting names another user between reading and exchange: nothing is moved, and his report has the days."""
+    store = filled(users=2, days=5)
+    before = sums(store)
+    exchanging = HubStore.exchanging
+    jobs = [run(1 + d * 2, d * 24, 2, user="renamed") for d in range(5)]
+
+    @contextlib.contextmanager
+    def late(self: HubStore, db: Database) -> Iterator[None]:
+        monkeypatch.setattr(HubStore, "exchanging", exchanging)
+        self.upsert_jobs(jobs)
+        with exchanging(self, db):
+            yield
+
+    monkeypatch.setattr(HubStore, "exchanging", late)
+    assert sum(Packing(store, 100).steps(AFTER)) == 0
+    assert sums(store) == before
+    assert documents(store)["user:user0"]["totals"]["devices"] == 0
+    with store.reader() as db:
+        found = db.execute("SELECT count(DISTINCT part) FROM days").fetchall()
+    assert found == [(2,)]
+    store.close()
+
+
+def test_a_store_without_days_has_nothing_to_pack() -> None:
+    """Nothing is done and nothing noted where no hour was added up."""
+    store = new_store()
+    assert list(Packing(store).steps(AFTER)) == []
+    assert store.mark(PACKED_MARK) is None
+    store.close()
