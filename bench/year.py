@@ -10,7 +10,6 @@ import grp
 import json
 import multiprocessing
 import os
-import resource
 import shutil
 import statistics
 import subprocess
@@ -30,6 +29,7 @@ from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.units import DAY_S
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore
+from gpuwaste.store.hub.packing import Packing
 from gpuwaste.store.hub.rollup import Rollup
 from gpuwaste.testing.lone_hub import LoneHub, private_munged
 from gpuwaste.waste.load import HANG_LIMITS
@@ -49,12 +49,15 @@ def main() -> int:
     parser.add_argument(
         "--rollup-s", type=int, default=0, help="stop the roll-up after so long and make the other days by SQL; 0: all"
     )
+    parser.add_argument(
+        "--hours-of-days", type=int, default=10**6, help="make hours of so many last days only, and days before by SQL"
+    )
     parser.add_argument("--runs", type=int, default=15)
     parser.add_argument("--home", type=Path, help="directory to keep the store in; what is there is used again")
     options = parser.parse_args()
     with contextlib.ExitStack() as stack:
         home = options.home or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="gpuwaste-year-")))
-        figures = made(home / "state", options.nodes, options.days) | rolled(
+        figures = made(home / "state", options.nodes, options.days, options.hours_of_days) | rolled(
             home / "state", options.rollup_days, options.rollup_s
         )
         hub = LoneHub(home, stack.enter_context(private_munged()), hub_settings(home))
@@ -69,13 +72,13 @@ def main() -> int:
     return 0
 
 
-def made(state: Path, nodes: int, days: int) -> dict[str, Any]:
+def made(state: Path, nodes: int, days: int, hours_of_days: int) -> dict[str, Any]:
     """Fill the store, unless it is there."""
     store, note = state / "hub.duckdb", state / "made.json"
     state.mkdir(parents=True, exist_ok=True)
     if not note.exists():
         began = time.monotonic()
-        counts = fill(store, nodes, days, int(time.time()) // 3600 * 3600)
+        counts = fill(store, nodes, days, int(time.time()) // 3600 * 3600, hours_of_days)
         found = {**counts, "made_s": round(time.monotonic() - began), "hours_mb": size_mb(state)}
         note.write_text(json.dumps(found))
     figures: dict[str, Any] = json.loads(note.read_text())
@@ -95,7 +98,9 @@ def rolled(state: Path, days: int, at_most_s: int) -> dict[str, Any]:
         with multiprocessing.get_context("spawn").Pool(1) as pool:
             found = pool.apply(roll_up, (state, days, at_most_s or 10**9))
         roll_up_at_once(state / "hub.duckdb", int(time.time()) - days * DAY_S)
-        note.write_text(json.dumps({**found, **left(state), "file_mb": size_mb(state)}))
+        with multiprocessing.get_context("spawn").Pool(1) as pool:
+            packed = pool.apply(pack, (state, days))
+        note.write_text(json.dumps({**found, **packed, **left(state), "file_mb": size_mb(state)}))
     figures: dict[str, Any] = json.loads(note.read_text())
     print("roll-up: " + ", ".join(f"{name} {value}" for name, value in figures.items()))
     return figures
@@ -132,17 +137,34 @@ def roll_up(state: Path, days: int, at_most_s: int) -> dict[str, Any]:
         taken += hours
         if time.monotonic() - began > at_most_s:
             break
-    seconds = time.monotonic() - began
-    longest = sorted(store.locked_s)
+    return {"rolled_hours": taken, **costs("rollup", store, time.monotonic() - began)}
+
+
+def pack(state: Path, days: int) -> dict[str, Any]:
+    """Pack what is due, without pauses; called in a fresh process."""
+    store = WatchedStore.open(state / "hub.duckdb", SystemClock(), MEMORY_MB)
+    began = time.monotonic()
+    moved = sum(Packing(store).steps(int(time.time()) - days * DAY_S))
+    return {"packed_days": moved, **costs("pack", store, time.monotonic() - began)}
+
+
+def costs(name: str, store: WatchedStore, seconds: float) -> dict[str, Any]:
+    """Return what a pass took, and for how long its exchanges kept others waiting; closes the store."""
+    longest = sorted(store.locked_s) or [0.0]
     store.close()
     return {
-        "rolled_hours": taken,
-        "rollup_s": round(seconds),
-        "lock_median_s": round(statistics.median(longest), 2),
-        "lock_p99_s": round(longest[int(0.99 * (len(longest) - 1))], 2),
-        "lock_max_s": round(longest[-1], 2),
-        "rollup_rss_mb": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3),
+        f"{name}_s": round(seconds),
+        f"{name}_lock_median_s": round(statistics.median(longest), 2),
+        f"{name}_lock_p99_s": round(longest[int(0.99 * (len(longest) - 1))], 2),
+        f"{name}_lock_max_s": round(longest[-1], 2),
+        f"{name}_rss_mb": round(peak_rss_b() / 1e6),
     }
+
+
+def peak_rss_b() -> int:
+    """Return the peak memory of this process; getrusage would tell its parent's."""
+    status = Path("/proc/self/status").read_text(encoding="ascii")
+    return int(status.split("VmHWM:")[1].split()[0]) * 1024
 
 
 def hub_settings(home: Path) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from gpuwaste.core.units import DAY_S
 from gpuwaste.store.database import Database
 
 USERS: Final = 1000
+THREADS: Final = "2"
 MAX_JOB_S: Final = 4 * DAY_S
 _LANES: Final = """
 CREATE TEMP TABLE lanes AS
@@ -119,10 +120,10 @@ ORDER BY part
 """
 
 
-def roll_up_at_once(path: Path, before: int, threads: int = 2) -> None:
+def roll_up_at_once(path: Path, before: int) -> None:
     """Put days in the place of all hours that a roll-up until `before` would take, without its time."""
     before -= before % DAY_S
-    db = Database.open(path, "hub", {"threads": str(threads), "memory_limit": "4GB"})
+    db = Database.open(path, "hub", {"threads": THREADS, "memory_limit": "4GB"})
     first = int(db.execute("SELECT min(run_start) FROM jobs").fetchall()[0][0])
     db.execute("DELETE FROM days")
     db.execute(
@@ -140,18 +141,19 @@ def roll_up_at_once(path: Path, before: int, threads: int = 2) -> None:
     db.close()
 
 
-def fill(path: Path, nodes: int, days: int, now: int, threads: int = 2) -> dict[str, int]:
-    """Make the store of `days` days before the UTC second `now`; returns how many rows each table has."""
-    db = Database.open(
-        path, "hub", {"threads": str(threads), "memory_limit": "4GB", "preserve_insertion_order": "false"}
-    )
+def fill(path: Path, nodes: int, days: int, now: int, hours_of_days: int) -> dict[str, int]:
+    """Make the store of `days` days before the UTC second `now`; returns how many rows each table has.
+
+    Only the last `hours_of_days` of them get hours: `roll_up_at_once` makes the days before from the jobs.
+    """
+    db = Database.open(path, "hub", {"threads": THREADS, "memory_limit": "4GB", "preserve_insertion_order": "false"})
     begin = (now - days * DAY_S) // DAY_S * DAY_S
     db.execute(_LANES, {"nodes": nodes})
     db.execute(
         _JOBS,
         {"begin": begin, "now": now, "longest": MAX_JOB_S, "per_lane": 3 * (days + 3), "users": USERS},
     )
-    for day in range(begin, now, DAY_S):
+    for day in range(max(begin, (now - hours_of_days * DAY_S) // DAY_S * DAY_S), now, DAY_S):
         db.execute(_HOURS, {"day": day, "now": now, "longest": MAX_JOB_S})
     db.execute("UPDATE jobs SET restarts = 0")
     db.execute("CHECKPOINT")

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from gpuwaste.core.config import Config
 
@@ -10,13 +10,19 @@ if TYPE_CHECKING:
     from gpuwaste.wire.client import HubClient
 
 
-def ask_hub(config: Config, path: str, parameters: Mapping[str, str | int] | None = None) -> dict[str, Any]:
+PATIENCE_S: Final = 20.0
+LONG_PATIENCE_S: Final = 300.0  # for what a large site's hub has to add up first
+
+
+def ask_hub(
+    config: Config, path: str, parameters: Mapping[str, str | int] | None = None, timeout_s: float = PATIENCE_S
+) -> dict[str, Any]:
     """Return the document at `path`. Raises NoDataError, AuthError, WireError."""
-    document: dict[str, Any] = hub_client(config).get(path, parameters)
+    document: dict[str, Any] = hub_client(config, timeout_s).get(path, parameters)
     return document
 
 
-def hub_client(config: Config, timeout_s: float = 20.0) -> "HubClient":
+def hub_client(config: Config, timeout_s: float = PATIENCE_S) -> "HubClient":
     """Return the hub as the caller reaches it. Raises AuthError where there is no credential."""
     from gpuwaste.wire.client import HubClient
 

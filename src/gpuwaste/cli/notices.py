@@ -4,9 +4,9 @@ import argparse
 import sys
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Any, Final
+from typing import Any
 
-from gpuwaste.cli.hub_access import ask_hub, hub_client
+from gpuwaste.cli.hub_access import LONG_PATIENCE_S, ask_hub, hub_client
 from gpuwaste.cli.times import parse_time
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import UsageError
@@ -14,14 +14,13 @@ from gpuwaste.report.cells import harmless
 from gpuwaste.report.layout import Look
 from gpuwaste.report.notice_text import notices_text, preview_text, replay_text, run_text
 
-_LONG_S: Final = 600.0  # for an answer that judges the jobs of weeks
 Text = Callable[[Mapping[str, Any], Look], str]
 
 
 def ask(options: argparse.Namespace, config: Config, rows: int) -> tuple[dict[str, Any], Text]:
     """Return the hub's document and what prints it. Raises UsageError, NoDataError, AuthError, WireError."""
     if options.action == "run":
-        return hub_client(config, _LONG_S).post("/v1/notices/run", {"dry_run": options.dry_run}), run_text
+        return hub_client(config, LONG_PATIENCE_S).post("/v1/notices/run", {"dry_run": options.dry_run}), run_text
     user = {} if getattr(options, "user", None) is None else {"user": options.user}
     if options.action == "preview":
         return ask_hub(config, "/v1/notices/preview", user), preview_text
@@ -30,7 +29,7 @@ def ask(options: argparse.Namespace, config: Config, rows: int) -> tuple[dict[st
     if start >= end:
         raise UsageError(f"-S {options.starttime} is not before -E {options.endtime}")
     if options.action == "replay":
-        return hub_client(config, _LONG_S).get("/v1/notices/replay", {"start": start, "end": end}), replay_text
+        return hub_client(config, LONG_PATIENCE_S).get("/v1/notices/replay", {"start": start, "end": end}), replay_text
     return ask_hub(config, "/v1/notices", {**user, "start": start, "end": end + 1, "limit": rows}), notices_text
 
 

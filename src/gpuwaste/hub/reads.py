@@ -16,6 +16,7 @@ from gpuwaste.waste.documents import job_document, report_document, top_document
 from gpuwaste.waste.settings import LedgerSettings
 
 MAX_HISTORY: Final = 10_000
+MAX_ROWS: Final = 20_000  # of a report's job table and findings: what is beyond is counted
 PRINTED_ID: Final = re.compile(r"[0-9]{1,10}(?:[_+][0-9]{1,10})?", re.ASCII)
 _REPORT_DAYS: Final = 7
 
@@ -54,10 +55,9 @@ class Reads:
         if start > end:
             raise Refusal(BAD, f"start {start} lies after end {end}")
         accounts = _accounts(scope, kind, name)
+        limit = MAX_ROWS if question.limit is None else min(question.limit, MAX_ROWS)
         with self._store.reader() as db:
-            document = report_document(
-                db, kind, name, start, end, self._settings, now, accounts=accounts, limit=question.limit
-            )
+            document = report_document(db, kind, name, start, end, self._settings, now, accounts=accounts, limit=limit)
         if accounts is not None and not document.job_count:
             raise not_found()
         return document.to_json()

@@ -5,7 +5,7 @@ wants that: the name of a small account says whose jobs these are, and /metrics 
 """
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -16,7 +16,8 @@ from gpuwaste.core.errors import StoreError
 from gpuwaste.core.hour import HOUR_S
 from gpuwaste.core.units import DAY_S
 from gpuwaste.store.hub.hub_store import HubStore
-from gpuwaste.waste.load import Selection, load_jobs
+from gpuwaste.waste.ledger import JobLedger
+from gpuwaste.waste.load import Selection, load_by_user
 from gpuwaste.waste.settings import LedgerSettings
 from gpuwaste.waste.tally import Tally
 
@@ -85,15 +86,18 @@ class WasteDay:
     def _count(self) -> dict[Group, Tally]:
         now = self._clock.utc_us() // 1_000_000
         first = (now - DAY_S) // HOUR_S * HOUR_S
-        with self._store.reader() as db:
-            jobs = load_jobs(db, Selection(first, now + 1), self._settings, now, from_hour=first)
         tallies: dict[Group, Tally] = {}
+        with self._store.reader() as db:
+            for jobs in load_by_user(db, Selection(first, now + 1), self._settings, now, first):
+                self._add(tallies, jobs)
+        return tallies
+
+    def _add(self, tallies: dict[Group, Tally], jobs: Iterable[JobLedger]) -> None:
         for job in jobs:
             account = job.job.account if self._by_account else ""
             tally = tallies.setdefault((job.job.partition, account), Tally())
             for device in job.devices:
                 tally.add(device)
-        return tallies
 
 
 def families(tallies: Mapping[Group, Tally]) -> Iterator[Metric]:

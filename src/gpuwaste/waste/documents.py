@@ -4,20 +4,20 @@ Times are UTC seconds, durations seconds, ratios 0..1, utilization percent; None
 counts changes that a renderer must know of.
 """
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from gpuwaste.core.finding import Finding
 from gpuwaste.core.hour import HOUR_S
 from gpuwaste.core.job import JobRecord
 from gpuwaste.store.database import Database
 from gpuwaste.waste.findings import all_findings
 from gpuwaste.waste.ledger import DeviceLedger, JobLedger
-from gpuwaste.waste.load import Selection, load_job, load_jobs
-from gpuwaste.waste.rows import cpu_efficiency, job_lines, job_row, memory_efficiency
+from gpuwaste.waste.load import Selection, load_by_user, load_job, load_jobs
+from gpuwaste.waste.report_sums import Notes, ReportSums
+from gpuwaste.waste.rows import cpu_efficiency, findings_json, job_lines, job_row, memory_efficiency, user_rows
 from gpuwaste.waste.settings import LedgerSettings
-from gpuwaste.waste.tally import Tally, levels_json, seconds, under_used_json
+from gpuwaste.waste.tally import Tally, seconds
 
 SCHEMA: Final = 1
 Scope = Literal["user", "account", "cluster"]
@@ -107,9 +107,9 @@ def report_document(  # noqa: PLR0917 the order in which a question is asked; th
         "account": Selection(start, end, account=name, accounts=accounts),
         "cluster": Selection(start, end, cluster=name or None, accounts=accounts),
     }
-    jobs = load_jobs(db, where[scope], settings, now)
-    lines = job_lines(jobs)
-    findings = all_findings(jobs, settings)
+    sums = ReportSums(settings, limit)
+    for jobs in load_by_user(db, where[scope], settings, now):
+        sums.add(jobs)
     return ReportDocument(
         recorded=_recorded(db),
         generated=now,
@@ -117,17 +117,17 @@ def report_document(  # noqa: PLR0917 the order in which a question is asked; th
         name=name,
         start=start,
         end=end,
-        totals=Tally.of(d for j in jobs for d in j.devices).to_json(),
-        shared=Tally.of(d for j in jobs for d in j.shared).to_json(),
-        levels=levels_json(jobs),
-        under_used=under_used_json(jobs),
-        job_count=len(jobs),
-        users=user_rows(jobs),
-        jobs=[job_row(line) for line in lines[:limit]],
-        jobs_left_out=len(lines) - len(lines[:limit]),
-        findings=findings_json(findings[:limit], jobs),
-        finding_counts=_finding_counts(findings),
-        notes=_notes(jobs),
+        totals=sums.totals.to_json(),
+        shared=sums.shared.to_json(),
+        levels=sums.levels,
+        under_used=sums.under_used,
+        job_count=sums.job_count,
+        users=sums.user_rows(),
+        jobs=sums.job_rows(),
+        jobs_left_out=sums.jobs_left_out,
+        findings=sums.findings(),
+        finding_counts=sums.finding_counts,
+        notes=sums.notes.words(),
         thresholds=_thresholds(settings),
     )
 
@@ -151,7 +151,7 @@ def job_document(
         job_id=printed_id,
         runs=[_run_json(j) for j in jobs],
         findings=findings_json(all_findings(started, settings), jobs),
-        notes=_notes(started),
+        notes=Notes.of(started).words(),
         thresholds=_thresholds(settings),
     )
 
@@ -180,27 +180,8 @@ def top_document(
         totals=Tally.of(d for j in jobs for d in j.devices).to_json(),
         users=user_rows(jobs)[:limit],
         jobs=[job_row(line) for line in job_lines(jobs)[:limit]],
-        notes=_notes(jobs),
+        notes=Notes.of(jobs).words(),
     )
-
-
-def user_rows(jobs: Iterable[JobLedger]) -> list[dict[str, Any]]:
-    """Return the sums of each user, the largest waste first."""
-    of_user: dict[str, list[JobLedger]] = {}
-    for ledger in jobs:
-        of_user.setdefault(ledger.job.user, []).append(ledger)
-    rows = [
-        {
-            "user": user,
-            "accounts": sorted({j.job.account for j in theirs}),
-            "jobs": len(theirs),
-            "running": sum(j.running for j in theirs),
-            "under_used": under_used_json(theirs),
-            **Tally.of(d for j in theirs for d in j.devices).to_json(),
-        }
-        for user, theirs in of_user.items()
-    ]
-    return sorted(rows, key=lambda r: (-r["wasted_s"], -r["gpu_s"], r["user"]))
 
 
 def _envelope(kind: str, document: Any) -> dict[str, Any]:
@@ -273,44 +254,6 @@ def _device_json(device: DeviceLedger, ledger: JobLedger) -> dict[str, Any]:
         "confidence": use.confidence,
         **Tally.of([device]).to_json(),
     }
-
-
-def findings_json(findings: Iterable[Finding], jobs: Iterable[JobLedger]) -> list[dict[str, Any]]:
-    """Return findings with the ids that Slurm prints beside the raw ones."""
-    documents = [finding.to_json() for finding in findings]
-    printed = {(j.job.cluster, j.job.job_id): j.job.printed_id for j in jobs} if documents else {}
-    for document in documents:
-        for run in document["runs"]:
-            run["printed_id"] = printed.get((run["cluster"], run["jobid"]), str(run["jobid"]))
-    return documents
-
-
-def _finding_counts(findings: Sequence[Finding]) -> dict[str, dict[str, Any]]:
-    counts: dict[str, dict[str, Any]] = {}
-    for finding in findings:
-        entry = counts.setdefault(finding.kind, {"findings": 0, "jobs": 0, "wasted_gpu_s": 0.0})
-        entry["findings"] += 1
-        entry["jobs"] += len(finding.runs)
-        entry["wasted_gpu_s"] += finding.wasted_gpu_s
-    return counts
-
-
-def _notes(jobs: Sequence[JobLedger]) -> list[str]:
-    """Return what a reader must know about the figures."""
-    notes = []
-    if (running := sum(j.running for j in jobs)) > 0:
-        notes.append(f"{_jobs(running)} still running: what is said of them is provisional")
-    beyond = sum(any(d.use.gpu_uuid for d in j.devices[j.job.gpus :]) for j in jobs)
-    if beyond:
-        notes.append(f"{_jobs(beyond)} reported on more GPUs than accounting gave them")
-    conflicts = sum(any(d.use.confidence == "conflict" for d in j.devices) for j in jobs)
-    if conflicts:
-        notes.append(f"{_jobs(conflicts)} with GPUs on which the sources of the device map disagree: unknown")
-    return notes
-
-
-def _jobs(count: int) -> str:
-    return "1 job" if count == 1 else f"{count} jobs"
 
 
 def _thresholds(settings: LedgerSettings) -> dict[str, float]:

@@ -1,7 +1,7 @@
 """Reads runs and what was seen of them from the hub's store, and judges them."""
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 
 from gpuwaste.core.hour import HOUR_S
@@ -19,6 +19,7 @@ HANG_LIMITS: Final = {"hang_power_ratio": HANG_POWER_RATIO, "hang_sm_ratio": HAN
 _JOB_FIELDS: Final = tuple(f.name for f in fields(JobRecord))
 _USE_FIELDS: Final = tuple(f.name for f in fields(DeviceUse) if f.name != "unknown")
 _FAR: Final = 2**53
+GROUP_RUNS: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,7 @@ class Selection:
     account: str | None = None
     cluster: str | None = None
     accounts: Collection[str] | None = None
+    users: tuple[str, str] | None = None  # the first and the last in the order of names
     reader: str | None = None  # whose runs are kept beside those of `accounts`
     running_only: bool = False
 
@@ -40,12 +42,41 @@ class Selection:
             "from_s": self.start,
             "to_s": self.end,
             "user": self.user,
+            "first_user": None if self.users is None else self.users[0],
+            "last_user": None if self.users is None else self.users[1],
             "account": self.account,
             "cluster": self.cluster,
             "accounts": None if self.accounts is None else sorted(self.accounts),
             "reader": self.reader,
             "running_only": self.running_only,
         }
+
+
+def load_by_user(  # noqa: PLR0917 as load_jobs
+    db: Database,
+    selection: Selection,
+    settings: LedgerSettings,
+    now: int,
+    from_hour: int = 0,
+    group_runs: int = GROUP_RUNS,
+) -> Iterator[list[JobLedger]]:
+    """Yield what `load_jobs` returns in groups of whole users, about `group_runs` runs each.
+
+    A run with its GPUs takes some kilobytes: a large site's month is never in memory as a whole.
+    """
+    if selection.user is not None:
+        yield load_jobs(db, selection, settings, now, from_hour)
+        return
+    group: list[str] = []
+    runs = 0
+    for row in db.rows("ledger_users", selection.parameters()):
+        if group and runs + row["runs"] > group_runs:
+            yield load_jobs(db, replace(selection, users=(group[0], group[-1])), settings, now, from_hour)
+            group, runs = [], 0
+        group.append(row["user"])
+        runs += row["runs"]
+    if group:
+        yield load_jobs(db, replace(selection, users=(group[0], group[-1])), settings, now, from_hour)
 
 
 def load_jobs(

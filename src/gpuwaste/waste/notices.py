@@ -4,14 +4,14 @@ Only what is known for sure counts: runs that have ended, of which enough is kno
 done without. Exempt waste is left out, and so are runs that were given whole nodes: there is nothing to advise.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
-from gpuwaste.waste.documents import findings_json
 from gpuwaste.waste.findings import all_findings
 from gpuwaste.waste.ledger import JobLedger
-from gpuwaste.waste.rows import Line, job_lines, job_row
+from gpuwaste.waste.report_sums import added
+from gpuwaste.waste.rows import Line, findings_json, job_lines, job_row
 from gpuwaste.waste.settings import LedgerSettings
 
 Why = Literal[
@@ -64,27 +64,43 @@ class Decision:
         return not self.why
 
 
-def plan(  # noqa: PLR0917 in the order in which they are asked
-    jobs: Sequence[JobLedger],
+def decide(
+    jobs: Iterable[JobLedger],
     period: tuple[int, int],
     rules: NoticeRules,
     settings: LedgerSettings,
     standing: Standing,
-    address_of: Callable[[str], str],
 ) -> list[Decision]:
-    """Decide on every user with runs that ended in `period` (UTC seconds), the largest waste first.
+    """Decide on every user with runs that ended in `period` (UTC seconds); `jobs` are all runs of these users.
 
-    `jobs` may reach back as far as `reach_s` says: after days of silence a digest covers them all. `address_of` returns
-    an empty text for a user without an address; what it raises is raised.
+    They may reach back as far as `reach_s` says: after days of silence a digest covers them all.
     """
     of_user: dict[str, list[JobLedger]] = {}
     for ledger in jobs:
         if ledger.job.end is not None and ledger.job.end < period[1]:
             of_user.setdefault(ledger.job.user, []).append(ledger)
     decisions = [_decide(user, theirs, period, rules, settings, standing) for user, theirs in of_user.items()]
-    decisions = [d for d in decisions if d.why != "no_jobs"]
-    decisions.sort(key=lambda d: (-d.wasted_s, -d.gpu_s, d.user))
-    return _addressed(decisions, rules, address_of)
+    return [d for d in decisions if d.why != "no_jobs"]
+
+
+def addressed(decisions: Iterable[Decision], rules: NoticeRules, address_of: Callable[[str], str]) -> list[Decision]:
+    """Give each digest its address, the largest waste first; no more digests than the rules allow.
+
+    `address_of` returns an empty text for a user without an address; what it raises is raised.
+    """
+    done: list[Decision] = []
+    mails = 0
+    for decision in sorted(decisions, key=lambda d: (-d.wasted_s, -d.gpu_s, d.user)):
+        if not decision.told:
+            done.append(decision)
+            continue
+        if mails >= rules.max_mails:
+            done.append(replace(decision, why="mail_cap", digest={}))
+            continue
+        address = address_of(decision.user)
+        mails += bool(address)
+        done.append(replace(decision, address=address) if address else replace(decision, why="no_address", digest={}))
+    return done
 
 
 def reach_s(period: tuple[int, int], rules: NoticeRules) -> int:
@@ -92,24 +108,25 @@ def reach_s(period: tuple[int, int], rules: NoticeRules) -> int:
     return max(period[1] - period[0], int(rules.cooldown_s))
 
 
-def staff_list(jobs: Sequence[JobLedger], period: tuple[int, int], min_coverage: float, users: int) -> dict[str, Any]:
-    """Return who wasted most by runs that ended in `period`, as a JSON object; what is not clear is counted apart."""
-    ended = [j for j in jobs if period[0] <= (j.job.end or 0) < period[1] and j.devices]
-    judged = [j for j in ended if clear(j, min_coverage)]
-    of_user: dict[str, list[JobLedger]] = {}
-    for ledger in judged:
-        of_user.setdefault(ledger.job.user, []).append(ledger)
-    rows: list[dict[str, Any]] = [
-        {"user": user, "accounts": sorted({j.job.account for j in theirs}), "jobs": len(theirs), **_sums(theirs)}
-        for user, theirs in of_user.items()
-    ]
-    rows = sorted((r for r in rows if r["wasted_s"] > 0), key=lambda r: (-r["wasted_s"], r["user"]))
+def staff_list(
+    groups: Iterable[Sequence[JobLedger]], period: tuple[int, int], min_coverage: float, users: int
+) -> dict[str, Any]:
+    """Return who wasted most by runs that ended in `period`, as a JSON object; what is not clear is counted apart.
+
+    Each group has all runs of some users.
+    """
+    rows: list[dict[str, Any]] = []
+    sums: dict[str, Any] = {"job_count": 0, "unclear_jobs": 0, **_sums(())}
+    for jobs in groups:
+        ended = [j for j in jobs if period[0] <= (j.job.end or 0) < period[1] and j.devices]
+        judged = [j for j in ended if clear(j, min_coverage)]
+        rows += _staff_rows(judged)
+        sums = added(sums, {"job_count": len(judged), "unclear_jobs": len(ended) - len(judged), **_sums(judged)})
+    rows.sort(key=lambda r: (-r["wasted_s"], r["user"]))
     return {
         "start": period[0],
         "end": period[1],
-        "job_count": len(judged),
-        "unclear_jobs": len(ended) - len(judged),
-        **_sums(judged),
+        **sums,
         "users": rows[:users],
         "users_left_out": max(0, len(rows) - users),
     }
@@ -131,7 +148,7 @@ def clear(ledger: JobLedger, min_coverage: float) -> bool:
     return bool(ledger.devices) and not ledger.running and not late and ledger.coverage >= min_coverage
 
 
-def _decide(  # noqa: PLR0917 as plan
+def _decide(  # noqa: PLR0917 in the order in which they are asked
     user: str,
     jobs: Sequence[JobLedger],
     period: tuple[int, int],
@@ -156,6 +173,17 @@ def _decide(  # noqa: PLR0917 as plan
         why = "cooldown"
     digest = {} if why else _digest(found, judged, len(own) - len(judged), rules, settings)
     return replace(found, why=why, digest=digest)
+
+
+def _staff_rows(judged: Iterable[JobLedger]) -> list[dict[str, Any]]:
+    of_user: dict[str, list[JobLedger]] = {}
+    for ledger in judged:
+        of_user.setdefault(ledger.job.user, []).append(ledger)
+    rows: list[dict[str, Any]] = [
+        {"user": user, "accounts": sorted({j.job.account for j in theirs}), "jobs": len(theirs), **_sums(theirs)}
+        for user, theirs in of_user.items()
+    ]
+    return [row for row in rows if row["wasted_s"] > 0]
 
 
 def _why(found: Decision, own: Sequence[JobLedger], rules: NoticeRules) -> Why:
@@ -213,20 +241,3 @@ def _row(line: Line) -> dict[str, Any]:
 
 def _line_ms(line: Line) -> int:
     return sum(counted_ms(task) for task in line.tasks)
-
-
-def _addressed(decisions: Sequence[Decision], rules: NoticeRules, address_of: Callable[[str], str]) -> list[Decision]:
-    """Give each digest its address; no more digests than the rules allow."""
-    done: list[Decision] = []
-    mails = 0
-    for decision in decisions:
-        if not decision.told:
-            done.append(decision)
-            continue
-        if mails >= rules.max_mails:
-            done.append(replace(decision, why="mail_cap", digest={}))
-            continue
-        address = address_of(decision.user)
-        mails += bool(address)
-        done.append(replace(decision, address=address) if address else replace(decision, why="no_address", digest={}))
-    return done

@@ -1,12 +1,13 @@
-"""Rows of a report's job table: runs one by one, the tasks of an array in one line."""
+"""Rows of a report's tables: runs one by one, the tasks of an array in one line; users; findings."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from gpuwaste.core.finding import Finding
 from gpuwaste.waste.ledger import JobLedger
-from gpuwaste.waste.tally import Tally, seconds
+from gpuwaste.waste.tally import Tally, seconds, under_used_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,15 +39,13 @@ def job_lines(jobs: Iterable[JobLedger]) -> list[Line]:
         ids = [t.job.array_task_id or 0 for t in tasks]
         printed = tasks[0].job.printed_id if len(tasks) == 1 else f"{array_id}_[{min(ids)}-{max(ids)}]"
         lines.append(Line(tasks, printed, requeued=False))
-    lines.sort(
-        key=lambda line: (
-            -sum(t.wasted_ms for t in line.tasks),
-            -sum(t.alloc_ms for t in line.tasks),
-            line.tasks[0].job.cluster,
-            line.printed_id,
-        )
-    )
-    return lines
+    return sorted(lines, key=line_order)
+
+
+def line_order(line: Line) -> tuple[int, int, str, str]:
+    """Return what lines are sorted by: the largest waste first."""
+    wasted, held = sum(t.wasted_ms for t in line.tasks), sum(t.alloc_ms for t in line.tasks)
+    return -wasted, -held, line.tasks[0].job.cluster, line.printed_id
 
 
 def job_row(line: Line) -> dict[str, Any]:
@@ -78,6 +77,40 @@ def job_row(line: Line) -> dict[str, Any]:
         "memory_efficiency": memory_efficiency(tasks),
         **tally.to_json(),
     }
+
+
+def user_rows(jobs: Iterable[JobLedger]) -> list[dict[str, Any]]:
+    """Return the sums of each user, the largest waste first."""
+    of_user: dict[str, list[JobLedger]] = {}
+    for ledger in jobs:
+        of_user.setdefault(ledger.job.user, []).append(ledger)
+    rows = [
+        {
+            "user": user,
+            "accounts": sorted({j.job.account for j in theirs}),
+            "jobs": len(theirs),
+            "running": sum(j.running for j in theirs),
+            "under_used": under_used_json(theirs),
+            **Tally.of(d for j in theirs for d in j.devices).to_json(),
+        }
+        for user, theirs in of_user.items()
+    ]
+    return sorted(rows, key=user_order)
+
+
+def user_order(row: Mapping[str, Any]) -> tuple[float, float, str]:
+    """Return what rows of users are sorted by: the largest waste first."""
+    return -row["wasted_s"], -row["gpu_s"], row["user"]
+
+
+def findings_json(findings: Iterable[Finding], jobs: Iterable[JobLedger]) -> list[dict[str, Any]]:
+    """Return findings with the ids that Slurm prints beside the raw ones."""
+    documents = [finding.to_json() for finding in findings]
+    printed = {(j.job.cluster, j.job.job_id): j.job.printed_id for j in jobs} if documents else {}
+    for document in documents:
+        for run in document["runs"]:
+            run["printed_id"] = printed.get((run["cluster"], run["jobid"]), str(run["jobid"]))
+    return documents
 
 
 def cpu_efficiency(tasks: Sequence[JobLedger]) -> float | None:

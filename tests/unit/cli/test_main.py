@@ -89,6 +89,21 @@ def test_each_format_prints_the_document(hub: HubDouble, config: list[str], caps
     assert capsys.readouterr().out.startswith("gw,70,")
 
 
+def test_a_table_that_is_not_whole_says_so(
+    hub: HubDouble, config: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A report for machines from which the hub left runs out has their number on stderr, and nothing else there."""
+    for left_out in (0, 7):
+        hub.answers["/v1/report"] = {**hub.answers["/v1/report"], "jobs_left_out": left_out}
+        main(["report", "--csv", *config])
+        said = capsys.readouterr().err
+        assert said == (
+            f"gpuwaste: {left_out} jobs with less waste are not in the table: ask for a shorter time\n"
+            if left_out
+            else ""
+        )
+
+
 def test_top_looks_back_to_a_time(hub: HubDouble, config: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     """With -S, top asks from that time of the caller's on; a time that is none, or --hours beside it, is usage."""
     assert main(["top", "-S", "2026-05-06T07:08:09", *config]) == 0

@@ -108,6 +108,15 @@ def test_an_operator_reads_everything(filled: Rig) -> None:
     assert filled.get(OPER, f"/v1/report?cluster=1&{around}&limit=1").json["jobs_left_out"] == 1
 
 
+def test_no_answer_has_more_rows_than_the_hub_may_hold(filled: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever limit is asked for, what is beyond the hub's own is counted and left out; sums are whole."""
+    monkeypatch.setattr("gpuwaste.hub.reads.MAX_ROWS", 1)
+    for limit in ("", "&limit=5"):
+        found = filled.get(OPER, f"/v1/report?cluster=1&start={HOUR - 9}&end={HOUR + 7200}{limit}").json
+        assert (found["job_count"], len(found["jobs"]), found["jobs_left_out"]) == (2, 1, 1)
+        assert len(found["users"]) == 2
+
+
 def test_top_shows_only_what_the_caller_may_see(hub: Rig) -> None:
     """Of two running jobs each user is shown his own, the operator both, the coordinator his account's."""
     now = hub.clock.utc_us() // 1_000_000

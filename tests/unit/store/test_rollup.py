@@ -31,6 +31,7 @@ from gpuwaste.waste.settings import LedgerSettings
 DAY = 1_700_000_000 // DAY_S * DAY_S
 NOW = DAY + 100 * DAY_S
 BEFORE = DAY + 20 * DAY_S
+PERIOD_OF_ALL = (DAY - DAY_S, NOW)
 SUBJECTS: tuple[tuple[Scope, str], ...] = (("cluster", ""), ("account", "a"), ("user", "user0"), ("user", "user1"))
 REASONS = ("gap", "conflict", "mig")
 

@@ -7,7 +7,8 @@ import pytest
 from tests.unit.waste.builders import GIB, LATER, SETTINGS, T0, job, judged, untouched, use
 
 from gpuwaste.waste.ledger import JobLedger
-from gpuwaste.waste.notices import Decision, NoticeRules, Standing, plan, staff_list
+from gpuwaste.waste.notices import Decision, NoticeRules, Standing, addressed, staff_list
+from gpuwaste.waste.notices import decide as decisions
 
 WEEK = 7 * 86400
 PERIOD = (T0 - WEEK // 2, T0 + WEEK // 2)
@@ -33,10 +34,11 @@ def decide(
     nobody: Sequence[str] = (),
 ) -> dict[str, Decision]:
     """Return the decisions by user, in the order of the plan."""
-    found = plan(
-        list(jobs), period, rules, SETTINGS, standing or Standing(),
+    found = addressed(
+        decisions(jobs, period, rules, SETTINGS, standing or Standing()),
+        rules,
         lambda user: "" if user in nobody else f"{user}@example.org",
-    )  # fmt: skip
+    )
     return {decision.user: decision for decision in found}
 
 
@@ -156,7 +158,7 @@ def _task(index: int) -> JobLedger:
 
 def test_the_staff_s_list() -> None:
     """Staff reads who wasted most, also who opted out, without what is exempt or unknown."""
-    found = staff_list([wasted(), busy(), wasted("carol", 11, 2 * TEN_H), half_known()], PERIOD, 0.8, 1)
+    found = staff_list([[wasted(), busy()], [wasted("carol", 11, 2 * TEN_H), half_known()]], PERIOD, 0.8, 1)
     assert [row["user"] for row in found["users"]] == ["carol"]
     assert (found["users_left_out"], found["unclear_jobs"], found["job_count"]) == (1, 1, 3)
-    assert staff_list([wasted()], (LATER, LATER + 1), 0.8, 5)["users"] == []
+    assert staff_list([[wasted()]], (LATER, LATER + 1), 0.8, 5)["users"] == []

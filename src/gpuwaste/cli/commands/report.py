@@ -3,6 +3,7 @@
 import argparse
 import os
 import pwd
+import sys
 from datetime import datetime
 
 from gpuwaste.cli.options import add_config, add_formats, config_of, emit, wasted_share
@@ -31,7 +32,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Ask the hub and print its answer."""
-    from gpuwaste.cli.hub_access import ask_hub
+    from gpuwaste.cli.hub_access import LONG_PATIENCE_S, ask_hub
     from gpuwaste.cli.times import parse_time
     from gpuwaste.core.errors import NoDataError, UsageError
     from gpuwaste.report.text import report_text
@@ -41,9 +42,12 @@ def run(options: argparse.Namespace) -> int:
     if start >= end:
         raise UsageError(f"-S {options.starttime} is not before -E {options.endtime}")
     query = scope_of(options) | {"start": start, "end": end} | ({} if options.form else {"limit": _TEXT_ROWS})
-    document = ask_hub(config_of(options), "/v1/report", query)
+    document = ask_hub(config_of(options), "/v1/report", query, LONG_PATIENCE_S)
     if not document["job_count"] and not options.form:
         raise NoDataError("no GPU jobs in that time: another -S, -E or --user?")
+    if options.form and document["jobs_left_out"]:
+        left_out = document["jobs_left_out"]
+        sys.stderr.write(f"gpuwaste: {left_out} jobs with less waste are not in the table: ask for a shorter time\n")
     return emit(
         document, options, report_text, empty=not document["job_count"], wasted=wasted_share(document["totals"])
     )

@@ -8,8 +8,8 @@ from gpuwaste.hub.notify.addresses import AddressBook, read_names
 from gpuwaste.hub.notify.settings import NotifySettings
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.notice_store import NoticeStore
-from gpuwaste.waste.load import Selection, load_jobs
-from gpuwaste.waste.notices import Decision, Standing, plan, reach_s, staff_list
+from gpuwaste.waste.load import Selection, load_by_user
+from gpuwaste.waste.notices import Decision, Standing, addressed, decide, reach_s, staff_list
 from gpuwaste.waste.settings import LedgerSettings
 
 Period = tuple[int, int]
@@ -57,8 +57,8 @@ class Planner:
     def staff(self, period: Period, now: int) -> dict[str, Any]:
         """Return the weekly list of who wasted most. Raises StoreError."""
         with self.store.reader() as db:
-            jobs = load_jobs(db, Selection(*period), self.ledger, now)
-        return staff_list(jobs, period, self.settings.rules.min_coverage, self.settings.staff_users)
+            groups = load_by_user(db, Selection(*period), self.ledger, now)
+            return staff_list(groups, period, self.settings.rules.min_coverage, self.settings.staff_users)
 
     def _decide(
         self, period: Period, now: int, told: Mapping[str, int], unwilling: frozenset[str], user: str | None = None
@@ -66,8 +66,10 @@ class Planner:
         rules = self.settings.rules
         with self.store.reader() as db:
             reach = Selection(period[1] - reach_s(period, rules), period[1], user=user)
-            jobs = load_jobs(db, reach, self.ledger, now)
-        return plan(jobs, period, rules, self.ledger, Standing(unwilling, told), self.book.address_of)
+            groups = load_by_user(db, reach, self.ledger, now)
+            standing = Standing(unwilling, told)
+            decisions = [d for jobs in groups for d in decide(jobs, period, rules, self.ledger, standing)]
+        return addressed(decisions, rules, self.book.address_of)
 
     def _unwilling(self) -> frozenset[str]:
         """Return who wants no digest. Raises AddressError: without the file nobody is written to."""

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 
 from gpuwaste.core.finding import Finding
+from gpuwaste.core.run import RunKey
 from gpuwaste.waste.ledger import JobLedger
 from gpuwaste.waste.settings import LedgerSettings
 
@@ -26,4 +27,9 @@ def finders() -> dict[str, Find]:
 def all_findings(jobs: Sequence[JobLedger], settings: LedgerSettings) -> list[Finding]:
     """Return what every finding has to say of these runs, the largest waste first."""
     found = [finding for find in finders().values() for finding in find(jobs, settings)]
-    return sorted(found, key=lambda f: (-f.wasted_gpu_s, f.kind, f.runs))
+    return sorted(found, key=finding_order)
+
+
+def finding_order(finding: Finding) -> tuple[float, str, tuple[RunKey, ...]]:
+    """Return what findings are sorted by: the largest waste first."""
+    return -finding.wasted_gpu_s, finding.kind, finding.runs

@@ -1,0 +1,18 @@
+    -- Which of the jobs j a report covers: those that held GPUs (or reported any) and overlap [from_s, to_s), in the scope
+    -- asked for; NULL is "any".
+    j."start" IS NOT NULL
+    AND j."start" < $to_s
+    AND (j."end" IS NULL OR j."end" > $from_s)
+    AND ($user IS NULL OR j."user" = $user)
+    AND ($first_user IS NULL OR j."user" BETWEEN $first_user AND $last_user)
+    AND ($account IS NULL OR j.account = $account)
+    AND ($cluster IS NULL OR j.cluster = $cluster)
+    AND ($accounts IS NULL OR list_contains($accounts::VARCHAR[], j.account) OR j."user" = $reader)
+    AND ($running_only = false OR j."end" IS NULL)
+    AND (
+        j.gpus > 0
+        OR contains(j.alloc_tres, 'gres/shard')
+        OR contains(j.alloc_tres, 'gres/mps')
+        OR (j.cluster, j.job_id, j.run_start) IN (SELECT (cluster, job_id, run_start) FROM hours WHERE share < 1)
+        OR (j.cluster, j.job_id, j.run_start) IN (SELECT (cluster, job_id, run_start) FROM days WHERE share < 1)
+    )
