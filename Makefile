@@ -106,7 +106,7 @@ bench-submit: $(STAMP) native ## what a submission costs slurmctld: no plugin, n
 bench-soak: $(STAMP) ## a thousand agents against one hub: a month, 8 hours without it, an hour of life (SOAK="--hours 48")
 	@$(PY) -m bench.soak $(SOAK)
 
-bench-year: $(STAMP) ## a year of 2,000 nodes in the hub: roll-up, reports, a backup under ingest (40 minutes, 20 GB in TMPDIR)
+bench-year: $(STAMP) ## a year of 2,000 nodes in the hub: roll-up, reports, a backup under ingest (hours, 20 GB in TMPDIR; YEAR="--hours-of-days 6 --rollup-s 60": 8 minutes)
 	@$(PY) -m bench.year $(YEAR)
 
 bench-packages: $(STAMP) ## sizes of the RPMs, what an agent downloads

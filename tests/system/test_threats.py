@@ -91,7 +91,7 @@ def test_no_hostile_name_acts_on_whoever_prints_it(scene: Scene) -> None:
         out = scene.site.gpuwaste(*command, user="alice", check=False).stdout
         assert [c for c in out.replace("\n", "") if not c.isprintable()] == [], command
         if command[-1] == "--csv":
-            rows = [row for row in csv.DictReader(io.StringIO(out)) if int(row["jobid"]) in scene.jobs]
+            rows = [row for row in csv.DictReader(io.StringIO(out)) if row["jobid"] in map(str, scene.jobs)]
             assert len(rows) == len(NAMES)
             assert not [cell for row in rows for cell in row.values() if cell.startswith(("=", "+", "@", "\t"))]
             found = {row["name"] for row in rows}
@@ -259,8 +259,8 @@ def ping(scene: Scene) -> str:
     from gpuwaste.wire.advice import encode_frame  # noqa: PLC0415 the same
 
     with socket.socket(socket.AF_UNIX) as sock:
+        sock.connect(str(scene.site.advisor_socket))  # waits where strangers fill the queue of connections
         sock.settimeout(20)
-        sock.connect(str(scene.site.advisor_socket))
         sock.sendall(
             encode_frame({"op": "submit", "via": "c", "uid": 0, "deadline_us": 5_000_000, "job": {"user_id": 0}})
         )

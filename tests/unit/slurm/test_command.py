@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from gpuwaste.slurm.command import CommandError, check, run_command, stream_lines
+from gpuwaste.testing.cluster_process import wait_until
 
 ENV = {"PATH": os.environ["PATH"]}
 
@@ -41,7 +42,7 @@ time.sleep(600)
     leader, child = map(int, pids.read_text().split())
     with pytest.raises(ChildProcessError):
         os.waitpid(leader, os.WNOHANG)
-    assert _ended(child)
+    wait_until(lambda: _ended(child), 20, "the child to end")
 
 
 def _ended(pid: int) -> bool:

@@ -4,6 +4,7 @@ import os
 import pwd
 import socket
 import struct
+import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -16,6 +17,7 @@ PLACE: Final = 80
 NAME: Final = "advisor"
 ROLES: Final = frozenset({Role.ADVISOR})
 _ASK_S: Final = 5.0
+_AGAIN: Final = 2  # questions to an advisor whose history is old
 _CREDENTIALS: Final = struct.Struct("3i")  # pid, uid, gid of SO_PEERCRED
 _START: Final = "systemctl start gpuwaste-advisor, and look at its log"
 
@@ -40,9 +42,25 @@ def check(around: Surroundings) -> Iterator[Check]:
         yield Check(NAME, Status.OK if os.geteuid() else Status.FAIL, found, "" if os.geteuid() else _START)
         return
     yield Check(NAME, Status.OK, f"{path} answers")
-    yield _history(around, int(reply.get("as_of") or 0))
+    yield _caught_up(around, path, int(reply.get("as_of") or 0))
     if isinstance(model := reply.get("model"), str):
         yield from _same_model(around, model)
+
+
+def _caught_up(around: Surroundings, path: Path, as_of: int) -> Check:
+    """Judge the history; of an advisor, or a hub, that has just been started it may be on its way: ask again."""
+    found = _history(around, as_of)
+    for _ in range(_AGAIN):
+        if found.status is not Status.FAIL or around.clock.wait(
+            threading.Event(), around.config.advisor.history_every_s
+        ):
+            break
+        try:
+            _, reply = _ask(path)
+        except (OSError, ParseError):
+            break
+        found = _history(around, int((reply or {}).get("as_of") or 0))
+    return found
 
 
 def _history(around: Surroundings, as_of: int) -> Check:
