@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 PATIENCE_S: Final = 20.0
-LONG_PATIENCE_S: Final = 300.0  # for what a large site's hub has to add up first
+LONG_PATIENCE_S: Final = 600.0  # for what a large site's hub has to add up first
 
 
 def ask_hub(

@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 from gpuwaste.waste.findings import all_findings
 from gpuwaste.waste.ledger import JobLedger
 from gpuwaste.waste.report_sums import added
-from gpuwaste.waste.rows import Line, findings_json, job_lines, job_row
+from gpuwaste.waste.rows import Line, by_user, findings_json, job_lines, job_row
 from gpuwaste.waste.settings import LedgerSettings
 
 Why = Literal[
@@ -75,11 +75,8 @@ def decide(
 
     They may reach back as far as `reach_s` says: after days of silence a digest covers them all.
     """
-    of_user: dict[str, list[JobLedger]] = {}
-    for ledger in jobs:
-        if ledger.job.end is not None and ledger.job.end < period[1]:
-            of_user.setdefault(ledger.job.user, []).append(ledger)
-    decisions = [_decide(user, theirs, period, rules, settings, standing) for user, theirs in of_user.items()]
+    ended = by_user(j for j in jobs if j.job.end is not None and j.job.end < period[1])
+    decisions = [_decide(user, theirs, period, rules, settings, standing) for user, theirs in ended.items()]
     return [d for d in decisions if d.why != "no_jobs"]
 
 
@@ -176,12 +173,9 @@ def _decide(  # noqa: PLR0917 in the order in which they are asked
 
 
 def _staff_rows(judged: Iterable[JobLedger]) -> list[dict[str, Any]]:
-    of_user: dict[str, list[JobLedger]] = {}
-    for ledger in judged:
-        of_user.setdefault(ledger.job.user, []).append(ledger)
     rows: list[dict[str, Any]] = [
         {"user": user, "accounts": sorted({j.job.account for j in theirs}), "jobs": len(theirs), **_sums(theirs)}
-        for user, theirs in of_user.items()
+        for user, theirs in by_user(judged).items()
     ]
     return [row for row in rows if row["wasted_s"] > 0]
 

@@ -79,11 +79,16 @@ def job_row(line: Line) -> dict[str, Any]:
     }
 
 
-def user_rows(jobs: Iterable[JobLedger]) -> list[dict[str, Any]]:
-    """Return the sums of each user, the largest waste first."""
+def by_user(jobs: Iterable[JobLedger]) -> dict[str, list[JobLedger]]:
+    """Return the runs of each user, in the order in which they come."""
     of_user: dict[str, list[JobLedger]] = {}
     for ledger in jobs:
         of_user.setdefault(ledger.job.user, []).append(ledger)
+    return of_user
+
+
+def user_rows(jobs: Iterable[JobLedger]) -> list[dict[str, Any]]:
+    """Return the sums of each user, the largest waste first."""
     rows = [
         {
             "user": user,
@@ -93,7 +98,7 @@ def user_rows(jobs: Iterable[JobLedger]) -> list[dict[str, Any]]:
             "under_used": under_used_json(theirs),
             **Tally.of(d for j in theirs for d in j.devices).to_json(),
         }
-        for user, theirs in of_user.items()
+        for user, theirs in by_user(jobs).items()
     ]
     return sorted(rows, key=user_order)
 
