@@ -32,6 +32,7 @@ from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.packing import Packing
 from gpuwaste.store.hub.rollup import Rollup
 from gpuwaste.testing.lone_hub import LoneHub, private_munged
+from gpuwaste.testing.process_memory import peak_rss_b
 from gpuwaste.waste.load import HANG_LIMITS
 from gpuwaste.wire.batch import Envelope
 
@@ -157,14 +158,8 @@ def costs(name: str, store: WatchedStore, seconds: float) -> dict[str, Any]:
         f"{name}_lock_median_s": round(statistics.median(longest), 2),
         f"{name}_lock_p99_s": round(longest[int(0.99 * (len(longest) - 1))], 2),
         f"{name}_lock_max_s": round(longest[-1], 2),
-        f"{name}_rss_mb": round(peak_rss_b() / 1e6),
+        f"{name}_rss_mb": round(peak_rss_b(os.getpid()) / 1e6),
     }
-
-
-def peak_rss_b() -> int:
-    """Return the peak memory of this process; getrusage would tell its parent's."""
-    status = Path("/proc/self/status").read_text(encoding="ascii")
-    return int(status.split("VmHWM:")[1].split()[0]) * 1024
 
 
 def hub_settings(home: Path) -> dict[str, Any]:

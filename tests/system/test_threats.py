@@ -17,6 +17,7 @@ from tests.system.conftest import fresh_site
 
 from gpuwaste.testing.cluster import LoopbackCluster, ManagedProcess
 from gpuwaste.testing.cluster_process import wait_until
+from gpuwaste.testing.process_memory import rss_b
 from gpuwaste.testing.site import Site, SiteOptions
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(180)]
@@ -226,11 +227,6 @@ def test_no_secret_stands_in_a_command_line_or_a_log(scene: Scene) -> None:
 
 def open_files(pid: int) -> int:
     return sum(1 for _ in Path(f"/proc/{pid}/fd").iterdir())
-
-
-def rss_b(pid: int) -> int:
-    status = Path(f"/proc/{pid}/status").read_text()
-    return int(status.partition("VmRSS:")[2].split()[0]) * 1024
 
 
 def pages(scene: Scene) -> dict[str, str]:

@@ -17,6 +17,7 @@ from typing import Any, Final
 from gpuwaste.core.errors import ParseError
 from gpuwaste.testing.cluster_process import tail, wait_until
 from gpuwaste.testing.daemon_config import free_port, to_toml
+from gpuwaste.testing.process_memory import rss_b
 from gpuwaste.wire.advice import HEADER, MAX_REPLY, decode_header, decode_reply, encode_frame
 
 _SECONDS: Final = 30.0
@@ -131,7 +132,8 @@ class LoneAdvisor:
 
     def rss_b(self) -> int:
         """Return its resident memory, bytes."""
-        return self._status("VmRSS")
+        assert self.process is not None  # noqa: S101 a caller's mistake
+        return rss_b(self.process.pid)
 
     def metrics(self) -> dict[str, float]:
         """Return its metrics: name with labels -> value."""
@@ -156,11 +158,6 @@ class LoneAdvisor:
             "the advisor to know the history",
             lambda: tail(self.log),
         )
-
-    def _status(self, name: str) -> int:
-        assert self.process is not None  # noqa: S101 a caller's mistake
-        status = Path(f"/proc/{self.process.pid}/status").read_text(encoding="ascii")
-        return int(status.partition(f"{name}:")[2].split()[0]) * 1024
 
     def _listens_or_ended(self) -> bool:
         assert self.process is not None  # noqa: S101 start sets it

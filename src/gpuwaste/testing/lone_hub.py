@@ -18,6 +18,7 @@ from typing import Any, Final
 
 from gpuwaste.testing.cluster_process import tail, wait_until
 from gpuwaste.testing.daemon_config import free_port, to_toml
+from gpuwaste.testing.process_memory import peak_rss_b
 from gpuwaste.wire.client import HubClient
 from gpuwaste.wire.munge import Munge, MungeIssuer
 
@@ -133,8 +134,7 @@ class LoneHub:
     def peak_rss_b(self) -> int:
         """Return the most memory that it has used, bytes."""
         assert self.process is not None  # noqa: S101 a caller's mistake
-        status = Path(f"/proc/{self.process.pid}/status").read_text(encoding="ascii")
-        return int(status.partition("VmHWM:")[2].split()[0]) * 1024
+        return peak_rss_b(self.process.pid)
 
     def cpu_s(self) -> float:
         """Return the CPU seconds that it has used."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.unit.notify_socket import notify_socket, said
 
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.lone_hub import LoneHub, munged_path, private_munged
@@ -18,23 +19,8 @@ WATCHDOG_US = 400_000
 
 @pytest.fixture
 def listener(tmp_path: Path) -> Iterator[socket.socket]:
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sock:
-        sock.bind(str(tmp_path / "notify"))
-        sock.settimeout(60)
+    with notify_socket(tmp_path, 60) as sock:
         yield sock
-
-
-def waiting(listener: socket.socket) -> list[str]:
-    """Return the datagrams that are there."""
-    found = []
-    listener.settimeout(0)
-    try:
-        while True:
-            found.append(listener.recv(4096).decode())
-    except BlockingIOError:
-        return found
-    finally:
-        listener.settimeout(60)
 
 
 def test_ready_signs_of_life_and_the_end(
@@ -53,11 +39,11 @@ def test_ready_signs_of_life_and_the_end(
             assert hub.process is not None
             hub.process.send_signal(signal.SIGSTOP)
             _until_stopped(hub.process.pid)
-            waiting(listener)
+            said(listener)
             time.sleep(
                 3 * WATCHDOG_US / 1e6
             )  # three times as long as systemd would wait; a stopped process cannot send
-            assert waiting(listener) == []
+            assert said(listener) == []
             hub.process.send_signal(signal.SIGCONT)
             assert listener.recv(4096) == b"WATCHDOG=1"
             with (tmp_path / "gpuwaste.toml").open("a", encoding="utf-8") as config:
@@ -67,7 +53,7 @@ def test_ready_signs_of_life_and_the_end(
             wait_until(lambda: words in hub.log.read_text(encoding="utf-8"), 60, "the configuration to be read again")
         finally:
             hub.stop()
-        assert "STOPPING=1\nSTATUS=stopping" in waiting(listener)
+        assert "STOPPING=1\nSTATUS=stopping" in said(listener)
 
 
 def _until_stopped(pid: int) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.unit.notify_socket import notify_socket, said
 
 from gpuwaste.wire.notify import SILENT, Notifier
 
@@ -24,21 +25,8 @@ class Now:
 
 @pytest.fixture
 def listener(tmp_path: Path) -> Iterator[socket.socket]:
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sock:
-        sock.bind(str(tmp_path / "notify"))
-        sock.settimeout(10)
+    with notify_socket(tmp_path, 10) as sock:
         yield sock
-
-
-def said(listener: socket.socket) -> list[str]:
-    """Return all datagrams that are there."""
-    found = []
-    listener.settimeout(0)
-    try:
-        while True:
-            found.append(listener.recv(4096).decode())
-    except BlockingIOError:
-        return found
 
 
 def test_each_word_is_the_datagram_that_sd_notify_documents(listener: socket.socket) -> None:
