@@ -223,6 +223,7 @@ def fail_again(site: Site, user: str, name: str) -> list[int]:
         return bool(seen["would_be"] != "pass")
 
     wait_until(would_speak, WAIT_S, f"a verdict on {name} that says something", lambda: repr(seen), poll_s=1.0)
+    assert seen["user"] == user  # nobody else's failures spoke
     again = run_jobs(site, user, name, FAILS)
     for job in again:
         site.cluster.wait_accounted(job)

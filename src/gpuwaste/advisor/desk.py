@@ -129,7 +129,7 @@ class Desk:
             return
         if user is None:
             self._counters.troubles["user"] += 1
-            user = User("", frozenset(), 0)
+            user = self._users.last(ask.desc.uid) or User("", frozenset(), 0)
         found = self._submission(exchange, ask, user)
         if isinstance(found, Submission):
             self._judged([(exchange, found)])

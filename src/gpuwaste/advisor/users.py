@@ -1,7 +1,8 @@
 """Who a uid is: name and Unix groups, looked up on a thread, since a directory service may take its time.
 
 A uid that is not known yet is asked for, and whoever waits is told on the loop's thread. Users of whom the history
-speaks are looked up ahead of their next submission.
+speaks are looked up ahead of their next submission. What is known grows old, since a uid whose account is deleted may
+be given to somebody else, who must not hear of the other's jobs.
 """
 
 import pwd
@@ -14,7 +15,8 @@ from gpuwaste.core.clock import Clock
 from gpuwaste.core.groups import unix_groups
 
 MAX_KNOWN: Final = 20_000
-FRESH_US: Final = 900_000_000
+FRESH_US: Final = 60_000_000  # what is older is asked for again, while it is still used
+OLD_US: Final = 900_000_000  # what is older is used only where the directory does not answer in time
 _WAITING: Final = 2000  # questions in the queue; more are not asked ahead
 _END: Final = None
 
@@ -93,11 +95,16 @@ class Users:
         self._questions.put(_END)
 
     def get(self, uid: int) -> User | None:
-        """Return what is known of a uid, None where it has to be asked for; what is old is asked for again."""
+        """Return what is known of a uid, None where it has to be awaited: nothing is known, or it is old."""
         user = self._known.get(uid)
-        if user is None or self._clock.mono_us() - user.at_us > FRESH_US:
+        age_us = OLD_US + 1 if user is None else self._clock.mono_us() - user.at_us
+        if age_us > FRESH_US:
             self._ask(uid)
-        return user
+        return None if age_us > OLD_US else user
+
+    def last(self, uid: int) -> User | None:
+        """Return what was known of a uid at last, however old."""
+        return self._known.get(uid)
 
     def ahead(self, name: str) -> None:
         """Look a user up by name who may submit soon."""

@@ -1,4 +1,4 @@
-"""Users of a cluster who come and go with a test: nobody has ever heard of their names."""
+"""Users of a cluster who come and go with a test: nobody has ever heard of their names, nor of their uids."""
 
 import pwd
 import secrets
@@ -11,6 +11,7 @@ from gpuwaste.testing.cluster import LoopbackCluster
 from gpuwaste.testing.cluster_process import ClusterError, wait_until
 
 _LOCK_S = 30.0
+_UIDS = range(20_000, 60_000)  # a uid that comes again would be taken for the user who had it before
 
 
 @contextmanager
@@ -20,7 +21,8 @@ def passing_user(cluster: LoopbackCluster, account: str = "proj1") -> Iterator[s
     His jobs must have ended by then. A process that is killed leaves the user behind, without a home or a password.
     """
     name = f"u{secrets.token_hex(5)}"
-    _change("useradd", "--user-group", "--no-create-home", "--home-dir", "/nonexistent", name)
+    own = ("--uid", str(_free_uid()), "--user-group", "--no-create-home", "--home-dir", "/nonexistent")
+    _change("useradd", *own, name)
     home = cluster.directory / "home" / name
     try:
         cluster.run(["sacctmgr", "-i", "add", "user", name, f"account={account}"])
@@ -44,6 +46,15 @@ def _change(command: str, *arguments: str) -> None:
         return ran.returncode == 0 or _is_there(arguments[-1]) == (command == "useradd")
 
     wait_until(done, _LOCK_S, f"{command} {arguments[-1]}", lambda: said[-1], poll_s=0.2)
+
+
+def _free_uid() -> int:
+    while True:
+        uid = secrets.choice(_UIDS)
+        try:
+            pwd.getpwuid(uid)
+        except KeyError:
+            return uid
 
 
 def _is_there(user: str) -> bool:

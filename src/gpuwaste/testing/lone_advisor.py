@@ -17,6 +17,7 @@ from typing import Any, Final
 from gpuwaste.core.errors import ParseError
 from gpuwaste.testing.cluster_process import tail, wait_until
 from gpuwaste.testing.daemon_config import free_port, to_toml
+from gpuwaste.testing.own_port import start_on_port
 from gpuwaste.testing.process_memory import rss_b
 from gpuwaste.wire.advice import HEADER, MAX_REPLY, decode_header, decode_reply, encode_frame
 
@@ -94,9 +95,12 @@ class LoneAdvisor:
         return path
 
     def start(self) -> None:
-        """Start it and wait until it listens: it is warm by then."""
+        """Start it and wait until it answers: it is warm by then, and its metrics are there."""
+        start_on_port(self, self._start)
+
+    def _start(self) -> None:
         self.launch()
-        wait_until(self._listens_or_ended, 60, "the advisor to listen", lambda: tail(self.log), poll_s=0.05)
+        wait_until(self._answers_or_ended, 60, "the advisor to answer", lambda: tail(self.log), poll_s=0.05)
 
     def launch(self) -> subprocess.Popen[bytes]:
         """Start it without waiting."""
@@ -159,11 +163,12 @@ class LoneAdvisor:
             lambda: tail(self.log),
         )
 
-    def _listens_or_ended(self) -> bool:
+    def _answers_or_ended(self) -> bool:
         assert self.process is not None  # noqa: S101 start sets it
         if self.process.poll() is not None:
             return True
-        with contextlib.suppress(OSError), self.connect():
+        with contextlib.suppress(OSError, ParseError):
+            self.ask({}, op="ping")  # a connection alone is taken in before all else is ready
             return True
         return False
 

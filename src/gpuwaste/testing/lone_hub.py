@@ -1,7 +1,6 @@
 """A hub of its own process with a munged of its own and no Slurm: for crash tests and for the figure of ingest."""
 
 import contextlib
-import errno
 import getpass
 import os
 import shutil
@@ -14,15 +13,14 @@ import urllib.request
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from gpuwaste.testing.cluster_process import tail, wait_until
 from gpuwaste.testing.daemon_config import free_port, to_toml
+from gpuwaste.testing.own_port import start_on_port
 from gpuwaste.testing.process_memory import peak_rss_b
 from gpuwaste.wire.client import HubClient
 from gpuwaste.wire.munge import Munge, MungeIssuer
-
-_PORTS: Final = 3  # that others may take between our choice and the hub's
 
 
 def munged_path() -> str | None:
@@ -85,13 +83,7 @@ class LoneHub:
 
     def start(self) -> None:
         """Start it and wait until it answers; where somebody took its port in between, on another one."""
-        chosen = not self.port
-        self._start()
-        for _ in range(_PORTS):
-            if not (chosen and self._taken()):
-                break
-            self.port = 0
-            self._start()
+        start_on_port(self, self._start)
 
     def _start(self) -> None:
         self.port = self.port or free_port()
@@ -148,10 +140,6 @@ class LoneHub:
         with urllib.request.urlopen(f"{self.url}/metrics", timeout=60) as answer:  # noqa: S310 our own hub
             lines = answer.read().decode().splitlines()
         return next(float(line.split()[1]) for line in lines if line.startswith(f"{name} "))
-
-    def _taken(self) -> bool:
-        assert self.process is not None  # noqa: S101 start sets it
-        return self.process.poll() is not None and os.strerror(errno.EADDRINUSE) in tail(self.log)
 
     def _answers_or_ended(self) -> bool:
         assert self.process is not None  # noqa: S101 start sets it
