@@ -29,7 +29,7 @@ from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.units import DAY_S
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore
-from gpuwaste.store.hub.packing import Packing
+from gpuwaste.store.hub.packing import DayPacking, JobPacking, Packing
 from gpuwaste.store.hub.rollup import Rollup
 from gpuwaste.testing.lone_hub import LoneHub, private_munged
 from gpuwaste.testing.process_memory import peak_rss_b
@@ -100,7 +100,9 @@ def rolled(state: Path, days: int, at_most_s: int) -> dict[str, Any]:
             found = pool.apply(roll_up, (state, days, at_most_s or 10**9))
         roll_up_at_once(state / "hub.duckdb", int(time.time()) - days * DAY_S)
         with multiprocessing.get_context("spawn").Pool(1) as pool:
-            packed = pool.apply(pack, (state, days))
+            packed = pool.apply(pack, (state, days, DayPacking))
+        with multiprocessing.get_context("spawn").Pool(1) as pool:
+            packed |= pool.apply(pack, (state, days, JobPacking))
         note.write_text(json.dumps({**found, **packed, **left(state), "file_mb": size_mb(state)}))
     figures: dict[str, Any] = json.loads(note.read_text())
     print("roll-up: " + ", ".join(f"{name} {value}" for name, value in figures.items()))
@@ -141,12 +143,12 @@ def roll_up(state: Path, days: int, at_most_s: int) -> dict[str, Any]:
     return {"rolled_hours": taken, **costs("rollup", store, time.monotonic() - began)}
 
 
-def pack(state: Path, days: int) -> dict[str, Any]:
-    """Pack what is due, without pauses; called in a fresh process."""
+def pack(state: Path, days: int, kind: type[Packing]) -> dict[str, Any]:
+    """Pack one table as far as it is due, without pauses; called in a fresh process."""
     store = WatchedStore.open(state / "hub.duckdb", SystemClock(), MEMORY_MB)
     began = time.monotonic()
-    moved = sum(Packing(store).steps(int(time.time()) - days * DAY_S))
-    return {"packed_days": moved, **costs("pack", store, time.monotonic() - began)}
+    moved = sum(kind(store).steps(int(time.time()) - days * DAY_S))
+    return {f"packed_{kind.table}": moved, **costs(f"pack_{kind.table}", store, time.monotonic() - began)}
 
 
 def costs(name: str, store: WatchedStore, seconds: float) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.units import DAY_S
 from gpuwaste.store.hub.hub_store import HubStore
-from gpuwaste.store.hub.packing import Packing
+from gpuwaste.store.hub.packing import DayPacking, JobPacking
 from gpuwaste.store.hub.rollup import Rollup
 from gpuwaste.waste.load import HANG_LIMITS
 
@@ -25,7 +25,7 @@ class Roller:
     def __init__(self, store: HubStore, clock: Clock, days: int) -> None:
         self._store = store
         self._rollup = Rollup(store, HANG_LIMITS)
-        self._packing = Packing(store)
+        self._packings = (DayPacking(store), JobPacking(store))
         self._clock = clock
         self.days = days
 
@@ -42,7 +42,7 @@ class Roller:
             return 0
         before = self._clock.utc_us() // 1_000_000 - self.days * DAY_S
         taken = self._do(self._rollup.steps(before), stop)
-        moved = self._do(self._packing.steps(before), stop)
+        moved = sum(self._do(packing.steps(before), stop) for packing in self._packings)
         if taken or moved:
             self._store.checkpoint()
         if taken:

@@ -7,8 +7,10 @@ queries/NAME.sql, one statement each. DuckDB lets one process hold a file; threa
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache
 from importlib import resources
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -20,6 +22,18 @@ Schema = Literal["hub", "node"]
 MEMORY: Final = ":memory:"
 _PAGE: Final = 10_000
 _INCLUDE = re.compile(r"^-- include: (\w+)$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A query's rows with the names of their columns: quicker than dictionaries where there are thousands."""
+
+    columns: tuple[str, ...]
+    rows: list[tuple[Any, ...]]
+
+    def pick(self, *names: str) -> list[tuple[Any, ...]]:
+        """Return these columns, two at least, of each row."""
+        return list(map(itemgetter(*map(self.columns.index, names)), self.rows))
 
 
 class Database:
@@ -81,9 +95,13 @@ class Database:
 
     def rows(self, name: str, parameters: Mapping[str, Any] | Sequence[Any] | None = None) -> list[dict[str, Any]]:
         """Execute the named query and return its rows as dictionaries. Raises StoreError."""
+        answer = self.answer(name, parameters)
+        return [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]
+
+    def answer(self, name: str, parameters: Mapping[str, Any] | Sequence[Any] | None = None) -> Answer:
+        """Execute the named query and return its rows as they come. Raises StoreError."""
         cursor = self.run(name, parameters)
-        columns = [column[0] for column in cursor.description or ()]
-        return [dict(zip(columns, row, strict=True)) for row in cursor.fetchall()]
+        return Answer(tuple(column[0] for column in cursor.description or ()), cursor.fetchall())
 
     def batches(self, name: str, parameters: Mapping[str, Any] | None = None) -> Iterator[dict[str, Any]]:
         """Yield the rows of the named query without holding all of them. Raises StoreError."""

@@ -48,7 +48,6 @@ class DeviceUse:
     full_ms: int = 0  # at 95 % and more
     pct_ms: int = 0  # percent times milliseconds: the mean's numerator
     idle_run_ms: int = 0
-    unknown: dict[str, int] = field(default_factory=dict)
     suspended_ms: int = 0
     proc_seen: bool = False
     mem_max_b: int | None = None
@@ -64,6 +63,7 @@ class DeviceUse:
     host_mem_max_b: int | None = None
     map_source: str = "none"
     confidence: str = "none"
+    unknown: dict[str, int] = field(default_factory=dict)
 
     @property
     def mean_pct(self) -> float | None:
@@ -95,13 +95,10 @@ class DeviceLedger:
     over_ms: int  # seen by the node beyond accounting's interval, and cut
     untouched: bool
     level: Level
+    known_ms: int  # with a utilization, inside the allocation
+    due_coverage: float  # known share, 0..1, of what is due: what a running job has yet to send is no gap
     under_used: bool | None = None  # None: the rule does not apply, or too little is known
     exempt: dict[str, int] = field(default_factory=dict)  # part of wasted_ms, by reason
-
-    @property
-    def known_ms(self) -> int:
-        """Milliseconds with a utilization, inside the allocation."""
-        return self.idle_ms + self.low_ms + self.moderate_ms + self.high_ms
 
     @property
     def unknown_ms(self) -> int:
@@ -132,20 +129,12 @@ class JobLedger:
     job: JobRecord
     begin_ms: int
     until_ms: int  # accounting's end, or now
+    ran_ms: int  # wall time without suspension
+    running: bool  # the run has not ended: what is said of it is provisional
+    due_coverage: float  # that of the own GPU of which the least is known; 1 without any
     devices: tuple[DeviceLedger, ...]
     shared: tuple[DeviceLedger, ...] = ()
     whole_node: bool = False
-
-    @property
-    def running(self) -> bool:
-        """Whether the run has not ended: what is said of it is provisional."""
-        return self.job.end is None
-
-    @property
-    def ran_ms(self) -> int:
-        """Wall time without suspension."""
-        suspended = self.job.suspended_s * 1000
-        return max(0, self.until_ms - self.begin_ms - suspended)
 
     @property
     def wasted_ms(self) -> int:
@@ -195,7 +184,17 @@ def judge_job(
     devices = [judge_device(u, span, settings, beyond=i >= job.gpus) for i, u in enumerate(own)]
     devices.sort(key=lambda d: (not d.use.gpu_uuid, d.use.node, d.use.gpu_uuid))
     shared = [judge_device(u, span, settings) for u in uses if u.share < 1.0]
-    return JobLedger(job, begin_ms, until_ms, tuple(devices), tuple(shared), whole_node)
+    return JobLedger(
+        job=job,
+        begin_ms=begin_ms,
+        until_ms=until_ms,
+        ran_ms=max(0, until_ms - begin_ms - job.suspended_s * 1000),
+        running=job.end is None,
+        due_coverage=min((d.due_coverage for d in devices), default=1.0),
+        devices=tuple(devices),
+        shared=tuple(shared),
+        whole_node=whole_node,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +231,7 @@ def judge_device(use: DeviceUse, span: "Span", settings: LedgerSettings, beyond:
         "high": use.high_ms,
     }
     unknown = {reason: ms for reason, ms in use.unknown.items() if ms > 0}
-    over_ms = _cut(parts, unknown, seen_ms - alloc_ms)
+    over_ms = _cut(parts, unknown, seen_ms - alloc_ms) if seen_ms > alloc_ms else 0
     rest = max(0, alloc_ms - seen_ms)
     missing_suspended = min(rest, max(0, span.suspended_ms - parts["suspended"]))
     parts["suspended"] += missing_suspended
@@ -241,6 +240,8 @@ def judge_device(use: DeviceUse, span: "Span", settings: LedgerSettings, beyond:
     if rest > pending:
         reason = UNREPORTED if use.gpu_uuid else NO_AGENT
         unknown[reason] = unknown.get(reason, 0) + rest - pending
+    known_ms = parts["idle"] + parts["low"] + parts["moderate"] + parts["high"]
+    due_ms = alloc_ms - parts["suspended"] - (pending if span.job.end is None else 0)
     device = DeviceLedger(
         use=use,
         alloc_ms=alloc_ms,
@@ -255,6 +256,8 @@ def judge_device(use: DeviceUse, span: "Span", settings: LedgerSettings, beyond:
         over_ms=over_ms,
         untouched=not use.proc_seen and use.known_ms > 0 and use.idle_ms == use.known_ms,
         level=level_of(use.mean_pct, settings),
+        known_ms=known_ms,
+        due_coverage=known_ms / due_ms if due_ms > 0 else 0.0,
     )
     device.under_used = _under_used(device, span, settings)
     device.exempt = _exempt(device, span.job, settings)
@@ -274,8 +277,6 @@ def level_of(mean_pct: float | None, settings: LedgerSettings) -> Level:
 
 def _cut(parts: dict[str, int], unknown: dict[str, int], excess_ms: int) -> int:
     """Take `excess_ms` out of the classes, idle first and unknown next; return what was taken."""
-    if excess_ms <= 0:
-        return 0
     left = excess_ms
     for bag, name in [(parts, "idle"), *((unknown, r) for r in list(unknown)), *((parts, n) for n in _CUT_ORDER[1:])]:
         taken = min(left, bag[name])

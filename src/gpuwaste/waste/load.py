@@ -1,13 +1,14 @@
 """Reads runs and what was seen of them from the hub's store, and judges them."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 
 from gpuwaste.core.hour import HOUR_S
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.units import DAY_S
-from gpuwaste.store.database import Database
+from gpuwaste.store.database import Answer, Database
 from gpuwaste.waste.ledger import DeviceUse, JobLedger, judge_job
 from gpuwaste.waste.settings import LedgerSettings
 
@@ -18,8 +19,11 @@ HANG_SM_RATIO: Final = 0.1
 HANG_LIMITS: Final = {"hang_power_ratio": HANG_POWER_RATIO, "hang_sm_ratio": HANG_SM_RATIO}
 _JOB_FIELDS: Final = tuple(f.name for f in fields(JobRecord))
 _USE_FIELDS: Final = tuple(f.name for f in fields(DeviceUse) if f.name != "unknown")
+_KEY: Final = ("cluster", "job_id", "run_start")
 _FAR: Final = 2**53
 GROUP_RUNS: Final = 10_000
+_Key = tuple[Any, ...]
+"""Cluster, job id and start of a run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,61 +87,65 @@ def load_jobs(
     db: Database, selection: Selection, settings: LedgerSettings, now: int, from_hour: int = 0
 ) -> list[JobLedger]:
     """Return the selected runs in order of start; what lies before `from_hour` (a whole UTC hour) is left out."""
-    parameters = selection.parameters()
-    runs = db.rows("ledger_runs", parameters)
+    runs = _picked(db, "ledger_runs", selection.parameters())
     # Rows stand in the order of time: an hour before which there can be none lets the store skip most of them.
-    first = max(from_hour, min((row["run_start"] for row in runs), default=0))
+    first = max(from_hour, min((start for _, start in runs.pick("cluster", "run_start")), default=0))
     first -= first % HOUR_S
     # Only runs that ended are added up by day, and `from_hour` is for running ones: a day that it would cut is left
     # out, which makes it unknown and never waste.
     first_day = max(first - first % DAY_S, -(-from_hour // DAY_S) * DAY_S)
-    bounds = {**_thresholds(settings, first), "from_day": first_day, "days_user": selection.user}
-    devices = db.rows("ledger_devices", {**parameters, **bounds}) if runs else []
-    return _judge(runs, devices, settings, now, from_hour - from_hour % HOUR_S)
+    uses = _uses(db, settings, from_hour=first, from_day=first_day, days_user=selection.user) if runs.rows else {}
+    return _judge(runs, uses, settings, now, from_hour - from_hour % HOUR_S)
 
 
 def load_job(db: Database, printed_id: str, settings: LedgerSettings, now: int) -> list[JobLedger]:
     """Return every run of a job, array or het job, as its printed or raw id names it, started or not."""
-    parameters = {"printed_id": printed_id, "number": int(printed_id) if printed_id.isdecimal() else None}
-    return _judge(
-        db.rows("ledger_job_runs", parameters),
-        db.rows("ledger_job_devices", {**parameters, **_thresholds(settings, 0), "from_day": 0, "days_user": None}),
-        settings,
-        now,
-        0,
+    number = int(printed_id) if printed_id.isdecimal() else None
+    runs = _picked(db, "ledger_job_runs", {"printed_id": printed_id, "number": number})
+    return _judge(runs, _uses(db, settings) if runs.rows else {}, settings, now, 0)
+
+
+def _picked(db: Database, query: str, parameters: dict[str, Any]) -> Answer:
+    """Return the runs that a query picks; the store keeps which they are for `_uses`."""
+    db.run(query, parameters)
+    return db.answer("ledger_picked")
+
+
+def _uses(
+    db: Database,
+    settings: LedgerSettings,
+    *,
+    from_hour: int = 0,
+    from_day: int = 0,
+    days_user: str | None = None,
+) -> dict[_Key, list[DeviceUse]]:
+    """Return what was seen of the GPUs of each of the runs picked last."""
+    uses: dict[_Key, list[DeviceUse]] = defaultdict(list)
+    found = db.answer(
+        "ledger_devices",
+        {
+            "from_hour": from_hour,
+            "from_day": from_day,
+            "days_user": days_user,
+            "low_below": settings.low_below_pct,
+            "high_above": settings.high_above_pct,
+            **HANG_LIMITS,
+        },
     )
-
-
-def _thresholds(settings: LedgerSettings, from_hour: int) -> dict[str, Any]:
-    return {
-        "from_hour": from_hour,
-        "low_below": settings.low_below_pct,
-        "high_above": settings.high_above_pct,
-        **HANG_LIMITS,
-    }
+    keys, unknown = found.pick(*_KEY), found.pick("unknown_reason", "unknown_ms")
+    for key, fields_of, (reasons, times) in zip(keys, found.pick(*_USE_FIELDS), unknown, strict=True):
+        use = DeviceUse(*fields_of)
+        for reason, ms in zip(reasons or (), times or (), strict=True):
+            use.unknown[reason] = use.unknown.get(reason, 0) + ms
+        uses[key].append(use)
+    return uses
 
 
 def _judge(
-    runs: list[dict[str, Any]], devices: list[dict[str, Any]], settings: LedgerSettings, now: int, from_s: int
+    runs: Answer, uses: dict[_Key, list[DeviceUse]], settings: LedgerSettings, now: int, from_s: int
 ) -> list[JobLedger]:
-    uses: dict[tuple[str, int, int], list[DeviceUse]] = {}
-    for row in devices:
-        uses.setdefault((row["cluster"], row["job_id"], row["run_start"]), []).append(_device_use(row))
+    whole_nodes = [whole for whole, _ in runs.pick("whole_node", "job_id")]
     return [
-        judge_job(
-            JobRecord(**{name: row[name] for name in _JOB_FIELDS}),
-            uses.get((row["cluster"], row["job_id"], row["run_start"]), ()),
-            settings,
-            now,
-            whole_node=row["whole_node"],
-            from_s=from_s,
-        )
-        for row in runs
+        judge_job(JobRecord(*record), uses.get(key, ()), settings, now, whole_node=whole_node, from_s=from_s)
+        for key, record, whole_node in zip(runs.pick(*_KEY), runs.pick(*_JOB_FIELDS), whole_nodes, strict=True)
     ]
-
-
-def _device_use(row: Mapping[str, Any]) -> DeviceUse:
-    use = DeviceUse(**{name: row[name] for name in _USE_FIELDS})
-    for reason, ms in zip(row["unknown_reason"] or (), row["unknown_ms"] or (), strict=True):
-        use.unknown[reason] = use.unknown.get(reason, 0) + ms
-    return use

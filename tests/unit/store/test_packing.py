@@ -1,4 +1,4 @@
-"""Days put in the order of users: the same rows and reports, wherever it is broken off, whatever comes in between."""
+"""Days and runs in the order of users: the same rows and reports, wherever it breaks off, whatever comes in between."""
 
 import contextlib
 import random
@@ -14,9 +14,32 @@ from gpuwaste.core.job import JobRecord
 from gpuwaste.core.units import DAY_S
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore
-from gpuwaste.store.hub.packing import PACKED_MARK, STRETCH_S, Packing
+from gpuwaste.store.hub.packing import STRETCH_S, DayPacking, JobPacking
 
 AFTER = DAY - DAY % STRETCH_S + 2 * STRETCH_S
+
+
+Rows = list[tuple[object, ...]]
+
+
+def runs(store: HubStore) -> Rows:
+    """Return all runs with all that is known of them, in the order of the file."""
+    with store.reader() as db:
+        return db.execute("SELECT run_start // 86400 // 32, * FROM jobs ORDER BY rowid").fetchall()
+
+
+def users(store: HubStore) -> list[tuple[int, str]]:
+    """Return stretch and user of each run in the order of the file."""
+    with store.reader() as db:
+        found = db.execute('SELECT run_start // 86400 // 32, "user" FROM jobs ORDER BY rowid').fetchall()
+    return [(int(stretch), str(user)) for stretch, user in found]
+
+
+def pack(store: HubStore, before: int = AFTER, step_rows: int = 20) -> None:
+    """Pack both tables."""
+    for packing in (DayPacking(store, step_rows), JobPacking(store, step_rows)):
+        for _ in packing.steps(before):
+            pass
 
 
 def parts(store: HubStore) -> list[tuple[int, int]]:
@@ -47,13 +70,13 @@ def test_reports_are_the_same(site: tuple[list[JobRecord], list[AllocationHour]]
     store.upsert_jobs(jobs)
     store.upsert_hours(rows)
     roll(store)
-    before, total = documents(store), sums(store)
-    for _ in zip(range(steps), Packing(store, step_rows).steps(AFTER), strict=False):
-        same(before, documents(store))
-    for _ in Packing(store, step_rows).steps(AFTER):
-        pass
+    before, total, told = documents(store), sums(store), sorted(map(repr, runs(store)))
+    for packing in (DayPacking(store, step_rows), JobPacking(store, step_rows)):
+        for _ in zip(range(steps), packing.steps(AFTER), strict=False):
+            same(before, documents(store))
+    pack(store, step_rows=step_rows)
     same(before, documents(store))
-    assert sums(store) == total
+    assert (sums(store), sorted(map(repr, runs(store)))) == (total, told)
     store.close()
 
 
@@ -63,20 +86,50 @@ def test_each_users_days_lie_together() -> None:
     total = sums(store)
     until = DAY - DAY % STRETCH_S + STRETCH_S
     assert parts(store)[:20] != sorted(parts(store)[:20])
-    assert sum(Packing(store, 20).steps(until + DAY_S)) == sum(
+    assert sum(DayPacking(store, 20).steps(until + DAY_S)) == sum(
         stretch < until // STRETCH_S for stretch, _ in parts(store)
     )
     packed = [pair for pair in parts(store) if pair[0] < until // STRETCH_S]
     assert packed == sorted(packed)
-    assert (sums(store), store.mark(PACKED_MARK)) == (total, until)
-    assert list(Packing(store, 20).steps(until + DAY_S)) == []
+    assert (sums(store), store.mark(DayPacking.mark)) == (total, until)
+    assert list(DayPacking(store, 20).steps(until + DAY_S)) == []
+    store.close()
+
+
+def test_each_users_runs_lie_together() -> None:
+    """After packing the ended runs of a stretch stand in the order of users; running ones and an open stretch stay."""
+    store = filled()
+    until = DAY - DAY % STRETCH_S + STRETCH_S
+    running = run(10**6, 3, 1, user="user2", end=None, state="RUNNING")
+    store.upsert_jobs([running])
+    before = users(store)
+    ended = [pair for pair in before if pair[0] < until // STRETCH_S][:-1]
+    assert ended != sorted(ended)
+    assert sum(JobPacking(store, 20).steps(until + DAY_S)) == len(ended)
+    after = users(store)
+    assert after[-len(ended) :] == sorted(ended)
+    assert sorted(after) == sorted(before)
+    assert store.mark(JobPacking.mark) == until
+    assert list(JobPacking(store, 20).steps(until + DAY_S)) == []
+    store.close()
+
+
+def test_a_packed_run_may_be_told_anew() -> None:
+    """Accounting names another state of a packed run: it is one run still, the new one."""
+    store = filled(users=3, days=5)
+    pack(store)
+    count, told = len(runs(store)), run(1, 0, 2, user="user0", state="FAILED")
+    store.upsert_jobs([told])
+    assert len(runs(store)) == count
+    assert [job.state for job in store.runs_named("1")] == ["FAILED"]
     store.close()
 
 
 def test_a_user_who_has_more_than_a_step_is_left_where_he_is() -> None:
     """A part with more rows than a step may hold is passed over, the others are packed."""
     store = filled(users=1, days=5)
-    assert sum(Packing(store, 2).steps(AFTER)) == 0
+    assert sum(DayPacking(store, 2).steps(AFTER)) == 0
+    assert sum(JobPacking(store, 2).steps(AFTER)) == 0
     store.close()
 
 
@@ -95,7 +148,7 @@ def test_days_of_another_user_meanwhile_are_left(monkeypatch: pytest.MonkeyPatch
             yield
 
     monkeypatch.setattr(HubStore, "exchanging", late)
-    assert sum(Packing(store, 100).steps(AFTER)) == 0
+    assert sum(DayPacking(store, 100).steps(AFTER)) == 0
     assert sums(store) == before
     assert documents(store)["user:user0"]["totals"]["devices"] == 0
     with store.reader() as db:
@@ -105,8 +158,9 @@ def test_days_of_another_user_meanwhile_are_left(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_store_without_days_has_nothing_to_pack() -> None:
-    """Nothing is done and nothing noted where no hour was added up."""
+    """Nothing is done and nothing noted where no hour was added up, or no run is known."""
     store = new_store()
-    assert list(Packing(store).steps(AFTER)) == []
-    assert store.mark(PACKED_MARK) is None
+    for packing in (DayPacking(store), JobPacking(store)):
+        assert list(packing.steps(AFTER)) == []
+        assert store.mark(packing.mark) is None
     store.close()

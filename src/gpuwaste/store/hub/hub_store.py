@@ -136,7 +136,8 @@ class HubStore:
         """Return every run of the job, array or het job that a printed or raw id (7, 3_1, 4+1) names."""
         names = {"printed_id": printed_id, "number": int(printed_id) if printed_id.isdecimal() else None}
         with self.reader() as db:
-            return [job_record(row) for row in db.rows("ledger_job_runs", names)]
+            db.run("ledger_job_runs", names)
+            return [job_record(row) for row in db.rows("ledger_picked")]
 
     def history(self, after: int, limit: int) -> list[HistoryEvent]:
         """Return up to `limit` events whose seq is greater than `after`, in order."""

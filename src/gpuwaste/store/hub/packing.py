@@ -1,11 +1,11 @@
-"""Days of a past stretch of time are put in the order of users: a user's report of a year then reads few blocks.
+"""Rows of a past stretch of time are put in the order of users: a user's report of a year then reads few blocks.
 
-Days are appended as they are added up, one UTC day after the other, so that each user's rows lie in as many places as
-the year has days, and DuckDB reads whole vectors. Packed, they lie in one place for each stretch.
+Rows are appended in the order of time, so that each user's lie in as many places as the year has days, and DuckDB reads
+whole vectors. Packed, they lie in one place for each stretch.
 """
 
 from collections.abc import Iterator, Mapping
-from typing import Final
+from typing import Any, ClassVar, Final
 
 from gpuwaste.core.units import DAY_S
 from gpuwaste.store.database import Database
@@ -13,56 +13,89 @@ from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.rollup import ChangedError
 
 STRETCH_S: Final = 32 * DAY_S
-PACKED_MARK: Final = "packed_until"  # UTC seconds: what was added up before then is packed
-STEP_ROWS: Final = 40_000  # rows moved at a time: a fraction of a second under the lock
+Which = Mapping[str, Any]
+"""The parameters of a query: a stretch from_s to before to_s, and what is first and last of a slice of it."""
 
 
 class Packing:
-    """Packs one store; on the thread that rolls up, since both move rows of days."""
+    """Packs one table of a store; on the thread that rolls up, since both move rows.
 
-    def __init__(self, store: HubStore, step_rows: int = STEP_ROWS) -> None:
+    A subclass has queries of its table's name: TABLE_first, TABLE_slices, TABLE_pick, TABLE_pick_delete and
+    TABLE_pick_insert.
+    """
+
+    table: ClassVar[str]
+    mark: ClassVar[str]  # UTC seconds: what began before then is packed
+    step_rows: ClassVar[int]  # rows moved at a time: a fraction of a second under the lock
+
+    def __init__(self, store: HubStore, step_rows: int = 0) -> None:
         self._store = store
-        self._step_rows = step_rows
+        self._step_rows = step_rows or self.step_rows
 
     def steps(self, before: int) -> Iterator[int]:
         """Pack the stretches that end before the UTC second `before`; yields the rows moved by each step.
 
-        A stretch that was broken off begins anew; days that come late stay where they are appended. Raises StoreError.
+        A stretch that was broken off begins anew; rows that come late stay where they are appended. Raises StoreError.
         """
-        begin = self._store.mark(PACKED_MARK)
+        begin = self._store.mark(self.mark)
         if begin is None:
             with self._store.reader() as db:
-                begin = db.rows("days_first")[0]["day_utc"]
+                begin = db.rows(f"{self.table}_first")[0]["first"]
         if begin is None:
             return
         for stretch in range(begin - begin % STRETCH_S, before - STRETCH_S + 1, STRETCH_S):
-            yield from self._stretch({"from_day": stretch, "to_day": stretch + STRETCH_S})
-            self._store.set_mark(PACKED_MARK, stretch + STRETCH_S)
+            yield from self._stretch({"from_s": stretch, "to_s": stretch + STRETCH_S})
+            self._store.set_mark(self.mark, stretch + STRETCH_S)
 
-    def _stretch(self, days: Mapping[str, int]) -> Iterator[int]:
-        first = 0
+    def _stretch(self, bounds: Which) -> Iterator[int]:
         with self._store.reader() as db:
-            parts = db.rows("days_parts", {**days, "step_rows": self._step_rows})
-        for part in parts:
-            which = {**days, "from_part": first, "to_part": part["to_part"]}
-            first = part["to_part"] + 1
+            slices = db.rows(f"{self.table}_slices", {**bounds, "step_rows": self._step_rows})
+        for found in slices:
             # One user with so many rows fills vectors of his own where they are.
-            if part["rows"] <= 2 * self._step_rows:
-                yield self._move(which)
+            if found["rows"] <= 2 * self._step_rows:
+                with self._store.reader() as db:
+                    yield self._move(db, {**bounds, "first": found["first"], "last": found["last"]})
 
-    def _move(self, which: Mapping[str, int]) -> int:
-        with self._store.reader() as db:
-            db.run("days_pick", which)
-            picked = int(db.execute("SELECT count(*) FROM days_picked").fetchall()[0][0])
-            try:
-                with self._store.exchanging(db):
-                    self._exchange(db, which, picked)
-            except ChangedError:
-                return 0  # they stay where they are, which costs time and nothing else
+    def _move(self, db: Database, which: Which) -> int:
+        raise NotImplementedError
+
+    def _pick(self, db: Database, which: Which) -> int:
+        db.run(f"{self.table}_pick", which)
+        return int(db.execute(f"SELECT count(*) FROM {self.table}_picked").fetchall()[0][0])  # noqa: S608 a table's name
+
+    def _exchange(self, db: Database, which: Which, picked: int) -> None:
+        """Write the picked rows anew. Raises ChangedError where they are not those that are there."""
+        if int(db.run(f"{self.table}_pick_delete", which).fetchall()[0][0]) != picked:
+            raise ChangedError(f"{self.table} were changed while they were picked")
+        db.run(f"{self.table}_pick_insert").fetchall()
+
+
+class DayPacking(Packing):
+    """Packs the days. They are picked while others write: of what is added up only the user may change."""
+
+    table = "days"
+    mark = "packed_until"
+    step_rows = 40_000
+
+    def _move(self, db: Database, which: Which) -> int:
+        picked = self._pick(db, which)
+        try:
+            with self._store.exchanging(db):
+                self._exchange(db, which, picked)
+        except ChangedError:
+            return 0  # they stay where they are, which costs time and nothing else
         return picked
 
-    @staticmethod
-    def _exchange(db: Database, which: Mapping[str, int], picked: int) -> None:
-        if int(db.run("days_pick_delete", which).fetchall()[0][0]) != picked:
-            raise ChangedError("days got another user while they were picked")
-        db.run("days_pick_insert").fetchall()
+
+class JobPacking(Packing):
+    """Packs the runs that have ended. They are picked under the lock: accounting may tell any of them anew."""
+
+    table = "jobs"
+    mark = "jobs_packed_until"
+    step_rows = 20_000
+
+    def _move(self, db: Database, which: Which) -> int:
+        with self._store.exchanging(db):
+            picked = self._pick(db, which)
+            self._exchange(db, which, picked)
+        return picked

@@ -10,13 +10,8 @@ from gpuwaste.waste.settings import LedgerSettings
 def judgeable(jobs: Iterable[JobLedger], settings: LedgerSettings, min_ran_s: float) -> Iterator[JobLedger]:
     """Yield the runs that held GPUs, ran long enough, and of which enough is known; nothing is drawn from unknown."""
     for ledger in jobs:
-        if ledger.devices and ledger.ran_ms >= min_ran_s * 1000 and covered(ledger, ledger.devices, settings):
+        if ledger.devices and ledger.ran_ms >= min_ran_s * 1000 and ledger.due_coverage >= settings.min_coverage:
             yield ledger
-
-
-def covered(ledger: JobLedger, devices: Sequence[DeviceLedger], settings: LedgerSettings) -> bool:
-    """Tell whether each of these devices is known for long enough; what a running job has not sent yet is no gap."""
-    return all(_coverage(ledger, device) >= settings.min_coverage for device in devices)
 
 
 def memory_resident(device: DeviceLedger, settings: LedgerSettings) -> bool:
@@ -49,8 +44,3 @@ def spread_over(ledger: JobLedger) -> str:
 def plural(count: int, noun: str = "GPU") -> str:
     """Return "1 GPU" or "3 GPUs"."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
-def _coverage(ledger: JobLedger, device: DeviceLedger) -> float:
-    due_ms = device.alloc_ms - device.suspended_ms - (device.pending_ms if ledger.running else 0)
-    return device.known_ms / due_ms if due_ms > 0 else 0.0

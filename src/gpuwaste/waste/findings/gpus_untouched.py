@@ -7,7 +7,7 @@ is all on one GPU of several is one_gpu_of_many's and not repeated here.
 from collections.abc import Iterator, Sequence
 
 from gpuwaste.core.finding import Finding
-from gpuwaste.waste.findings._support import ask_for, covered, plural, spread_over
+from gpuwaste.waste.findings._support import ask_for, plural, spread_over
 from gpuwaste.waste.findings.one_gpu_of_many import applies
 from gpuwaste.waste.ledger import DeviceLedger, JobLedger
 from gpuwaste.waste.settings import LedgerSettings
@@ -16,7 +16,7 @@ from gpuwaste.waste.settings import LedgerSettings
 def find(jobs: Sequence[JobLedger], settings: LedgerSettings) -> Iterator[Finding]:
     """Yield a finding for each run with GPUs that were never touched."""
     for ledger in jobs:
-        never = [d for d in ledger.devices if d.untouched and covered(ledger, [d], settings)]
+        never = [d for d in ledger.devices if d.untouched and d.due_coverage >= settings.min_coverage]
         if not never or ledger.ran_ms < settings.run_min_s * 1000 or applies(ledger, settings):
             continue
         used = [d for d in ledger.devices if d not in never]

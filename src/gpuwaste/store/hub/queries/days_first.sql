@@ -1,2 +1,2 @@
 -- The earliest UTC day that hours were added up to.
-SELECT min(day_utc) AS day_utc FROM days
+SELECT min(day_utc) AS first FROM days

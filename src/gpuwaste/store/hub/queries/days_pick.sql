@@ -1,7 +1,7 @@
--- Picks the days from $from_day to before $to_day of the parts $from_part to $to_part.
+-- Picks the days from $from_s to before $to_s of the parts $first to $last.
 CREATE OR REPLACE TEMP TABLE days_picked AS
 SELECT *
 FROM days
-WHERE day_utc >= $from_day
-    AND day_utc < $to_day
-    AND part BETWEEN $from_part AND $to_part
+WHERE day_utc >= $from_s
+    AND day_utc < $to_s
+    AND part BETWEEN $first AND $last

@@ -1,8 +1,72 @@
--- The GPUs of the runs that a report covers.
-WITH runs AS (
-    SELECT j.cluster, j.job_id, j.run_start
-    FROM jobs j
-    WHERE
--- include: ledger_scope
+-- What was seen of each GPU of the picked runs, added up by the thresholds given: one row per run, node and GPU.
+-- Milliseconds; hang_ms is busy time at almost no power or on almost no SM. Hours before $from_hour and days before
+-- $from_day are left out, and days of other users than $days_user where one is given.
+WITH picked AS MATERIALIZED ( -- packed before the lambdas: on a scattered selection they cost three times as much
+    SELECT h.* EXCLUDE (seq)
+    FROM hours h
+    SEMI JOIN picked_runs USING (cluster, job_id, run_start)
+    WHERE h.hour_utc >= $from_hour
+    UNION ALL BY NAME
+    SELECT
+        d.* EXCLUDE (part, day_utc, hours),
+        true AS final,
+        d.day_utc + 3600 * floor(log2(d.hours))::BIGINT AS hour_utc -- the last that is in it
+    FROM days d
+    SEMI JOIN picked_runs USING (cluster, job_id, run_start)
+    WHERE d.day_utc >= $from_day
+        AND ($days_user IS NULL OR d.part = (md5_number_lower($days_user) % 65536)::USMALLINT)
 ),
--- include: ledger_device_sums
+counted AS ( -- products of lists, exact far below 2^53: a lambda that looks into another list takes three times as long
+    SELECT
+        *,
+        coalesce(list_sum(util_ms), 0)::BIGINT AS known_ms,
+        coalesce(util_ms[list_position(pct, 0)], 0)::BIGINT AS idle_ms,
+        coalesce(list_dot_product(list_transform(pct, lambda p: (p > 0 AND p < $low_below)::INTEGER::DOUBLE), util_ms::DOUBLE[]), 0)::BIGINT AS low_ms,
+        coalesce(list_dot_product(list_transform(pct, lambda p: (p > $high_above)::INTEGER::DOUBLE), util_ms::DOUBLE[]), 0)::BIGINT AS high_ms,
+        coalesce(list_dot_product(list_transform(pct, lambda p: (p >= 95)::INTEGER::DOUBLE), util_ms::DOUBLE[]), 0)::BIGINT AS full_ms,
+        coalesce(list_dot_product(pct::DOUBLE[], util_ms::DOUBLE[]), 0)::BIGINT AS pct_ms
+    FROM picked
+)
+SELECT
+    cluster,
+    job_id,
+    run_start,
+    node,
+    gpu_uuid,
+    min(share) AS share,
+    min(t0_ms) AS t0_ms,
+    max(t1_ms) AS t1_ms,
+    arg_max(final, hour_utc) AS final, -- of the last hour: earlier ones are final while the run goes on
+    sum(known_ms)::BIGINT AS known_ms,
+    sum(idle_ms)::BIGINT AS idle_ms,
+    sum(low_ms)::BIGINT AS low_ms,
+    sum(high_ms)::BIGINT AS high_ms,
+    sum(full_ms)::BIGINT AS full_ms,
+    sum(pct_ms)::BIGINT AS pct_ms,
+    sum(idle_run_ms)::BIGINT AS idle_run_ms,
+    flatten(list(unknown_reason)) AS unknown_reason,
+    flatten(list(unknown_ms)) AS unknown_ms,
+    sum(suspended_ms)::BIGINT AS suspended_ms,
+    bool_or(proc_seen) AS proc_seen,
+    max(mem_max_b) AS mem_max_b,
+    max(mem_total_b) AS mem_total_b,
+    sum(energy_j) AS energy_j,
+    max(last_active_ms) AS last_active_ms,
+    sum(power_w_at_full * coalesce(power_full_ms, full_ms))
+        / nullif(sum(coalesce(power_full_ms, full_ms)) FILTER (power_w_at_full IS NOT NULL), 0) AS power_w_at_full,
+    max(power_limit_w) AS power_limit_w,
+    sum(sm_ratio_at_full * coalesce(sm_full_ms, full_ms))
+        / nullif(sum(coalesce(sm_full_ms, full_ms)) FILTER (sm_ratio_at_full IS NOT NULL), 0) AS sm_ratio_at_full,
+    sum(CASE
+        WHEN hang_ms IS NOT NULL THEN hang_ms
+        WHEN coalesce(sm_ratio_at_full < $hang_sm_ratio, power_w_at_full < $hang_power_ratio * power_limit_w, false) THEN full_ms
+        ELSE 0
+    END)::BIGINT AS hang_ms,
+    sum(cpu_s) AS cpu_s,
+    coalesce(sum(coalesce(cpu_known_ms, known_ms)) FILTER (cpu_s IS NOT NULL), 0)::BIGINT AS cpu_known_ms,
+    max(host_mem_max_b) AS host_mem_max_b,
+    arg_max(map_source, t1_ms) AS map_source,
+    arg_max(confidence, t1_ms) AS confidence
+FROM counted
+GROUP BY ALL
+ORDER BY run_start, job_id, node, gpu_uuid
