@@ -21,6 +21,7 @@ from gpuwaste.core.reload import Reloader
 from gpuwaste.core.version import own_version
 from gpuwaste.hub.app import build_app
 from gpuwaste.hub.backup import Backups
+from gpuwaste.hub.garbage import collect_seldom
 from gpuwaste.hub.identity import Checkers, Identity
 from gpuwaste.hub.importer import Importer, ImportSettings
 from gpuwaste.hub.ingest import Ingest
@@ -255,6 +256,7 @@ def run_hub(config: Config, path: Path | None = None) -> int:
     unix = open_unix(Path(config.hub.socket)) if config.hub.socket else None
     if tcp is None and unix is None:
         raise ConfigError("[hub] listen and socket are both empty: nobody could reach the hub")
+    collect_seldom()
     places = " and ".join(listening(sock) for sock in (tcp, unix) if sock is not None)
     _log.info("gpuwaste hub %s serves on %s, store %s", own_version(), places, config.hub.state_dir)
     hub.run(tcp, unix, notifier)

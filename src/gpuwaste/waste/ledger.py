@@ -232,14 +232,7 @@ def judge_device(use: DeviceUse, span: "Span", settings: LedgerSettings, beyond:
     }
     unknown = {reason: ms for reason, ms in use.unknown.items() if ms > 0}
     over_ms = _cut(parts, unknown, seen_ms - alloc_ms) if seen_ms > alloc_ms else 0
-    rest = max(0, alloc_ms - seen_ms)
-    missing_suspended = min(rest, max(0, span.suspended_ms - parts["suspended"]))
-    parts["suspended"] += missing_suspended
-    rest -= missing_suspended
-    pending = _pending_ms(use, span, settings, rest)
-    if rest > pending:
-        reason = UNREPORTED if use.gpu_uuid else NO_AGENT
-        unknown[reason] = unknown.get(reason, 0) + rest - pending
+    pending = _fill(parts, unknown, use, span, settings) if seen_ms < alloc_ms else 0
     known_ms = parts["idle"] + parts["low"] + parts["moderate"] + parts["high"]
     due_ms = alloc_ms - parts["suspended"] - (pending if span.job.end is None else 0)
     device = DeviceLedger(
@@ -283,6 +276,21 @@ def _cut(parts: dict[str, int], unknown: dict[str, int], excess_ms: int) -> int:
         bag[name] -= taken
         left -= taken
     return excess_ms - left
+
+
+def _fill(
+    parts: dict[str, int], unknown: dict[str, int], use: DeviceUse, span: Span, settings: LedgerSettings
+) -> int:
+    """Say what the time is that no hour tells: suspended or unknown; return what of it is pending."""
+    rest = span.until_ms - span.begin_ms - sum(parts.values()) - sum(unknown.values())
+    suspended = min(rest, max(0, span.suspended_ms - parts["suspended"]))
+    parts["suspended"] += suspended
+    rest -= suspended
+    pending = _pending_ms(use, span, settings, rest)
+    if rest > pending:
+        reason = UNREPORTED if use.gpu_uuid else NO_AGENT
+        unknown[reason] = unknown.get(reason, 0) + rest - pending
+    return pending
 
 
 def _pending_ms(use: DeviceUse, span: Span, settings: LedgerSettings, rest_ms: int) -> int:
