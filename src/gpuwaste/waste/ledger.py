@@ -179,11 +179,11 @@ def judge_job(
     span = Span(
         job, begin_ms, until_ms, now_s * 1000, job.suspended_s * 1000 if begin_ms == (job.start or 0) * 1000 else 0
     )
-    own = sorted((u for u in uses if u.share >= 1.0), key=lambda u: -u.known_ms)
+    own = sorted((u for u in uses if u.share >= 1.0), key=lambda u: (-u.known_ms, u.node, u.gpu_uuid))
     own += [DeviceUse() for _ in range(job.gpus - len(own))]
     devices = [judge_device(u, span, settings, beyond=i >= job.gpus) for i, u in enumerate(own)]
     devices.sort(key=lambda d: (not d.use.gpu_uuid, d.use.node, d.use.gpu_uuid))
-    shared = [judge_device(u, span, settings) for u in uses if u.share < 1.0]
+    shared = sorted((u for u in uses if u.share < 1.0), key=lambda u: (u.node, u.gpu_uuid))
     return JobLedger(
         job=job,
         begin_ms=begin_ms,
@@ -192,7 +192,7 @@ def judge_job(
         running=job.end is None,
         due_coverage=min((d.due_coverage for d in devices), default=1.0),
         devices=tuple(devices),
-        shared=tuple(shared),
+        shared=tuple(judge_device(u, span, settings) for u in shared),
         whole_node=whole_node,
     )
 
@@ -230,7 +230,7 @@ def judge_device(use: DeviceUse, span: "Span", settings: LedgerSettings, beyond:
         "moderate": use.known_ms - use.idle_ms - use.low_ms - use.high_ms,
         "high": use.high_ms,
     }
-    unknown = {reason: ms for reason, ms in use.unknown.items() if ms > 0}
+    unknown = {reason: ms for reason, ms in use.unknown.items() if ms > 0} if use.unknown else {}
     over_ms = _cut(parts, unknown, seen_ms - alloc_ms) if seen_ms > alloc_ms else 0
     pending = _fill(parts, unknown, use, span, settings) if seen_ms < alloc_ms else 0
     known_ms = parts["idle"] + parts["low"] + parts["moderate"] + parts["high"]
@@ -278,9 +278,7 @@ def _cut(parts: dict[str, int], unknown: dict[str, int], excess_ms: int) -> int:
     return excess_ms - left
 
 
-def _fill(
-    parts: dict[str, int], unknown: dict[str, int], use: DeviceUse, span: Span, settings: LedgerSettings
-) -> int:
+def _fill(parts: dict[str, int], unknown: dict[str, int], use: DeviceUse, span: Span, settings: LedgerSettings) -> int:
     """Say what the time is that no hour tells: suspended or unknown; return what of it is pending."""
     rest = span.until_ms - span.begin_ms - sum(parts.values()) - sum(unknown.values())
     suspended = min(rest, max(0, span.suspended_ms - parts["suspended"]))

@@ -19,11 +19,10 @@ HANG_SM_RATIO: Final = 0.1
 HANG_LIMITS: Final = {"hang_power_ratio": HANG_POWER_RATIO, "hang_sm_ratio": HANG_SM_RATIO}
 _JOB_FIELDS: Final = tuple(f.name for f in fields(JobRecord))
 _USE_FIELDS: Final = tuple(f.name for f in fields(DeviceUse) if f.name != "unknown")
-_KEY: Final = ("cluster", "job_id", "run_start")
 _FAR: Final = 2**53
 GROUP_RUNS: Final = 10_000
-_Key = tuple[Any, ...]
-"""Cluster, job id and start of a run."""
+_Uses = dict[int, list[DeviceUse]]
+"""What was seen of the GPUs of each run, by the run's place among those that were picked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,9 +117,9 @@ def _uses(
     from_hour: int = 0,
     from_day: int = 0,
     days_user: str | None = None,
-) -> dict[_Key, list[DeviceUse]]:
+) -> _Uses:
     """Return what was seen of the GPUs of each of the runs picked last."""
-    uses: dict[_Key, list[DeviceUse]] = defaultdict(list)
+    uses: _Uses = defaultdict(list)
     found = db.answer(
         "ledger_devices",
         {
@@ -132,20 +131,18 @@ def _uses(
             **HANG_LIMITS,
         },
     )
-    keys, unknown = found.pick(*_KEY), found.pick("unknown_reason", "unknown_ms")
-    for key, fields_of, (reasons, times) in zip(keys, found.pick(*_USE_FIELDS), unknown, strict=True):
-        use = DeviceUse(*fields_of)
+    of_run = found.pick("place", "unknown_reason", "unknown_ms")
+    for (place, reasons, times), values in zip(of_run, found.pick(*_USE_FIELDS), strict=True):
+        use = DeviceUse(*values)
         for reason, ms in zip(reasons or (), times or (), strict=True):
             use.unknown[reason] = use.unknown.get(reason, 0) + ms
-        uses[key].append(use)
+        uses[place].append(use)
     return uses
 
 
-def _judge(
-    runs: Answer, uses: dict[_Key, list[DeviceUse]], settings: LedgerSettings, now: int, from_s: int
-) -> list[JobLedger]:
-    whole_nodes = [whole for whole, _ in runs.pick("whole_node", "job_id")]
+def _judge(runs: Answer, uses: _Uses, settings: LedgerSettings, now: int, from_s: int) -> list[JobLedger]:
+    places = runs.pick("place", "whole_node")
     return [
-        judge_job(JobRecord(*record), uses.get(key, ()), settings, now, whole_node=whole_node, from_s=from_s)
-        for key, record, whole_node in zip(runs.pick(*_KEY), runs.pick(*_JOB_FIELDS), whole_nodes, strict=True)
+        judge_job(JobRecord(*values), uses.get(place, ()), settings, now, whole_node=whole_node, from_s=from_s)
+        for (place, whole_node), values in zip(places, runs.pick(*_JOB_FIELDS), strict=True)
     ]

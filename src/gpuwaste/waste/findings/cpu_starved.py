@@ -22,10 +22,12 @@ def find(jobs: Sequence[JobLedger], settings: LedgerSettings) -> Iterator[Findin
     for ledger in judgeable(jobs, settings, settings.finding_min_s):
         used = [d for d in ledger.devices if d.use.pct_ms]
         mean = sum(d.mean_pct or 0.0 for d in used) / len(used) if used else None
+        if mean is None or mean >= settings.low_below_pct:
+            continue
         ratio = node_cpu_ratio(ledger)
         if ratio is None:
             ratio = cpu_efficiency([ledger])
-        if mean is None or mean >= settings.low_below_pct or ratio is None or ratio < SATURATED:
+        if ratio is None or ratio < SATURATED:
             continue
         cpus = ledger.job.cpus or 1
         yield Finding(

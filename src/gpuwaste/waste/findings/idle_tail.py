@@ -20,10 +20,12 @@ MIN_SHARE: Final = 0.1
 def find(jobs: Sequence[JobLedger], settings: LedgerSettings) -> Iterator[Finding]:
     """Yield a finding for each batch run whose GPUs all stopped long before its end."""
     for ledger in judgeable(jobs, settings, settings.finding_min_s):
-        if ledger.job.interactive or any(memory_resident(d, settings) for d in ledger.devices):
+        if ledger.job.interactive:
             continue
         tail_ms = tail_of(ledger)
         if tail_ms < max(settings.finding_min_s * 1000, MIN_SHARE * ledger.ran_ms):
+            continue
+        if any(memory_resident(d, settings) for d in ledger.devices):
             continue
         worked = [d for d in ledger.devices if d.use.last_active_ms is not None]
         tail = format_duration(tail_ms / 1000)

@@ -1,18 +1,19 @@
--- What was seen of each GPU of the picked runs, added up by the thresholds given: one row per run, node and GPU.
+-- What was seen of each GPU of the picked runs, added up by the thresholds given: one row per run (its place), node and GPU.
 -- Milliseconds; hang_ms is busy time at almost no power or on almost no SM. Hours before $from_hour and days before
 -- $from_day are left out, and days of other users than $days_user where one is given.
 WITH picked AS MATERIALIZED ( -- packed before the lambdas: on a scattered selection they cost three times as much
-    SELECT h.* EXCLUDE (seq)
+    SELECT h.* EXCLUDE (cluster, job_id, run_start, seq), p.place
     FROM hours h
-    SEMI JOIN picked_runs USING (cluster, job_id, run_start)
+    JOIN picked_runs p USING (cluster, job_id, run_start)
     WHERE h.hour_utc >= $from_hour
     UNION ALL BY NAME
     SELECT
-        d.* EXCLUDE (part, day_utc, hours),
+        d.* EXCLUDE (part, cluster, job_id, run_start, day_utc, hours),
+        p.place,
         true AS final,
         d.day_utc + 3600 * floor(log2(d.hours))::BIGINT AS hour_utc -- the last that is in it
     FROM days d
-    SEMI JOIN picked_runs USING (cluster, job_id, run_start)
+    JOIN picked_runs p USING (cluster, job_id, run_start)
     WHERE d.day_utc >= $from_day
         AND ($days_user IS NULL OR d.part = (md5_number_lower($days_user) % 65536)::USMALLINT)
 ),
@@ -28,9 +29,7 @@ counted AS ( -- products of lists, exact far below 2^53: a lambda that looks int
     FROM picked
 )
 SELECT
-    cluster,
-    job_id,
-    run_start,
+    place,
     node,
     gpu_uuid,
     min(share) AS share,
@@ -44,8 +43,8 @@ SELECT
     sum(full_ms)::BIGINT AS full_ms,
     sum(pct_ms)::BIGINT AS pct_ms,
     sum(idle_run_ms)::BIGINT AS idle_run_ms,
-    flatten(list(unknown_reason)) AS unknown_reason,
-    flatten(list(unknown_ms)) AS unknown_ms,
+    flatten(list(unknown_reason) FILTER (unknown_reason <> [])) AS unknown_reason,
+    flatten(list(unknown_ms) FILTER (unknown_reason <> [])) AS unknown_ms,
     sum(suspended_ms)::BIGINT AS suspended_ms,
     bool_or(proc_seen) AS proc_seen,
     max(mem_max_b) AS mem_max_b,
@@ -68,5 +67,4 @@ SELECT
     arg_max(map_source, t1_ms) AS map_source,
     arg_max(confidence, t1_ms) AS confidence
 FROM counted
-GROUP BY ALL
-ORDER BY run_start, job_id, node, gpu_uuid
+GROUP BY place, node, gpu_uuid
