@@ -21,11 +21,11 @@ from gpuwaste.core.reload import Reloader
 from gpuwaste.core.version import own_version
 from gpuwaste.hub.app import build_app
 from gpuwaste.hub.backup import Backups
-from gpuwaste.hub.garbage import collect_seldom
 from gpuwaste.hub.identity import Checkers, Identity
 from gpuwaste.hub.importer import Importer, ImportSettings
 from gpuwaste.hub.ingest import Ingest
 from gpuwaste.hub.map import ClusterMap
+from gpuwaste.hub.memory import collect_seldom, use_few_arenas
 from gpuwaste.hub.metrics import Gauges, HubMetrics
 from gpuwaste.hub.notify.parts import NotifyParts, notify_parts
 from gpuwaste.hub.notify.runner import Accounting
@@ -245,6 +245,7 @@ def run_hub(config: Config, path: Path | None = None) -> int:
     set_up_logging()
     os.umask(UMASK)
     make_room()
+    use_few_arenas()
     closed_directory(Path(config.hub.state_dir), "[hub] state_dir")
     notifier = Notifier.from_environment()
     slurm = CommandClient(config.common.slurm_conf, config.common.slurm_timeout_s)
