@@ -9,7 +9,7 @@ from typing import Any, Self
 from gpuwaste.core.finding import Finding
 from gpuwaste.waste.findings import all_findings, finding_order
 from gpuwaste.waste.ledger import JobLedger
-from gpuwaste.waste.rows import by_user, findings_json, job_lines, job_row, line_order, user_order, user_row
+from gpuwaste.waste.rows import findings_json, job_lines, job_row, line_order, user_order, user_rows
 from gpuwaste.waste.settings import LedgerSettings
 from gpuwaste.waste.tally import Tally, levels_json, under_used_json
 
@@ -37,13 +37,15 @@ class ReportSums:
 
     def add(self, jobs: Sequence[JobLedger]) -> None:
         """Take in all runs of some users, none of whom was taken in before."""
-        for user, theirs in by_user(jobs).items():
-            tally = Tally.of(device for ledger in theirs for device in ledger.devices)
-            row = user_row(user, theirs, tally)
-            self._users.append(row)
-            self.totals.merge(tally)
+        for ledger in jobs:
+            for device in ledger.devices:
+                self.totals.add(device)
+            for device in ledger.shared:
+                self.shared.add(device)
+        rows = user_rows(jobs)
+        for row in rows:
             self.under_used = added(self.under_used, row["under_used"])
-        self.shared.merge(Tally.of(device for ledger in jobs for device in ledger.shared))
+        self._users += rows
         self.levels = added(self.levels, levels_json(jobs))
         self.job_count += len(jobs)
         self.notes = Notes.of(jobs, self.notes)

@@ -87,22 +87,18 @@ def by_user(jobs: Iterable[JobLedger]) -> dict[str, list[JobLedger]]:
     return of_user
 
 
-def user_row(user: str, jobs: Sequence[JobLedger], tally: Tally) -> dict[str, Any]:
-    """Return the sums of one user; `tally` those of the runs' own devices."""
-    return {
-        "user": user,
-        "accounts": sorted({j.job.account for j in jobs}),
-        "jobs": len(jobs),
-        "running": sum(j.running for j in jobs),
-        "under_used": under_used_json(jobs),
-        **tally.to_json(),
-    }
-
-
 def user_rows(jobs: Iterable[JobLedger]) -> list[dict[str, Any]]:
     """Return the sums of each user, the largest waste first."""
     rows = [
-        user_row(user, theirs, Tally.of(d for j in theirs for d in j.devices)) for user, theirs in by_user(jobs).items()
+        {
+            "user": user,
+            "accounts": sorted({j.job.account for j in theirs}),
+            "jobs": len(theirs),
+            "running": sum(j.running for j in theirs),
+            "under_used": under_used_json(theirs),
+            **Tally.of(d for j in theirs for d in j.devices).to_json(),
+        }
+        for user, theirs in by_user(jobs).items()
     ]
     return sorted(rows, key=user_order)
 

@@ -1,8 +1,8 @@
 """Sums over devices: GPU-seconds by class, by level, and the under-used rule's count."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, fields
-from typing import Any, Final, Self
+from dataclasses import dataclass, field
+from typing import Any, Self
 
 from gpuwaste.waste.ledger import DeviceLedger, JobLedger, Level
 
@@ -66,16 +66,6 @@ class Tally:
         if device.use.energy_j is not None:
             self.energy_j = (self.energy_j or 0.0) + device.use.energy_j
 
-    def merge(self, other: "Tally") -> None:
-        """Add what another one has added up."""
-        for name in _SUMS:
-            setattr(self, name, getattr(self, name) + getattr(other, name))
-        for mine, more in ((self.unknown, other.unknown), (self.exempt, other.exempt)):
-            for reason, ms in more.items():
-                mine[reason] = mine.get(reason, 0) + ms
-        if other.energy_j is not None:
-            self.energy_j = (self.energy_j or 0.0) + other.energy_j
-
     @property
     def known_ms(self) -> int:
         """GPU-milliseconds with a utilization."""
@@ -99,9 +89,6 @@ class Tally:
             "mean_util_pct": round(self.pct_ms / self.seen_ms, 2) if self.seen_ms else None,
             "energy_j": self.energy_j,
         }
-
-
-_SUMS: Final = tuple(f.name for f in fields(Tally) if f.type == "int" or f.type is int)
 
 
 def levels_json(jobs: Iterable[JobLedger]) -> dict[str, dict[str, Any]]:
