@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from tests.conftest import _end, _new_cluster
+from tests.unit.notify_socket import notify_socket, said
 
 from gpuwaste.testing.cluster import LoopbackCluster, ManagedProcess, Variant
 from gpuwaste.testing.cluster_process import wait_until
@@ -196,25 +197,12 @@ def test_a_dead_advisor_and_a_standing_one_are_told_apart(scene: Scene) -> None:
 @contextlib.contextmanager
 def listening(scene: Scene, name: str) -> Iterator[tuple[socket.socket, tuple[str, ...]]]:
     """Give a socket in systemd's place, and the command that starts a daemon with it."""
-    path = scene.cluster.directory / f"{name}.notify"
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sock:
-        sock.bind(str(path))
+    directory = scene.cluster.directory / f"{name}.notify"
+    directory.mkdir()
+    with notify_socket(directory, 60) as sock:
+        path = directory / "notify"
         path.chmod(0o666)
-        sock.settimeout(60)
         yield sock, ("env", f"NOTIFY_SOCKET={path}", f"WATCHDOG_USEC={WATCHDOG_US}")
-
-
-def waiting(sock: socket.socket) -> list[str]:
-    """Return the datagrams that are there."""
-    found = []
-    sock.settimeout(0)
-    try:
-        while True:
-            found.append(sock.recv(4096).decode())
-    except BlockingIOError:
-        return found
-    finally:
-        sock.settimeout(60)
 
 
 def stands_still(process: ManagedProcess, sock: socket.socket) -> None:
@@ -222,9 +210,9 @@ def stands_still(process: ManagedProcess, sock: socket.socket) -> None:
     process.signal(signal.SIGSTOP)
     stat = Path(f"/proc/{process.pid}/stat")
     wait_until(lambda: stat.read_text().rpartition(")")[2].split()[0] == "T", 30, "the process to stand still")
-    waiting(sock)
+    said(sock)
     time.sleep(3 * WATCHDOG_US / 1e6)
-    assert waiting(sock) == []
+    assert said(sock) == []
     process.signal(signal.SIGCONT)
     assert sock.recv(4096) == b"WATCHDOG=1"
 
@@ -240,7 +228,7 @@ def test_systemd_hears_the_agent(scene: Scene) -> None:
         agent.signal(signal.SIGHUP)
         agent.wait_for(lambda: "configuration: nothing has changed" in agent.tail(), 30, "the configuration")
         agent.stop()
-        assert "STOPPING=1\nSTATUS=stopping" in waiting(sock)
+        assert "STOPPING=1\nSTATUS=stopping" in said(sock)
     scene.site.start_agent(scene.node)
 
 
@@ -259,5 +247,5 @@ def test_systemd_hears_the_advisor(scene: Scene) -> None:
             heard.append(sock.recv(4096).decode())
         assert any(word.startswith("RELOADING=1\nMONOTONIC_USEC=") for word in heard)
         advisor.stop()
-        assert "STOPPING=1\nSTATUS=stopping" in waiting(sock)
+        assert "STOPPING=1\nSTATUS=stopping" in said(sock)
     scene.site.start_advisor()

@@ -4,6 +4,7 @@ Rows are appended in the order of time, so that each user's lie in as many place
 whole vectors. Packed, they lie in one place for each stretch.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Final
 
@@ -17,7 +18,7 @@ Which = Mapping[str, Any]
 """The parameters of a query: a stretch from_s to before to_s, and what is first and last of a slice of it."""
 
 
-class Packing:
+class Packing(ABC):
     """Packs one table of a store; on the thread that rolls up, since both move rows.
 
     A subclass has queries of its table's name: TABLE_first, TABLE_slices, TABLE_pick, TABLE_pick_delete and
@@ -54,10 +55,12 @@ class Packing:
             # One user with so many rows fills vectors of his own where they are.
             if found["rows"] <= 2 * self._step_rows:
                 with self._store.reader() as db:
-                    yield self._move(db, {**bounds, "first": found["first"], "last": found["last"]})
+                    moved = self._move(db, {**bounds, "first": found["first"], "last": found["last"]})
+                yield moved  # with the picked rows let go: whoever asks for the steps pauses between them
 
+    @abstractmethod
     def _move(self, db: Database, which: Which) -> int:
-        raise NotImplementedError
+        """Write the rows of a slice anew; returns how many."""
 
     def _pick(self, db: Database, which: Which) -> int:
         db.run(f"{self.table}_pick", which)

@@ -1,5 +1,5 @@
--- What was seen of each GPU of the picked runs, added up by the thresholds given: one row per run (its place), node and GPU.
--- Milliseconds; hang_ms is busy time at almost no power or on almost no SM. Hours before $from_hour and days before
+-- What was seen of each GPU of the picked runs, added up by the thresholds given: one row per run (its place), node and
+-- GPU. Milliseconds; hang_ms is busy time at almost no power or on almost no SM. Hours before $from_hour and days before
 -- $from_day are left out, and days of other users than $days_user where one is given.
 WITH picked AS MATERIALIZED ( -- packed before the lambdas: on a scattered selection they cost three times as much
     SELECT h.* EXCLUDE (cluster, job_id, run_start, seq), p.place
