@@ -53,8 +53,12 @@ def text_hash(text: str) -> int:
 
 @lru_cache(maxsize=CACHED)
 def normal_name(name: str) -> str:
-    """Return a job's name without what changes from run to run: lower case, each run of digits one "#"."""
-    return _DIGITS.sub("#", name[:NAME_LENGTH].lower())
+    """Return a job's name without what changes from run to run: lower case, each run of digits one "#".
+
+    A name without a letter (a program's number, a date) keeps its digits: nothing else tells it from other names.
+    """
+    kept = name[:NAME_LENGTH].lower()
+    return _DIGITS.sub("#", kept) if any(map(str.isalpha, kept)) else kept
 
 
 @lru_cache(maxsize=CACHED)

@@ -127,7 +127,7 @@ class Recall:
                 struct.pack_into("<I", view, at + _SCRIPT_AT, _short(script))
 
     def runs(self, user: str, name: str) -> list[OwnRun]:
-        """Return the last runs of this user with this name, digits aside; the newest first."""
+        """Return the last runs of this user with this name as normal_name folds it; the newest first."""
         row = self.rows.find(name_key(user, name))
         if row == NO_ROW:
             return []

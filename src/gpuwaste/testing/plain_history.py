@@ -9,6 +9,7 @@ import math
 import struct
 from collections import deque
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 
 from gpuwaste.core.request import JobRequest
 from gpuwaste.predict.features import FEATURES
-from gpuwaste.predict.keys import KEYS, normal_name
+from gpuwaste.predict.keys import KEYS
 from gpuwaste.predict.outcome import Outcome
 from gpuwaste.predict.table import GpuUse
 from gpuwaste.predict.texts import NAME_FACTS, SCRIPT_FACTS, name_facts, script_facts
@@ -178,8 +179,16 @@ def _remember(past: Past, run: Run, seconds: float, peak: float | None) -> None:
 
 
 def _keys(request: JobRequest) -> list[tuple[Any, ...]]:
-    fields = {"name": normal_name(request.name)}
+    fields = {"name": _folded(request.name)}
     return [(key.name, *(fields.get(part, getattr(request, part)) for part in key.parts)) for key in KEYS]
+
+
+def _folded(name: str) -> str:
+    """Return 64 characters of a name in lower case, with "#" for its numbers where it has a letter."""
+    text = name[:64].lower()
+    if not any(c.isalpha() for c in text):
+        return text
+    return "".join("#" if number else "".join(part) for number, part in groupby(text, str.isdecimal))
 
 
 def _of_request(request: JobRequest) -> dict[str, float]:

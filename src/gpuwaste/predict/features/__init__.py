@@ -15,7 +15,7 @@ from gpuwaste.predict.features import durations, gpu, memory, outcomes, queue, r
 from gpuwaste.predict.features.base import Feature, Group, feature_list
 from gpuwaste.predict.keys import KEYS
 
-FEATURE_VERSION: Final = 1  # of what the names mean: raise it when a formula, a key or the packed state changes
+FEATURE_VERSION: Final = 2  # of what the names mean: raise it when a formula, a key or the packed state changes
 GROUPS: Final[tuple[Group, ...]] = (
     request.GROUP,
     script.GROUP,
