@@ -16,7 +16,7 @@ from gpuwaste.models.metrics import average_precision, ece, reserved_over_used, 
 from gpuwaste.models.split import Rows, split_by_time
 from gpuwaste.predict.bundle import BASELINE, Bundle, load_bundle, our_features
 from gpuwaste.predict.manifest import TargetModel
-from gpuwaste.predict.roll import observed, roll, static
+from gpuwaste.predict.roll import roll, static
 from gpuwaste.predict.rolling import busy_users
 from gpuwaste.predict.table import JobTable
 from gpuwaste.predict.targets import BY_NAME, labels
@@ -107,7 +107,7 @@ def _judged(learnt_on: str, log: Log, model: TargetModel, raw: NDArray[np.float3
     split = split_by_time(log.table)
     later = np.zeros(len(log.table), dtype=np.bool_)
     later[int(split.validation[0]) if len(split.validation) else int(split.test[0]) :] = True
-    y = observed(model.target, log.table)
+    y = labels(model.target, log.table)
     test = split.test[np.isfinite(y[split.test])]
     busy = busy_users(log.vectors, our_features().names)
     rolled = roll(log.table, model, raw, scored=later, busy=busy).values

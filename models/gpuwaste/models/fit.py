@@ -74,15 +74,10 @@ def fit(
 
 
 def learnable(target: Target, table: JobTable) -> NDArray[np.float32]:
-    """Return what trees learn: 0 and 1, or natural logarithms.
-
-    A run that its limit ended is censored: it counts with the limit, as does the grace in which it was ended.
-    """
+    """Return what trees learn: 0 and 1, or natural logarithms of the labels."""
     y = labels(target.name, table)
     if target.kind == "probability":
-        return y
-    if target.name == "walltime":
-        y = np.where(np.isfinite(y), np.fmin(table.limit_s, y), np.nan).astype(np.float32)
+        return y.astype(np.float32)
     floor = 0.5 if target.name == "gpus_needed" else 1.0  # log needs a positive number; half a GPU stands for none
     return np.log(np.maximum(y, floor)).astype(np.float32)
 

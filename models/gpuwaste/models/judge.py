@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 from gpuwaste.models import metrics
 from gpuwaste.models.fit import Fitted, Vectors, calibrated
 from gpuwaste.models.split import Split
+from gpuwaste.predict.drift import coverage, short
 from gpuwaste.predict.features import FEATURES
 from gpuwaste.predict.manifest import TargetModel
-from gpuwaste.predict.roll import observed, request_cap, roll
+from gpuwaste.predict.roll import roll
 from gpuwaste.predict.rolling import busy_users
 from gpuwaste.predict.table import JobTable
-from gpuwaste.predict.targets import Target
+from gpuwaste.predict.targets import Target, labels, request_cap
 
 Array = NDArray[np.float64]
 NAMES: Final = tuple(feature.name for feature in FEATURES)
@@ -45,7 +46,7 @@ def judge(fitted: Fitted, table: JobTable, vectors: Vectors, split: Split) -> Ju
     raw[first:] = fitted.raw(vectors[first:])
     busy = busy_users(vectors, NAMES)
     said = roll(table, model_of(fitted), raw, scored=scored, busy=busy).values
-    y = observed(target.name, table)
+    y = labels(target.name, table)
     rows = split.test[np.isfinite(y[split.test])]
     users = table.user.codes[rows]
     head = {"jobs": len(rows), "users": len(np.unique(users))}
@@ -117,7 +118,7 @@ def _point(y: Array, p: Array, at: float, users: NDArray[np.int32]) -> dict[str,
 
 def _quantiles(target: Target, table: JobTable, rows: NDArray[np.intp], said: Array) -> Judged:
     users, asked = table.user.codes[rows], request_cap(target.name, table)[rows]
-    used = np.fmin(observed(target.name, table)[rows], asked)
+    used = labels(target.name, table)[rows]
     weight = np.where(np.isfinite(table.cpus[rows]), table.cpus[rows], 1.0)
     size = weight if target.name == "walltime" else np.ones(len(rows))
     by_quantile = {}
@@ -131,9 +132,9 @@ def _quantiles(target: Target, table: JobTable, rows: NDArray[np.intp], said: Ar
             "reserved_over_used": finite(metrics.reserved_over_used(used[known], asked[known], size[known])),
         }
     at = target.quantiles.index(0.95)
-    mean, worst = metrics.worst_decile(users, (said[:, at] < used).astype(np.float64))
+    mean, worst = metrics.worst_decile(users, short(said[:, at], used).astype(np.float64))
     figures["under_rate_0.95_by_user"] = {"mean": finite(mean), "worst_decile": finite(worst)}
-    achieved = [float((used <= column).mean()) for column in said.T]
+    achieved = coverage(said, used)
     picked = np.unique(np.linspace(0, len(rows) - 1, _CLOUD).astype(int))
     curves = {
         "coverage": [list(target.quantiles), achieved],

@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import average_precision_score, precision_recall_curve
 
+from gpuwaste.predict.drift import short
+
 Array = NDArray[np.float64]
 ECE_BINS: Final = 15  # Guo et al., On Calibration of Modern Neural Networks (2017): equal widths
 _REPEATS: Final = 200
@@ -60,7 +62,7 @@ def ece(y: Array, p: Array, weight: Array | None = None) -> float:
 
 def under_rate(run_s: Array, limit_s: Array, weight: Array | None = None) -> float:
     """Return the share of runs for which this limit would have been too short."""
-    return float(np.average(limit_s < run_s, weights=weight))
+    return float(np.average(short(limit_s, run_s), weights=weight))
 
 
 def reserved_over_used(run_s: Array, limit_s: Array, cpus: Array, weight: Array | None = None) -> float:

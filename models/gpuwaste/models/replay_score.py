@@ -11,7 +11,7 @@ from gpuwaste.core.units import HOUR_S
 from gpuwaste.policy.declarations import PROBABILITIES, QUANTITIES
 from gpuwaste.policy.facts import Decision
 from gpuwaste.predict.table import ABSENT, Floats, JobTable
-from gpuwaste.predict.targets import MIN_COVERAGE, labels
+from gpuwaste.predict.targets import MIN_COVERAGE, labels, request_cap
 
 ALL: Final = "all"
 _SAID: Final = frozenset({"warn", "reject"})
@@ -43,7 +43,8 @@ class Tally:
 
     def __init__(self, table: JobTable) -> None:
         self._table = table
-        self._labels = {target: labels(target, table).astype(np.float64) for target in PROBABILITIES}
+        self._labels = {target: labels(target, table) for target in PROBABILITIES}
+        self._taken = {target: labels(target, table) for target in QUANTITIES}
         self._judged = (table.gpus > 0) & (table.gpu_coverage >= MIN_COVERAGE)
         self._found: list[Submission] = []
         self._held: Counter[str] = Counter()
@@ -99,9 +100,9 @@ class Tally:
             return float(self._labels[target][row])
         t = self._table
         if target in QUANTITIES:
-            asked, used = (t.limit_s, t.run_s) if target == "walltime" else (t.mem_b, t.max_rss_b)
-            enough = float(asked[row]) - submission.saves.get(QUANTITIES[target], 0.0)
-            return math.nan if not _known(used, row) or t.end[row] == ABSENT else float(used[row] <= enough)
+            enough = float(request_cap(target, t)[row]) - submission.saves.get(QUANTITIES[target], 0.0)
+            known = _known(self._taken[target], row) and t.end[row] != ABSENT
+            return float(self._taken[target][row] <= enough) if known else math.nan
         return float(t.gpus_active[row] < t.gpus[row]) if self._judged[row] else math.nan
 
     def _gpu_hours(self, submission: Submission, target: str) -> float:

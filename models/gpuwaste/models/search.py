@@ -18,9 +18,8 @@ from gpuwaste.models.fit import MIN_OF_A_CLASS, Vectors, columns, conformal, gro
 from gpuwaste.models.metrics import average_precision
 from gpuwaste.models.recipe import DEFAULTS, Recipe
 from gpuwaste.models.split import Rows, folds_by_time
-from gpuwaste.predict.roll import request_cap
 from gpuwaste.predict.table import JobTable
-from gpuwaste.predict.targets import Target
+from gpuwaste.predict.targets import Target, request_cap
 
 FOLDS: Final = 3
 MAX_ROWS: Final = 16_000  # newest labelled rows that a search looks at

@@ -22,6 +22,7 @@ MIN_ENDS: Final = 200  # ends below which the bundle's own shifts stand
 _RARE: Final = 0.02  # share that may be missed, below which a window needs twice as many ends
 _STEP: Final = 0.003  # of the level, for each ended job
 _LEAST, _MOST = 0.1, 4.0  # bounds of the level, as multiples of the one aimed at
+ROUNDING: Final = 1e-9  # share of a value that is rounding in its logarithm, and no under-estimate
 _HUGE: Final = 700.0  # exp of it is still finite
 
 
@@ -74,20 +75,18 @@ class Shifts:
 
     def apply(self, raw: Sequence[float], cap: float | None = None, *, busy: bool = False) -> list[float]:
         """Return the quantiles in the target's unit: shifted, never falling with q, none above `cap`."""
-        highest, values = -math.inf, []
-        for log_value, shift in zip(_rising(raw), self.current(busy=busy), strict=True):
-            highest = max(highest, log_value + shift)
-            value = math.exp(min(highest, _HUGE))
-            values.append(cap if cap is not None and value > cap else value)
-        return values
+        values = [math.exp(min(log_value, _HUGE)) for log_value in self._shifted(raw, busy)]
+        return values if cap is None else [min(value, cap) for value in values]
 
     def observe(self, raw: Sequence[float], log_value: float, *, busy: bool = False) -> None:
-        """Take a job's end: its raw log quantiles and `busy` as at its submission, and the log of what it took."""
+        """Take a job's end: its raw log quantiles and `busy` as at its submission, and the log of what it took.
+
+        What it took is at most what it asked for (targets.labels), so that the cap of `apply` makes no difference here.
+        """
         gaps = tuple(log_value - r for r in _rising(raw))
         if len(self) >= MIN_ENDS:
-            for i, (gap, shift) in enumerate(zip(gaps, self.current(busy=busy), strict=True)):
-                aim = self._aims[i]
-                moved = self._missable[i] + _STEP * (aim - (gap > shift))
+            for i, (said, aim) in enumerate(zip(self._shifted(raw, busy), self._aims, strict=True)):
+                moved = self._missable[i] + _STEP * (aim - (log_value - said > ROUNDING))
                 self._missable[i] = min(max(moved, _LEAST * aim), _MOST * aim, 1.0)
         self._all.push(gaps)
         self._of[busy].push(gaps)
@@ -109,6 +108,11 @@ class Shifts:
         windows = (self._all, *self._of)
         for number, *gaps in rows[1:].tolist():
             windows[int(number)].push(tuple(gaps))
+
+    def _shifted(self, raw: Sequence[float], busy: bool) -> list[float]:  # noqa: FBT001 as `current` has it
+        """Return the logarithms of the quantiles, never falling with q."""
+        shifts = self.current(busy=busy)
+        return list(_rising([log_value + shift for log_value, shift in zip(_rising(raw), shifts, strict=True)]))
 
     def _fresh(self) -> None:
         self._all, *both = (_Window(len(self._aims), self._size) for _ in range(3))

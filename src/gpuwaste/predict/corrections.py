@@ -9,9 +9,9 @@ from gpuwaste.core.history import RunUse
 from gpuwaste.core.job import JobRecord
 from gpuwaste.predict.bundle import Bundle
 from gpuwaste.predict.follow_types import Scores
-from gpuwaste.predict.roll import observed
 from gpuwaste.predict.rolling import Rolling, busy_users
 from gpuwaste.predict.table import GpuUse, JobTable, table_of
+from gpuwaste.predict.targets import labels
 
 _BUSY: Final = "busy"  # kept beside the scores, as it was at the submission
 _OF_THE_LEDGER: Final = frozenset({"gpu_underused", "gpus_needed"})
@@ -41,4 +41,4 @@ class BundleCorrections:
     def _learn(self, scores: Scores, table: JobTable, targets: frozenset[str]) -> None:
         busy = bool(scores[_BUSY][0]) if _BUSY in scores else False
         for target in sorted(targets):
-            self._rolling.observe(target, scores[target].tolist(), float(observed(target, table)[0]), busy=busy)
+            self._rolling.observe(target, scores[target].tolist(), float(labels(target, table)[0]), busy=busy)

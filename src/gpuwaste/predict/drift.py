@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from gpuwaste.predict.conformal import ROUNDING
 from gpuwaste.predict.manifest import Manifest
 
 SOME: Final = 0.1
@@ -72,8 +73,13 @@ def ece(p: NDArray[np.float64], y: NDArray[np.float64]) -> float:
 
 
 def coverage(values: NDArray[np.float64], y: NDArray[np.float64]) -> list[float]:
-    """Return the share of jobs that stayed at or below each quantile [n, q]; a censored one counts with its limit."""
-    return [float((y <= column).mean()) if len(y) else float("nan") for column in values.T]
+    """Return the share of jobs that stayed at or below each quantile [n, q]; `y` is what the runs show (labels)."""
+    return [1 - float(short(column, y).mean()) if len(y) else float("nan") for column in values.T]
+
+
+def short(limits: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Tell which limits were too short for what the runs took."""
+    return limits < y * (1 - ROUNDING)
 
 
 def _drift(name: str, edges: Sequence[float], then: Sequence[float], column: Vectors) -> FeatureDrift:

@@ -10,7 +10,7 @@ from gpuwaste.predict.conformal import Shifts
 from gpuwaste.predict.manifest import Manifest, TargetModel
 from gpuwaste.predict.rolling import Rolling
 from gpuwaste.predict.table import ABSENT, Floats, JobTable
-from gpuwaste.predict.targets import BY_NAME, labels, timed_out
+from gpuwaste.predict.targets import BY_NAME, labels, request_cap
 
 _END: Final = 0
 _SUBMIT: Final = 1
@@ -42,7 +42,7 @@ def roll(
     """
     own = rolling or Rolling(_alone(model))
     rows = np.arange(len(table)) if scored is None else np.flatnonzero(scored)
-    label, caps = observed(model.target, table), request_cap(model.target, table)
+    label, caps = labels(model.target, table), request_cap(model.target, table)
     width = len(model.quantiles)
     values = np.full((len(table), width) if width else len(table), np.nan)
     listed = raw.tolist()
@@ -55,20 +55,6 @@ def roll(
         else:
             values[row] = own.probability(model.target, listed[row][0])
     return Rolled(values, own)
-
-
-def observed(target: str, table: JobTable) -> Floats:
-    """Return what `Rolling.observe` takes of each row: labels, a run that its limit ended with its limit."""
-    y = labels(target, table).astype(np.float64)
-    if target == "walltime":
-        y = np.where(timed_out(table), np.fmin(table.limit_s, y), y)
-    return y
-
-
-def request_cap(target: str, table: JobTable) -> Floats:
-    """Return what each row asked for in the target's unit, NaN where it did not say: no quantile is above it."""
-    asked = {"walltime": table.limit_s, "memory": table.mem_b, "gpus_needed": table.gpus}
-    return asked.get(target, np.full(len(table), np.nan))
 
 
 def static(model: TargetModel, table: JobTable, raw: NDArray[np.float32]) -> Floats:

@@ -50,9 +50,9 @@ class Rolling:
         return _of(self._quantiles, target).apply(raw, cap, busy=busy)
 
     def observe(self, target: str, raw: Sequence[float], label: float, *, busy: bool = False) -> None:
-        """Take a job's end: Bundle.raw's row and `busy` as at its submission, and its label in the target's unit.
+        """Take a job's end: Bundle.raw's row and `busy` as at its submission, and its label (targets.labels).
 
-        A label of NaN is none and changes nothing. A run that its limit ended has its limit as the label.
+        A label of NaN is none and changes nothing.
         """
         if math.isnan(label):
             return

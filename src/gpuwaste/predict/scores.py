@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from gpuwaste.core.request import JobRequest
 from gpuwaste.predict.manifest import Manifest
+from gpuwaste.predict.targets import ASKED
 
 
 class Model(Protocol):
@@ -36,8 +37,8 @@ class State(Protocol):
 
 
 def cap(target: str, request: JobRequest) -> float | None:
-    """Return what a quantity cannot exceed, None where nothing was asked for."""
-    asked = {"walltime": request.time_limit_s, "memory": request.mem_b, "gpus_needed": request.gpus}.get(target)
+    """Return what a quantity cannot exceed, None where nothing was asked for: `request_cap` for one request."""
+    asked: int | None = getattr(request, ASKED[target]) if target in ASKED else None
     return None if not asked else float(asked)
 
 

@@ -20,9 +20,10 @@ from gpuwaste.predict.drift import (
     feature_drift,
 )
 from gpuwaste.predict.manifest import TargetModel
-from gpuwaste.predict.roll import observed, roll, static
+from gpuwaste.predict.roll import roll, static
 from gpuwaste.predict.rolling import busy_users
 from gpuwaste.predict.table import ABSENT, JobTable
+from gpuwaste.predict.targets import labels
 
 _LEAD: Final = 2 * RECENT  # ended jobs with which the rolling correction is warmed up before it is judged
 
@@ -63,19 +64,19 @@ def _target(
     bundle: Bundle, model: TargetModel, table: JobTable, vectors: NDArray[np.float32], after: NDArray[np.intp]
 ) -> dict[str, Any]:
     """Return one target's figures, as the bundle came and under the rolling correction that users see."""
-    y = observed(model.target, table)
+    y = labels(model.target, table)
     known = after[np.isfinite(y[after]) & (table.end[after] != ABSENT)]
     known = known[np.argsort(table.end[known], kind="stable")][-_LEAD:]
     part = table.take(np.sort(known))
     rows = np.ascontiguousarray(vectors[np.sort(known)])
     raw, busy = bundle.raw(model.target, rows), busy_users(rows, bundle.manifest.features)
     judged = np.argsort(part.end, kind="stable")[-RECENT:]
-    labels = observed(model.target, part)[judged]
+    seen = labels(model.target, part)[judged]
     as_is, rolled = static(model, part, raw)[judged], roll(part, model, raw, busy=busy).values[judged]
     row: dict[str, Any] = {"target": model.target, "jobs": len(judged), "bad": False}
     if model.quantiles:
-        return row | _quantiles(model, labels, as_is, rolled)
-    return row | _probability(model, labels, as_is, rolled)
+        return row | _quantiles(model, seen, as_is, rolled)
+    return row | _probability(model, seen, as_is, rolled)
 
 
 def _probability(

@@ -7,11 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuwaste.core import hits
+from gpuwaste.predict.keys import COLUMNS
 from gpuwaste.predict.outcome import Outcome
 from gpuwaste.predict.table import Floats, JobTable
 
 Kind = Literal["probability", "quantiles"]
-Labels = NDArray[np.float32]  # NaN: the run has no label and is left out
 # The thesis' rule: mean use below 5 %, over 30 s, completed, coverage 80 %.
 UNDERUSED_RATIO: Final = hits.UNDERUSED_RATIO
 UNDERUSED_MIN_S: Final = hits.UNDERUSED_MIN_S
@@ -39,14 +39,30 @@ TARGETS: Final = (
     Target("gpus_needed", "quantiles", "how many of the GPUs will be used", "GPUs", (0.5, 0.9, 0.95)),
 )
 BY_NAME: Final = {target.name: target for target in TARGETS}
+ASKED: Final = {"walltime": "time_limit_s", "memory": "mem_b", "gpus_needed": "gpus"}  # target -> field of the request
 
 
-def labels(target: str, table: JobTable) -> Labels:
-    """Return the label of each row, float32 with NaN where there is none; quantile targets are in the target's unit.
+def labels(target: str, table: JobTable) -> Floats:
+    """Return what each run shows of a target, NaN where nothing: 0 or 1, or an amount in the target's unit.
+
+    No amount is above what the job asked for (`request_cap`). A run that goes on beyond its limit, or was ended by it,
+    shows the limit: it is censored there. What is learnt from, corrected by and judged against is this one label.
 
     Raises KeyError for a target that does not exist.
     """
-    return _LABELS[target](table).astype(np.float32)
+    return np.minimum(_LABELS[target](table), np.nan_to_num(request_cap(target, table), nan=np.inf))
+
+
+def request_cap(target: str, table: JobTable) -> Floats:
+    """Return what each row asked for in the target's unit, NaN where no bound was: no quantile is above it.
+
+    An amount of 0 asks for all that there is (`--time=0`, `--mem=0`) and is no bound.
+    """
+    field = ASKED.get(target)
+    if field is None:
+        return np.full(len(table), np.nan)
+    asked: Floats = getattr(table, COLUMNS.get(field, field))
+    return np.where(asked > 0, asked, np.nan)
 
 
 def timed_out(table: JobTable) -> NDArray[np.bool_]:
@@ -73,7 +89,7 @@ def _timeout(table: JobTable) -> Floats:
 
 
 def _walltime(table: JobTable) -> Floats:
-    """Run seconds; a run that its limit ended is a censored one: see `timed_out`."""
+    """Run seconds."""
     ours = ~np.isin(table.outcome, (Outcome.SYSTEM, Outcome.NEVER_STARTED))
     return np.where(ours & (table.run_s > 0), table.run_s, np.nan)
 

@@ -16,9 +16,10 @@ from gpuwaste.predict.conformal import MIN_ENDS, WINDOW, Shifts
 from gpuwaste.predict.drift import coverage, ece
 from gpuwaste.predict.manifest import Calibration, TargetModel
 from gpuwaste.predict.recalibration import Recalibration
-from gpuwaste.predict.roll import observed, request_cap, roll, static
+from gpuwaste.predict.roll import roll, static
 from gpuwaste.predict.rolling import Rolling, busy_users
 from gpuwaste.predict.table import JobTable, table_of
+from gpuwaste.predict.targets import labels, request_cap
 
 
 def jobs(n: int, seed: int = 1, limit_s: int = 3600) -> tuple[JobTable, np.ndarray[tuple[int], np.dtype[np.float64]]]:
@@ -78,7 +79,7 @@ def test_whatever_ended_quantiles_are_ordered_and_capped(
 def test_probabilities_that_are_off_become_calibrated() -> None:
     """Raw numbers at twice the odds' logarithm and shifted: the rolling error is a small part of the static one."""
     table, p = jobs(6000)
-    y = observed("failure", table)
+    y = labels("failure", table)
     known = np.isfinite(y)
     raw = (1 / (1 + np.exp(-(2 * np.log(p / (1 - p)) + 1.5)))).astype(np.float32)[:, None]
     model = replace(FAILURE, calibration=Calibration())
@@ -93,11 +94,49 @@ def test_quantiles_that_are_off_hold_what_they_promise() -> None:
     table, _ = jobs(8000)
     model = TargetModel("walltime", "w.onnx", (0.9, 0.95))
     raw = np.full((len(table), 2), 3.0, np.float32)
-    y = observed("walltime", table)
+    y = labels("walltime", table)
     late = np.arange(len(table)) > 1500
     assert coverage(static(model, table, raw)[late], y[late])[1] < 0.1
     below = coverage(roll(table, model, raw).values[late], y[late])
     assert below == pytest.approx([0.9, 0.95], abs=0.02)
+
+
+def test_runs_that_outlive_their_limit_do_not_inflate_the_correction() -> None:
+    """Where a third of the jobs run far beyond their limit, 10, 5 and 1 % exceed what is predicted, none of it waste."""
+    rng, n, quantiles = np.random.default_rng(8), 12_000, (0.9, 0.95, 0.99)
+    raw = rng.normal(7, 1, n)
+    runs = np.exp(raw + rng.normal(0, 0.5, n))
+    outlives = rng.random(n) < 0.35
+    limit = np.where(outlives, np.exp(raw), 20 * runs).astype(int) + 1
+    runs = np.where(outlives, limit * rng.uniform(1.5, 30, n), runs).astype(int) + 1
+    table = table_of(
+        [
+            JobRecord(
+                "gw", i, 60 * i, user="u", time_limit_s=int(limit[i]), start=60 * i, end=60 * i + int(runs[i]),
+                elapsed_s=int(runs[i]), state="COMPLETED",
+            )
+            for i in range(n)
+        ]
+    )  # fmt: skip
+    model = TargetModel("walltime", "w.onnx", quantiles)
+    values = roll(table, model, np.repeat(raw.astype(np.float32)[:, None], 3, axis=1)).values
+    late = np.arange(n) > 4000
+    taken = np.minimum(runs, limit)[late]
+    under = [float((column < taken).mean()) for column in values[late].T]
+    assert under == pytest.approx([0.1, 0.05, 0.01], abs=0.01)
+
+
+def test_a_run_below_what_was_said_is_no_miss() -> None:
+    """A quantile lifted to a lower one's shifted value misses as often as promised, counted by what users are told."""
+    rng, shifts = np.random.default_rng(4), Shifts((0.5, 0.6), ())
+    short = []
+    for i in range(8 * WINDOW):
+        raw = (0.0, 6.0) if rng.random() < 0.5 else (0.0, 0.0)  # the second quantile is far off for half of the jobs
+        value = rng.normal()
+        if i > 4 * WINDOW:
+            short.append([value > math.log(said) for said in shifts.apply(raw)])
+        shifts.observe(raw, value)
+    assert np.mean(short, axis=0) == pytest.approx([0.5, 0.4], abs=0.03)
 
 
 def test_shifts_follow_a_change_of_the_jobs() -> None:
@@ -151,7 +190,7 @@ def test_online_calls_give_what_the_table_gives() -> None:
     """Scores and ends told one by one, in time order, end in the same numbers as the whole table at once."""
     table, p = jobs(1500)
     raw = np.repeat(p.astype(np.float32)[:, None], 2, axis=1)
-    y, caps = observed("walltime", table), request_cap("walltime", table)
+    y, caps = labels("walltime", table), request_cap("walltime", table)
     online, values = Rolling(manifest_of()), np.empty((len(table), 2))
     events = [(int(e), 0, i) for i, e in enumerate(table.end)] + [(int(s), 1, i) for i, s in enumerate(table.submit)]
     for _, kind, i in sorted(events):

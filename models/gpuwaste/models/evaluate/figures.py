@@ -11,11 +11,11 @@ from gpuwaste.models import metrics
 from gpuwaste.models.evaluate.curve import Curve
 from gpuwaste.models.evaluate.method import Answer
 from gpuwaste.models.metrics import bootstrap_by_user, worst_decile
+from gpuwaste.predict.drift import short
 from gpuwaste.predict.table import Floats
 
 PRECISION: Final = 0.95
 _NAN: Final = float("nan")
-_HAIR: Final = 1e-9  # of a value: rounding in a logarithm is no under-estimate
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,18 +74,18 @@ def of_quantiles(
     names = [_level(q) for q in answer.levels] or [""]
     for name, limit in zip(names, answer.values.T, strict=True):
         known = np.isfinite(limit)
-        short = (limit < y * (1 - _HAIR)).astype(np.float64)
+        too_short = short(limit, y).astype(np.float64)
         kept = np.where(known, limit, 0.0)
         kinds: dict[str, Metric] = {
-            f"under_rate{name}": lambda w, s=short: float(np.average(s, weights=w)),  # type: ignore[misc]
+            f"under_rate{name}": lambda w, s=too_short: float(np.average(s, weights=w)),  # type: ignore[misc]
             f"reserved_over_used{name}": _reserved(y, kept, weight * known),
             f"reserved_over_used_unweighted{name}": _reserved(y, kept, ones * known),
         }
         figures |= _drawn(kinds, users, intervals)
-        mean, worst = worst_decile(users, short)
+        mean, worst = worst_decile(users, too_short)
         figures[f"under_rate_by_user{name}"] = Figure(mean)
         figures[f"under_rate_worst_decile{name}"] = Figure(worst)
-        figures[f"coverage{name}"] = Figure(float(1 - short.mean()))
+        figures[f"coverage{name}"] = Figure(float(1 - too_short.mean()))
         figures[f"limited{name}"] = Figure(float(known.mean()))
     return figures | _size(users)
 

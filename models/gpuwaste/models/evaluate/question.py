@@ -79,15 +79,10 @@ class Question:
 
 
 def truth(target: str, table: JobTable) -> Floats:
-    """Return each row's label in the target's unit; all NaN for outcomes of a log without any status.
-
-    A run time is bounded by its limit: no prediction goes beyond it, and what a run took in the grace time after it was
-    not the user's to ask for.
-    """
-    y = labels(target, table).astype(np.float64)
+    """Return each row's label in the target's unit; all NaN for outcomes of a log without any status."""
     if target in _NEEDS_STATUS and not has_status(table):
         return np.full(len(table), np.nan)
-    return np.fmin(y, np.where(np.isnan(y), np.nan, table.limit_s)) if target == "walltime" else y
+    return labels(target, table)
 
 
 def has_status(table: JobTable) -> bool:

@@ -11,8 +11,7 @@ import numpy as np
 from gpuwaste.models.evaluate.method import Answer
 from gpuwaste.models.evaluate.past import State, by_user
 from gpuwaste.models.evaluate.question import Question
-from gpuwaste.predict.roll import request_cap
-from gpuwaste.predict.targets import Target
+from gpuwaste.predict.targets import Target, request_cap
 
 TITLE: Final = "Tsafrir's last two"
 ORDER: Final = 20
