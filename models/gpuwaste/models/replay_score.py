@@ -5,8 +5,6 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-import numpy as np
-
 from gpuwaste.core.units import HOUR_S
 from gpuwaste.policy.declarations import PROBABILITIES, QUANTITIES
 from gpuwaste.policy.facts import Decision

@@ -109,7 +109,7 @@ class Shifts:
         for number, *gaps in rows[1:].tolist():
             windows[int(number)].push(tuple(gaps))
 
-    def _shifted(self, raw: Sequence[float], busy: bool) -> list[float]:  # noqa: FBT001 as `current` has it
+    def _shifted(self, raw: Sequence[float], busy: bool) -> list[float]:
         """Return the logarithms of the quantiles, never falling with q."""
         shifts = self.current(busy=busy)
         return list(_rising([log_value + shift for log_value, shift in zip(_rising(raw), shifts, strict=True)]))

@@ -50,7 +50,8 @@ def labels(target: str, table: JobTable) -> Floats:
 
     Raises KeyError for a target that does not exist.
     """
-    return np.minimum(_LABELS[target](table), np.nan_to_num(request_cap(target, table), nan=np.inf))
+    shown, most = _LABELS[target](table), request_cap(target, table)
+    return np.where(shown > most, most, shown)
 
 
 def request_cap(target: str, table: JobTable) -> Floats:
@@ -65,9 +66,9 @@ def request_cap(target: str, table: JobTable) -> Floats:
     return np.where(asked > 0, asked, np.nan)
 
 
-def timed_out(table: JobTable) -> NDArray[np.bool_]:
+def _timed_out(table: JobTable) -> NDArray[np.bool_]:
     """Tell which runs were ended by their limit; logs without that state show it by the run time."""
-    at_limit = table.run_s >= table.limit_s  # False where one of them is NaN
+    at_limit = table.run_s >= request_cap("walltime", table)  # False where one of them is NaN
     late: NDArray[np.bool_] = (table.outcome == Outcome.TIMEOUT) | (at_limit & (table.outcome != Outcome.COMPLETED))
     return late
 
@@ -83,9 +84,9 @@ def _failure_or_cancel(table: JobTable) -> Floats:
 
 
 def _timeout(table: JobTable) -> Floats:
-    late = timed_out(table)
+    late = _timed_out(table)
     ran = np.isin(table.outcome, (Outcome.COMPLETED, Outcome.FAILED, Outcome.OUT_OF_MEMORY, Outcome.UNKNOWN))
-    return _binary(late, (late | ran) & (table.run_s > 0) & np.isfinite(table.limit_s))
+    return _binary(late, (late | ran) & (table.run_s > 0) & np.isfinite(request_cap("walltime", table)))
 
 
 def _walltime(table: JobTable) -> Floats:

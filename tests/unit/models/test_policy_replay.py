@@ -133,6 +133,24 @@ def test_unused_gpus_come_true_by_the_ledger() -> None:
     assert replay_policies(table_of(jobs, use=used), _policies(WARNS.format("gpus", 0.9)), whole)["rows"] == []
 
 
+def test_a_shorter_limit_comes_true_by_what_runs_show() -> None:
+    """A shorter limit is right for a run that stays below, wrong for one that its limit ends; a broken node says nothing."""
+    past = [_job(n, "COMPLETED") for n in range(1, 7)]
+    ends = {
+        7: ("COMPLETED", 500), 8: ("COMPLETED", 3605), 9: ("TIMEOUT", 3605), 10: ("NODE_FAIL", 5),
+        11: ("FAILED", 500), 12: ("NODE_FAIL", 3700),
+    }  # fmt: skip
+    later = [
+        _job(n, state, submit=1_700_100_000, end=1_700_100_010 + run, start=1_700_100_010, elapsed_s=run)
+        for n, (state, run) in ends.items()
+    ]
+    document = replay_policies(
+        table_of([*past, *later]), _policies(WARNS.format("walltime", 0.5)), Question(1_700_050_000, ALWAYS)
+    )
+    row = _row(document, "walltime")
+    assert (row["jobs"], row["right"], row["wrong"], row["unknown"]) == (6, 2, 2, 2)
+
+
 def test_the_tasks_of_an_array_are_one_submission() -> None:
     """Ten tasks of one second: one decision, right where half of them failed, and one reject of the budget."""
     past = [_job(n) for n in range(1, 5)]

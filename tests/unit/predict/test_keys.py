@@ -36,7 +36,7 @@ def named(table: JobTable, names: list[str], users: list[str]) -> JobTable:
         table,
         name=Categories(table.name.codes, tuple(names)),
         user=Categories(table.user.codes, tuple(users)),
-        account=Categories(table.account.codes, tuple(f"{user}." for user in users) + ("",)),
+        account=Categories(table.account.codes, (*(f"{user}." for user in users), "")),
     )
 
 
@@ -78,7 +78,7 @@ def test_renaming_changes_no_history(one: list[str], other: list[str], users: li
     ],
 )
 def test_digits_are_folded_where_a_letter_is_left(name: str, folded: str) -> None:
-    """Counters and dates in a name are one "#"; a name without a letter keeps them, since nothing else tells it apart."""
+    """Counters and dates in a name are one "#"; a name without a letter keeps them: nothing else tells it apart."""
     assert normal_name(name) == folded
 
 
@@ -95,8 +95,8 @@ def test_programs_named_by_numbers_have_a_history_of_their_own() -> None:
         state.submitted(JobRequest("alice", at, name="184" if failed else "185"), job)
         state.started(job, at, at)
         state.ended(job, at, at + 100, 100.0, Outcome.FAILED if failed else Outcome.COMPLETED)
-    rates = [state.vector(JobRequest("alice", 1_800_000_000, name=name))[AT["name_fail_all"]] for name in ("184", "185")]
-    assert rates == [1.0, 0.0]
+    found = state.vectors([JobRequest("alice", 1_800_000_000, name=name) for name in ("184", "185")])
+    assert found[:, AT["name_fail_all"]].tolist() == [1.0, 0.0]
 
 
 def test_one_request_and_a_table_have_the_same_keys() -> None:

@@ -38,6 +38,14 @@ def test_a_run_beyond_its_limit_shows_the_limit(state: str) -> None:
     assert label("walltime", state=state, elapsed_s=3 * HOUR, time_limit_s=0) == 3 * HOUR
 
 
+def test_a_run_without_a_limit_has_no_timeout() -> None:
+    """Where no limit was set, or one of 0, which is none, no run came to it."""
+    assert label("timeout", state="FAILED", elapsed_s=HOUR) == 1
+    assert label("timeout", state="FAILED", elapsed_s=HOUR - 1) == 0
+    assert np.isnan(label("timeout", state="FAILED", time_limit_s=0))
+    assert np.isnan(label("timeout", state="FAILED", time_limit_s=None))
+
+
 def test_memory_beyond_the_request_shows_the_request() -> None:
     """Where memory is not enforced a task outgrows the request, and where it is the run ends just above."""
     assert label("memory", max_rss_b=6 * GIB) == 4 * GIB
@@ -82,4 +90,5 @@ def test_a_request_bounds_online_as_it_does_offline() -> None:
 
 
 def _beyond(table: JobTable, longer: float, larger: float) -> JobTable:
-    return replace(table, run_s=table.run_s * longer, max_rss_b=table.max_rss_b * larger, gpus_active=table.gpus_active * 2)
+    run_s, max_rss_b = table.run_s * longer, table.max_rss_b * larger
+    return replace(table, run_s=run_s, max_rss_b=max_rss_b, gpus_active=table.gpus_active * 2)

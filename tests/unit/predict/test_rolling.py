@@ -102,7 +102,7 @@ def test_quantiles_that_are_off_hold_what_they_promise() -> None:
 
 
 def test_runs_that_outlive_their_limit_do_not_inflate_the_correction() -> None:
-    """Where a third of the jobs run far beyond their limit, 10, 5 and 1 % exceed what is predicted, none of it waste."""
+    """Where a third of the jobs run far beyond their limit, 10, 5 and 1 % of all jobs exceed what is predicted."""
     rng, n, quantiles = np.random.default_rng(8), 12_000, (0.9, 0.95, 0.99)
     raw = rng.normal(7, 1, n)
     runs = np.exp(raw + rng.normal(0, 0.5, n))
@@ -261,10 +261,10 @@ def test_no_label_is_no_end_and_no_target_is_an_error() -> None:
 
 def test_one_class_and_reversed_scores_stay_sane() -> None:
     """Only failures, only successes, and scores that say the opposite: no probability is turned round."""
-    for labels in ((1.0, 1.0), (0.0, 0.0), (1.0, 0.0)):
+    for ends in ((1.0, 1.0), (0.0, 0.0), (1.0, 0.0)):
         recalibration = Recalibration(Calibration(), every=50)
         for i in range(2000):
-            recalibration.observe((0.1, 0.9)[i % 2], labels[i % 2])
+            recalibration.observe((0.1, 0.9)[i % 2], ends[i % 2])
         low, high = recalibration.apply(0.1), recalibration.apply(0.9)
         assert 0 < low <= high < 1
-        assert high == pytest.approx(np.mean(labels), abs=0.05)
+        assert high == pytest.approx(np.mean(ends), abs=0.05)

@@ -27,10 +27,13 @@ class Learnt:
     raw: NDArray[np.float32]
     begin: int  # the first row of the validation part
 
-    def values(self, table: JobTable) -> Floats:
-        """Return probabilities [n], or quantiles [n, q] in the target's unit, under the rolling correction."""
+    def values(self, table: JobTable, busy: NDArray[np.bool_]) -> Floats:
+        """Return probabilities [n], or quantiles [n, q] in the target's unit, under the rolling correction.
+
+        `busy` [n] is what rolling.busy_users says of the vectors.
+        """
         scored = np.arange(len(table)) >= self.begin
-        return roll(table, as_model(self.fitted), self.raw, scored=scored).values
+        return roll(table, as_model(self.fitted), self.raw, scored=scored, busy=busy).values
 
 
 def learn(

@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 from gpuwaste.models.evaluate.learning import Learnt, learn
 from gpuwaste.models.recipe import DEFAULTS, Recipe
 from gpuwaste.models.split import Rows, Split
+from gpuwaste.predict.bundle import our_features
 from gpuwaste.predict.outcome import Outcome
+from gpuwaste.predict.rolling import busy_users
 from gpuwaste.predict.table import Floats, JobTable
 from gpuwaste.predict.targets import Target, labels
 
@@ -38,6 +40,11 @@ class Question:
     def y(self) -> Floats:
         """Labels; see `truth`."""
         return truth(self.target.name, self.table)
+
+    @cached_property
+    def busy(self) -> NDArray[np.bool_]:
+        """Whether each row's user had other jobs in the system: the correction has a window for these."""
+        return busy_users(self.vectors, our_features().names)
 
     @cached_property
     def learn(self) -> Rows:

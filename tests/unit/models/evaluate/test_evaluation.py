@@ -3,13 +3,21 @@
 import json
 import math
 
+import numpy as np
 import pytest
 from tests.unit.models.evaluate.logs import job, mixed_jobs, table
 
 from gpuwaste.core.errors import NoDataError
 from gpuwaste.models.evaluate.evaluation import Evaluation, evaluate
+from gpuwaste.models.evaluate.learning import as_model
+from gpuwaste.models.evaluate.methods.model import said
+from gpuwaste.models.evaluate.question import Question
 from gpuwaste.models.evaluate.text import JFP, evaluation_json, evaluation_text
+from gpuwaste.models.split import split_by_time
+from gpuwaste.predict.bundle import our_features
 from gpuwaste.predict.replay import replay
+from gpuwaste.predict.roll import roll
+from gpuwaste.predict.rolling import busy_users
 from gpuwaste.predict.targets import BY_NAME
 
 
@@ -64,6 +72,21 @@ def test_a_log_of_which_nothing_had_ended_is_one_line() -> None:
     jobs = table([job(i, "a", 1000 + i, 10_000) for i in range(1, 101)])
     with pytest.raises(NoDataError, match="nothing could be learnt"):
         evaluate("short", jobs, replay(jobs).vectors)
+
+
+def test_the_correction_is_that_of_predict() -> None:
+    """A user with other jobs in the system has the window of such users, as online, in training and in status."""
+    jobs = table(mixed_jobs(1600))
+    vectors = replay(jobs).vectors
+    question = Question(BY_NAME["walltime"], jobs, vectors, split_by_time(jobs), threads=1)
+    learnt, busy = question.learnt, busy_users(vectors, our_features().names)
+    scored = np.arange(len(jobs)) >= learnt.begin
+    online, alike = (
+        roll(jobs, as_model(learnt.fitted), learnt.raw, scored=scored, busy=known).values[question.test]
+        for known in (busy, None)
+    )
+    assert not np.array_equal(online, alike)
+    assert np.array_equal(said(learnt, question).values, online)
 
 
 def test_equal_runs_give_equal_texts() -> None:

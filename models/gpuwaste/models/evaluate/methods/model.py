@@ -23,7 +23,7 @@ def answer(question: Question) -> Answer:
 
 def said(learnt: Learnt, question: Question) -> Answer:
     """Return the answer of something learnt; its thresholds are those of the validation part."""
-    values, points = learnt.values(question.table)[question.test], learnt.fitted.thresholds
+    values, points = learnt.values(question.table, question.busy)[question.test], learnt.fitted.thresholds
     if question.target.kind == "quantiles":
         return Answer(values, levels=question.target.quantiles)
     return Answer(values, points.get("f1", 0.5), points.get("reject", float("nan")))
