@@ -21,8 +21,9 @@ SCHEMA: Final = 1
 MOST_USED: Final = 10  # features listed for a target
 LABEL_RULE: Final = (
     "failure: FAILED and OUT_OF_MEMORY are 1, COMPLETED is 0; TIMEOUT is a target of its own and a walltime that its "
-    "limit cut off; jobs ended by the system (NODE_FAIL, BOOT_FAIL, PREEMPTED, REQUEUED, DEADLINE, REVOKED) or "
-    "cancelled before their start are left out; failure_or_cancel adds jobs cancelled after their start"
+    "limit cut off; walltime, memory and GPUs are at most what the job asked for; jobs ended by the system (NODE_FAIL, "
+    "BOOT_FAIL, PREEMPTED, REQUEUED, DEADLINE, REVOKED) or cancelled before their start are left out; "
+    "failure_or_cancel adds jobs cancelled after their start"
 )
 _NOT_FOR: Final = (
     "Jobs of another cluster: rates, limits and habits differ. Train there.",

@@ -75,9 +75,9 @@ def fit(
 
 def learnable(target: Target, table: JobTable) -> NDArray[np.float32]:
     """Return what trees learn: 0 and 1, or natural logarithms of the labels."""
-    y = labels(target.name, table)
+    y = labels(target.name, table).astype(np.float32)
     if target.kind == "probability":
-        return y.astype(np.float32)
+        return y
     floor = 0.5 if target.name == "gpus_needed" else 1.0  # log needs a positive number; half a GPU stands for none
     return np.log(np.maximum(y, floor)).astype(np.float32)
 

@@ -134,7 +134,7 @@ def test_unused_gpus_come_true_by_the_ledger() -> None:
 
 
 def test_a_shorter_limit_comes_true_by_what_runs_show() -> None:
-    """A shorter limit is right for a run that stays below, wrong for one that its limit ends; a broken node says nothing."""
+    """A shorter limit is right for runs below it and wrong for those at the old one; a broken node is neither."""
     past = [_job(n, "COMPLETED") for n in range(1, 7)]
     ends = {
         7: ("COMPLETED", 500), 8: ("COMPLETED", 3605), 9: ("TIMEOUT", 3605), 10: ("NODE_FAIL", 5),
