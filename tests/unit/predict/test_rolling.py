@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.predict.bundles import FAILURE, WALLTIME, manifest_of
+from tests.unit.predict.bundles import FAILURE, FEATURES, WALLTIME, manifest_of, write
 
 from gpuwaste.core.errors import ModelError, ParseError, StoreError
 from gpuwaste.core.job import JobRecord
+from gpuwaste.predict.bundle import load_bundle
 from gpuwaste.predict.conformal import MIN_ENDS, WINDOW, Shifts
+from gpuwaste.predict.corrections import BundleCorrections
 from gpuwaste.predict.drift import coverage, ece
 from gpuwaste.predict.manifest import Calibration, TargetModel
 from gpuwaste.predict.recalibration import Recalibration
@@ -201,6 +203,19 @@ def test_online_calls_give_what_the_table_gives() -> None:
     whole = roll(table, WALLTIME, raw)
     assert np.array_equal(values, whole.values)
     assert online.seen("walltime") == whole.rolling.seen("walltime") == WINDOW
+
+
+def test_an_end_online_counts_with_its_limit(tmp_path: Path) -> None:
+    """A run that completes long after its limit moves the correction no further than a run of just the limit."""
+    beyond, exact = (Rolling(manifest_of()) for _ in range(2))
+    bundle, scores = load_bundle(write(tmp_path), FEATURES), {"walltime": np.array([5.0, 6.0], np.float32)}
+    for rolling, run in ((beyond, 50_000), (exact, 3600)):
+        corrections = BundleCorrections(bundle, rolling)
+        for i in range(MIN_ENDS + 5):
+            job = JobRecord("gw", i, i, start=i, time_limit_s=3600, end=i + run, elapsed_s=run, state="COMPLETED")
+            corrections.ended(scores, job)
+    assert beyond.seen("walltime") == MIN_ENDS + 5
+    assert beyond.quantiles("walltime", [5.0, 6.0]) == exact.quantiles("walltime", [5.0, 6.0])
 
 
 def test_rows_that_are_not_scored_are_not_learnt_from() -> None:
