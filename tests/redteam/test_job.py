@@ -85,7 +85,7 @@ def _ended(site: Site, job: int, gpus: int) -> dict[str, Any]:
 
 
 def _assert_all_is_waste(run: dict[str, Any], gpus: int) -> None:
-    """The run's own GPUs, no more and no fewer; all their time but what an agent cannot see yet is waste."""
+    """Look that the run has its own GPUs, no more and no fewer, and that all their time but its edges is waste."""
     assert len({device["gpu_uuid"] for device in run["devices"]}) == len(run["devices"]) == gpus, run["devices"]
     for device in run["devices"]:
         assert device["wasted_s"] > HELD_S - 4, device

@@ -89,4 +89,7 @@ def test_who_has_taken_the_agent_reaches_no_other_process(site: Site) -> None:
 
 def test_the_page_names_none_that_the_agent_would_need() -> None:
     """docs/how-to/capabilities.md has no line that gives a capability."""
-    assert re.findall(r"(?:ambient-caps|inh-caps|Capabilities)=\S*CAP_|\+sys_ptrace", PAGE.read_text(encoding="utf-8")) == []
+    assert (
+        re.findall(r"(?:ambient-caps|inh-caps|Capabilities)=\S*CAP_|\+sys_ptrace", PAGE.read_text(encoding="utf-8"))
+        == []
+    )

@@ -104,7 +104,9 @@ class Notes:
         if self.running:
             notes.append(f"{_jobs(self.running)} still running: what is said of them is provisional")
         if self.beyond:
-            notes.append(f"{_jobs(self.beyond)} reported on more GPUs than accounting gave them: the others do not count")
+            notes.append(
+                f"{_jobs(self.beyond)} reported on more GPUs than accounting gave them: the others do not count"
+            )
         if self.conflicts:
             notes.append(f"{_jobs(self.conflicts)} with GPUs on which the sources of the device map disagree: unknown")
         return notes

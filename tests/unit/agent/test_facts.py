@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gpuwaste.agent.facts.base import LocalRun, MinorFacts, PositionFacts
+from gpuwaste.agent.facts.base import LocalRun, MinorFacts
 from gpuwaste.agent.facts.cgroup import CgroupSource, parse_devices
 from gpuwaste.agent.facts.prolog import PrologSource
 from gpuwaste.slurm.slurmd_g import parse_slurmd_g

@@ -168,7 +168,9 @@ def test_a_file_that_root_alone_may_read_is_named(tmp_path: Path) -> None:
 def test_a_file_that_the_agent_may_not_read_is_named(tmp_path: Path, section: str, key: str) -> None:
     """The agent has no right to read past a file's mode: root's token with mode 0600 is a line of the check."""
     text = f'[hub]\nagent_user = "nobody"\n[{section}]\n{key} = "{{token}}"'
-    assert any("the service's user nobody may not read it" in line for line in lines(tmp_path, text, frozenset({Role.AGENT})))
+    assert any(
+        "the service's user nobody may not read it" in line for line in lines(tmp_path, text, frozenset({Role.AGENT}))
+    )
 
 
 def test_an_ordinary_user_is_told_nothing_of_files_that_are_closed_to_him(tmp_path: Path) -> None:
