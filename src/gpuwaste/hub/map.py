@@ -194,7 +194,10 @@ class ClusterMap:
         """
         for record in self._store.runs_of(self._site.cluster(), job_id):
             if record.start is not None:
-                nodes = {name: {"positions": [], "shards": 0} for name in (expand(record.nodes) if record.ended and record.nodes else ())}
+                nodes = {
+                    name: {"positions": [], "shards": 0}
+                    for name in (expand(record.nodes) if record.ended and record.nodes else ())
+                }
                 return {
                     "job_id": job_id,
                     "start": record.start,
