@@ -1,8 +1,8 @@
 """Figure: samples on the right job, unknown and wrong, by layout, on real clusters with everything drawn at random.
 
 `make bench-attribution [ROUNDS=N] [SEED=S]`: each round is a cluster of its own: device order, GPU choice, names,
-utilization and the order of submission are drawn. A probe with all local facts and one with slurmctld's answers alone
-watch each node. "Wrong" has to be 0.
+utilization and the order of submission are drawn. A probe with the prolog's files and one with slurmctld's answers
+alone watch each node. "Wrong" has to be 0.
 """
 
 import json

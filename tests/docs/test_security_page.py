@@ -9,7 +9,6 @@ import pytest
 
 from gpuwaste.hub.protocol import BOUNDS
 from gpuwaste.hub.turns import MOST
-from gpuwaste.testing.site import AGENT_CAPS
 
 TESTS = Path(__file__).parents[1]
 PAGE = (TESTS.parent / "docs/explanation/security.md").read_text(encoding="utf-8")
@@ -81,11 +80,9 @@ def test_each_test_of_threats_stands_in_the_table() -> None:
 
 
 def test_the_bounds_are_those_of_the_code() -> None:
-    """Numbers of the table of bounds, and the agent's capabilities."""
+    """Numbers of the table of bounds."""
     hub = next(line for line in PAGE.splitlines() if line.startswith("| hub | "))
     assert f"{BOUNDS.waiting} whose request is not whole" in hub
     assert f"head {BOUNDS.header_s:g} s" in hub
     assert f"not read {BOUNDS.write_s:g} s" in hub
     assert f"{MOST} questions of one user" in hub
-    for name in AGENT_CAPS:
-        assert f"`CAP_{name.upper()}`" in PAGE

@@ -17,7 +17,7 @@ from gpuwaste.testing.cluster import LoopbackCluster, ManagedProcess
 from gpuwaste.testing.cluster_host import USERS, accepts
 from gpuwaste.testing.daemon_config import to_toml
 from gpuwaste.testing.sim_build import library_env
-from gpuwaste.testing.site import AGENT_CAPS, Site
+from gpuwaste.testing.site import Site
 
 NODE: Final = "gpu1"
 CONFIG: Final = "/etc/gpuwaste/gpuwaste.toml"
@@ -114,10 +114,8 @@ class Host:
         shell = ["unshare", "--mount", "--", "sh", "-ec", _ENTER, "enter"]
         return [*shell, str(self.root.path), str(self.cluster.directory.parent), str(self.run_dir), *words]
 
-    def _user(self, user: str, caps: Collection[str] = ()) -> list[str]:
-        plus = "".join(f",+{cap}" for cap in caps)
-        ambient = [f"--ambient-caps=-all{plus}"] if plus else []
-        return [f"--reuid={user}", f"--regid={user}", "--init-groups", f"--inh-caps=-all{plus}", *ambient, "--"]
+    def _user(self, user: str) -> list[str]:
+        return [f"--reuid={user}", f"--regid={user}", "--init-groups", "--inh-caps=-all", "--"]
 
     def command(self, user: str, *words: str) -> subprocess.CompletedProcess[str]:
         """Run the installed command as a user, with the installed configuration."""
@@ -126,8 +124,7 @@ class Host:
 
     def start(self, program: str) -> ManagedProcess:
         """Start the installed daemon as its unit does, and wait until it serves."""
-        caps = AGENT_CAPS if program == "agent" else ()
-        argv = self._enter(*self._user("gpuwaste", caps), "/usr/bin/gpuwaste", program, "run")
+        argv = self._enter(*self._user("gpuwaste"), "/usr/bin/gpuwaste", program, "run")
         library = library_env(self.site.native) if program == "agent" else {}
         process = self.cluster.spawn(argv, user="root", node=NODE, env=library, name=f"installed-{program}")
         serving = {

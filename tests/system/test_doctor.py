@@ -125,7 +125,7 @@ def test_a_healthy_node_has_no_fault_and_is_known_as_one(scene: Scene) -> None:
 
 
 def test_a_job_is_attributed_under_the_units_filters(scene: Scene) -> None:
-    """With a job of alice's the map has it without conflict, from its environment too; no daemon was refused a call."""
+    """With a job of alice's the map has it without conflict; no daemon was refused a call."""
     job = scene.site.submit("alice", "--phase 300:70", w=scene.node, gres="gpu:1")
     scene.cluster.wait_job(job, "RUNNING")
     found: dict[str, dict[str, Any]] = {}

@@ -12,7 +12,6 @@ from typing import Final, Protocol
 
 from gpuwaste.agent.facts.base import Facts, FactSource, LocalRun, PositionFacts
 from gpuwaste.agent.facts.cgroup import CgroupSource
-from gpuwaste.agent.facts.environ import EnvironSource
 from gpuwaste.agent.facts.identities import Identities
 from gpuwaste.agent.facts.positions import PositionTable
 from gpuwaste.agent.facts.prolog import PrologSource
@@ -308,9 +307,9 @@ def _contested(current: Sequence[_Mapped]) -> frozenset[str]:
     return frozenset(uuid for uuid, found in shares.items() if len(found) > 1 and 1.0 in found)
 
 
-def node_sources(node: str, cluster: str, prolog: PrologSource, cgroup_root: Path) -> tuple[FactSource, ...]:
-    """Return this host's local sources of facts."""
-    return (prolog, EnvironSource(node, cluster), CgroupSource(node, cgroup_root))
+def node_sources(node: str, prolog: PrologSource, cgroup_root: Path) -> tuple[FactSource, ...]:
+    """Return this host's local sources of facts. What a job's user can write (environ, comm, cmdline) is none."""
+    return (prolog, CgroupSource(node, cgroup_root))
 
 
 def node_device_map(
@@ -325,6 +324,6 @@ def node_device_map(
 ) -> DeviceMap:
     """Return the device map of this host with all its local sources."""
     prolog = PrologSource(run_dir)
-    sources = node_sources(node, cluster, prolog, cgroup_root)
+    sources = node_sources(node, prolog, cgroup_root)
     tracker = RunTracker(node, spool_dir, prolog)
     return DeviceMap(node, cluster, tracker=tracker, positions=positions, sources=sources, questions=questions)

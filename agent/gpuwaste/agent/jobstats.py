@@ -1,8 +1,8 @@
 """The names and labels of jobstats' GPU exporter, so that a site's boards for it keep working; off by default.
 
 Every value of a GPU carries the job and its owner as labels, as those boards and `jobstats` expect. The owner's uid is
-left empty unless it may be told. What the agent does not read (temperature, fan, clocks, ECC) is not served. A GPU that
-several jobs share, or whose job is in doubt, has no job here.
+left empty unless it may be told. What the agent does not read is not served (docs/how-to/monitoring.md lists it). A GPU
+that several jobs share, or whose job is in doubt, has no job here.
 """
 
 import os
@@ -27,6 +27,7 @@ class Gpu:
     """One GPU with its sample and who holds it; empty texts are "nobody" or "not told"."""
 
     identity: GpuIdentity
+    minor: int | None  # of /dev/nvidiaN: of an instance's GPU, as that exporter has it
     sample: Sample
     jobid: str
     userid: str
@@ -35,7 +36,7 @@ class Gpu:
     def labels(self) -> tuple[str, ...]:
         """The values of the labels."""
         gpu = self.identity
-        minor = "" if gpu.minor is None else str(gpu.minor)
+        minor = "" if self.minor is None else str(self.minor)
         instance = gpu.instance.partition("/")[0]
         return str(gpu.index), minor, gpu.uuid, gpu.name, instance, self.jobid, self.userid
 
@@ -106,13 +107,15 @@ class JobstatsCollector(Collector):
         samples: dict[str, list[Sample]] = {}
         for sample in seen.samples:
             samples.setdefault(sample.gpu_uuid, []).append(sample)
+        minors = {gpu.uuid: gpu.minor for gpu in seen.gpus}
         for identity in seen.gpus:
             found = samples.get(identity.uuid, [])
             if not found:
                 continue
             job = found[0].job_id if len(found) == 1 and found[0].confidence is not Confidence.CONFLICT else None
             uid = self._uid_of(job) if job is not None and self._uid_of is not None else None
-            yield Gpu(identity, found[0], "" if job is None else str(job), "" if uid is None else str(uid))
+            minor = minors.get(identity.parent_uuid or identity.uuid)
+            yield Gpu(identity, minor, found[0], "" if job is None else str(job), "" if uid is None else str(uid))
 
 
 def _owner(pid: int) -> int | None:

@@ -7,12 +7,12 @@ prolog's file says so, else it is uncertain: its time is unknown until a step be
 """
 
 from collections.abc import Callable, Mapping
-from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
 from gpuwaste.agent.facts.base import LocalRun
 from gpuwaste.agent.facts.prolog import JobFile, PrologSource
+from gpuwaste.agent.step_daemons import listener
 from gpuwaste.core.errors import SlurmError
 from gpuwaste.slurm.stepd import BATCH_STEP, EXTERN_STEP, INTERACTIVE_STEP, StepSocket, scan_steps
 
@@ -20,7 +20,6 @@ _ANCHORS: Final = frozenset({BATCH_STEP, EXTERN_STEP, INTERACTIVE_STEP})
 _LISTEN_US: Final = 60_000_000  # between two looks at which sockets still have a listener
 _BEFORE_US: Final = 2_000_000  # clocks of file times are coarse
 _GIVE_UP_US: Final = 600_000_000  # an uncertain run that nobody vouches for ends where it was last seen
-_PATH_COLUMN: Final = 7  # of /proc/net/unix, in which a path may hold spaces
 _TOLD_MAX: Final = 20_000  # ends that are remembered
 
 Steps = dict[int, dict[int, int]]
@@ -41,7 +40,6 @@ class RunTracker:
         self._node = node
         self._spool = spool_dir
         self._prolog = prolog
-        self._unix = proc / "net" / "unix"
         self._boot_us = boot_us() if boot_us else _boot_us(proc)
         self._sockets: frozenset[StepSocket] = frozenset()
         self._alive: frozenset[StepSocket] = frozenset()
@@ -103,20 +101,13 @@ class RunTracker:
             self._alive = self._listening(sockets)
         found: Steps = {}
         for socket in self._alive:
-            found.setdefault(socket.job_id, {})[socket.step_id] = socket.mtime_us
+            steps = found.setdefault(socket.job_id, {})  # the components of a het job share the number of a step
+            steps[socket.step_id] = min(socket.mtime_us, steps.get(socket.step_id, socket.mtime_us))
         return found
 
     def _listening(self, sockets: frozenset[StepSocket]) -> frozenset[StepSocket]:
         """Leave out the sockets of a slurmstepd that was killed: nobody listens there."""
-        if not sockets:
-            return sockets
-        try:
-            lines = self._unix.read_text(encoding="utf-8", errors="replace").splitlines()
-        except OSError:
-            return sockets
-        here = self._spool.resolve()
-        names = {_socket_name(line.split(maxsplit=_PATH_COLUMN)[-1], here) for line in lines}
-        return frozenset(item for item in sockets if f"{self._node}_{item.job_id}.{item.step_id}" in names)
+        return frozenset(item for item in sockets if listener(self._spool / item.name) is not None)
 
     def _has_ended(self, run: LocalRun, steps: dict[int, int], now_us: int) -> bool:
         start, end = self._prolog.starts.get(run.job_id), self._prolog.ends.get(run.job_id)
@@ -173,17 +164,6 @@ def _read_start(run: LocalRun, start: JobFile | None) -> None:
     if start is not None:
         run.prolog_us = start.time_us
         run.start_s, run.restarts = start.number("start"), start.number("restarts")
-
-
-@lru_cache(maxsize=256)
-def _is_directory(path: str, directory: Path) -> bool:
-    return Path(path).resolve() == directory
-
-
-def _socket_name(path: str, directory: Path) -> str:
-    """Return the file name of a bound socket, "" where it lies in another directory (another slurmd's on this host)."""
-    parent, slash, name = path.rpartition("/")
-    return name if "_" in name and slash and _is_directory(parent, directory) else ""
 
 
 def _begins_again(run: LocalRun, steps: dict[int, int], start: JobFile | None) -> bool:

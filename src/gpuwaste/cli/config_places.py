@@ -14,6 +14,9 @@ from gpuwaste.core.files import open_to_others
 
 _MAX_SOCKET: Final = 107  # bytes of a Unix socket's path
 _FILES: Final = (
+    (Role.AGENT, "agent", "tls_key"),
+    (Role.AGENT, "agent", "metrics_token_file"),
+    (Role.AGENT, "common", "token_file"),
     (Role.HUB, "hub", "tls_key"),
     (Role.HUB, "hub", "node_tokens_file"),
     (Role.HUB, "notify", "smtp_password_file"),
@@ -23,7 +26,7 @@ _FILES: Final = (
     (Role.ADVISOR, "advisor", "tls_key"),
     (Role.ADVISOR, "common", "token_file"),
 )
-"""Files that root may read and the service may not; the agent's capabilities open all of them to it."""
+"""Files that root may read and the service may not."""
 _DIRECTORIES: Final = (
     (Role.AGENT, "agent", "state_dir"),
     (Role.AGENT, "common", "run_dir"),

@@ -10,10 +10,10 @@ class MapSource(StrEnum):
     """Where the agent learned which job holds the GPU, in the order in which it trusts a tie."""
 
     PROLOG = "prolog"  # the prolog's file under the run directory
-    ENVIRON = "environ"  # SLURM_JOB_GPUS of a slurmstepd's child
     CGROUP = "cgroup"  # the devices that the job's cgroup allows
     HUB = "hub"  # the hub's one map of the whole cluster (IDX of scontrol show job -d)
     SLURMCTLD = "slurmctld"  # IDX of scontrol show job -d, asked by this agent
+    ENVIRON = "environ"  # only in rows and recordings of agents before 0.2: the job's user can write it
     NONE = "none"
 
 

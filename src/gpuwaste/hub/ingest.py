@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from typing import Final
 
 from gpuwaste.core.clock import Clock
-from gpuwaste.core.errors import ParseError
+from gpuwaste.core.errors import ParseError, StoreError
 from gpuwaste.core.hour import AllocationHour
 from gpuwaste.core.units import DAY_S
 from gpuwaste.hub.batch_taker import BatchTaker, sender_of
+from gpuwaste.hub.gpu_claims import GpuClaims
 from gpuwaste.hub.group_commit import GroupCommit
 from gpuwaste.hub.identity import Identity
 from gpuwaste.hub.metrics import HubMetrics
@@ -42,6 +43,7 @@ class Ingest(BatchTaker[AllocationHour]):
         self._clock = clock
         self._commits = GroupCommit(store.upsert_hours, metrics.committed)
         self._metrics = metrics
+        self._claims = GpuClaims(store)
         self.check_origin = check_origin
 
     def _store_rows(self, rows: Sequence[AllocationHour], envelope: Envelope, rejected: int) -> None:
@@ -49,7 +51,12 @@ class Ingest(BatchTaker[AllocationHour]):
         self._metrics.batch(envelope.node, len(rows), changed, rejected)
 
     def _sort(self, body: bytes, envelope: Envelope) -> tuple[list[AllocationHour], dict[int, str]]:
-        return _sort_rows(body, envelope, self._clock.utc_us() // 1_000_000 + _AHEAD_S)
+        good, rejected = _sort_rows(body, envelope, self._clock.utc_us() // 1_000_000 + _AHEAD_S)
+        try:
+            beyond = self._claims.refused(good)
+        except StoreError:  # the commit that follows fails as well, and says so
+            beyond = {}
+        return [row for line, row in good.items() if line not in beyond], rejected | beyond
 
     def _check_sender(self, caller: Caller, envelope: Envelope) -> None:
         """Refuse a batch whose sender is not the agent of the node that it names."""
@@ -73,9 +80,9 @@ class Ingest(BatchTaker[AllocationHour]):
             )
 
 
-def _sort_rows(body: bytes, envelope: Envelope, latest: int) -> tuple[list[AllocationHour], dict[int, str]]:
-    """Return the good rows, and the reason by line for the others."""
-    good: list[AllocationHour] = []
+def _sort_rows(body: bytes, envelope: Envelope, latest: int) -> tuple[dict[int, AllocationHour], dict[int, str]]:
+    """Return the good rows by line, and the reason by line for the others."""
+    good: dict[int, AllocationHour] = {}
     rejected: dict[int, str] = {}
     for line, row in parse_rows(body):
         if isinstance(row, ParseError):
@@ -87,7 +94,7 @@ def _sort_rows(body: bytes, envelope: Envelope, latest: int) -> tuple[list[Alloc
         elif not _FIRST_S <= row.hour_utc <= latest:
             rejected[line] = f"hour {row.hour_utc} lies before the year 2000 or in the future: set the node's clock"
         else:
-            good.append(row)
+            good[line] = row
     return good, rejected
 
 

@@ -31,10 +31,15 @@ _log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class _Entry:
-    """What is known of one job id; `run` None is "slurmctld and accounting know no such run"."""
+    """What is known of one job id; `run` None is "slurmctld and accounting know no such run".
+
+    `listed`: nobody had asked for this id when all jobs were. A job's comment can imitate the record of a job that does
+    not exist yet, so the first question for the id asks slurmctld for it.
+    """
 
     run: dict[str, Any] | None
     asked_us: int
+    listed: bool = False
     told: set[str] = field(default_factory=set)
 
     def holds(self, node: str) -> bool:
@@ -117,6 +122,8 @@ class ClusterMap:
         age_s = (self._clock.mono_us() - entry.asked_us) / 1e6
         if entry.run is None:
             return age_s < UNKNOWN_FOR_S
+        if entry.listed:
+            return False
         return age_s < TELL_AGAIN_S or (node not in entry.told and entry.holds(node))
 
     def _of_node(self, node: str) -> Answer:
@@ -164,6 +171,10 @@ class ClusterMap:
                 self._all_known = True
             if len(self._entries) + len(found) > MAX_ENTRIES:
                 self._entries.clear()
+            for job_id, entry in found.items():
+                before = self._entries.get(job_id)
+                known = job_id in asked or job_id in self._waiting or (before is not None and not before.listed)
+                entry.listed = not known
             self._entries.update(found)
             for job_id in [j for j in self._waiting if j in found or j in asked]:
                 entry = found.get(job_id, _Entry(None, now_us))
@@ -176,10 +187,17 @@ class ClusterMap:
                 self._waiting_nodes = []
 
     def _from_accounting(self, job_id: int) -> dict[str, Any] | None:
-        """Return the newest run of a job that slurmctld has forgotten: its nodes, without positions."""
+        """Return the newest run of a job that slurmctld has forgotten: its nodes, without positions.
+
+        A run that accounting has not ended has no nodes here: what it holds is for slurmctld to say, when asked for it
+        alone, and "no positions" would be an answer.
+        """
         for record in self._store.runs_of(self._site.cluster(), job_id):
             if record.start is not None:
-                nodes = {name: {"positions": [], "shards": 0} for name in expand(record.nodes)} if record.nodes else {}
+                nodes = {
+                    name: {"positions": [], "shards": 0}
+                    for name in (expand(record.nodes) if record.ended and record.nodes else ())
+                }
                 return {
                     "job_id": job_id,
                     "start": record.start,

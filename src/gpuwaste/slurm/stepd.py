@@ -12,17 +12,18 @@ from gpuwaste.core.errors import ParseError, SlurmError
 BATCH_STEP: Final = 4294967291  # SLURM_BATCH_SCRIPT
 EXTERN_STEP: Final = 4294967292  # SLURM_EXTERN_CONT
 INTERACTIVE_STEP: Final = 4294967290  # SLURM_INTERACTIVE_STEP
-_REST = re.compile(r"(\d{1,10})\.(\d{1,10})(?:\.\d{1,10})?")
+_REST = re.compile(r"(\d{1,10})\.(\d{1,10})(?:\.\d{1,10})?", re.ASCII)
 _WIDTH: Final = 3  # PID JOBID STEPID are always there, LOCALID and GLOBALID are not needed
 
 
 @dataclass(frozen=True, slots=True)
 class StepSocket:
-    """One step that runs on this node; `mtime_us` is when its socket was made, microseconds UTC."""
+    """One step that runs on this node: its socket's file name, and when that was made, microseconds UTC."""
 
     job_id: int
     step_id: int
     mtime_us: int
+    name: str
 
 
 def scan_steps(spool_dir: Path, node: str) -> frozenset[StepSocket]:
@@ -55,7 +56,7 @@ def _step_of(entry: os.DirEntry[str], node: str) -> StepSocket | None:
         return None  # the step ended between the listing and this look
     if not stat.S_ISSOCK(status.st_mode):
         return None
-    return StepSocket(int(match[1]), int(match[2]), status.st_mtime_ns // 1000)
+    return StepSocket(int(match[1]), int(match[2]), status.st_mtime_ns // 1000, name)
 
 
 def parse_listpids(text: str) -> dict[str, frozenset[int]]:

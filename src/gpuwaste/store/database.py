@@ -67,8 +67,12 @@ class Database:
         return database
 
     def cursor(self) -> "Database":
-        """Return a handle for another thread on the same open file."""
-        return Database(self._connection.cursor(), self.schema, self.where)
+        """Return a handle for another thread on the same open file. Raises StoreError where it is closed."""
+        try:
+            connection = self._connection.cursor()
+        except duckdb.Error as error:
+            raise StoreError(f"{self.where}: {_reason(error)}") from error
+        return Database(connection, self.schema, self.where)
 
     def close(self) -> None:
         """Close the file; a second call does nothing."""

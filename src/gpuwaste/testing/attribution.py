@@ -22,8 +22,7 @@ from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.simnvml import SimNode, build_native, library_env, make_gpus
 
 MODES: Final = ("full", "bare")
-"""Probes: with the capabilities and the prolog's files, and with neither."""
-CAPS: Final = ("sys_ptrace", "dac_read_search")
+"""Probes: with the prolog's files and without them."""
 _INTERVAL_S: Final = 0.5
 _LATE_S: Final = 0.5  # from the epilog's note to the moment at which its file can be seen
 _NODES: Final = ("gpu1", "gpu2")
@@ -82,7 +81,6 @@ class Field:
         ready = self.log(node, mode).stat().st_size if self.log(node, mode).exists() else 0
         process = self.cluster.spawn(
             [sys.executable, "-m", "gpuwaste.testing.attribution_probe", *words],
-            caps=CAPS if mode == "full" else (),
             node=node,
             env={**self._library, **self.cluster.env(node)},
             name=f"probe-{node}-{mode}-{time.monotonic_ns()}",

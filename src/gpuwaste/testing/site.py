@@ -25,7 +25,6 @@ from gpuwaste.testing.daemon_config import free_port, to_toml
 from gpuwaste.testing.runtime import Runtime, shared_runtime
 from gpuwaste.testing.simnvml import OracleEvent, SimNode, library_env, make_gpus, read_oracle
 
-AGENT_CAPS: Final = ("sys_ptrace", "dac_read_search")
 _USER: Final = "gpuwaste"
 _CREDENTIALS: Final = struct.Struct("3i")  # pid, uid, gid of SO_PEERCRED
 
@@ -231,8 +230,8 @@ class Site:
         _wait_listening(self.backup_advisor, self.backup_socket)
         return self.backup_advisor
 
-    def start_agent(self, node: str, *, prefix: Sequence[str] = (), caps: Sequence[str] = AGENT_CAPS) -> ManagedProcess:
-        """Start a node's agent with the capabilities that it is documented to need; wait until it answers.
+    def start_agent(self, node: str, *, prefix: Sequence[str] = ()) -> ManagedProcess:
+        """Start a node's agent, without any capability; wait until it answers.
 
         `prefix` is a command to start it with, such as env NAME=VALUE.
         """
@@ -241,7 +240,6 @@ class Site:
         agent = self.cluster.spawn(
             [*prefix, *argv],
             user=_USER,
-            caps=caps,
             node=node,
             env={**self.runtime.env, **library},
             name=f"agent-{node}",

@@ -215,6 +215,7 @@ def _run_json(ledger: JobLedger) -> dict[str, Any]:
         "nodes": job.nodes,
         "cpus": job.cpus,
         "gpus": job.gpus,
+        "gpus_beyond": ledger.beyond,
         "gpu_type": job.gpu_type,
         "exit_code": job.exit_code,
         "exit_signal": job.exit_signal,

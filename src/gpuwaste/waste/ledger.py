@@ -12,6 +12,7 @@ from typing import Final
 from gpuwaste.core.errors import ParseError
 from gpuwaste.core.job import JobRecord
 from gpuwaste.slurm.hostlist import expand
+from gpuwaste.waste.gpu_bound import bounded
 from gpuwaste.waste.settings import LedgerSettings
 
 UNREPORTED: Final = "unreported"  # no row covers this part of the device's allocation
@@ -133,6 +134,7 @@ class JobLedger:
     running: bool  # the run has not ended: what is said of it is provisional
     due_coverage: float  # that of the own GPU of which the least is known; 1 without any
     devices: tuple[DeviceLedger, ...]
+    beyond: int = 0  # GPUs that agents named for the run and accounting did not give it: they do not count
     shared: tuple[DeviceLedger, ...] = ()
     whole_node: bool = False
 
@@ -170,8 +172,8 @@ def judge_job(
 ) -> JobLedger:
     """Judge one run that has started from what was seen of it; `from_s` leaves out what came before, UTC seconds.
 
-    GPUs that accounting has and no agent reported stand as devices without a name. What a node says of a run that was
-    never there does not count: one node cannot speak for another's jobs.
+    GPUs that accounting has and no agent reported stand as devices without a name. GPUs beyond accounting's count do
+    not count, nor does what a node says of a run that was never there: one node cannot speak for another's jobs.
     """
     uses = _of_its_nodes(job, uses)
     begin_ms = max(job.start or 0, from_s) * 1000
@@ -179,9 +181,9 @@ def judge_job(
     span = Span(
         job, begin_ms, until_ms, now_s * 1000, job.suspended_s * 1000 if begin_ms == (job.start or 0) * 1000 else 0
     )
-    own = sorted((u for u in uses if u.share >= 1.0), key=lambda u: (-u.known_ms, u.node, u.gpu_uuid))
+    own, beyond = bounded((u for u in uses if u.share >= 1.0), job.gpus)
     own += [DeviceUse() for _ in range(job.gpus - len(own))]
-    devices = [judge_device(u, span, settings, beyond=i >= job.gpus) for i, u in enumerate(own)]
+    devices = [judge_device(u, span, settings) for u in own]
     devices.sort(key=lambda d: (not d.use.gpu_uuid, d.use.node, d.use.gpu_uuid))
     shared = sorted((u for u in uses if u.share < 1.0), key=lambda u: (u.node, u.gpu_uuid))
     return JobLedger(
@@ -192,6 +194,7 @@ def judge_job(
         running=job.end is None,
         due_coverage=min((d.due_coverage for d in devices), default=1.0),
         devices=tuple(devices),
+        beyond=beyond,
         shared=tuple(judge_device(u, span, settings) for u in shared),
         whole_node=whole_node,
     )
@@ -219,10 +222,10 @@ def _of_its_nodes(job: JobRecord, uses: Sequence[DeviceUse]) -> Sequence[DeviceU
     return [use for use in uses if use.node in nodes] if nodes else uses
 
 
-def judge_device(use: DeviceUse, span: "Span", settings: LedgerSettings, beyond: bool = False) -> DeviceLedger:
-    """Judge one GPU of a run; `beyond`: accounting knows of fewer GPUs, so nothing is added to what was seen."""
+def judge_device(use: DeviceUse, span: "Span", settings: LedgerSettings) -> DeviceLedger:
+    """Judge one GPU of a run."""
     seen_ms = use.known_ms + sum(use.unknown.values()) + use.suspended_ms
-    alloc_ms = min(seen_ms, span.until_ms - span.begin_ms) if beyond else span.until_ms - span.begin_ms
+    alloc_ms = span.until_ms - span.begin_ms
     parts = {
         "idle": use.idle_ms,
         "suspended": use.suspended_ms,

@@ -94,7 +94,7 @@ class Notes:
         running, beyond, conflicts = (0, 0, 0) if before is None else (before.running, before.beyond, before.conflicts)
         for ledger in jobs:
             running += ledger.running
-            beyond += any(d.use.gpu_uuid for d in ledger.devices[ledger.job.gpus :])
+            beyond += ledger.beyond > 0
             conflicts += any(d.use.confidence == "conflict" for d in ledger.devices)
         return cls(running, beyond, conflicts)
 
@@ -104,7 +104,9 @@ class Notes:
         if self.running:
             notes.append(f"{_jobs(self.running)} still running: what is said of them is provisional")
         if self.beyond:
-            notes.append(f"{_jobs(self.beyond)} reported on more GPUs than accounting gave them")
+            notes.append(
+                f"{_jobs(self.beyond)} reported on more GPUs than accounting gave them: the others do not count"
+            )
         if self.conflicts:
             notes.append(f"{_jobs(self.conflicts)} with GPUs on which the sources of the device map disagree: unknown")
         return notes

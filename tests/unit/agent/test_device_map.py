@@ -3,6 +3,7 @@
 import os
 import socket
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -88,7 +89,10 @@ class NodeDir:
 
     def step(self, job: int, step: int, at: float) -> None:
         """Let a slurmstepd listen."""
-        name = f"gpu1_{job}.{step}"
+        self.listen(f"gpu1_{job}.{step}", at)
+
+    def listen(self, name: str, at: float) -> None:
+        """Let a slurmstepd listen on a socket of that name."""
         self._listening[name] = socket.socket(socket.AF_UNIX)
         self._listening[name].bind(str(self.spool / name))
         self._listening[name].listen()
@@ -177,7 +181,7 @@ def test_two_sources_that_agree_confirm(node: NodeDir) -> None:
 
 def test_sources_that_disagree_are_a_conflict(node: NodeDir) -> None:
     """The GPU that only one of them names is nobody's, and so is another job's holding of it."""
-    node.new_map(Fixed(MapSource.ENVIRON, job7=PositionFacts(frozenset({0, 1}))))
+    node.new_map(Fixed(MapSource.CGROUP, job7=PositionFacts(frozenset({0, 1}))))
     node.file("7.start", 1, gpus="0,2")
     node.file("8.start", 1, gpus="1")
     found = node.update(5)
@@ -225,10 +229,10 @@ def test_shards_may_share_a_gpu(node: NodeDir) -> None:
     node.devices = [DevicePosition(0, ("/dev/nvidia3",), minor=3, shards=4)]
     node.table = PositionTable(lambda: node.devices)
     node.table.check()
-    environ = Fixed(
-        MapSource.ENVIRON, job7=PositionFacts(frozenset({0}), shards=1), job8=PositionFacts(frozenset({0}), 2)
+    cgroup = Fixed(
+        MapSource.CGROUP, job7=PositionFacts(frozenset({0}), shards=1), job8=PositionFacts(frozenset({0}), 2)
     )
-    node.new_map(environ)
+    node.new_map(cgroup)
     for job in (7, 8, 9):
         node.file(f"{job}.start", 1, gpus="0", start=T0)
     found = {item.job_id: item for item in node.update(5).holdings}
@@ -259,6 +263,35 @@ def test_a_killed_stepd_leaves_a_socket_that_is_not_believed(node: NodeDir) -> N
     assert dict(node.update(70).ended) == {7: us(70)}
 
 
+def test_a_user_s_socket_of_a_step_s_name_keeps_no_run_alive(node: NodeDir) -> None:
+    """Sockets of that name in the user's own directory, abstract, or with a line of /proc/net/unix in their path."""
+    node.step(7, BATCH_STEP, 1)
+    node.update(5)
+    node.end_step(7, BATCH_STEP, killed=True)
+    name, linked = f"gpu1_7.{BATCH_STEP}", node.path / "mine"
+    linked.mkdir()
+    forged = (str(linked / name), f"\0{node.spool / name}", f"\0x\n0: 2 0 0 1 1 9 {node.spool / name}")
+    with ExitStack() as kept:
+        for address in forged:
+            listener = kept.enter_context(socket.socket(socket.AF_UNIX))
+            listener.bind(address)
+            listener.listen()
+        linked.rename(node.path / "moved")
+        linked.symlink_to(node.spool)
+        assert dict(node.update(70).ended) == {7: us(70)}
+
+
+def test_a_step_of_a_het_job_keeps_its_run_alive(node: NodeDir) -> None:
+    """The sockets of its components have a third number; those of one step are one step, from the first on."""
+    for component, at in ((1, 3), (0, 1)):
+        name = f"gpu1_7.0.{component}"
+        node.listen(name, at)
+    tracker = RunTracker("gpu1", node.spool, PrologSource(node.run_dir))
+    for at in (5, 70, 140):
+        assert tracker.update(us(at), {}) == []
+        assert tracker.runs[7].steps == {0: us(1)}
+
+
 def test_a_run_without_any_step_stands_by_its_prolog(node: NodeDir) -> None:
     """The second node of a job that runs nothing there holds its GPU from prolog to epilog, untouched."""
     node.file("7.start", 1, gpus="0")
@@ -271,7 +304,7 @@ def test_a_run_without_any_step_stands_by_its_prolog(node: NodeDir) -> None:
 
 def test_salloc_without_prolog_is_not_believed_between_steps(node: NodeDir) -> None:
     """Between two steps nothing local tells that it stands: no holding; a new step, or its end told, settles it."""
-    node.new_map(Fixed(MapSource.ENVIRON, job7=PositionFacts(frozenset({0}))))
+    node.new_map(Fixed(MapSource.CGROUP, job7=PositionFacts(frozenset({0}))))
     node.step(7, 0, 1)
     node.update(5)
     node.end_step(7, 0)

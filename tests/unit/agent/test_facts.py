@@ -5,77 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from gpuwaste.agent.facts.base import LocalRun, MinorFacts, PositionFacts
+from gpuwaste.agent.facts.base import LocalRun, MinorFacts
 from gpuwaste.agent.facts.cgroup import CgroupSource, parse_devices
-from gpuwaste.agent.facts.environ import EnvironSource
 from gpuwaste.agent.facts.prolog import PrologSource
 from gpuwaste.slurm.slurmd_g import parse_slurmd_g
 
 
-def run_of(job: int = 7, *pids: int) -> LocalRun:
+def run_of(job: int = 7) -> LocalRun:
     """Return a run with a batch step."""
-    return LocalRun(job, 5, 5, anchored=True, pids=frozenset(pids))
-
-
-def process(proc: Path, pid: int, parent: int, comm: str, **env: str) -> None:
-    """Make a process in a /proc of our own."""
-    (proc / str(pid)).mkdir()
-    (proc / str(pid) / "stat").write_text(f"{pid} (a ) b) S {parent} 1 1")
-    (proc / str(pid) / "comm").write_text(f"{comm}\n")
-    (proc / str(pid) / "environ").write_bytes(b"".join(f"{key}={value}\0".encode() for key, value in env.items()))
-
-
-BATCH = {"SLURM_JOB_ID": "7", "SLURMD_NODENAME": "gpu1", "SLURM_CLUSTER_NAME": "gw", "SLURM_JOB_GPUS": "0,3"}
-
-
-def test_environ_asks_the_batch_script_alone(tmp_path: Path) -> None:
-    """A task's variable is that of another node, and a user's child may say anything: neither is asked."""
-    process(tmp_path, 10, 1, "slurmstepd")
-    process(tmp_path, 11, 10, "task", **{**BATCH, "SLURM_STEP_ID": "0", "SLURM_JOB_GPUS": "1"})
-    process(tmp_path, 12, 10, "bash", **BATCH)
-    process(tmp_path, 13, 12, "python", **{**BATCH, "SLURM_JOB_GPUS": "2"})
-    source = EnvironSource("gpu1", "gw", tmp_path)
-    assert source.facts(run_of(7, 13)) is None
-    assert source.facts(run_of(7, 11, 12, 13)) == PositionFacts(frozenset({0, 3}), shards=0)
-
-
-@pytest.mark.parametrize(
-    "other",
-    [{"SLURM_JOB_ID": "8"}, {"SLURMD_NODENAME": "gpu2"}, {"SLURM_CLUSTER_NAME": "xy"}, {"SLURM_JOB_GPUS": "0-"}],
-)
-def test_environ_of_another_job_node_or_cluster_is_none(tmp_path: Path, other: dict[str, str]) -> None:
-    """Several slurmd on a host, several clusters, garbage."""
-    process(tmp_path, 10, 1, "slurmstepd")
-    process(tmp_path, 12, 10, "bash", **{**BATCH, **other})
-    assert EnvironSource("gpu1", "gw", tmp_path).facts(run_of(7, 12)) is None
-
-
-def test_environ_tells_shards_and_not_mps(tmp_path: Path) -> None:
-    """Shards are counted there; the part of an MPS job is not told."""
-    process(tmp_path, 10, 1, "slurmstepd")
-    process(tmp_path, 12, 10, "bash", **BATCH, SLURM_SHARDS_ON_NODE="2")
-    process(tmp_path, 13, 10, "bash", **{**BATCH, "SLURM_JOB_ID": "8"}, CUDA_MPS_ACTIVE_THREAD_PERCENTAGE="50")
-    source = EnvironSource("gpu1", "gw", tmp_path)
-    assert source.facts(run_of(7, 12)) == PositionFacts(frozenset({0, 3}), shards=2)
-    assert source.facts(run_of(8, 13)) == PositionFacts(frozenset({0, 3}), shards=None)
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root: gives up the rights to read")
-def test_environ_without_capabilities_is_silent_and_says_so(tmp_path: Path) -> None:
-    """Permission denied is a line of health, not an error at each tick."""
-    tmp_path.chmod(0o755)
-    for parent in tmp_path.parents[:2]:
-        parent.chmod(0o755)
-    process(tmp_path, 10, 1, "slurmstepd")
-    process(tmp_path, 12, 10, "bash", **BATCH)
-    (tmp_path / "12" / "environ").chmod(0o000)
-    source = EnvironSource("gpu1", "gw", tmp_path)
-    os.seteuid(65534)
-    try:
-        assert source.facts(run_of(7, 12)) is None
-    finally:
-        os.seteuid(0)
-    assert "CAP_SYS_PTRACE" in source.health
+    return LocalRun(job, 5, 5, anchored=True)
 
 
 def test_a_v1_device_list_names_minors(tmp_path: Path) -> None:

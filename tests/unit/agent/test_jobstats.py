@@ -40,9 +40,9 @@ def page(view: View, owners: Owners | None = None) -> dict[str, float]:
     return {name: float(value) for name, _, value in lines}
 
 
-def labels(gpu: int, job: str = "", user: str = "", instance: str = "") -> str:
+def labels(gpu: int, job: str = "", user: str = "", instance: str = "", minor: str | None = None) -> str:
     name = a_gpu(gpu).name
-    minor = a_gpu(gpu).minor
+    minor = str(a_gpu(gpu).minor) if minor is None else minor
     return (
         f'{{GPU_I_ID="{instance}",jobid="{job}",minor_number="{minor}",name="{name}",ordinal="{gpu}",'
         f'userid="{user}",uuid="GPU-{gpu}"}}'
@@ -57,9 +57,20 @@ def test_every_value_has_the_labels_by_which_jobstats_joins() -> None:
     assert found["nvidia_gpu_duty_cycle" + own] == 25
     assert found["nvidia_gpu_memory_used_bytes" + own] == 7
     assert found["nvidia_gpu_power_usage_milliwatts" + own] == 1500
-    assert found["nvidia_gpu_memory_used_bytes" + labels(2, instance="1")] == 5
-    assert "nvidia_gpu_duty_cycle" + labels(2, instance="1") not in found
+    assert found["nvidia_gpu_memory_used_bytes" + labels(2, instance="1", minor="")] == 5
+    assert "nvidia_gpu_duty_cycle" + labels(2, instance="1", minor="") not in found
     assert found["nvidia_gpu_num_devices"] == 3
+
+
+def test_an_instance_has_the_minor_of_its_gpu() -> None:
+    """minor_number of a MIG instance is /dev/nvidiaN's, not its capability device's; "" where its GPU is not listed."""
+    parent, instance = a_gpu(2), replace(a_gpu(5), minor=21, index=2, instance="1/0", parent_uuid="GPU-2")
+    for gpus, minor in (((parent, instance), "12"), ((instance,), "")):
+        readings = {gpu.uuid: GpuReading(gpu.uuid, mem_used_b=5, reason="mig") for gpu in gpus}
+        seen = Observation(START_US, 0, gpus, readings)
+        found = page(View(replace(seen, samples=tuple(make_samples(seen)))))
+        (own,) = [name for name in found if name.startswith("nvidia_gpu_memory_used_bytes{") and "GPU-5" in name]
+        assert f'minor_number="{minor}"' in own
 
 
 def test_a_doubtful_or_shared_gpu_has_no_job() -> None:

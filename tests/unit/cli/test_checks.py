@@ -140,9 +140,9 @@ def test_the_agent_is_asked_and_each_part_of_its_answer_judged() -> None:
     conflict = checks(slurm(), agent={**STATUS, "unmapped": {"GPU-a": "conflict"}})["map"]
     assert (conflict.status, conflict.figures) == (Status.FAIL, {"gpu_conflicts": 1.0})
     assert "GPU-a" in conflict.found
-    silent = {"facts": {"environ": "needs CAP_SYS_PTRACE", "prolog": "ok"}}
+    silent = {"facts": {"sockets": "/spool: cannot be read", "prolog": "ok"}}
     assert checks(slurm(), agent={**STATUS, **silent})["map"].status is Status.WARN
-    modern = {"facts": {"cgroup": "no cgroup v1 device lists on this node", "environ": "ok"}}
+    modern = {"facts": {"cgroup": "no cgroup v1 device lists on this node", "prolog": "ok"}}
     assert checks(slurm(), agent={**STATUS, **modern})["map"].status is Status.OK
     waiting = {"outbox_rows": 9, "hub": "connection refused"}
     assert checks(slurm(), agent={**STATUS, **waiting})["outbox"].status is Status.WARN

@@ -164,6 +164,15 @@ def test_a_file_that_root_alone_may_read_is_named(tmp_path: Path) -> None:
     assert lines(tmp_path, open_text, frozenset({Role.HUB})) == []
 
 
+@pytest.mark.parametrize(("section", "key"), [("common", "token_file"), ("agent", "metrics_token_file")])
+def test_a_file_that_the_agent_may_not_read_is_named(tmp_path: Path, section: str, key: str) -> None:
+    """The agent has no right to read past a file's mode: root's token with mode 0600 is a line of the check."""
+    text = f'[hub]\nagent_user = "nobody"\n[{section}]\n{key} = "{{token}}"'
+    assert any(
+        "the service's user nobody may not read it" in line for line in lines(tmp_path, text, frozenset({Role.AGENT}))
+    )
+
+
 def test_an_ordinary_user_is_told_nothing_of_files_that_are_closed_to_him(tmp_path: Path) -> None:
     """What the hub may read and he may not is no fault; the same check by root, who may, goes on to what is in it."""
     closed = tmp_path / "closed"

@@ -96,15 +96,12 @@ def test_it_tells_systemd_of_itself_and_keeps_its_limits(unit: Path) -> None:
     assert have["ExecStart"] == [f"/usr/bin/gpuwaste {unit.stem.removeprefix('gpuwaste-')} run"]
 
 
-def test_only_the_agent_has_capabilities_and_they_are_the_documented_two() -> None:
-    """The ambient and the bounding set of the agent are the page's two; the others' are empty."""
-    text = (ROOT / "docs" / "how-to" / "capabilities.md").read_text(encoding="utf-8")
-    two = set(re.findall(r"^\| `(CAP_\w+)`", text, re.MULTILINE))
+def test_no_service_has_a_capability() -> None:
+    """The ambient and the bounding set of each unit are there and empty."""
     for unit in UNITS:
         have = settings(unit)
-        wanted = two if unit.stem == "gpuwaste-agent" else set()
         for key in ("AmbientCapabilities", "CapabilityBoundingSet"):
-            assert set(" ".join(have[key]).split()) == wanted, (unit.stem, key)
+            assert have[key] == [""], (unit.stem, key)
 
 
 def test_the_drop_in_has_what_older_systemds_do_not_know() -> None:

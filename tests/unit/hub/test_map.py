@@ -111,6 +111,26 @@ def test_an_ended_job_is_answered_from_accounting() -> None:
     assert found["nodes"]["gpu1"]["positions"] == []
 
 
+def test_a_running_job_that_slurmctld_does_not_list_is_not_said_to_hold_nothing() -> None:
+    """A record that was set aside, since its job's name imitates one: the agent is left to ask slurmctld itself."""
+    bench = Bench()
+    bench.store.upsert_jobs([JobRecord("gw", 7, 900, start=1000, state="RUNNING", nodes="gpu[1-2]", gpus=2)])
+    assert bench.ask("gpu2", 7)[0]["nodes"] == {}
+
+
+def test_a_record_that_nobody_asked_for_is_not_believed() -> None:
+    """A comment that imitates the record of a job to come: when that job has begun, slurmctld is asked for it."""
+    forged = running(99, 500, gpu1=GresOnNode(positions=(0, 1, 2, 3)))
+    bench = Bench(*(running(j, gpu1=GresOnNode(positions=(0,))) for j in range(1, 8)), forged)
+    waiting = [bench.map.ask("gpu1", job) for job in range(1, 8)]
+    bench.map.step()
+    assert all(future.done() for future in waiting)
+    bench.slurm.running = [running(99, 1000, gpu1=GresOnNode(positions=(3,)))]
+    (found,) = bench.ask("gpu1", 99)
+    assert (found["start"], found["nodes"]["gpu1"]["positions"]) == (1000, [3])
+    assert bench.map.questions == {"jobs": 1, "job": 1}
+
+
 def test_an_unknown_job_is_not_asked_for_again_at_once() -> None:
     """An id that nobody knows costs one question in ten seconds, however often it is asked."""
     bench = Bench()

@@ -28,10 +28,10 @@ def test_the_idle_time_of_an_untouched_gpu_counts_once() -> None:
 def test_a_node_cannot_speak_for_another_node_s_job(nodes: str, counted: int) -> None:
     """What gpu7 says of a run that accounting has on other nodes changes nothing of it."""
     seen = [use(util={90: 3600}), use(1, 7200, {0: 7200}, node="gpu7")]
-    ledger = judged(job(nodes=nodes), *seen)
+    ledger = judged(job(nodes=nodes, gpus=2), *seen)
     assert len([device for device in ledger.devices if device.use.gpu_uuid]) == counted
     if counted == 1:
-        assert ledger == judged(job(nodes=nodes), seen[0])
+        assert ledger == judged(job(nodes=nodes, gpus=2), seen[0])
 
 
 def test_short_pauses_are_idle_and_no_waste() -> None:
@@ -103,10 +103,22 @@ def test_pending_is_apart_from_unknown() -> None:
     assert (device.pending_ms, device.unknown) == (0, {"unreported": 100_000})
 
 
-def test_more_gpus_than_accounting_knows_add_no_unknown() -> None:
-    """Where agents report two GPUs and accounting has one, the lesser known one counts as far as it was seen."""
-    ledger = judged(job(gpus=1), use(0), use(1, 600))
-    assert [d.alloc_ms for d in ledger.devices] == [3_600_000, 600_000]
+def test_gpus_beyond_accountings_count_do_not_count() -> None:
+    """Of two GPUs where accounting has one, the best known one counts; the other is said and adds no second."""
+    ledger = judged(job(gpus=1), use(1, 600), use(0))
+    assert [(d.use.gpu_uuid, d.alloc_ms) for d in ledger.devices] == [("GPU-0", 3_600_000)]
+    assert (ledger.beyond, ledger.alloc_ms) == (1, 3_600_000)
+    assert judged(job(gpus=0), use(0)).devices == ()
+
+
+def test_a_thousand_forged_gpus_take_no_place_of_a_real_one() -> None:
+    """What is no GPU of the driver's list, and what a job's user could have written, comes after the others."""
+    forged = [use(0, gpu_uuid=f"missing:gpu1:{at}", util={}) for at in range(1024)]
+    written = [use(at, map_source="environ") for at in range(2, 9)]
+    for uses in ((*forged, use(0, 60), *written, use(1, 30)), (use(1, 30), *written, use(0, 60), *forged)):
+        ledger = judged(job(gpus=2), *uses)
+        assert [d.use.gpu_uuid for d in ledger.devices] == ["GPU-0", "GPU-1"]
+        assert (ledger.beyond, ledger.alloc_ms) == (1031, 7_200_000)
 
 
 def test_thresholds_apply_to_history() -> None:

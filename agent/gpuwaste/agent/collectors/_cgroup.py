@@ -1,6 +1,7 @@
 """Slurm's cgroups of this node, version 1 and 2: where each job's are, and what they count."""
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -9,6 +10,8 @@ from gpuwaste.agent.model import HostUse
 
 _NS: Final = 1_000_000_000
 _US: Final = 1_000_000
+_JOB = re.compile(r"job_(\d{1,10})", re.ASCII)
+_NUMBER = re.compile(r"\d{1,20}", re.ASCII)  # 64 bits
 _MAX_DEPTH: Final = 4  # job/step/user/task
 
 
@@ -22,11 +25,14 @@ class JobGroup:
     unified: bool
 
 
-def find_jobs(root: Path, node: str, job_of: Callable[[int], int | None]) -> dict[int, JobGroup]:
-    """Return the cgroups of the jobs on `node`; `job_of` names the job of a pid, for cgroups named by SLUID."""
+def find_jobs(root: Path, node: str, jobs_by_folder: Callable[[str], Mapping[str, int]]) -> dict[int, JobGroup]:
+    """Return the cgroups of the jobs on `node`.
+
+    `jobs_by_folder` returns the job of each folder below a scope, for cgroups named by SLUID (Slurm 26.05).
+    """
     scope = _scope(root, node)
     if scope is not None:
-        return dict(_unified_jobs(scope, job_of))
+        return _unified_jobs(scope, jobs_by_folder)
     return _v1_jobs(root, node)
 
 
@@ -56,15 +62,13 @@ def _scope(root: Path, node: str) -> Path | None:
     return None
 
 
-def _unified_jobs(scope: Path, job_of: Callable[[int], int | None]) -> Iterator[tuple[int, JobGroup]]:
-    for folder in _folders(scope):
-        if folder.name == "system":
-            continue
-        job_id = _job_number(folder.name)
-        if job_id is None:  # named by SLUID (Slurm 26.05)
-            job_id = next((job for job in map(job_of, _pids(folder)) if job is not None), None)
-        if job_id is not None:
-            yield job_id, JobGroup(folder, folder, folder, unified=True)
+def _unified_jobs(scope: Path, jobs_by_folder: Callable[[str], Mapping[str, int]]) -> dict[int, JobGroup]:
+    folders = [folder for folder in _folders(scope) if folder.name != "system"]
+    jobs = {folder: _job_number(folder.name) for folder in folders}
+    if None in jobs.values():
+        known = jobs_by_folder(scope.name)
+        jobs = {folder: known.get(folder.name) if job is None else job for folder, job in jobs.items()}
+    return {job: JobGroup(folder, folder, folder, unified=True) for folder, job in jobs.items() if job is not None}
 
 
 def _v1_jobs(root: Path, node: str) -> dict[int, JobGroup]:
@@ -89,8 +93,8 @@ def _v1_jobs(root: Path, node: str) -> dict[int, JobGroup]:
 
 
 def _job_number(name: str) -> int | None:
-    digits = name.removeprefix("job_")
-    return int(digits) if digits != name and digits.isascii() and digits.isdigit() else None
+    match = _JOB.fullmatch(name)
+    return int(match[1]) if match else None
 
 
 def _folders(path: Path) -> list[Path]:
@@ -103,7 +107,7 @@ def _folders(path: Path) -> list[Path]:
 def _pids(folder: Path, depth: int = 0) -> Iterator[int]:
     """Yield the processes of a cgroup and of those below; a "slurm" folder holds slurmstepd itself."""
     for word in (_text(folder / "cgroup.procs") or "").split():
-        if word.isdigit():
+        if _NUMBER.fullmatch(word):
             yield int(word)
     if depth < _MAX_DEPTH:
         for child in _folders(folder):
@@ -120,13 +124,13 @@ def _text(path: Path) -> str | None:
 
 def _number(path: Path) -> int | None:
     text = (_text(path) or "").strip()
-    return int(text) if text.isdigit() else None
+    return int(text) if _NUMBER.fullmatch(text) else None
 
 
 def _stat(path: Path, key: str) -> int | None:
     for line in (_text(path) or "").splitlines():
         name, _, value = line.partition(" ")
-        if name == key and value.strip().isdigit():
+        if name == key and _NUMBER.fullmatch(value.strip()):
             return int(value)
     return None
 

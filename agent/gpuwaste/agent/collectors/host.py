@@ -11,6 +11,7 @@ from gpuwaste.agent.collectors._cgroup import find_jobs, read_group
 from gpuwaste.agent.collectors._processes import JobProcesses
 from gpuwaste.agent.errors import CollectorError
 from gpuwaste.agent.model import HostUse
+from gpuwaste.agent.step_daemons import StepDaemons
 
 KIND: Final = "host"
 
@@ -28,22 +29,23 @@ class HostUseCollector:
     def __init__(self, cgroup_root: Path, proc_root: Path, spool_dir: Path, node: str) -> None:
         self._cgroup_root = cgroup_root
         self._node = node
-        self._processes = JobProcesses(proc_root, spool_dir, node)
+        self._daemons = StepDaemons(proc_root, spool_dir, node)
+        self._processes = JobProcesses(proc_root, self._daemons)
 
     def use(self) -> dict[int, HostUse]:
         """Return the use by job id. Raises CollectorError where slurmd's spool directory cannot be read."""
-        groups = find_jobs(self._cgroup_root, self._node, self._processes.job_of)
-        found = {job: read_group(group, self._processes.all_stopped) for job, group in groups.items()}
-        counted = {job for job, use in found.items() if use.cpu_s is not None and use.mem_b is not None}
         try:
+            groups = find_jobs(self._cgroup_root, self._node, self._daemons.jobs_by_cgroup)
+            found = {job: read_group(group, self._processes.all_stopped) for job, group in groups.items()}
+            counted = {job for job, use in found.items() if use.cpu_s is not None and use.mem_b is not None}
             others = self._processes.use(without=counted)
         except OSError as error:
             raise CollectorError(f"host: {error.filename} cannot be read: {error.strerror}", "driver") from error
         return found | {job: _join(found[job], use) if job in found else use for job, use in others.items()}
 
     def close(self) -> None:
-        """Forget cached processes."""
-        self._processes.forget()
+        """Forget which processes are slurmstepds."""
+        self._daemons.forget()
 
 
 def _join(group: HostUse, processes: HostUse) -> HostUse:

@@ -186,7 +186,7 @@ class RecorderEdges:
         prolog = PrologSource(run_dir)
         tracker = RecordedTracker(node, spool_dir, prolog)
         tracker.recorder = recorder
-        sources = [RecordedSource(s, recorder) for s in node_sources(node, cluster, prolog, cgroup_root)]
+        sources = [RecordedSource(s, recorder) for s in node_sources(node, prolog, cgroup_root)]
         made = RecordedMap(node, cluster, tracker=tracker, positions=positions, sources=sources, questions=questions)
         made.recorder = recorder
         return made

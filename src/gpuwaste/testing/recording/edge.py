@@ -19,7 +19,7 @@ from gpuwaste.testing.fake_slurm import FakeSlurm
 from gpuwaste.testing.recording.format import Accounted, Devices, Mapped, SiteFacts, Tick
 
 _HOST = "host"
-_SOURCES = (MapSource.PROLOG, MapSource.ENVIRON, MapSource.CGROUP)
+_SOURCES = (MapSource.PROLOG, MapSource.CGROUP)
 
 
 @dataclass(slots=True)

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -47,19 +48,6 @@ def test_version_2_is_read_by_job_folder(tmp_path: Path, no_processes: Path) -> 
     assert use_of(tmp_path, no_processes) == {42: HostUse(2.5, 1024, frozenset({11, 12}))}
 
 
-def test_version_2_by_sluid_takes_the_job_from_its_processes(tmp_path: Path, no_processes: Path) -> None:
-    """A folder that is named by SLUID is the job of whose environment its processes tell."""
-    write(tmp_path / "slurmstepd.scope" / "s1A2B3C4D5E6F7", cgroup__procs="77\n")
-    write(tmp_path / "slurmstepd.scope" / "system", cgroup__procs="78\n")
-    write(
-        no_processes / "77",
-        stat="77 (python) S " + " ".join(map(str, range(1, 45))),
-        comm="python\n",
-        environ="PATH=/bin\0SLURM_JOB_ID=4711\0SLURMD_NODENAME=gpu1\0",
-    )
-    assert set(use_of(tmp_path, no_processes)) == {4711}
-
-
 def test_version_1_is_joined_over_its_controllers(tmp_path: Path, no_processes: Path) -> None:
     """The node's own tree is read, each figure from its controller; a frozen job is suspended."""
     place = Path("slurm_gpu1") / "uid_1000" / "job_7"
@@ -93,13 +81,60 @@ def stepd(tmp_path: Path) -> Iterator[list[subprocess.Popen[bytes]]]:
     started: list[subprocess.Popen[bytes]] = []
     yield started
     for process in started:
-        os.killpg(process.pid, 9)
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, 9)
         process.wait()
 
 
 def start_step(spool: Path, script: str, name: str) -> subprocess.Popen[bytes]:
     """Start what slurmstepd is here: a process that listens on a socket of that name, and runs a task."""
     return subprocess.Popen([sys.executable, "-c", STEP, script, str(spool / name)], start_new_session=True)
+
+
+def fake_process(proc: Path, pid: int, cgroup: str, **env: str) -> None:
+    """Make a process in a /proc of our own; its name, command line and environment are its user's."""
+    stat = f"{pid} (slurmstepd) S 1 " + " ".join(map(str, range(2, 45)))
+    write(proc / str(pid), stat=stat, comm="slurmstepd\n", cmdline="slurmstepd: [4711.batch]\0")
+    write(proc / str(pid), cgroup=f"0::{cgroup}\n", environ="\0".join(f"{key}={value}" for key, value in env.items()))
+
+
+@pytest.mark.parametrize("forged", ["4711", "9" * 5000, "²", "-1"])
+def test_version_2_by_sluid_takes_the_job_from_its_slurmstepd(
+    tmp_path: Path, no_processes: Path, stepd: list[subprocess.Popen[bytes]], forged: str
+) -> None:
+    """A folder named by SLUID is the job whose socket's listener is in it, whatever environments and names claim."""
+    scope, sluid = tmp_path / "system.slice" / "gpu1_slurmstepd.scope", "s1A2B3C4D5E6F7"
+    write(scope / sluid, cpu__stat="usage_usec 2500000\n", memory__stat="anon 1000\n", cgroup__procs="77\n")
+    write(scope / "sFORGED", cpu__stat="usage_usec 1\n", memory__stat="anon 1\n", cgroup__procs="78\n")
+    write(scope / "system", cgroup__procs="79\n")
+    spool = tmp_path / "spool"
+    spool.mkdir()
+    stepd.append(start_step(spool, "exec sleep 600", "gpu1_5.4294967291"))
+    below = f"/system.slice/{scope.name}"
+    fake_process(no_processes, stepd[0].pid, f"{below}/{sluid}/step_batch/slurm")
+    for pid, folder in ((77, sluid), (78, "sFORGED")):
+        forgery = {"SLURM_JOB_ID": forged, "SLURMD_NODENAME": "gpu1"}
+        fake_process(no_processes, pid, f"{below}/{folder}/step_batch/user/task_0", **forgery)
+    host = HostUseCollector(tmp_path, no_processes, spool, "gpu1")
+    wait_until(lambda: bool(host.use()), 20, "the step to listen")
+    assert host.use() == {5: HostUse(2.5, 1000, frozenset({77}))}
+
+
+def test_a_process_with_the_number_of_a_dead_slurmstepd_is_none(
+    tmp_path: Path, no_processes: Path, stepd: list[subprocess.Popen[bytes]]
+) -> None:
+    """A socket's process is the one that began when it was first seen, not a later one of its number."""
+    spool = tmp_path / "spool"
+    spool.mkdir()
+    stepd.append(start_step(spool, "exec sleep 600", "gpu1_5.0"))
+    fake_process(no_processes, stepd[0].pid, "/")
+    host = HostUseCollector(tmp_path / "none", no_processes, spool, "gpu1")
+    wait_until(lambda: 5 in host.use(), 20, "the step to listen")
+    os.killpg(stepd[0].pid, 9)
+    stepd[0].wait()
+    later = f"{stepd[0].pid} (slurmstepd) S 1 " + " ".join(map(str, range(900, 943)))
+    write(no_processes / str(stepd[0].pid), stat=later)
+    assert host.use() == {}
 
 
 def on_real_processes(spool: Path) -> HostUseCollector:

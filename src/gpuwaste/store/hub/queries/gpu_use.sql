@@ -3,12 +3,12 @@
 -- none. Hours outside $from_hour to $to_hour are left out, and days that lie wholly outside. Included by the queries that
 -- choose the runs.
 seen_use AS (
-    SELECT h.cluster, h.job_id, h.run_start, h.node, h.gpu_uuid, h.share, h.pct, h.util_ms, h.suspended_ms
+    SELECT h.cluster, h.job_id, h.run_start, h.node, h.gpu_uuid, h.share, h.pct, h.util_ms, h.suspended_ms, h.map_source
     FROM hours h
     SEMI JOIN runs USING (cluster, job_id, run_start)
     WHERE h.hour_utc BETWEEN $from_hour AND $to_hour
     UNION ALL
-    SELECT d.cluster, d.job_id, d.run_start, d.node, d.gpu_uuid, d.share, d.pct, d.util_ms, d.suspended_ms
+    SELECT d.cluster, d.job_id, d.run_start, d.node, d.gpu_uuid, d.share, d.pct, d.util_ms, d.suspended_ms, d.map_source
     FROM days d
     SEMI JOIN runs USING (cluster, job_id, run_start)
     WHERE d.day_utc > $from_hour - 86400 AND d.day_utc <= $to_hour
@@ -18,12 +18,34 @@ device_use AS MATERIALIZED (
         h.cluster,
         h.job_id,
         h.run_start,
+        h.node,
+        h.gpu_uuid,
+        max(h.map_source = 'environ') AS forgeable,
         min(h.share) AS share,
         coalesce(sum(list_sum(h.util_ms)), 0)::BIGINT AS known_ms,
         coalesce(sum(list_dot_product(h.pct::DOUBLE[], h.util_ms::DOUBLE[])), 0)::BIGINT AS pct_ms,
         sum(h.suspended_ms)::BIGINT AS suspended_ms
     FROM seen_use h
     GROUP BY h.cluster, h.job_id, h.run_start, h.node, h.gpu_uuid
+),
+beyond AS MATERIALIZED ( -- the few runs of which agents named more GPUs than accounting gave them
+    SELECT d.cluster, d.job_id, d.run_start
+    FROM device_use d
+    JOIN runs r USING (cluster, job_id, run_start)
+    GROUP BY d.cluster, d.job_id, d.run_start
+    HAVING count(*) FILTER (d.share >= 1) > any_value(r.gpus)
+),
+bounded_use AS ( -- which of them count: the order of waste/gpu_bound.py
+    SELECT * FROM device_use ANTI JOIN beyond USING (cluster, job_id, run_start)
+    UNION ALL BY NAME
+    SELECT d.*
+    FROM device_use d
+    SEMI JOIN beyond USING (cluster, job_id, run_start)
+    JOIN runs r USING (cluster, job_id, run_start)
+    QUALIFY d.share < 1 OR row_number() OVER (
+        PARTITION BY d.cluster, d.job_id, d.run_start, d.share >= 1
+        ORDER BY d.forgeable, starts_with(d.gpu_uuid, 'missing:'), d.known_ms DESC, d.node, d.gpu_uuid
+    ) <= r.gpus
 ),
 judged_use AS ( -- active_ms: the time that counts of each GPU, accounting's interval without suspension
     SELECT
@@ -32,7 +54,7 @@ judged_use AS ( -- active_ms: the time that counts of each GPU, accounting's int
         1000 * greatest(r."end" - r."start", 0) AS span_ms,
         greatest(span_ms - greatest(d.suspended_ms, 1000 * r.suspended_s), 0) AS active_ms,
         greatest(span_ms - 1000 * r.suspended_s, 0) AS unseen_ms -- of a GPU that no agent reported
-    FROM device_use d
+    FROM bounded_use d
     JOIN runs r USING (cluster, job_id, run_start)
     WHERE r."end" IS NOT NULL AND r."start" IS NOT NULL AND r.gpus > 0
 ),
@@ -42,7 +64,7 @@ gpu_use AS (
         job_id,
         run_start,
         sum(pct_ms) / sum(known_ms) / 100.0 AS used_ratio,
-        least(count(*) FILTER (known_ms > 0 AND pct_ms >= $active_pct * known_ms), any_value(gpus)) AS gpus_active,
+        count(*) FILTER (known_ms > 0 AND pct_ms >= $active_pct * known_ms) AS gpus_active,
         sum(least(known_ms, active_ms))
             / (sum(active_ms) + greatest(any_value(gpus) - count(*), 0) * any_value(unseen_ms)) AS coverage
     FROM judged_use

@@ -1,0 +1,120 @@
+"""Each slurmstepd of this node: the process that listens on a step's socket in slurmd's spool directory.
+
+The directory is root's and the kernel says who listens, so that no process name, command line or environment, which
+belong to the job's user, has to be believed.
+"""
+
+import os
+import re
+import socket
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+_CREDENTIALS: Final = struct.Struct("3i")  # pid, uid, gid of SO_PEERCRED
+_START: Final = 19  # starttime in /proc/PID/stat, fields after the name
+_MAX_STAT_B: Final = 4096
+_MAX_CGROUP_B: Final = 65_536
+UNKNOWN: Final = 0
+"""Somebody listens, and the kernel does not say who at this moment."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepDaemon:
+    """A running slurmstepd and the raw id of its job."""
+
+    job_id: int
+    pid: int
+
+
+class StepDaemons:
+    """Finds them; an answer is kept as long as the socket and the process are the same."""
+
+    def __init__(self, proc: Path, spool_dir: Path, node: str) -> None:
+        self._proc = proc
+        self._spool_dir = spool_dir
+        self._socket_name = re.compile(re.escape(node) + r"_(\d{1,10})\.\d{1,10}(?:\.\d{1,10})?", re.ASCII)
+        self._known: dict[tuple[str, int], tuple[int, str]] = {}  # (socket's name, inode) -> (pid, its start)
+
+    def find(self) -> list[StepDaemon]:
+        """Return every slurmstepd that runs. Raises OSError where the spool directory cannot be read."""
+        known: dict[tuple[str, int], tuple[int, str]] = {}
+        found = []
+        with os.scandir(self._spool_dir) as entries:
+            for entry in entries:
+                match = self._socket_name.fullmatch(entry.name)
+                if match is None:
+                    continue
+                key = (entry.name, entry.inode())
+                process = self._still(key) or self._listener(Path(entry.path))
+                if process is not None:
+                    known[key] = process
+                    found.append(StepDaemon(int(match[1]), process[0]))
+        self._known = known
+        return found
+
+    def jobs_by_cgroup(self, scope: str) -> dict[str, int]:
+        """Return the job of each folder below a cgroup (version 2) in which a slurmstepd is."""
+        found = {}
+        for daemon in self.find():
+            folder = _below(read_proc(self._proc, daemon.pid, "cgroup", _MAX_CGROUP_B), scope)
+            if folder:
+                found[folder] = daemon.job_id
+        return found
+
+    def forget(self) -> None:
+        """Drop what is kept."""
+        self._known = {}
+
+    def _still(self, key: tuple[str, int]) -> tuple[int, str] | None:
+        """Return the process that listened on the socket before, None where its number is another's now."""
+        process = self._known.get(key)
+        return process if process is not None and self._start(process[0]) == process[1] else None
+
+    def _listener(self, path: Path) -> tuple[int, str] | None:
+        pid = listener(path)
+        start = self._start(pid) if pid else ""
+        return (pid, start) if pid and start else None
+
+    def _start(self, pid: int) -> str:
+        fields = stat_fields(self._proc, pid)
+        return fields[_START] if len(fields) > _START else ""
+
+
+def listener(path: Path) -> int | None:
+    """Return the pid of the process that listens on a Unix socket, None where nobody does, else UNKNOWN."""
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
+            client.setblocking(False)  # noqa: FBT003 the socket's own interface
+            client.connect(str(path))
+            packed = client.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    except (ConnectionRefusedError, FileNotFoundError):
+        return None
+    except OSError:  # its queue is full, or it may not be asked
+        return UNKNOWN
+    pid: int = _CREDENTIALS.unpack(packed)[0]
+    return pid or UNKNOWN
+
+
+def stat_fields(proc: Path, pid: int) -> list[str]:
+    """Return the fields of /proc/PID/stat after the name (its user's text): state, parent, ...; none for no process."""
+    return read_proc(proc, pid, "stat", _MAX_STAT_B).rpartition(")")[2].split()
+
+
+def read_proc(proc: Path, pid: int, name: str, most_b: int) -> str:
+    """Return the beginning of a file of a process, "" where it cannot be read."""
+    try:
+        with (proc / str(pid) / name).open("rb") as file:
+            return file.read(most_b).decode("utf-8", "replace")
+    except OSError:
+        return ""
+
+
+def _below(text: str, scope: str) -> str:
+    """Return the name of the folder below `scope` on the path of a /proc/PID/cgroup, "" where it is elsewhere."""
+    for line in text.splitlines():
+        if line.startswith("0::"):
+            parts = line.split("/")
+            return parts[parts.index(scope) + 1] if scope in parts[:-1] else ""
+    return ""
