@@ -182,4 +182,10 @@ def _line(result: "ImportResult") -> str:
     if result.bad:
         lines.append(f"  {result.bad} rows could not be read and are kept aside (gpuwaste history status):")
         lines += [f"    line {bad['line']}: {bad['reason']}" for bad in result.first_bad]
+    lines += [
+        f"  {name} is unknown in {first['runs']} runs: first at line {first['line']}: {first['reason']}"
+        for name, first in sorted(result.unread.items())
+    ]
+    if result.notes.get("twice"):
+        lines.append(f"  {result.notes['twice']} rows repeat a run that an earlier row has")
     return "\n".join(lines) + "\n"

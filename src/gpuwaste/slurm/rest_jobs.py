@@ -18,7 +18,7 @@ from gpuwaste.slurm.bitmap import task_text
 from gpuwaste.slurm.interactive import is_interactive
 from gpuwaste.slurm.sacct import BadRow
 from gpuwaste.slurm.times import own_start
-from gpuwaste.slurm.tres import gpu_count, memory_b, parse_tres
+from gpuwaste.slurm.tres import held_gpus, memory_b, parse_tres
 
 _NOWHERE: Final = frozenset({"", "None assigned", "(null)", "None"})
 _KEPT: Final = 2000
@@ -59,8 +59,8 @@ def _record(job: Any, cluster: str) -> JobRecord:
     asked = parse_tres(requested)
     allocated = value.tres_text(job, "tres", "allocated")
     granted = parse_tres(allocated)
-    gpus = gpu_count(granted)
-    limit_min = value.number(job, "time", "limit")
+    gpus = held_gpus(allocated, requested, started=start is not None)
+    limit_min = value.number(job, "time", "limit") or None  # no job may run for 0 minutes: its limit was not kept
     code, signal = value.exit_of(job, "exit_code")
     submit_line = value.text(job, "submit_line")
     ids, steps = _ids(job, job_id), _Steps(job)
@@ -85,8 +85,8 @@ def _record(job: Any, cluster: str) -> JobRecord:
         nodes=_nodes(job),
         n_nodes=value.number(job, "allocation_nodes") or _whole(granted, "node") or _whole(asked, "node"),
         cpus=_whole(granted, "cpu") or _cpus_before_start(job),
-        gpus=gpus.total,
-        gpu_type=gpus.type,
+        gpus=None if gpus is None else gpus.total,
+        gpu_type="" if gpus is None else gpus.type,
         alloc_tres=allocated,
         mem_req_b=memory_b(asked) or memory_b(granted),
         end=end,

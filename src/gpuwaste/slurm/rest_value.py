@@ -11,17 +11,10 @@ from typing import Any, Final
 
 from gpuwaste.core.errors import ParseError, SlurmError
 from gpuwaste.core.job import TERMINAL_STATES
+from gpuwaste.slurm.no_value import NO_NUMBERS
 
 Json = Mapping[str, Any]
 
-_NO_NUMBERS: Final = frozenset(
-    {
-        0xFFFFFFFE,
-        0xFFFFFFFF,
-        0xFFFFFFFFFFFFFFFE,
-        0xFFFFFFFFFFFFFFFF,
-    }
-)  # fmt: skip - slurm.h: NO_VAL, INFINITE, NO_VAL64, INFINITE64
 _NO_WORDS: Final = frozenset({"", "UNLIMITED", "INFINITE", "NONE", "PARTITION_LIMIT", "N/A"})
 _MAX: Final = 1 << 63
 _STATES: Final = frozenset({*TERMINAL_STATES, "PENDING", "RUNNING", "SUSPENDED", "CONFIGURING", "COMPLETING"})
@@ -101,7 +94,7 @@ def number(found: Any, *path: str) -> int | None:
         value = int(value) if value.isascii() and value.isdigit() and len(value) < 20 else value  # noqa: PLR2004
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ParseError(f"{'.'.join(path)}: expected a number, found {_shown(value)}")
-    if not math.isfinite(value) or value < 0 or value in _NO_NUMBERS:
+    if not math.isfinite(value) or value < 0 or value in NO_NUMBERS:
         return None
     if value >= _MAX:
         raise ParseError(f"{'.'.join(path)}: {value:.3g} is larger than any number of Slurm's")

@@ -30,11 +30,15 @@ _KEPT_B: Final = 2000
 
 @dataclass(frozen=True, slots=True)
 class BadRow:
-    """A row that was set aside: the number of its first line, why, and the beginning of its text."""
+    """A row that was set aside: the number of its first line, why, and the beginning of its text.
+
+    Where `field` names one, only that field of the row is unknown, and its run comes as well.
+    """
 
     line: int
     reason: str
     raw: str
+    field: str = ""
 
 
 def sacct_fields(available: Iterable[str]) -> tuple[str, ...]:

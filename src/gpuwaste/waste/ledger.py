@@ -180,8 +180,9 @@ def judge_job(
         job, begin_ms, until_ms, now_s * 1000, job.suspended_s * 1000 if begin_ms == (job.start or 0) * 1000 else 0
     )
     own = sorted((u for u in uses if u.share >= 1.0), key=lambda u: (-u.known_ms, u.node, u.gpu_uuid))
-    own += [DeviceUse() for _ in range(job.gpus - len(own))]
-    devices = [judge_device(u, span, settings, beyond=i >= job.gpus) for i, u in enumerate(own)]
+    gpus = len(own) if job.gpus is None else job.gpus
+    own += [DeviceUse() for _ in range(gpus - len(own))]
+    devices = [judge_device(u, span, settings, beyond=i >= gpus) for i, u in enumerate(own)]
     devices.sort(key=lambda d: (not d.use.gpu_uuid, d.use.node, d.use.gpu_uuid))
     shared = sorted((u for u in uses if u.share < 1.0), key=lambda u: (u.node, u.gpu_uuid))
     return JobLedger(

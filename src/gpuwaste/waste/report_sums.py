@@ -94,7 +94,8 @@ class Notes:
         running, beyond, conflicts = (0, 0, 0) if before is None else (before.running, before.beyond, before.conflicts)
         for ledger in jobs:
             running += ledger.running
-            beyond += any(d.use.gpu_uuid for d in ledger.devices[ledger.job.gpus :])
+            gpus = len(ledger.devices) if ledger.job.gpus is None else ledger.job.gpus
+            beyond += any(d.use.gpu_uuid for d in ledger.devices[gpus:])
             conflicts += any(d.use.confidence == "conflict" for d in ledger.devices)
         return cls(running, beyond, conflicts)
 

@@ -110,8 +110,8 @@ def test_every_second_is_one_class_and_the_oracle_agrees(case: Case) -> None:
         assert seconds is not None
         reported = [line for line in case.timelines if set(line) != {None}]
         by_uuid = {f"GPU-{i}": line for i, line in enumerate(case.timelines)}
-        assert len(ledger.devices) == max(case.record.gpus, len(reported))
-        beyond = len(reported) - case.record.gpus
+        assert len(ledger.devices) == max(case.record.gpus or 0, len(reported))
+        beyond = len(reported) - (case.record.gpus or 0)
         for device in ledger.devices:
             found = classes_of(device)
             assert found.total() * 1000 == device.alloc_ms
