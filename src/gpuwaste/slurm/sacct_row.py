@@ -14,6 +14,7 @@ from gpuwaste.slurm.interactive import is_interactive
 from gpuwaste.slurm.printed_id import parse_printed
 from gpuwaste.slurm.req_mem import total_b
 from gpuwaste.slurm.sacct_request import request_tres
+from gpuwaste.slurm.sacct_shape import settle
 from gpuwaste.slurm.times import own_start, parse_cpu_s, parse_interval_s, parse_time_s
 from gpuwaste.slurm.tres import held_gpus, memory_b, parse_tres
 
@@ -57,10 +58,18 @@ def is_row_start(line: bytes, delimiter: bytes, id_column: int) -> bool:
     return len(parts) == id_column + 2 and _ID.fullmatch(parts[id_column]) is not None
 
 
-def row_of(raw: bytes, fields: Sequence[str], delimiter: bytes, line: int) -> SacctRow:
-    """Split a whole row; bytes that are no UTF-8 become escapes, so that the text can be stored anywhere."""
+def row_of(raw: bytes, fields: Sequence[str], delimiter: bytes, line: int) -> SacctRow | None:
+    """Split a whole row; bytes that are no UTF-8 become escapes, so that the text can be stored anywhere.
+
+    None where it has more separators than its columns of free text can explain.
+    """
     text = raw.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8", "backslashreplace").replace("\0", "")
-    values = dict(zip(fields, text.split(delimiter.decode("utf-8")), strict=True))
+    parts: list[str] | None = text.split(delimiter.decode("utf-8"))
+    if parts is not None and len(parts) != len(fields):
+        parts = settle(parts, fields, delimiter.decode("utf-8"))
+    if parts is None:
+        return None
+    values = dict(zip(fields, parts, strict=True))
     job_id, dot, step = values["JobIDRaw"].partition(".")
     return SacctRow(line, values, text, int(job_id), step, bool(dot))
 
@@ -106,6 +115,8 @@ class RunRows:
         if self.problem:
             raise ParseError(self.problem)
         job = self.job
+        if not (job.text("Cluster") or cluster):
+            raise ParseError("Cluster: a job without a cluster, and --cluster names none")
         submit = job.read("Submit", lambda text: parse_time_s(text, zone))
         if submit is None:
             raise ParseError("Submit: a job without a submit time")
