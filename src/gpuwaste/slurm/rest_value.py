@@ -7,6 +7,7 @@ Up to v0.0.39 a number stands alone and null, NO_VAL or INFINITE say "no number"
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any, Final
 
 from gpuwaste.core.errors import ParseError, SlurmError
@@ -28,7 +29,7 @@ def load(data: bytes) -> Json:
     """Return the object of an answer. Raises ParseError that says what came instead: nothing, HTML, half of it."""
     if not data.strip():
         raise ParseError("empty where JSON with jobs was expected")
-    text = data.decode("utf-8", "backslashreplace")
+    text = data.decode("utf-8", "surrogateescape")  # a backslash in the place of a byte would be no valid JSON
     try:
         found = json.loads(text, strict=False)
     except (ValueError, RecursionError) as error:
@@ -122,9 +123,11 @@ def text(found: Any, *path: str) -> str:
 
 
 def clean(value: str) -> str:
-    """Return a text that can be stored anywhere: no NUL, lone surrogates as escapes."""
+    """Return a text that can be stored anywhere: no NUL, lone surrogates and bytes that are no UTF-8 as escapes."""
     if value.isascii():
         return value.replace("\0", "")
+    with suppress(UnicodeEncodeError):  # a surrogate that JSON itself names
+        value = value.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
     return value.encode("utf-8", "backslashreplace").decode("utf-8").replace("\0", "")
 
 
