@@ -31,11 +31,6 @@ def read_rows(lines: Iterable[bytes], fields: Sequence[str], delimiter: bytes) -
     """Yield each row, or a bad row for lines that are none."""
     joiner = _Joiner(fields, delimiter)
     for number, line in enumerate(lines, 1):
-        if joiner.is_row(line):  # nearly all rows are one line
-            row = row_of(line, fields, delimiter, number)
-            if row is not None:
-                yield row
-            continue
         yield from joiner.feed(number, line)
     yield from joiner.end()
 
@@ -51,25 +46,19 @@ class _Joiner:
         self._wanted = len(fields) - 1
         self._id_column = fields.index("JobIDRaw")
         self._open_end = fields[-1] in FREE
+        # A row that is not one line goes on up to the next row: its free text may have separators and newlines.
         self._free = has_free(fields, "JobIDRaw")
         self._seen = self._size = 0
-
-    def is_row(self, line: bytes) -> bool:
-        """Whether a line is a whole row by itself."""
-        fills = line.count(self._delimiter) == self._wanted and len(line) <= _MAX_ROW_B
-        return fills and not self._parts and not self._open_end and self._starts(line)
 
     def feed(self, number: int, line: bytes) -> Iterator[SacctRow | BadRow]:
         """Take a line, and yield what it completes or ends."""
         starts = self._starts(line)
-        if self._whole and (starts or not self._fits(line)):
-            yield self._settled()
         if self._parts:
             if self._takes(line, starts=starts):
                 yield from self._add(line)
                 return
             # Too many fields. Where the line begins a row, the one before it lost its end and must not swallow it.
-            yield self._aside() if starts else self._settled(line)
+            yield self._settled() if starts else self._settled(line)
             if not starts:
                 return
         yield from self._begin(number, line, starts=starts)
@@ -77,7 +66,7 @@ class _Joiner:
     def end(self) -> Iterator[SacctRow | BadRow]:
         """Yield the last row."""
         if self._parts:
-            yield self._settled() if self._whole else self._aside()
+            yield self._settled()
 
     def _begin(self, number: int, line: bytes, *, starts: bool) -> Iterator[SacctRow | BadRow]:
         if not line.strip():
@@ -85,31 +74,25 @@ class _Joiner:
         self._first = number
         if not starts:
             yield self._aside(line)
-        elif line.count(self._delimiter) > self._wanted and not self._open_end:
+        elif line.count(self._delimiter) == self._wanted and not self._open_end:  # nearly all rows are one line
             yield self._settled(line)
         else:
             yield from self._add(line)
-
-    @property
-    def _whole(self) -> bool:
-        return bool(self._parts) and self._seen >= self._wanted
 
     def _starts(self, line: bytes) -> bool:
         few = self._free or line.count(self._delimiter) <= self._wanted
         return few and is_row_start(line, self._delimiter, self._id_column)
 
-    def _fits(self, line: bytes) -> bool:
-        return self._size + len(line) <= _MAX_ROW_B
-
     def _takes(self, line: bytes, *, starts: bool) -> bool:
-        few = self._seen + line.count(self._delimiter) <= self._wanted or (self._open_end and not starts)
-        return few and self._fits(line)
+        """Whether a line belongs to the row so far: it fills it, or begins no row and is in its free text."""
+        few = self._seen + line.count(self._delimiter) <= self._wanted
+        return (few or (self._free and not starts)) and self._size + len(line) <= _MAX_ROW_B
 
     def _add(self, line: bytes) -> Iterator[SacctRow | BadRow]:
         self._parts.append(line)
         self._seen += line.count(self._delimiter)
         self._size += len(line)
-        if self._whole and not self._open_end:
+        if self._seen == self._wanted and not self._free:
             yield self._settled()
 
     def _settled(self, line: bytes = b"") -> SacctRow | BadRow:
