@@ -190,7 +190,7 @@ def _gpus(row: RowValues, allocated: TresList, requested: TresList, *, started: 
     if not started and "start" not in row.mapped.columns and "wait_s" not in row.mapped.columns:
         lists[0] = lists[0] or lists[1]  # nothing tells whether it started
         started = True
-    held = held_gpus(*lists, started=started)
+    held = held_gpus(parse_tres(lists[0]), lists[1], started=started)
     if held is None:
         return own, ""
     return held.total if own is None else own, held.type

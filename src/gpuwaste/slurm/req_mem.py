@@ -13,6 +13,7 @@ from gpuwaste.slurm.no_value import NO_NUMBERS
 
 _TEXT = re.compile(r"(.*?)([nc]?)", re.DOTALL)
 _MARKED = re.compile(r"(\d{10}|\d{19,20})(?:\.0+)?(M?)", re.ASCII)
+_MARKED_LENGTH: Final = 10
 _MEBI: Final = 1 << 20
 _MARKS: Final = (1 << 63, 1 << 31)
 _NONE: Final = frozenset({"", "?", "Unknown", "None", "N/A", "(null)"})
@@ -27,7 +28,7 @@ def each_b(text: str, default_unit: str = "M") -> tuple[int, str]:
     match = _TEXT.fullmatch(text.strip())
     if match is None or match[1] in _NONE:
         return 0, ""
-    marked = _MARKED.fullmatch(match[1])
+    marked = _MARKED.fullmatch(match[1]) if len(match[1]) >= _MARKED_LENGTH else None
     if marked and (marked[2] or default_unit) == "M":
         amount, per = _without_mark(int(marked[1]), match[2])
         return (0, per) if amount in NO_NUMBERS or amount >= _MARKS[1] else (amount * _MEBI, per)

@@ -59,7 +59,7 @@ def _record(job: Any, cluster: str) -> JobRecord:
     asked = parse_tres(requested)
     allocated = value.tres_text(job, "tres", "allocated")
     granted = parse_tres(allocated)
-    gpus = held_gpus(allocated, requested, started=start is not None)
+    gpus = held_gpus(granted, requested, started=start is not None)
     limit_min = value.number(job, "time", "limit") or None  # no job may run for 0 minutes: its limit was not kept
     code, signal = value.exit_of(job, "exit_code")
     submit_line = value.text(job, "submit_line")

@@ -132,7 +132,7 @@ class RunRows:
         started = own_start(submit, started, elapsed)
         asked = job.text("ReqTRES") or request_tres(job.values)
         gpus_asked = asked if job.text("ReqTRES") or "ReqGRES" in job.values else ""  # else it does not tell of GPUs
-        gpus = job.read("AllocTRES", lambda text: held_gpus(text, gpus_asked, started=started is not None))
+        gpus = job.read("AllocTRES", lambda _: held_gpus(tres, gpus_asked, started=started is not None))
         return JobRecord(
             cluster=job.text("Cluster") or cluster,
             job_id=job.job_id,

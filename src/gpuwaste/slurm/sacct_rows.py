@@ -31,7 +31,10 @@ def read_rows(lines: Iterable[bytes], fields: Sequence[str], delimiter: bytes) -
     """Yield each row, or a bad row for lines that are none."""
     joiner = _Joiner(fields, delimiter)
     for number, line in enumerate(lines, 1):
-        yield from joiner.feed(number, line)
+        if joiner.is_row(line):  # nearly all rows are one line
+            yield joiner.row(number, line)
+        else:
+            yield from joiner.feed(number, line)
     yield from joiner.end()
 
 
@@ -49,6 +52,16 @@ class _Joiner:
         # A row that is not one line goes on up to the next row: its free text may have separators and newlines.
         self._free = has_free(fields, "JobIDRaw")
         self._seen = self._size = 0
+
+    def is_row(self, line: bytes) -> bool:
+        """Whether a line is a whole row by itself."""
+        fills = not self._parts and line.count(self._delimiter) == self._wanted and not self._open_end
+        return fills and len(line) <= _MAX_ROW_B and is_row_start(line, self._delimiter, self._id_column)
+
+    def row(self, number: int, line: bytes) -> SacctRow | BadRow:
+        """Return the row that a line is."""
+        self._first = number
+        return row_of(line, self._fields, self._delimiter, number) or self._aside(line)
 
     def feed(self, number: int, line: bytes) -> Iterator[SacctRow | BadRow]:
         """Take a line, and yield what it completes or ends."""
@@ -74,8 +87,8 @@ class _Joiner:
         self._first = number
         if not starts:
             yield self._aside(line)
-        elif line.count(self._delimiter) == self._wanted and not self._open_end:  # nearly all rows are one line
-            yield self._settled(line)
+        elif self.is_row(line):
+            yield self.row(number, line)
         else:
             yield from self._add(line)
 

@@ -51,15 +51,15 @@ def gpu_count(tres: dict[str, str]) -> GpuCount:
     return GpuCount(max(total, typed), by_type)
 
 
-def held_gpus(allocated: str, requested: str, *, started: bool) -> GpuCount | None:
+def held_gpus(allocated: dict[str, str], requested: str, *, started: bool) -> GpuCount | None:
     """Count the GPUs that a run holds: by its allocation, by its request where the allocation was not kept.
 
     A job that never started holds none; None where neither list is known. Raises ParseError.
     """
-    text = allocated.strip() if allocated.strip() not in _ABSENT else requested.strip() if started else ""
-    if text in _ABSENT:
+    held = allocated or (parse_tres(requested) if started else {})
+    if not held:
         return None if started else GpuCount(0, {})
-    return gpu_count(parse_tres(text))
+    return gpu_count(held)
 
 
 def memory_b(tres: dict[str, str]) -> int | None:
