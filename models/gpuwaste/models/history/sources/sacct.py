@@ -63,10 +63,14 @@ class SacctFile:
         self.size = plain_size(path)
         self._delimiter = delimiter.encode()
         first, second = first_lines(path)
-        found = header_columns(first, self._delimiter)
-        if found is None and not columns:
+        try:
+            found = header_columns(first, self._delimiter)
+            named = columns_of(columns.split(",")) if found is None and columns else found
+        except UsageError as error:
+            raise UsageError(f"{path}: {error}") from error
+        if named is None:
             raise UsageError(f"{path}: {hint(first, second)}")
-        self._columns = columns_of(columns.split(",")) if found is None else found
+        self._columns = named
         if not cluster and "Cluster" not in self._columns:
             raise UsageError(f"{path}: has no column Cluster: say --cluster NAME, or set common.cluster")
         zone_of(zone)
