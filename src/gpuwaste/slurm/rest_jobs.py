@@ -60,7 +60,7 @@ def _record(job: Any, cluster: str) -> JobRecord:
     allocated = value.tres_text(job, "tres", "allocated")
     granted = parse_tres(allocated)
     gpus = held_gpus(granted, requested, started=start is not None)
-    limit_min = value.number(job, "time", "limit") or None  # no job may run for 0 minutes: its limit was not kept
+    limit_min = value.number(job, "time", "limit")
     code, signal = value.exit_of(job, "exit_code")
     submit_line = value.text(job, "submit_line")
     ids, steps = _ids(job, job_id), _Steps(job)
@@ -75,7 +75,7 @@ def _record(job: Any, cluster: str) -> JobRecord:
         group=value.text(job, "group"),
         partition=value.text(job, "partition"),
         qos=value.text(job, "qos"),
-        time_limit_s=None if limit_min is None else limit_min * MINUTE_S,
+        time_limit_s=limit_min * MINUTE_S if limit_min else None,
         req_tres=requested,
         submit_line=submit_line,
         interactive=is_interactive(submit_line, steps.names, het_part=bool(ids["het_offset"])),

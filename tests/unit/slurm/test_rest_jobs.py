@@ -220,3 +220,10 @@ def test_a_wrong_value_is_no_listed_difference() -> None:
     assert set(allowed(seen, silent)) == {"exit_code", "submit_line", "restarts"}
     assert not allowed(seen, replace(seen, exit_code=4, submit_line="sbatch b", restarts=2, elapsed_s=9))
     assert {item.name for item in DIFFERENCES} <= set(asdict(seen))
+
+
+@pytest.mark.parametrize("limit", [0, {"set": True, "infinite": False, "number": 0}, {"set": False, "number": 5}, None])
+def test_a_limit_of_0_is_unknown(limit: Any) -> None:
+    """No job may run for 0 minutes: its limit was not kept."""
+    (run,) = runs(page({"job_id": 7, "cluster": "gw", "time": {"submission": 9, "limit": limit}}))
+    assert run.time_limit_s is None
