@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from gpuwaste.core.errors import ParseError, UsageError
 from gpuwaste.core.job import JobRecord
+from gpuwaste.slurm.bounds import within
 from gpuwaste.slurm.csv_mapping import REQUEST, Mapped
 from gpuwaste.slurm.csv_tres import TresList
 from gpuwaste.slurm.csv_values import RowValues, drawn_id
@@ -105,25 +106,27 @@ def _job(row: RowValues, cluster: str) -> JobRecord:
     code, signal = row.exit()
     texts: dict[str, Any] = {name: row.text(name) for name in _TEXTS}
     memory = row.memory("mem_req_b", own["n_nodes"], own["cpus"])
-    return JobRecord(
-        cluster=cluster,
-        submit=submit,
-        interactive=row.text("interactive").lower() in _TRUE,
-        start=start,
-        end=end,
-        elapsed_s=elapsed if start is not None else None,
-        suspended_s=row.whole("suspended_s") or 0,
-        time_limit_s=row.whole("time_limit_s") or None,
-        state=row.state(),
-        req_tres=asked,
-        alloc_tres=allocated.text,
-        gpus=gpus,
-        mem_req_b=_first(memory, memory_b(parse_tres(allocated.text)) if start is not None else None),
-        max_rss_b=row.whole("max_rss_b"),
-        total_cpu_s=row.amount("total_cpu_s"),
-        exit_code=code,
-        exit_signal=signal,
-        **(ids | own | texts | {"gpu_type": texts["gpu_type"] or kind}),
+    return within(
+        JobRecord(
+            cluster=cluster,
+            submit=submit,
+            interactive=row.text("interactive").lower() in _TRUE,
+            start=start,
+            end=end,
+            elapsed_s=elapsed if start is not None else None,
+            suspended_s=row.whole("suspended_s") or 0,
+            time_limit_s=row.whole("time_limit_s") or None,
+            state=row.state(),
+            req_tres=asked,
+            alloc_tres=allocated.text,
+            gpus=gpus,
+            mem_req_b=_first(memory, memory_b(parse_tres(allocated.text)) if start is not None else None),
+            max_rss_b=row.whole("max_rss_b"),
+            total_cpu_s=row.amount("total_cpu_s"),
+            exit_code=code,
+            exit_signal=signal,
+            **(ids | own | texts | {"gpu_type": texts["gpu_type"] or kind}),
+        )
     )
 
 

@@ -10,7 +10,9 @@ from gpuwaste.core.errors import GpuwasteError, ParseError
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.units import parse_duration_s, parse_size_b
 from gpuwaste.core.verdict import token_of
+from gpuwaste.slurm.bounds import within
 from gpuwaste.slurm.interactive import is_interactive
+from gpuwaste.slurm.no_value import NO_NUMBERS
 from gpuwaste.slurm.printed_id import parse_printed
 from gpuwaste.slurm.req_mem import total_b
 from gpuwaste.slurm.sacct_request import request_tres
@@ -48,8 +50,9 @@ class SacctRow:
             raise ParseError(f"{name}: {error}") from error
 
     def whole(self, name: str) -> int | None:
-        """Return a column of digits as a number, None for anything else."""
-        return int(self.text(name)) if _WHOLE.fullmatch(self.text(name)) else None
+        """Return a column of digits as a number, None for anything else and for Slurm's "no number"."""
+        value = int(self.text(name)) if _WHOLE.fullmatch(self.text(name)) else None
+        return None if value in NO_NUMBERS else value
 
 
 def is_row_start(line: bytes, delimiter: bytes, id_column: int) -> bool:
@@ -133,43 +136,45 @@ class RunRows:
         asked = job.text("ReqTRES") or request_tres(job.values)
         gpus_asked = asked if job.text("ReqTRES") or "ReqGRES" in job.values else ""  # else it does not tell of GPUs
         gpus = job.read("AllocTRES", lambda _: held_gpus(tres, gpus_asked, started=started is not None))
-        return JobRecord(
-            cluster=job.text("Cluster") or cluster,
-            job_id=job.job_id,
-            submit=submit,
-            printed_id=printed,
-            array_job_id=ids.array_job_id,
-            array_task_id=ids.array_task_id,
-            het_job_id=ids.het_job_id,
-            het_offset=ids.het_offset,
-            name=job.text("JobName"),
-            user=job.text("User") or job.text("UID"),  # an account that was deleted leaves its number
-            account=job.text("Account"),
-            group=job.text("Group"),
-            partition=job.text("Partition"),
-            qos=job.text("QOS"),
-            time_limit_s=job.read("TimelimitRaw", parse_duration_s) or None,
-            req_tres=asked,
-            submit_line=job.text("SubmitLine"),
-            interactive=is_interactive(job.text("SubmitLine"), self.steps),
-            verdict_id=token_of(job.text("AdminComment")),
-            start=started,
-            restarts=job.whole("Restarts"),
-            nodes="" if job.text("NodeList") in _NOWHERE else job.text("NodeList"),
-            n_nodes=n_nodes,
-            cpus=cpus,
-            gpus=None if gpus is None else gpus.total,
-            gpu_type="" if gpus is None else gpus.type,
-            alloc_tres=job.text("AllocTRES"),
-            mem_req_b=job.read("ReqMem", lambda text: total_b(text, n_nodes, cpus)) or memory_b(tres),
-            end=ended,
-            elapsed_s=elapsed if started is not None else None,
-            suspended_s=suspended,
-            state=(job.text("State").split() or [""])[0].rstrip("+"),
-            exit_code=code,
-            exit_signal=signal,
-            total_cpu_s=self._total_cpu_s(ended),
-            max_rss_b=self.max_rss_b,
+        return within(
+            JobRecord(
+                cluster=job.text("Cluster") or cluster,
+                job_id=job.job_id,
+                submit=submit,
+                printed_id=printed,
+                array_job_id=ids.array_job_id,
+                array_task_id=ids.array_task_id,
+                het_job_id=ids.het_job_id,
+                het_offset=ids.het_offset,
+                name=job.text("JobName"),
+                user=job.text("User") or job.text("UID"),  # an account that was deleted leaves its number
+                account=job.text("Account"),
+                group=job.text("Group"),
+                partition=job.text("Partition"),
+                qos=job.text("QOS"),
+                time_limit_s=job.read("TimelimitRaw", parse_duration_s) or None,
+                req_tres=asked,
+                submit_line=job.text("SubmitLine"),
+                interactive=is_interactive(job.text("SubmitLine"), self.steps),
+                verdict_id=token_of(job.text("AdminComment")),
+                start=started,
+                restarts=job.whole("Restarts"),
+                nodes="" if job.text("NodeList") in _NOWHERE else job.text("NodeList"),
+                n_nodes=n_nodes,
+                cpus=cpus,
+                gpus=None if gpus is None else gpus.total,
+                gpu_type="" if gpus is None else gpus.type,
+                alloc_tres=job.text("AllocTRES"),
+                mem_req_b=job.read("ReqMem", lambda text: total_b(text, n_nodes, cpus)) or memory_b(tres),
+                end=ended,
+                elapsed_s=elapsed if started is not None else None,
+                suspended_s=suspended,
+                state=(job.text("State").split() or [""])[0].rstrip("+"),
+                exit_code=code,
+                exit_signal=signal,
+                total_cpu_s=self._total_cpu_s(ended),
+                max_rss_b=self.max_rss_b,
+            )
         )
 
     def _interval(self, length_s: int | None, zone: tzinfo) -> tuple[int | None, int | None]:
