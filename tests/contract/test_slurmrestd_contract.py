@@ -75,7 +75,7 @@ def _check_variety(runs: dict[tuple[RunKey, int], JobRecord]) -> None:
     kinds = {
         "array task": [run for run in found if run.array_task_id is not None],
         "later het component": [run for run in found if run.het_offset == 1],
-        "several GPUs": [run for run in found if run.gpus > 1],
+        "several GPUs": [run for run in found if (run.gpus or 0) > 1],
         "two nodes": [run for run in found if run.n_nodes == 2],
         "never started": [run for run in found if run.start is None],
         "suspended": [run for run in found if run.suspended_s > 0],

@@ -83,17 +83,13 @@ def _source(options: argparse.Namespace, config: Config) -> "Source":
 
         return SwfFile(options.swf, options.cluster)
     if options.csv is not None:
-        from gpuwaste.models.history.sources.csv import CsvFile
+        from gpuwaste.models.history.files import csv_file
 
-        if options.mapping is None:
-            raise UsageError("--csv: say with --mapping TOML which column is what (docs/how-to/history.md)")
-        return CsvFile(options.csv, options.mapping, cluster, zone=zone)
+        return csv_file(options.csv, options.mapping, cluster, zone=zone)
     if options.sacct is not None:
-        from gpuwaste.models.history.sources.sacct import SacctFile
+        from gpuwaste.models.history.files import sacct_file
 
-        if not cluster:
-            raise UsageError("--sacct: say the cluster's name with --cluster, or set common.cluster")
-        return SacctFile(options.sacct, cluster, delimiter=options.delimiter, columns=options.format, zone=zone)
+        return sacct_file(options.sacct, cluster, delimiter=options.delimiter, columns=options.format, zone=zone)
     return _live(options, config)
 
 
@@ -182,4 +178,10 @@ def _line(result: "ImportResult") -> str:
     if result.bad:
         lines.append(f"  {result.bad} rows could not be read and are kept aside (gpuwaste history status):")
         lines += [f"    line {bad['line']}: {bad['reason']}" for bad in result.first_bad]
+    lines += [
+        f"  {name} is unknown in {first['runs']} runs: first at line {first['line']}: {first['reason']}"
+        for name, first in sorted(result.unread.items())
+    ]
+    if result.notes.get("twice"):
+        lines.append(f"  {result.notes['twice']} rows repeat a run that an earlier row has")
     return "\n".join(lines) + "\n"

@@ -20,9 +20,10 @@ def add_sources(parser: argparse.ArgumentParser) -> None:
         "--store", nargs="?", type=Path, metavar="FILE", help="a store (default: the hub's own, or the hub itself)"
     )
     whence.add_argument("--swf", type=Path, metavar="FILE", help="a log in Standard Workload Format")
-    whence.add_argument("--sacct", type=Path, metavar="FILE", help="a file that sacct -P wrote, with its header")
+    whence.add_argument("--sacct", type=Path, metavar="FILE", help="a file that sacct -P or --json wrote")
     whence.add_argument("--csv", type=Path, metavar="FILE", help="a CSV file, read as --mapping says")
     parser.add_argument("--mapping", type=Path, metavar="TOML", help="with --csv: which column is what")
+    parser.add_argument("--delimiter", default="|", metavar="TEXT", help="with --sacct: what parts columns (default |)")
     parser.add_argument("--time-zone", default="", metavar="ZONE", help="of dates without one (default: this host's)")
     parser.add_argument("--cluster", default="", metavar="NAME", help="of the jobs (default: the configuration's)")
 
@@ -30,7 +31,8 @@ def add_sources(parser: argparse.ArgumentParser) -> None:
 def source_of(options: argparse.Namespace, config: Config) -> "Source":
     """Read the jobs. Raises NoDataError, UsageError, ParseError, StoreError, WireError, AuthError."""
     if options.sacct is not None or options.csv is not None:
-        return _through_a_store(_pages(options, config), options.sacct or options.csv)
+        wanted = options.cluster if options.csv is None else ""  # a mapping may name another one
+        return _through_a_store(_pages(options, config), options.sacct or options.csv, wanted)
     return known_source(options, config)
 
 
@@ -57,21 +59,18 @@ def _pages(options: argparse.Namespace, config: Config) -> "Pages":
     from gpuwaste.cli.history_import import local_zone
 
     zone, cluster = options.time_zone or local_zone(), options.cluster or config.common.cluster
+    from gpuwaste.models.history.files import csv_file, sacct_file
+
     if options.csv is not None:
-        from gpuwaste.models.history.sources.csv import CsvFile
-
-        if options.mapping is None:
-            raise UsageError("--csv: say with --mapping TOML which column is what (docs/how-to/history.md)")
-        return CsvFile(options.csv, options.mapping, cluster, zone=zone)
-    from gpuwaste.models.history.sources.sacct import SacctFile
-
-    if not cluster:
-        raise UsageError("--sacct: say the cluster's name with --cluster, or set common.cluster")
-    return SacctFile(options.sacct, cluster, zone=zone)
+        return csv_file(options.csv, options.mapping, cluster, zone=zone)
+    return sacct_file(options.sacct, cluster, delimiter=options.delimiter, zone=zone)
 
 
-def _through_a_store(pages: "Pages", file: Path) -> "Source":
-    """Import into a store that is thrown away, so that a file is read by the same rules as the site's history."""
+def _through_a_store(pages: "Pages", file: Path, cluster: str) -> "Source":
+    """Import into a store that is thrown away, so that a file is read by the same rules as the site's history.
+
+    `cluster` is the one that is meant where the file names several.
+    """
     from dataclasses import replace
 
     from gpuwaste.core.clock import SystemClock
@@ -86,6 +85,6 @@ def _through_a_store(pages: "Pages", file: Path) -> "Source":
             result = import_source(store, path, pages)
         finally:
             store.close()
-        found = load_store(path)
+        found = load_store(path, cluster)
     bad = f", {result.bad} rows of it could not be read" if result.bad else ""
     return replace(found, text=f"{file.name}{bad}")

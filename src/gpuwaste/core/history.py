@@ -61,10 +61,15 @@ class HistoryEvent:
             "jobid": run.job_id,
             "start": run.start,
             "at": self.at_utc,
-            "job": None if self.job is None else {name: getattr(self.job, name) for name in _FIELDS},
+            "job": None if self.job is None else _job_json(self.job),
             "use": None if self.use is None else asdict(self.use),
             "script": self.script,
         }
+
+
+def _job_json(job: JobRecord) -> dict[str, Any]:
+    """Return a run; an unknown number of GPUs is absent: a reader one version back takes no null."""
+    return {name: getattr(job, name) for name in _FIELDS if name != "gpus" or job.gpus is not None}
 
 
 def event_from_json(data: object) -> HistoryEvent:

@@ -69,7 +69,7 @@ class JobRecord:
     nodes: str = _at(KnownAt.START, "")  # hostlist as printed
     n_nodes: int | None = _at(KnownAt.START)
     cpus: int | None = _at(KnownAt.START)
-    gpus: int = _at(KnownAt.START, 0)
+    gpus: int | None = _at(KnownAt.START)
     gpu_type: str = _at(KnownAt.START, "")
     alloc_tres: str = _at(KnownAt.START, "")
     mem_req_b: int | None = _at(KnownAt.START)

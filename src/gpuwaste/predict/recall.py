@@ -103,7 +103,9 @@ class Recall:
         start = self.rows.add(name_key(job.user, job.name)) * _ROW.itemsize
         view, runs = self.rows.view, start + _RUNS_AT
         view[runs + _RUN.size : runs + _BYTES] = bytes(view[runs : runs + _BYTES - _RUN.size])
-        _RUN.pack_into(view, runs, job.job_id & 0xFFFFFFFF, _short(script), min(job.gpus, _MOST), _UNKNOWN, outcome)
+        _RUN.pack_into(
+            view, runs, job.job_id & 0xFFFFFFFF, _short(script), min(job.gpus or 0, _MOST), _UNKNOWN, outcome
+        )
         _AT.pack_into(view, start + _AT_AT, min(max(at, 0), (1 << 32) - 1))
         self.bound()
 

@@ -1,28 +1,28 @@
 """A CSV file of jobs, one run a row, as JobRecords, by a mapping."""
 
 import csv
-import hashlib
-import math
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime, tzinfo
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from gpuwaste.core.errors import ParseError, UsageError
 from gpuwaste.core.job import JobRecord
-from gpuwaste.core.units import parse_duration_s, parse_size_b
-from gpuwaste.slurm.csv_mapping import REQUEST, TIMES, Mapped
+from gpuwaste.slurm.bounds import within
+from gpuwaste.slurm.csv_mapping import REQUEST, Mapped
+from gpuwaste.slurm.csv_tres import TresList
+from gpuwaste.slurm.csv_values import RowValues, drawn_id
+from gpuwaste.slurm.printed_id import PrintedId, parse_printed
+from gpuwaste.slurm.req_mem import printed as printed_memory
 from gpuwaste.slurm.sacct import BadRow
-from gpuwaste.slurm.times import parse_time_s
+from gpuwaste.slurm.tres import held_gpus, memory_b, parse_tres
+
+if TYPE_CHECKING:
+    from gpuwaste.core.run import RunKey
 
 _KEPT: Final = 2000
-_ABSENT: Final = frozenset({"", "NULL", "None", "null", "NA", "N/A", "nan", "NaN", "-", "-1", "Unknown"})
-_TEXTS: Final = (
-    *("name", "user", "account", "group", "partition", "qos", "submit_line", "nodes", "gpu_type", "req_tres"),
-    "alloc_tres",
-)
-_COUNTS: Final = ("restarts", "n_nodes", "cpus", "exit_code", "exit_signal")
-_MAX: Final = 1e15
+_TEXTS: Final = ("name", "user", "account", "group", "partition", "qos", "submit_line", "nodes", "gpu_type")
 _TRUE: Final = frozenset({"1", "true", "yes", "y", "t"})
+_ADVICE: Final = "map array_task_id (and array_job_id), or an id that each run has to itself"
+_MAX_ID: Final = 15  # digits, far above any id
 csv.field_size_limit(4 * 1024**2)
 
 
@@ -42,146 +42,167 @@ def header_of(line: bytes, mapped: Mapped) -> list[str]:
 def read_csv(
     lines: Iterable[bytes], cluster: str, mapped: Mapped, header: Sequence[str], *, skip: bool = False
 ) -> Iterator[JobRecord | BadRow]:
-    """Yield a run or a bad row for each row; `skip`: the first row is the header. Nothing in the lines raises."""
+    """Yield a run or a bad row for each row; `skip`: the first row is the header. Nothing in the lines raises.
+
+    A field that cannot be read is unknown, and a bad row of that field comes before its run. A run with the id and
+    start of an earlier one that has ended, and other values, is a bad row: one of the two would be lost.
+    """
     places = {name: header.index(column) for name, column in mapped.columns.items()}
-    texts = (line.decode(mapped.encoding, "backslashreplace").replace("\0", "") for line in lines)
-    reader = csv.reader(texts, delimiter=mapped.delimiter)
-    line = 0
-    while True:
-        line = reader.line_num + 1
-        try:
-            row = next(reader, None)
-        except csv.Error as error:
-            yield BadRow(line, f"no CSV: {error}", "")
-            continue
-        if row is None:
-            return
-        if skip or not row:
-            skip = False
+    seen: dict[RunKey, tuple[int, JobRecord]] = {}
+    for line, row in _rows(lines, mapped, skip=skip):
+        if isinstance(row, str):
+            yield BadRow(line, row, "")
             continue
         raw = mapped.delimiter.join(row)[:_KEPT]
         if len(row) != len(header):
             yield BadRow(line, f"{len(row)} columns where the header has {len(header)}", raw)
             continue
+        values = RowValues({name: row[place].strip() for name, place in places.items()}, mapped)
         try:
-            yield _job({name: row[place].strip() for name, place in places.items()}, cluster, mapped)
+            job = _job(values, cluster)
         except ParseError as error:
             yield BadRow(line, str(error), raw)
+            continue
+        earlier_line, earlier = seen.setdefault(job.run_key, (line, job))
+        if earlier != job and earlier.end is not None:
+            yield BadRow(line, f"same job id and start as line {earlier_line}, other values differ: {_ADVICE}", raw)
+            continue
+        seen[job.run_key] = line, job
+        for name, reason in values.unread.items():
+            yield BadRow(line, f"{name}: {reason}", raw, name)
+        yield job
 
 
-def _job(row: dict[str, str], cluster: str, mapped: Mapped) -> JobRecord:
-    times = {name: _time(row.get(name, ""), mapped, name) for name in TIMES}
-    amounts = {name: _amount(row[name], mapped, name) for name in row if name.endswith(("_s", "_b"))}
-    submit, start, end = times["submit"], times["start"], times["end"]
+def _rows(lines: Iterable[bytes], mapped: Mapped, *, skip: bool) -> Iterator[tuple[int, list[str] | str]]:
+    """Yield the number of each row's first line, and its columns or why there are none."""
+    texts = (line.decode(mapped.encoding, "backslashreplace").replace("\0", "") for line in lines)
+    reader = csv.reader(texts, delimiter=mapped.delimiter)
+    while True:
+        line = reader.line_num + 1
+        try:
+            row = next(reader, None)
+        except csv.Error as error:
+            yield line, f"no CSV: {error}"
+            continue
+        if row is None:
+            return
+        if row and not skip:
+            yield line, row
+        skip = skip and not row
+
+
+def _job(row: RowValues, cluster: str) -> JobRecord:
+    ids = _identity(row)
+    submit = row.time("submit")
     if submit is None:
-        raise ParseError("no submit time")
-    if start is None and amounts.get("wait_s") is not None:
-        start = submit + int(amounts["wait_s"] or 0)
-    elapsed = _whole(amounts.get("elapsed_s"))
+        raise ParseError(f"submit: {row.unread['submit']}" if "submit" in row.unread else "no submit time")
+    start, end, elapsed = _interval(row, submit)
+    allocated, requested = row.tres("alloc_tres"), row.tres("req_tres")
+    own = {name: row.count(name) for name in ("restarts", "n_nodes", "cpus")}
+    own["n_nodes"] = _first(own["n_nodes"], _whole(allocated, "node"))
+    own["cpus"] = _first(own["cpus"], _whole(allocated, "cpu"))
+    asked = requested.text or _request(row, own["n_nodes"], own["cpus"])
+    gpus, kind = _gpus(row, allocated, requested, started=start is not None)
+    code, signal = row.exit()
+    texts: dict[str, Any] = {name: row.text(name) for name in _TEXTS}
+    memory = row.memory("mem_req_b", own["n_nodes"], own["cpus"])
+    return within(
+        JobRecord(
+            cluster=cluster,
+            submit=submit,
+            interactive=row.text("interactive").lower() in _TRUE,
+            start=start,
+            end=end,
+            elapsed_s=elapsed if start is not None else None,
+            suspended_s=row.whole("suspended_s") or 0,
+            time_limit_s=row.whole("time_limit_s") or None,
+            state=row.state(),
+            req_tres=asked,
+            alloc_tres=allocated.text,
+            gpus=gpus,
+            mem_req_b=_first(memory, memory_b(parse_tres(allocated.text)) if start is not None else None),
+            max_rss_b=row.whole("max_rss_b"),
+            total_cpu_s=row.amount("total_cpu_s"),
+            exit_code=code,
+            exit_signal=signal,
+            **(ids | own | texts | {"gpu_type": texts["gpu_type"] or kind}),
+        )
+    )
+
+
+def _identity(row: RowValues) -> dict[str, Any]:
+    """Return job_id, printed_id and the ids of an array.
+
+    An id that is no number is drawn from its text. Tasks that carry their array's id have ids of their own drawn from
+    array and task: by id and start alone, those that began in one second would be one run.
+    """
+    text = row.text("job_id")
+    if not text:
+        raise ParseError("no job id")
+    array, task = row.count("array_job_id") or None, row.count("array_task_id")
+    told = parse_printed(text) or PrintedId()
+    array, task = array or told.array_job_id, told.array_task_id if task is None else task
+    number = int(text) if text.isascii() and text.isdigit() and len(text) <= _MAX_ID else None
+    shown = text[:200]
+    if task is not None and number is not None:
+        array = array or number
+        shown = f"{array}_{task}"
+        number = None if array == number else number
+    job_id = drawn_id(text if shown == text[:200] else shown) if number is None else number
+    return {
+        "job_id": job_id,
+        "printed_id": shown,
+        "array_job_id": array,
+        "array_task_id": task,
+        "het_job_id": told.het_job_id,
+        "het_offset": told.het_offset,
+    }
+
+
+def _interval(row: RowValues, submit: int) -> tuple[int | None, int | None, int | None]:
+    """Return start, end and length; one that has no column follows from the others."""
+    start, end, wait = row.time("start"), row.time("end"), row.amount("wait_s")
+    start = None if start == 0 < submit else start  # Slurm keeps 0 for "not yet"
+    end = None if end == 0 < submit else end
+    elapsed = row.whole("elapsed_s")
+    if start is None and wait is not None:
+        start = submit + int(wait)
     if start is not None and end is None and elapsed is not None:
         end = start + elapsed
     if start is not None and end is not None and elapsed is None:
         elapsed = max(0, end - start)
-    values: dict[str, Any] = {name: row.get(name, "") for name in _TEXTS}
-    values |= {name: _count(row.get(name, ""), name) for name in _COUNTS}
-    for name in ("time_limit_s", "mem_req_b", "max_rss_b"):
-        values[name] = _whole(amounts.get(name))
-    job_id, printed = _identity(row["job_id"])
-    return JobRecord(
-        cluster=cluster,
-        job_id=job_id,
-        submit=submit,
-        printed_id=printed,
-        interactive=row.get("interactive", "").lower() in _TRUE,
-        start=start,
-        end=end,
-        elapsed_s=elapsed if start is not None else None,
-        suspended_s=_whole(amounts.get("suspended_s")) or 0,
-        state=_state(row.get("state", ""), mapped),
-        gpus=_count(row.get("gpus", ""), "gpus") or 0,
-        total_cpu_s=amounts.get("total_cpu_s"),
-        **(values | {"req_tres": values["req_tres"] or _request(row, amounts)}),
-    )
+    return start, end, elapsed
 
 
-def _identity(text: str) -> tuple[int, str]:
-    """Return the id; one that is no number is drawn from the text, the same each time."""
-    if text.isascii() and text.isdigit() and len(text) <= 15:  # noqa: PLR2004 far above any id
-        return int(text), text
-    if not text:
-        raise ParseError("no job id")
-    return int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:6]) + 2**48, text[:200]
+def _request(row: RowValues, n_nodes: int | None, cpus: int | None) -> str:
+    """Return a TRES list of the columns of the request."""
+    counts = {name: row.count(name) for name in REQUEST if name != "req_mem_b"}
+    n_nodes, cpus = counts["req_nodes"] or n_nodes, counts["req_cpus"] or cpus
+    memory = row.memory("req_mem_b", n_nodes, cpus)
+    texts = {name: str(count) for name, count in counts.items() if count}
+    texts |= {"req_mem_b": printed_memory(memory)} if memory else {}
+    return ",".join(f"{tres}={texts[name]}" for name, tres in REQUEST.items() if name in texts)
 
 
-def _state(text: str, mapped: Mapped) -> str:
-    if text in mapped.states:
-        return mapped.states[text]
-    words = text.split()
-    return words[0].upper().rstrip("+")[:40] if words else ""
+def _gpus(row: RowValues, allocated: TresList, requested: TresList, *, started: bool) -> tuple[int | None, str]:
+    """Return the GPUs of the allocation and their type; None where no column tells them."""
+    own, asked = row.count("gpus"), row.count("req_gpus")
+    lists = [tres.text if tres.gpus_known else "" for tres in (allocated, requested)]
+    if not lists[1] and asked is not None:
+        lists[1] = f"gres/gpu={asked}"
+    if not started and "start" not in row.mapped.columns and "wait_s" not in row.mapped.columns:
+        lists[0] = lists[0] or lists[1]  # nothing tells whether it started
+        started = True
+    held = held_gpus(parse_tres(lists[0]), lists[1], started=started)
+    if held is None:
+        return own, ""
+    return held.total if own is None else own, held.type
 
 
-def _request(row: dict[str, str], amounts: dict[str, float | None]) -> str:
-    parts = []
-    for name, tres in REQUEST.items():
-        if name in amounts:
-            memory = _whole(amounts[name])
-            parts += [f"{tres}={memory // 1024}K"] if memory else []
-        else:
-            count = _count(row.get(name, ""), name)
-            parts += [f"{tres}={count}"] if count else []
-    return ",".join(parts)
+def _whole(tres: TresList, name: str) -> int | None:
+    text = tres.amount(name)
+    return int(text) if text.isdigit() and int(text) < 2**31 else None
 
 
-def _time(text: str, mapped: Mapped, name: str) -> int | None:
-    if text in _ABSENT:
-        return None
-    try:
-        if mapped.time_format == "epoch":
-            seconds = float(text)
-            return int(seconds) if 0 <= seconds < _MAX / 1000 else _refuse(name, text)
-        if mapped.time_format != "iso":
-            return int(_in_zone(datetime.strptime(text, mapped.time_format), mapped.zone).timestamp())  # noqa: DTZ007
-        if not text.isdigit():
-            return int(_in_zone(datetime.fromisoformat(text), mapped.zone).timestamp())
-        return parse_time_s(text, mapped.zone)
-    except (ValueError, OverflowError, ParseError):
-        return _refuse(name, text)
-
-
-def _in_zone(instant: datetime, zone: tzinfo) -> datetime:
-    return instant if instant.tzinfo is not None else instant.replace(tzinfo=zone)
-
-
-def _amount(text: str, mapped: Mapped, name: str) -> float | None:
-    """Read a number in the field's unit, or a duration or size as Slurm prints it."""
-    if text in _ABSENT:
-        return None
-    try:
-        value = float(text) * mapped.units.get(name, 1.0)
-    except ValueError:
-        try:
-            read = parse_duration_s(text) if name.endswith("_s") else parse_size_b(text)
-        except ParseError as error:
-            raise ParseError(f"{name}: {error}") from error
-        value = math.nan if read is None else float(read)
-    if math.isnan(value):
-        return None
-    return value if 0 <= value <= _MAX else float(_refuse(name, text))
-
-
-def _count(text: str, name: str) -> int | None:
-    if text in _ABSENT:
-        return None
-    try:
-        value = float(text)
-    except ValueError:
-        return _refuse(name, text)
-    return int(value) if 0 <= value < 2**31 else _refuse(name, text)
-
-
-def _whole(value: float | None) -> int | None:
-    return None if value is None else int(value)
-
-
-def _refuse(name: str, text: str) -> int:
-    raise ParseError(f"{name}: cannot read {text[:40]!r}")
+def _first(*values: int | None) -> int | None:
+    return next((value for value in values if value is not None), None)

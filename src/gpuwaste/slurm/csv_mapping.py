@@ -7,10 +7,12 @@ time_format = "%d.%m.%Y %H:%M" # iso (default), epoch, or as strptime takes it
 [columns]                      # field of a run = column of the file; job_id and submit must be there
 job_id = "id"
 submit = "submitted"
-[units]                        # of amounts: s min h d, B K M G T; default s and B
+[units]                        # of amounts: s ms min h d, B K M G T; default s and B; of exit_code: wait
 elapsed_s = "min"
 [states]                       # words of the file = states of Slurm; others are taken as they are
 "done" = "COMPLETED"
+[tres]                         # the site's own ids in lists like 1=4,2=8000,1002=1
+1002 = "gres/gpu"
 """
 
 import difflib
@@ -21,15 +23,14 @@ from datetime import tzinfo
 from pathlib import Path
 from typing import Any, Final
 
-from gpuwaste.core.errors import ConfigError, UsageError
+from gpuwaste.core.errors import ConfigError, ParseError, UsageError
 from gpuwaste.core.job import TERMINAL_STATES, JobRecord
+from gpuwaste.slurm.csv_tres import check_names
 from gpuwaste.slurm.times import zone_of
 
 REQUEST: Final = {"req_cpus": "cpu", "req_mem_b": "mem", "req_nodes": "node", "req_gpus": "gres/gpu"}
 TIMES: Final = frozenset({"submit", "start", "end"})
-_NOT_MAPPED: Final = frozenset(
-    {"cluster", "printed_id", "array_job_id", "array_task_id", "het_job_id", "het_offset", "verdict_id"}
-)
+_NOT_MAPPED: Final = frozenset({"cluster", "printed_id", "het_job_id", "het_offset", "verdict_id"})
 FIELDS: Final = frozenset({f.name for f in fields(JobRecord)} - _NOT_MAPPED) | REQUEST.keys() | {"wait_s"}
 UNITS: Final = {
     "s": 1.0, "ms": 0.001, "min": 60.0, "h": 3600.0, "d": 86400.0,
@@ -37,7 +38,10 @@ UNITS: Final = {
 }  # fmt: skip
 _SECONDS: Final = frozenset({"s", "ms", "min", "h", "d"})
 STATES: Final = TERMINAL_STATES | {"RUNNING", "PENDING", "SUSPENDED"}
-_TOP: Final = frozenset({"cluster", "delimiter", "zone", "time_format", "encoding", "columns", "units", "states"})
+WAIT: Final = "wait"  # the unit of an exit code that is a wait status, as slurmdbd keeps it
+_TOP: Final = frozenset(
+    {"cluster", "delimiter", "zone", "time_format", "encoding", "columns", "units", "states", "tres"}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +56,8 @@ class Mapped:
     time_format: str = "iso"
     units: Mapping[str, float] = field(default_factory=dict)
     states: Mapping[str, str] = field(default_factory=dict)
+    tres: Mapping[str, str] = field(default_factory=dict)
+    wait_status: bool = False
 
 
 def load_mapping(path: Path) -> str:
@@ -71,17 +77,16 @@ def parse_mapping(text: str, where: str, zone: str = "UTC") -> Mapped:
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{where}: no valid TOML: {error}") from error
     _known(data, _TOP, where)
-    columns, units, states = (_table(data, name, where) for name in ("columns", "units", "states"))
+    columns, units, states, tres = (_table(data, name, where) for name in ("columns", "units", "states", "tres"))
     _known(columns, FIELDS, f"{where}: [columns]")
     for needed in ("job_id", "submit"):
         if needed not in columns:
             raise ConfigError(f"{where}: [columns] lacks {needed}")
-    for name, unit in units.items():
-        allowed = _SECONDS if name.endswith("_s") else UNITS.keys() - _SECONDS if name.endswith("_b") else frozenset()
-        if unit not in allowed:
-            raise ConfigError(
-                f"{where}: [units] {name} = {unit!r}: expected one of {', '.join(sorted(allowed)) or 'none'}"
-            )
+    _check_units(units, where)
+    try:
+        check_names(tres)
+    except ParseError as error:
+        raise ConfigError(f"{where}: [tres] {error}") from error
     for word, state in states.items():
         if state not in STATES:
             raise ConfigError(f"{where}: [states] {word!r} = {state!r}: expected one of {', '.join(sorted(STATES))}")
@@ -95,9 +100,21 @@ def parse_mapping(text: str, where: str, zone: str = "UTC") -> Mapped:
         delimiter=delimiter,
         encoding=_encoding(str(data.get("encoding", "utf-8")), where),
         time_format=str(data.get("time_format", "iso")),
-        units={name: UNITS[unit] for name, unit in units.items()},
+        units={name: UNITS[unit] for name, unit in units.items() if unit != WAIT},
         states=states,
+        tres=tres,
+        wait_status=units.get("exit_code") == WAIT,
     )
+
+
+def _check_units(units: Mapping[str, str], where: str) -> None:
+    for name, unit in units.items():
+        allowed = _SECONDS if name.endswith("_s") else UNITS.keys() - _SECONDS if name.endswith("_b") else frozenset()
+        allowed |= {WAIT} if name == "exit_code" else set()
+        if unit not in allowed:
+            raise ConfigError(
+                f"{where}: [units] {name} = {unit!r}: expected one of {', '.join(sorted(allowed)) or 'none'}"
+            )
 
 
 def _encoding(name: str, where: str) -> str:

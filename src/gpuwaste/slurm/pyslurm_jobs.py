@@ -16,9 +16,10 @@ from gpuwaste.core.units import MINUTE_S
 from gpuwaste.core.verdict import token_of
 from gpuwaste.slurm import rest_value as value
 from gpuwaste.slurm.bitmap import task_text
+from gpuwaste.slurm.bounds import within
 from gpuwaste.slurm.interactive import is_interactive
 from gpuwaste.slurm.sacct import BadRow
-from gpuwaste.slurm.tres import gpu_count, parse_tres
+from gpuwaste.slurm.tres import gpu_count, held_gpus, parse_tres
 
 _MEBIBYTE: Final = 1024**2
 _PLAIN_TRES: Final = ("billing", "cpu", "mem", "node")
@@ -66,40 +67,43 @@ def _record(read: "_Attributes", cluster: str) -> JobRecord:
         raise ParseError("id or submit_time is missing")
     start, end = read.number("start_time") or None, read.number("end_time") or None
     allocated = _tres(read.found("allocated_tres"))
-    gpus = gpu_count(parse_tres(allocated))
+    requested = _tres(read.found("requested_tres"))
+    gpus = held_gpus(parse_tres(allocated), requested, started=start is not None)
     mib, steps = read.number("memory"), {str(name) for name in read.mapping("steps")}
     nodes = read.text("nodelist")
-    return JobRecord(
-        cluster=cluster or read.text("cluster"),
-        job_id=job_id,
-        submit=submit,
-        **_ids(read, job_id),
-        name=read.text("name"),
-        user=read.text("user_name") or str(read.number("user_id") or ""),
-        account=read.text("account"),
-        group=read.text("group_name"),
-        partition=read.text("partition"),
-        qos=read.text("qos"),
-        time_limit_s=read.minutes("time_limit"),
-        req_tres=_tres(read.found("requested_tres")),
-        submit_line=read.text("submit_command"),
-        interactive=is_interactive(read.text("submit_command"), steps),
-        verdict_id=token_of(read.text("admin_comment")),
-        start=start,
-        restarts=read.number("requeue_count"),
-        nodes="" if nodes in _NOWHERE else nodes,
-        n_nodes=read.number("num_nodes"),
-        cpus=read.number("cpus"),
-        gpus=gpus.total,
-        gpu_type=gpus.type,
-        alloc_tres=allocated,
-        mem_req_b=None if not mib else mib * _MEBIBYTE,
-        end=end,
-        elapsed_s=read.number("elapsed_time") if start else None,
-        state=(read.text("state").split() or [""])[0],
-        exit_code=read.number("exit_code"),
-        exit_signal=read.number("exit_code_signal"),
-        total_cpu_s=_cpu_s(read, ended=end is not None),
+    return within(
+        JobRecord(
+            cluster=cluster or read.text("cluster"),
+            job_id=job_id,
+            submit=submit,
+            **_ids(read, job_id),
+            name=read.text("name"),
+            user=read.text("user_name") or str(read.number("user_id") or ""),
+            account=read.text("account"),
+            group=read.text("group_name"),
+            partition=read.text("partition"),
+            qos=read.text("qos"),
+            time_limit_s=read.minutes("time_limit"),
+            req_tres=requested,
+            submit_line=read.text("submit_command"),
+            interactive=is_interactive(read.text("submit_command"), steps),
+            verdict_id=token_of(read.text("admin_comment")),
+            start=start,
+            restarts=read.number("requeue_count"),
+            nodes="" if nodes in _NOWHERE else nodes,
+            n_nodes=read.number("num_nodes"),
+            cpus=read.number("cpus"),
+            gpus=None if gpus is None else gpus.total,
+            gpu_type="" if gpus is None else gpus.type,
+            alloc_tres=allocated,
+            mem_req_b=None if not mib else mib * _MEBIBYTE,
+            end=end,
+            elapsed_s=read.number("elapsed_time") if start else None,
+            state=(read.text("state").split() or [""])[0],
+            exit_code=read.number("exit_code"),
+            exit_signal=read.number("exit_code_signal"),
+            total_cpu_s=_cpu_s(read, ended=end is not None),
+        )
     )
 
 
@@ -164,7 +168,7 @@ class _Attributes:
         """Return seconds of a limit in minutes; pyslurm has words for none: UNLIMITED, PartitionLimit."""
         got = self.found(name)
         limit = None if isinstance(got, str) and not got.isdigit() else self.number(name)
-        return None if limit is None else limit * MINUTE_S
+        return limit * MINUTE_S if limit else None
 
     def mapping(self, name: str) -> Mapping[Any, Any]:
         got = self.found(name)

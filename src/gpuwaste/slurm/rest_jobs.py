@@ -15,10 +15,11 @@ from gpuwaste.core.units import MINUTE_S
 from gpuwaste.core.verdict import token_of
 from gpuwaste.slurm import rest_value as value
 from gpuwaste.slurm.bitmap import task_text
+from gpuwaste.slurm.bounds import within
 from gpuwaste.slurm.interactive import is_interactive
 from gpuwaste.slurm.sacct import BadRow
 from gpuwaste.slurm.times import own_start
-from gpuwaste.slurm.tres import gpu_count, memory_b, parse_tres
+from gpuwaste.slurm.tres import held_gpus, memory_b, parse_tres
 
 _NOWHERE: Final = frozenset({"", "None assigned", "(null)", "None"})
 _KEPT: Final = 2000
@@ -59,44 +60,46 @@ def _record(job: Any, cluster: str) -> JobRecord:
     asked = parse_tres(requested)
     allocated = value.tres_text(job, "tres", "allocated")
     granted = parse_tres(allocated)
-    gpus = gpu_count(granted)
+    gpus = held_gpus(granted, requested, started=start is not None)
     limit_min = value.number(job, "time", "limit")
     code, signal = value.exit_of(job, "exit_code")
     submit_line = value.text(job, "submit_line")
     ids, steps = _ids(job, job_id), _Steps(job)
-    return JobRecord(
-        cluster=cluster or own,
-        job_id=job_id,
-        submit=submit,
-        **ids,
-        name=value.text(job, "name"),
-        user=value.text(job, "user") or value.text(job, "association", "user"),  # the latter is empty in 26.05
-        account=value.text(job, "account"),
-        group=value.text(job, "group"),
-        partition=value.text(job, "partition"),
-        qos=value.text(job, "qos"),
-        time_limit_s=None if limit_min is None else limit_min * MINUTE_S,
-        req_tres=requested,
-        submit_line=submit_line,
-        interactive=is_interactive(submit_line, steps.names, het_part=bool(ids["het_offset"])),
-        verdict_id=_verdict_id(job),
-        start=start,
-        restarts=value.number(job, "restart_cnt"),
-        nodes=_nodes(job),
-        n_nodes=value.number(job, "allocation_nodes") or _whole(granted, "node") or _whole(asked, "node"),
-        cpus=_whole(granted, "cpu") or _cpus_before_start(job),
-        gpus=gpus.total,
-        gpu_type=gpus.type,
-        alloc_tres=allocated,
-        mem_req_b=memory_b(asked) or memory_b(granted),
-        end=end,
-        elapsed_s=value.number(job, "time", "elapsed") if start is not None else None,
-        suspended_s=value.number(job, "time", "suspended") or 0,
-        state=state,
-        exit_code=0 if code is None and state == "COMPLETED" else code,
-        exit_signal=signal,
-        total_cpu_s=steps.total_cpu_s(job, end),
-        max_rss_b=steps.max_rss_b,
+    return within(
+        JobRecord(
+            cluster=cluster or own,
+            job_id=job_id,
+            submit=submit,
+            **ids,
+            name=value.text(job, "name"),
+            user=value.text(job, "user") or value.text(job, "association", "user"),  # the latter is empty in 26.05
+            account=value.text(job, "account"),
+            group=value.text(job, "group"),
+            partition=value.text(job, "partition"),
+            qos=value.text(job, "qos"),
+            time_limit_s=limit_min * MINUTE_S if limit_min else None,
+            req_tres=requested,
+            submit_line=submit_line,
+            interactive=is_interactive(submit_line, steps.names, het_part=bool(ids["het_offset"])),
+            verdict_id=_verdict_id(job),
+            start=start,
+            restarts=value.number(job, "restart_cnt"),
+            nodes=_nodes(job),
+            n_nodes=value.number(job, "allocation_nodes") or _whole(granted, "node") or _whole(asked, "node"),
+            cpus=_whole(granted, "cpu") or _cpus_before_start(job),
+            gpus=None if gpus is None else gpus.total,
+            gpu_type="" if gpus is None else gpus.type,
+            alloc_tres=allocated,
+            mem_req_b=memory_b(asked) or memory_b(granted),
+            end=end,
+            elapsed_s=value.number(job, "time", "elapsed") if start is not None else None,
+            suspended_s=value.number(job, "time", "suspended") or 0,
+            state=state,
+            exit_code=0 if code is None and state == "COMPLETED" else code,
+            exit_signal=signal,
+            total_cpu_s=steps.total_cpu_s(job, end),
+            max_rss_b=steps.max_rss_b,
+        )
     )
 
 

@@ -32,7 +32,7 @@ def _request(job: Any) -> JobRequest:
         partition=value.text(job, "partition"),
         qos=value.text(job, "qos"),
         name=value.text(job, "name"),
-        time_limit_s=None if limit_min is None else limit_min * MINUTE_S,
+        time_limit_s=limit_min * MINUTE_S if limit_min else None,
         is_array=bool(value.number(job, "array_job_id")),
         interactive=value.at(job, "batch_flag") is False,
     )

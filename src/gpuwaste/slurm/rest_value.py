@@ -7,21 +7,15 @@ Up to v0.0.39 a number stands alone and null, NO_VAL or INFINITE say "no number"
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any, Final
 
 from gpuwaste.core.errors import ParseError, SlurmError
 from gpuwaste.core.job import TERMINAL_STATES
+from gpuwaste.slurm.no_value import NO_NUMBERS
 
 Json = Mapping[str, Any]
 
-_NO_NUMBERS: Final = frozenset(
-    {
-        0xFFFFFFFE,
-        0xFFFFFFFF,
-        0xFFFFFFFFFFFFFFFE,
-        0xFFFFFFFFFFFFFFFF,
-    }
-)  # fmt: skip - slurm.h: NO_VAL, INFINITE, NO_VAL64, INFINITE64
 _NO_WORDS: Final = frozenset({"", "UNLIMITED", "INFINITE", "NONE", "PARTITION_LIMIT", "N/A"})
 _MAX: Final = 1 << 63
 _STATES: Final = frozenset({*TERMINAL_STATES, "PENDING", "RUNNING", "SUSPENDED", "CONFIGURING", "COMPLETING"})
@@ -35,7 +29,7 @@ def load(data: bytes) -> Json:
     """Return the object of an answer. Raises ParseError that says what came instead: nothing, HTML, half of it."""
     if not data.strip():
         raise ParseError("empty where JSON with jobs was expected")
-    text = data.decode("utf-8", "backslashreplace")
+    text = data.decode("utf-8", "surrogateescape")  # a backslash in the place of a byte would be no valid JSON
     try:
         found = json.loads(text, strict=False)
     except (ValueError, RecursionError) as error:
@@ -101,7 +95,7 @@ def number(found: Any, *path: str) -> int | None:
         value = int(value) if value.isascii() and value.isdigit() and len(value) < 20 else value  # noqa: PLR2004
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ParseError(f"{'.'.join(path)}: expected a number, found {_shown(value)}")
-    if not math.isfinite(value) or value < 0 or value in _NO_NUMBERS:
+    if not math.isfinite(value) or value < 0 or value in NO_NUMBERS:
         return None
     if value >= _MAX:
         raise ParseError(f"{'.'.join(path)}: {value:.3g} is larger than any number of Slurm's")
@@ -129,9 +123,11 @@ def text(found: Any, *path: str) -> str:
 
 
 def clean(value: str) -> str:
-    """Return a text that can be stored anywhere: no NUL, lone surrogates as escapes."""
+    """Return a text that can be stored anywhere: no NUL, lone surrogates and bytes that are no UTF-8 as escapes."""
     if value.isascii():
         return value.replace("\0", "")
+    with suppress(UnicodeEncodeError):  # a surrogate that JSON itself names
+        value = value.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
     return value.encode("utf-8", "backslashreplace").decode("utf-8").replace("\0", "")
 
 

@@ -6,14 +6,16 @@ can have put into a name.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import UTC, tzinfo
 from typing import Final
 
 from gpuwaste.core.errors import ParseError
 from gpuwaste.core.job import JobRecord
-from gpuwaste.slurm.sacct_row import RunRows, SacctRow, is_row_start, row_of
+from gpuwaste.slurm.sacct_row import RunRows
+from gpuwaste.slurm.sacct_rows import BadRow, read_rows
 from gpuwaste.slurm.times import format_time
+
+__all__ = ["ADMIN_COMMENT", "DELIMITER", "FIELDS", "RESTARTS", "BadRow", "parse_sacct", "sacct_argv", "sacct_fields"]
 
 DELIMITER: Final = b"\x1f"
 ADMIN_COMMENT: Final = "AdminComment"  # free text of administrators, and the token of a verdict
@@ -24,17 +26,7 @@ FIELDS: Final = (
 )
 RESTARTS: Final = "Restarts"  # from Slurm 23.11 on
 _NEEDED: Final = ("JobIDRaw", "Submit")
-_MAX_ROW_B: Final = 4 * 1024**2
 _KEPT_B: Final = 2000
-
-
-@dataclass(frozen=True, slots=True)
-class BadRow:
-    """A row that was set aside: the number of its first line, why, and the beginning of its text."""
-
-    line: int
-    reason: str
-    raw: str
 
 
 def sacct_fields(available: Iterable[str]) -> tuple[str, ...]:
@@ -72,7 +64,7 @@ def parse_sacct(
     if missing:
         raise ParseError(f"sacct's columns lack {', '.join(missing)}: ask for them with --format")
     run: RunRows | None = None
-    for item in _rows(lines, fields, delimiter):
+    for item in read_rows(lines, fields, delimiter):
         if isinstance(item, BadRow):
             yield item
         elif not item.is_step:
@@ -90,76 +82,3 @@ def _finish(run: RunRows, cluster: str, zone: tzinfo) -> JobRecord | BadRow:
         return run.record(cluster, zone)
     except ValueError as error:
         return BadRow(run.job.line, str(error), run.job.raw[:_KEPT_B])
-
-
-def _rows(lines: Iterable[bytes], fields: Sequence[str], delimiter: bytes) -> Iterator[SacctRow | BadRow]:
-    """Join the lines of each row: a row is whole when it has all its delimiters."""
-    joiner = _Joiner(fields, delimiter)
-    for number, line in enumerate(lines, 1):
-        starts = joiner.starts(line)
-        if starts and not joiner.parts and joiner.fills(line):  # nearly all rows are one line
-            yield row_of(line, fields, delimiter, number)
-            continue
-        if joiner.parts and not joiner.takes(line):
-            # Too many fields. Where the line begins a row, the one before it lost its end and must not swallow it.
-            yield joiner.aside() if starts else joiner.aside(line)
-            if not starts:
-                continue
-        if not joiner.parts:
-            if not line.strip():
-                continue
-            joiner.first = number
-            if not starts:
-                yield joiner.aside(line)
-                continue
-        joiner.add(line)
-        if joiner.whole:
-            yield joiner.row()
-    if joiner.parts:
-        yield joiner.aside()
-
-
-class _Joiner:
-    """The lines of one row so far."""
-
-    def __init__(self, fields: Sequence[str], delimiter: bytes) -> None:
-        self.parts: list[bytes] = []
-        self.first = 0
-        self._fields = fields
-        self._delimiter = delimiter
-        self._wanted = len(fields) - 1
-        self._id_column = fields.index("JobIDRaw")
-        self._seen = self._size = 0
-
-    @property
-    def whole(self) -> bool:
-        return self._seen == self._wanted
-
-    def starts(self, line: bytes) -> bool:
-        return line.count(self._delimiter) <= self._wanted and is_row_start(line, self._delimiter, self._id_column)
-
-    def fills(self, line: bytes) -> bool:
-        return line.count(self._delimiter) == self._wanted and len(line) <= _MAX_ROW_B
-
-    def takes(self, line: bytes) -> bool:
-        return self._seen + line.count(self._delimiter) <= self._wanted and self._size + len(line) <= _MAX_ROW_B
-
-    def add(self, line: bytes) -> None:
-        self.parts.append(line)
-        self._seen += line.count(self._delimiter)
-        self._size += len(line)
-
-    def row(self) -> SacctRow:
-        return row_of(self._take(), self._fields, self._delimiter, self.first)
-
-    def aside(self, line: bytes = b"") -> BadRow:
-        seen = self._seen + line.count(self._delimiter)
-        reason = f"{seen + 1} fields where {self._wanted + 1} were asked"
-        if seen == self._wanted:
-            reason = "JobIDRaw is no job id"
-        return BadRow(self.first, reason, (self._take() + line)[:_KEPT_B].decode("utf-8", "backslashreplace"))
-
-    def _take(self) -> bytes:
-        raw = b"".join(self.parts)
-        self.parts, self._seen, self._size = [], 0, 0
-        return raw

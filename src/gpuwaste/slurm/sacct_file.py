@@ -1,6 +1,7 @@
 """Files that `sacct -P` wrote: their columns, by header or by list, and where they can be cut into pages."""
 
 import re
+from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -44,7 +45,7 @@ def columns_of(names: Sequence[str]) -> tuple[str, ...]:
 
 def header_columns(line: bytes, delimiter: bytes) -> tuple[str, ...] | None:
     """Return the columns of a header line; None where the line is no header. Raises UsageError as `columns_of`."""
-    names = line.strip(b"\r\n").decode("utf-8", "replace").split(delimiter.decode())
+    names = line.removeprefix(BOM_UTF8).strip(b"\r\n").decode("utf-8", "replace").split(delimiter.decode())
     if not any(name.lower() in {"jobid", "jobidraw"} for name in names):
         return None
     return columns_of(names) if all(_NAME.fullmatch(name) or not name for name in names) else None

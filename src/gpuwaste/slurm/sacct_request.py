@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Mapping
-from typing import Final
+
+from gpuwaste.core.errors import ParseError
+from gpuwaste.slurm.req_mem import printed, total_b
 
 _WHOLE = re.compile(r"[1-9]\d{0,8}", re.ASCII)
-_MEMORY = re.compile(r"(\d{1,12}(?:\.\d{1,6})?[KMGTP]?)([nc]?)", re.ASCII)
 _GPU = re.compile(r"(?:gres:)?gpu(?::([A-Za-z][\w.-]{0,63}))?:(\d{1,6})", re.ASCII)
-_UNIT: Final = re.compile(r"[KMGTP]")
 
 
 def request_tres(values: Mapping[str, str]) -> str:
@@ -29,12 +29,11 @@ def _count(text: str) -> int:
 
 
 def _memory(text: str, cpus: int, nodes: int) -> str:
-    match = _MEMORY.fullmatch(text.strip())
-    if match is None or not float(_UNIT.sub("", match[1])):
+    try:
+        amount = total_b(text, nodes or 1, cpus)
+    except ParseError:
         return ""
-    times = {"c": cpus, "n": nodes, "": 1}[match[2]] or 1
-    amount = float(_UNIT.sub("", match[1])) * times
-    return f"{amount:.6f}".rstrip("0").rstrip(".") + (match[1][-1] if match[1][-1].isalpha() else "M")
+    return "" if amount is None else printed(amount)
 
 
 def _gpus(text: str, nodes: int) -> list[str]:

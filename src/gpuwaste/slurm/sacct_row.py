@@ -10,16 +10,19 @@ from gpuwaste.core.errors import GpuwasteError, ParseError
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.units import parse_duration_s, parse_size_b
 from gpuwaste.core.verdict import token_of
+from gpuwaste.slurm.bounds import within
 from gpuwaste.slurm.interactive import is_interactive
+from gpuwaste.slurm.no_value import NO_NUMBERS
+from gpuwaste.slurm.printed_id import parse_printed
+from gpuwaste.slurm.req_mem import total_b
 from gpuwaste.slurm.sacct_request import request_tres
+from gpuwaste.slurm.sacct_shape import settle
 from gpuwaste.slurm.times import own_start, parse_cpu_s, parse_interval_s, parse_time_s
-from gpuwaste.slurm.tres import gpu_count, memory_b, parse_tres
+from gpuwaste.slurm.tres import held_gpus, memory_b, parse_tres
 
 _ID = re.compile(rb"\d{1,10}(?:\.[\w+]{1,32})?")
-_PRINTED = re.compile(r"(\d{1,10})(?:_(\d{1,10})|_\[.*\]|\+(\d{1,10}))?", re.ASCII)
 _WHOLE = re.compile(r"\d{1,15}", re.ASCII)
 _EXIT = re.compile(r"(\d{1,10}):(\d{1,10})", re.ASCII)
-_REQ_MEM = re.compile(r"(.*?)([nc]?)", re.DOTALL)
 _NOWHERE: Final = frozenset({"", "None assigned", "(null)", "None"})
 _T = TypeVar("_T")
 
@@ -47,8 +50,9 @@ class SacctRow:
             raise ParseError(f"{name}: {error}") from error
 
     def whole(self, name: str) -> int | None:
-        """Return a column of digits as a number, None for anything else."""
-        return int(self.text(name)) if _WHOLE.fullmatch(self.text(name)) else None
+        """Return a column of digits as a number, None for anything else and for Slurm's "no number"."""
+        value = int(self.text(name)) if _WHOLE.fullmatch(self.text(name)) else None
+        return None if value in NO_NUMBERS else value
 
 
 def is_row_start(line: bytes, delimiter: bytes, id_column: int) -> bool:
@@ -57,10 +61,18 @@ def is_row_start(line: bytes, delimiter: bytes, id_column: int) -> bool:
     return len(parts) == id_column + 2 and _ID.fullmatch(parts[id_column]) is not None
 
 
-def row_of(raw: bytes, fields: Sequence[str], delimiter: bytes, line: int) -> SacctRow:
-    """Split a whole row; bytes that are no UTF-8 become escapes, so that the text can be stored anywhere."""
+def row_of(raw: bytes, fields: Sequence[str], delimiter: bytes, line: int) -> SacctRow | None:
+    """Split a whole row; bytes that are no UTF-8 become escapes, so that the text can be stored anywhere.
+
+    None where it has more separators than its columns of free text can explain.
+    """
     text = raw.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8", "backslashreplace").replace("\0", "")
-    values = dict(zip(fields, text.split(delimiter.decode("utf-8")), strict=True))
+    parts: list[str] | None = text.split(delimiter.decode("utf-8"))
+    if parts is not None and len(parts) != len(fields):
+        parts = settle(parts, fields, delimiter.decode("utf-8"))
+    if parts is None:
+        return None
+    values = dict(zip(fields, parts, strict=True))
     job_id, dot, step = values["JobIDRaw"].partition(".")
     return SacctRow(line, values, text, int(job_id), step, bool(dot))
 
@@ -106,55 +118,63 @@ class RunRows:
         if self.problem:
             raise ParseError(self.problem)
         job = self.job
+        if not (job.text("Cluster") or cluster):
+            raise ParseError("Cluster: a job without a cluster, and --cluster names none")
         submit = job.read("Submit", lambda text: parse_time_s(text, zone))
         if submit is None:
             raise ParseError("Submit: a job without a submit time")
         tres = job.read("AllocTRES", parse_tres)
-        gpus = job.read("AllocTRES", lambda _: gpu_count(tres))
         n_nodes, cpus = job.whole("NNodes"), job.whole("AllocCPUS")
         printed = job.text("JobID") or job.text("JobIDRaw")
-        array_id, task_id, het_id, offset = _printed(printed)
+        ids = parse_printed(printed)
+        if ids is None:
+            raise ParseError(f"JobID: cannot read {printed[:40]!r}")
         code, signal = _exit(job.text("ExitCode"))
         elapsed, suspended = _elapsed(job), _seconds(job.read("Suspended", parse_cpu_s))
         started, ended = self._interval(None if elapsed is None else elapsed + suspended, zone)
         started = own_start(submit, started, elapsed)
-        return JobRecord(
-            cluster=job.text("Cluster") or cluster,
-            job_id=job.job_id,
-            submit=submit,
-            printed_id=printed,
-            array_job_id=array_id,
-            array_task_id=task_id,
-            het_job_id=het_id,
-            het_offset=offset,
-            name=job.text("JobName"),
-            user=job.text("User") or job.text("UID"),  # an account that was deleted leaves its number
-            account=job.text("Account"),
-            group=job.text("Group"),
-            partition=job.text("Partition"),
-            qos=job.text("QOS"),
-            time_limit_s=job.read("TimelimitRaw", parse_duration_s),
-            req_tres=job.text("ReqTRES") or request_tres(job.values),
-            submit_line=job.text("SubmitLine"),
-            interactive=is_interactive(job.text("SubmitLine"), self.steps),
-            verdict_id=token_of(job.text("AdminComment")),
-            start=started,
-            restarts=job.whole("Restarts"),
-            nodes="" if job.text("NodeList") in _NOWHERE else job.text("NodeList"),
-            n_nodes=n_nodes,
-            cpus=cpus,
-            gpus=gpus.total,
-            gpu_type=gpus.type,
-            alloc_tres=job.text("AllocTRES"),
-            mem_req_b=_req_mem_b(job.text("ReqMem"), n_nodes, cpus) or memory_b(tres),
-            end=ended,
-            elapsed_s=elapsed if started is not None else None,
-            suspended_s=suspended,
-            state=(job.text("State").split() or [""])[0].rstrip("+"),
-            exit_code=code,
-            exit_signal=signal,
-            total_cpu_s=self._total_cpu_s(ended),
-            max_rss_b=self.max_rss_b,
+        asked = job.text("ReqTRES") or request_tres(job.values)
+        gpus_asked = asked if job.text("ReqTRES") or "ReqGRES" in job.values else ""  # else it does not tell of GPUs
+        gpus = job.read("AllocTRES", lambda _: held_gpus(tres, gpus_asked, started=started is not None))
+        return within(
+            JobRecord(
+                cluster=job.text("Cluster") or cluster,
+                job_id=job.job_id,
+                submit=submit,
+                printed_id=printed,
+                array_job_id=ids.array_job_id,
+                array_task_id=ids.array_task_id,
+                het_job_id=ids.het_job_id,
+                het_offset=ids.het_offset,
+                name=job.text("JobName"),
+                user=job.text("User") or job.text("UID"),  # an account that was deleted leaves its number
+                account=job.text("Account"),
+                group=job.text("Group"),
+                partition=job.text("Partition"),
+                qos=job.text("QOS"),
+                time_limit_s=job.read("TimelimitRaw", parse_duration_s) or None,
+                req_tres=asked,
+                submit_line=job.text("SubmitLine"),
+                interactive=is_interactive(job.text("SubmitLine"), self.steps),
+                verdict_id=token_of(job.text("AdminComment")),
+                start=started,
+                restarts=job.whole("Restarts"),
+                nodes="" if job.text("NodeList") in _NOWHERE else job.text("NodeList"),
+                n_nodes=n_nodes,
+                cpus=cpus,
+                gpus=None if gpus is None else gpus.total,
+                gpu_type="" if gpus is None else gpus.type,
+                alloc_tres=job.text("AllocTRES"),
+                mem_req_b=job.read("ReqMem", lambda text: total_b(text, n_nodes, cpus)) or memory_b(tres),
+                end=ended,
+                elapsed_s=elapsed if started is not None else None,
+                suspended_s=suspended,
+                state=(job.text("State").split() or [""])[0].rstrip("+"),
+                exit_code=code,
+                exit_signal=signal,
+                total_cpu_s=self._total_cpu_s(ended),
+                max_rss_b=self.max_rss_b,
+            )
         )
 
     def _interval(self, length_s: int | None, zone: tzinfo) -> tuple[int | None, int | None]:
@@ -173,17 +193,6 @@ class RunRows:
         return None if own is None or (not best and ended is None) else round(best, 3)
 
 
-def _printed(text: str) -> tuple[int | None, int | None, int | None, int | None]:
-    """Return array job, array task, het job, het offset of `7`, `3_1`, `3_[0-9]` or `4+1`."""
-    match = _PRINTED.fullmatch(text)
-    if match is None:
-        raise ParseError(f"JobID: cannot read {text[:40]!r}")
-    first, task, offset = int(match[1]), match[2], match[3]
-    if "_" in text:
-        return first, int(task) if task else None, None, None
-    return None, None, first if offset else None, int(offset) if offset else None
-
-
 def _exit(text: str) -> tuple[int | None, int | None]:
     match = _EXIT.fullmatch(text)
     return (int(match[1]), int(match[2])) if match else (None, None)
@@ -199,16 +208,3 @@ def _elapsed(job: SacctRow) -> int | None:
 
 def _seconds(value: float | None) -> int:
     return int(value or 0)
-
-
-def _req_mem_b(text: str, n_nodes: int | None, cpus: int | None) -> int | None:
-    """Total bytes: up to Slurm 20.11 the amount is by node (n) or by processor (c). 0, "all of it", is None."""
-    match = _REQ_MEM.fullmatch(text.strip())
-    if match is None or not match[1] or match[1] == "?":
-        return None
-    try:
-        each = parse_size_b(match[1], "M")
-    except ParseError as error:
-        raise ParseError(f"ReqMem: {error}") from error
-    times = {"n": n_nodes, "c": cpus, "": 1}[match[2]] or 1
-    return each * times or None

@@ -113,7 +113,7 @@ def parse_nodes(text: str) -> list[NodeInfo]:
 def _records(text: str, key: str) -> list[dict[str, str]]:
     starts = [match.start() for match in re.finditer(rf"^{key}=\S", text, re.MULTILINE)]
     records = []
-    for start, stop in zip(starts, [*starts[1:], len(text)], strict=True):
+    for start, stop in zip(starts, [*starts, len(text)][1:], strict=True):
         fields: dict[str, str] = {}
         for name, value in _FIELD.findall(text[start:stop]):
             # The first wins: an administrator's Reason= and Comment= come last and may hold anything.

@@ -12,6 +12,7 @@ from typing import Final
 
 from gpuwaste.core.errors import ParseError
 from gpuwaste.core.job import JobRecord
+from gpuwaste.slurm.bounds import within
 from gpuwaste.slurm.sacct import BadRow
 
 COLUMNS: Final = 18
@@ -156,25 +157,27 @@ def _job(row: list[int], cluster: str, facts: SwfFacts) -> JobRecord | None:
     facts.statuses += status in _STATES
     facts.other_status += status not in _STATES and status != -1
     account = _text(group)
-    return JobRecord(
-        cluster=cluster,
-        job_id=job_id,
-        submit=submit,
-        printed_id=str(job_id),
-        name=_text(program),
-        user=_text(user),
-        account=account,
-        group=account,
-        partition=_text(partition),
-        qos=_text(queue),
-        time_limit_s=limit if limit > 0 else None,
-        req_tres=_request(req_procs, req_kb),
-        start=start,
-        cpus=procs if procs > 0 and start is not None else None,
-        end=end,
-        elapsed_s=run if start is not None and run >= 0 else None,
-        state=_STATES.get(status, ""),
-        total_cpu_s=float(cpu_s * procs) if cpu_s >= 0 and procs > 0 else None,
+    return within(
+        JobRecord(
+            cluster=cluster,
+            job_id=job_id,
+            submit=submit,
+            printed_id=str(job_id),
+            name=_text(program),
+            user=_text(user),
+            account=account,
+            group=account,
+            partition=_text(partition),
+            qos=_text(queue),
+            time_limit_s=limit if limit > 0 else None,
+            req_tres=_request(req_procs, req_kb),
+            start=start,
+            cpus=procs if procs > 0 and start is not None else None,
+            end=end,
+            elapsed_s=run if start is not None and run >= 0 else None,
+            state=_STATES.get(status, ""),
+            total_cpu_s=float(cpu_s * procs) if cpu_s >= 0 and procs > 0 else None,
+        )
     )
 
 

@@ -51,6 +51,17 @@ def gpu_count(tres: dict[str, str]) -> GpuCount:
     return GpuCount(max(total, typed), by_type)
 
 
+def held_gpus(allocated: dict[str, str], requested: str, *, started: bool) -> GpuCount | None:
+    """Count the GPUs that a run holds: by its allocation, by its request where the allocation was not kept.
+
+    A job that never started holds none; None where neither list is known. Raises ParseError.
+    """
+    held = allocated or (parse_tres(requested) if started else {})
+    if not held:
+        return None if started else GpuCount(0, {})
+    return gpu_count(held)
+
+
 def memory_b(tres: dict[str, str]) -> int | None:
     """Return the amount of `mem` in bytes (M where no unit is printed), None where it is absent. Raises ParseError."""
     return parse_size_b(tres["mem"], "M") if "mem" in tres else None

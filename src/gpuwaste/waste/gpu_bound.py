@@ -46,7 +46,12 @@ def order(use: Named) -> tuple[bool, bool, int, str, str]:
 _Use = TypeVar("_Use", bound=Named)
 
 
-def bounded(uses: Iterable[_Use], gpus: int) -> tuple[list[_Use], int]:
-    """Return the GPUs that count for a run to which accounting gave `gpus`, and how many others were named."""
+def bounded(uses: Iterable[_Use], gpus: int | None) -> tuple[list[_Use], int]:
+    """Return the GPUs that count for a run to which accounting gave `gpus`, and how many others were named.
+
+    Where accounting does not tell (None), all count.
+    """
     ordered = sorted(uses, key=order)
+    if gpus is None:
+        return ordered, 0
     return ordered[:gpus], max(0, len(ordered) - gpus)

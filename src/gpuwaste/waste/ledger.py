@@ -182,7 +182,7 @@ def judge_job(
         job, begin_ms, until_ms, now_s * 1000, job.suspended_s * 1000 if begin_ms == (job.start or 0) * 1000 else 0
     )
     own, beyond = bounded((u for u in uses if u.share >= 1.0), job.gpus)
-    own += [DeviceUse() for _ in range(job.gpus - len(own))]
+    own += [DeviceUse() for _ in range((job.gpus or 0) - len(own))]
     devices = [judge_device(u, span, settings) for u in own]
     devices.sort(key=lambda d: (not d.use.gpu_uuid, d.use.node, d.use.gpu_uuid))
     shared = sorted((u for u in uses if u.share < 1.0), key=lambda u: (u.node, u.gpu_uuid))

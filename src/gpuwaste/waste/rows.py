@@ -69,7 +69,7 @@ def job_row(line: Line) -> dict[str, Any]:
         "running": any(t.running for t in tasks),
         "start": min(t.job.start or 0 for t in tasks),
         "end": None if None in ends else max(e for e in ends if e is not None),
-        "gpus": sum(t.job.gpus for t in tasks),
+        "gpus": sum(len(t.devices) if t.job.gpus is None else t.job.gpus for t in tasks),
         "gpu_type": first.gpu_type,
         "under_used_devices": sum(d.under_used is True for t in tasks for d in t.devices),
         "shared_gpu_s": seconds(sum(d.alloc_ms for t in tasks for d in t.shared)),

@@ -1,6 +1,7 @@
 """Events of the history stream: what one side writes the other reads."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -43,3 +44,11 @@ def test_an_event_that_is_none_is_one_error(change: dict[str, Any]) -> None:
         with pytest.raises(ParseError, match="history") as caught:
             event_from_json(data)
         assert "\n" not in str(caught.value)
+
+
+def test_an_unknown_number_of_gpus_is_absent() -> None:
+    """A reader of the version before takes no null there; a known number, 0 too, is sent."""
+    assert "gpus" not in EVENT.to_json()["job"]
+    known = HistoryEvent(3, "ended", JOB.run_key, 2000, replace(JOB, gpus=0))
+    assert known.to_json()["job"]["gpus"] == 0
+    assert event_from_json(known.to_json()) == known

@@ -95,7 +95,7 @@ def test_25_05_as_a_site_recorded_it(name: str, count: int) -> None:
     assert all(run.user and run.account and run.submit for run in found)
     running = [run for run in found if run.state == "RUNNING"]
     assert running
-    assert all(run.end is None and run.gpus > 0 and run.gpu_type for run in running)
+    assert all(run.end is None and run.gpus and run.gpu_type for run in running)
 
 
 def test_the_user_is_the_job_s_own(job: Any) -> None:
@@ -220,3 +220,10 @@ def test_a_wrong_value_is_no_listed_difference() -> None:
     assert set(allowed(seen, silent)) == {"exit_code", "submit_line", "restarts"}
     assert not allowed(seen, replace(seen, exit_code=4, submit_line="sbatch b", restarts=2, elapsed_s=9))
     assert {item.name for item in DIFFERENCES} <= set(asdict(seen))
+
+
+@pytest.mark.parametrize("limit", [0, {"set": True, "infinite": False, "number": 0}, {"set": False, "number": 5}, None])
+def test_a_limit_of_0_is_unknown(limit: Any) -> None:
+    """No job may run for 0 minutes: its limit was not kept."""
+    (run,) = runs(page({"job_id": 7, "cluster": "gw", "time": {"submission": 9, "limit": limit}}))
+    assert run.time_limit_s is None

@@ -95,9 +95,9 @@ def test_newlines_in_names_do_not_end_a_row() -> None:
     assert (first.name, first.submit_line, second.job_id) == ("a\n\n8\nb", "sbatch\nx", 8)
 
 
-def test_a_delimiter_in_a_name_sets_that_row_aside_alone() -> None:
+def test_a_delimiter_in_another_column_sets_that_row_aside_alone() -> None:
     """Too many fields are never shifted into others."""
-    first, second = read(row(JobName=f"a{D}b"), row(JobIDRaw="8", JobID="8"))
+    first, second = read(row(User=f"a{D}b"), row(JobIDRaw="8", JobID="8"))
     assert isinstance(first, BadRow)
     assert "28 fields where 27 were asked" in first.reason
     assert isinstance(second, JobRecord)
@@ -128,6 +128,13 @@ def test_bytes_that_are_no_utf8_become_text_that_can_be_stored() -> None:
         ({"ReqMem": "4Gn"}, {"mem_req_b": 8 * 1024**3}),
         ({"ReqMem": "1000Mc"}, {"mem_req_b": 8000 * 1024**2}),
         ({"ReqMem": "0n"}, {"mem_req_b": 200 * 1024**2}),
+        ({"ReqMem": "2147486448Mn"}, {"mem_req_b": 8 * 2800 * 1024**2}),
+        ({"ReqMem": "9223372036854778608M"}, {"mem_req_b": 8 * 2800 * 1024**2}),
+        ({"ReqMem": "4294967294Mn"}, {"mem_req_b": 200 * 1024**2}),
+        ({"ReqMem": "2.00Pn"}, {"mem_req_b": 200 * 1024**2}),
+        ({"TimelimitRaw": "0"}, {"time_limit_s": None}),
+        ({"AllocTRES": ""}, {"gpus": 4}),
+        ({"AllocTRES": "", "ReqTRES": ""}, {"gpus": None}),
         ({"User": ""}, {"user": "1001"}),
         ({"JobID": "3_1"}, {"printed_id": "3_1", "array_job_id": 3, "array_task_id": 1}),
         ({"JobID": "3_[0-9%2]"}, {"array_job_id": 3, "array_task_id": None}),

@@ -87,7 +87,7 @@ def sites(draw: st.DrawFn) -> tuple[list[JobRecord], list[AllocationHour]]:
     rows = [
         row(j, gpu, i, rng)
         for j in jobs
-        for gpu in range(j.gpus)
+        for gpu in range(j.gpus or 0)
         for i in range(((j.end or 0) - (j.start or 0)) // HOUR_S)
         if rng.random() < 0.9
     ]

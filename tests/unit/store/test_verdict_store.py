@@ -252,7 +252,7 @@ def test_a_store_of_before_is_brought_up_to_date(tmp_path: Path) -> None:
     )
     connection.close()
     store = HubStore.open(path, SystemClock())
-    assert store.upsert_jobs([run(10, "")]) == 0
+    assert store.upsert_jobs([replace(run(10, ""), gpus=0)]) == 0
     verdicts = VerdictStore(store, SystemClock())
     verdicts.add([said(1)], "ctl")
     assert store.upsert_jobs([run(10, said(1).id)]) == 1

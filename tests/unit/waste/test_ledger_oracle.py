@@ -110,8 +110,9 @@ def test_every_second_is_one_class_and_the_oracle_agrees(case: Case) -> None:
         assert seconds is not None
         reported = [line for line in case.timelines if set(line) != {None}]
         by_uuid = {f"GPU-{i}": line for i, line in enumerate(case.timelines)}
-        assert len(ledger.devices) == case.record.gpus
-        assert ledger.beyond == max(0, len(reported) - case.record.gpus)
+        gpus = len(reported) if case.record.gpus is None else case.record.gpus
+        assert len(ledger.devices) == gpus
+        assert ledger.beyond == max(0, len(reported) - gpus)
         for device in ledger.devices:
             found = classes_of(device)
             assert found.total() * 1000 == device.alloc_ms

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from gpuwaste.core.errors import NoDataError
-from gpuwaste.models.history.source import Page, Source
+from gpuwaste.models.history.source import EACH_ONCE, UNREAD, Page, Source
 from gpuwaste.models.history.work import work_page, work_pages
 from gpuwaste.store.hub.history_store import HistoryStore, PageRow
 from gpuwaste.store.hub.page_files import Kept
@@ -24,7 +24,10 @@ Progress = Callable[[int, int], None]
 
 @dataclass(slots=True)
 class ImportResult:
-    """What an import did; `bad` counts rows kept aside, and `first_bad` shows some of them."""
+    """What an import did; `bad` counts rows kept aside, and `first_bad` shows some of them.
+
+    `unread` has the fields that are unknown in some runs because their values cannot be read, each with the first.
+    """
 
     kind: str
     key: str
@@ -36,6 +39,7 @@ class ImportResult:
     changed: int = 0
     bad: int = 0
     first_bad: list[dict[str, Any]] = field(default_factory=list)
+    unread: dict[str, dict[str, Any]] = field(default_factory=dict)
     notes: dict[str, int] = field(default_factory=dict)
     end_rule: str = ""
     seconds: float = 0.0
@@ -52,6 +56,9 @@ class ImportResult:
             self.first_bad.append({"source": page.place, "line": row.line, "reason": row.reason})
         for name, count in page.notes.items():
             self.notes[name] = self.notes.get(name, 0) + count
+        for name, first in page.unread.items():
+            entry = self.unread.setdefault(name, {"source": page.place, "line": first.line, "reason": first.reason})
+            entry["runs"] = self.notes[UNREAD + name]
 
     def document(self) -> dict[str, Any]:
         """Return it for JSON."""
@@ -70,12 +77,13 @@ def import_source(
     result = ImportResult(source.kind, source.key, source.cluster)
     resume = store.resume(source.key)
     import_id: int | None = None
+    store.forget_taken()
     for page in work_pages(source.kind, source.context, path, source.pages(resume), processes):
         if import_id is None:
             if resume is None and page.bad_count and not page.runs:
                 raise _refused(store, source, page)
             import_id = store.begin(source.kind, source.key, source.cluster, source.context)
-        result.add(page, store.take(import_id, source.key, page))
+        result.add(*store.take(import_id, source.key, page, once=source.kind in EACH_ONCE))
         page.rows.unlink(missing_ok=True)
         progress(page.until, page.runs)
     result.end_rule = _end_rule(store, source.key)
@@ -102,12 +110,14 @@ def import_again(store: HistoryStore, path: Path, *, progress: Progress = lambda
     """Parse every kept page again, in the order in which they were read, and take what they give now."""
     results: dict[str, ImportResult] = {}
     for kept in store.kept_pages():
+        if kept.key not in results:
+            store.forget_taken()
         began = time.monotonic()
         data = store.files.read(kept.digest)
         raw = Page(kept.number, kept.place, data, kept.position, kept.until, kept.until, kept.line)
         page = work_page(kept.kind, kept.context, path, raw, Kept(kept.digest, len(data), 0))
         result = results.setdefault(kept.key, ImportResult(kept.kind, kept.key, kept.context.get("cluster", "")))
-        result.add(page, store.take_again(kept.import_id, page))
+        result.add(*store.take_again(kept.import_id, page, once=kept.kind in EACH_ONCE))
         page.rows.unlink(missing_ok=True)
         result.seconds += time.monotonic() - began
         progress(1, page.runs)

@@ -62,7 +62,13 @@ def cut_lines(lines: Iterable[bytes], position: int, line: int, *, page_b: int =
 
 def first_line(path: Path) -> bytes:
     """Return the first line, empty where there is none. Raises UsageError, ParseError."""
-    return next(read_lines(path), b"")
+    return first_lines(path)[0]
+
+
+def first_lines(path: Path) -> tuple[bytes, bytes]:
+    """Return the first two lines, empty where there are none. Raises UsageError, ParseError."""
+    lines = read_lines(path)
+    return next(lines, b""), next(lines, b"")
 
 
 def _skip(lines: Iterator[bytes], resume: Resume) -> list[bytes]:

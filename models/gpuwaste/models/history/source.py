@@ -18,6 +18,8 @@ from gpuwaste.slurm.sacct import BadRow
 from gpuwaste.store.hub.history_store import Resume
 
 Notes = Counter[str]  # what a parser counts, by name
+UNREAD: Final = "unread "  # a count with this name and a field's: runs of which that field cannot be read
+EACH_ONCE: Final = frozenset({"csv"})  # kinds whose rows are a run each: a second row of a run is another run's
 PAGE_B: Final = 8 * 1024**2  # about how much of a file makes a page
 
 

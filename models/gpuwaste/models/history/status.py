@@ -7,6 +7,7 @@ from typing import Any, Final
 from tabulate import tabulate
 
 from gpuwaste.core.units import format_size
+from gpuwaste.models.history.source import UNREAD
 from gpuwaste.slurm.times import format_time
 from gpuwaste.store.hub.history_store import HistoryStore
 
@@ -24,9 +25,20 @@ def status_document(store: HistoryStore, path: Path, now: int) -> dict[str, Any]
         "marks": {row["key"]: row["value"] for row in store.ask("marks_all")},
         "runs": store.ask("history_months"),
         "open": store.ask("history_open", {"now": now}),
+        "unread": _unread(store, sources),
         "quarantine": [{**row, "example": row["example"][:_RAW_SHOWN]} for row in quarantine],
         "quarantined": store.ask("counts")[0]["quarantine"],
     }
+
+
+def _unread(store: HistoryStore, sources: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return of each source the fields that are unknown because their values cannot be read, and in how many runs."""
+    return [
+        {"source": row["key"], "field": name.removeprefix(UNREAD), "runs": count}
+        for row in sources
+        for name, count in sorted(store.notes(row["key"])[1].items())
+        if name.startswith(UNREAD)
+    ]
 
 
 def status_text(document: Mapping[str, Any]) -> str:
@@ -46,6 +58,10 @@ def status_text(document: Mapping[str, Any]) -> str:
         + (f", {row['runaway']} of them a day past their limit (runaway jobs?)" if row["runaway"] else "")
         for row in document["open"]
     ]
+    if document["unread"]:
+        parts.append(_table(("source", "field", "runs in which it cannot be read"), [
+            (row["source"], row["field"], row["runs"]) for row in document["unread"]
+        ]))  # fmt: skip
     if document["quarantined"]:
         parts.append(f"{document['quarantined']} rows kept aside")
         parts.append(_table(("rows", "source", "first line", "reason"), [

@@ -16,7 +16,7 @@ from typing import Any, Final
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.run import RunKey
-from gpuwaste.models.history.source import Notes, Page, parser_of
+from gpuwaste.models.history.source import UNREAD, Notes, Page, parser_of
 from gpuwaste.slurm.sacct import BadRow
 from gpuwaste.store.hub.history_store import PageRow
 from gpuwaste.store.hub.hub_store import Aside
@@ -34,6 +34,7 @@ def work_page(kind: str, context: Mapping[str, str], store: Path, page: Page, ke
     runs = dict[RunKey, dict[str, Any]]()
     bad: list[Aside] = []
     notes = Notes()
+    unread: dict[str, Aside] = {}
     bad_count = 0
     for row in _parsed(kind, context, page, notes):
         if isinstance(row, JobRecord):
@@ -41,9 +42,14 @@ def work_page(kind: str, context: Mapping[str, str], store: Path, page: Page, ke
                 notes["twice"] += 1
             runs[row.run_key] = job_row(row)
             continue
+        aside = Aside(row.line + page.line - 1, clean(row.reason), clean(row.raw))
+        if row.field:
+            notes[UNREAD + row.field] += 1
+            unread.setdefault(row.field, aside)
+            continue
         bad_count += 1
         if len(bad) < KEPT_BAD:
-            bad.append(Aside(row.line + page.line - 1, clean(row.reason), clean(row.raw)))
+            bad.append(aside)
     rows = files.scratch / f"{kept.digest}.{os.getpid()}.json"
     rows.write_text(to_json(runs.values()), encoding="utf-8")
     lines = page.data.count(b"\n") + (not page.data.endswith(b"\n"))
@@ -61,6 +67,7 @@ def work_page(kind: str, context: Mapping[str, str], store: Path, page: Page, ke
         rows=rows,
         bad=bad,
         bad_count=bad_count,
+        unread=unread,
         notes=dict(notes),
         mark=page.mark,
     )

@@ -19,7 +19,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     reader = actions.add_parser("import", help="read history; what was read before is not read again")
     whence = reader.add_mutually_exclusive_group(required=True)
-    whence.add_argument("--sacct", type=Path, metavar="FILE", help="a file that sacct -P wrote (plain, xz, gz, bz2)")
+    whence.add_argument("--sacct", type=Path, metavar="FILE", help="a file of sacct -P or --json (plain, xz, gz, bz2)")
     whence.add_argument("--sacct-live", action="store_true", help="accounting, through sacct")
     whence.add_argument("--slurmrestd", action="store_true", help="accounting, through slurmrestd")
     whence.add_argument("--swf", type=Path, metavar="FILE", help="a log in Standard Workload Format")

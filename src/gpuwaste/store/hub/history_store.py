@@ -5,9 +5,9 @@ One process holds the file: no hub runs on it meanwhile. What a method has writt
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import StoreError
@@ -15,6 +15,8 @@ from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import Aside
 from gpuwaste.store.hub.page_files import PageFiles
 from gpuwaste.store.hub.rows import to_json
+
+KEPT_CLASHES: Final = 2000  # kept aside of a page; all are counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,7 @@ class PageRow:
     bad_count: int
     notes: Mapping[str, int]
     mark: int
+    unread: Mapping[str, Aside] = field(default_factory=dict)  # fields that some rows have unreadable: the first row
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,10 +131,14 @@ class HistoryStore:
         rows = self._db.rows("mark", {"key": key})
         return int(rows[0]["value"]) if rows else None
 
-    def take(self, import_id: int, key: str, page: PageRow) -> int:
-        """Take a page's runs and bad rows, note it, and set the source's mark; returns how many runs changed."""
+    def take(self, import_id: int, key: str, page: PageRow, *, once: bool = False) -> tuple[PageRow, int]:
+        """Take a page's runs and bad rows, note it, and set the source's mark.
+
+        Returns the page and how many runs changed. `once`: each row is a run, so that one with the key of a run that
+        an earlier page has brought, ended and with other values, is another run: it is a bad row of the page returned.
+        """
         with self._db.transaction():
-            changed = self._take_runs(page.rows) if page.runs else 0
+            page, changed = self._take_runs(page, once=once)
             self._set_aside(page)
             values = {
                 name: getattr(page, name)
@@ -140,17 +147,21 @@ class HistoryStore:
             values |= {"import_id": import_id, "key": key, "runs": page.runs, "changed": changed}
             self._db.run("page_add", {**values, "bad": page.bad_count, "notes": _notes(page), "now": self._now()})
             self._db.run("mark_set", {"key": key, "value": page.mark})
-        return changed
+        return page, changed
 
-    def take_again(self, import_id: int, page: PageRow) -> int:
-        """Take what a kept page gives now, in the place of its bad rows; returns how many runs changed."""
+    def forget_taken(self) -> None:
+        """Begin with a source: no page of it was taken."""
+        self._db.run("import_keys_create")
+
+    def take_again(self, import_id: int, page: PageRow, *, once: bool = False) -> tuple[PageRow, int]:
+        """Take what a kept page gives now, in the place of its bad rows; returns what `take` does."""
         with self._db.transaction():
-            changed = self._take_runs(page.rows) if page.runs else 0
+            page, changed = self._take_runs(page, once=once)
             self._db.run("quarantine_forget", {"source": page.place, "line": page.line, "lines": page.lines})
             self._set_aside(page)
             values = {"import_id": import_id, "number": page.number, "runs": page.runs, "bad": page.bad_count}
             self._db.run("page_again", {**values, "notes": _notes(page)})
-        return changed
+        return page, changed
 
     def drop(self, digest: str) -> None:
         """Remove a page's file where no import has taken it."""
@@ -174,12 +185,16 @@ class HistoryStore:
         """Return the rows of a named query that only reads."""
         return self._db.rows(query, parameters)
 
-    def _take_runs(self, rows: Path) -> int:
+    def _take_runs(self, page: PageRow, *, once: bool) -> tuple[PageRow, int]:
+        if not page.runs:
+            return page, 0
         self._db.run("jobs_stage_clear")
-        self._db.run("jobs_stage_file", {"file": str(rows)})
+        self._db.run("jobs_stage_file", {"file": str(page.rows)})
         self._db.run("jobs_stage_stale")
         self._db.run("jobs_stage_keep")
         self._db.run("jobs_changed")
+        if once:
+            page = self._without_clashes(page)
         changed = int(self._db.rows("jobs_changed_count")[0]["changed"])
         if changed:
             self._db.run("jobs_events")
@@ -187,7 +202,17 @@ class HistoryStore:
                 self._db.run("days_reassign")
             self._db.run("jobs_delete_replaced")
             self._db.run("jobs_insert")
-        return changed
+        return page, changed
+
+    def _without_clashes(self, page: PageRow) -> PageRow:
+        """Take the runs that would replace another run of this import out of what changed, as bad rows."""
+        clashes = self._db.rows("jobs_clashes")
+        self._db.run("jobs_clashes_delete")
+        self._db.run("import_keys_add")
+        reason = f"same job id and start as a row before line {page.line}, other values differ"
+        bad = [Aside(page.line, reason, row["raw"]) for row in clashes[:KEPT_CLASHES]]
+        count = len(clashes)
+        return replace(page, runs=page.runs - count, bad=[*page.bad, *bad], bad_count=page.bad_count + count)
 
     def _set_aside(self, page: PageRow) -> None:
         if not page.bad:

@@ -1,18 +1,20 @@
 """sacct: files that `sacct -P` wrote, and accounting itself, a window at a time."""
 
 import io
+from codecs import BOM_UTF8
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final, Protocol
 
 from gpuwaste.core.errors import UsageError
 from gpuwaste.core.job import JobRecord
-from gpuwaste.models.history.lines import file_pages, first_line, plain_size
+from gpuwaste.models.history.lines import file_pages, first_lines, plain_size
 from gpuwaste.models.history.source import PAGE_B, Notes, Page
 from gpuwaste.models.history.windows import Period, window_pages
 from gpuwaste.slurm.commands import new_delimiter
 from gpuwaste.slurm.sacct import BadRow, parse_sacct
 from gpuwaste.slurm.sacct_file import Cut, columns_of, cut_pages, header_columns
+from gpuwaste.slurm.sacct_hint import hint
 from gpuwaste.slurm.times import zone_of
 from gpuwaste.store.hub.history_store import Resume
 
@@ -27,7 +29,8 @@ def parse(data: bytes, context: Mapping[str, str], notes: Notes) -> Iterator[Job
 
 
 def _without_headers(lines: Iterable[bytes], header: bytes, notes: Notes) -> Iterator[bytes]:
-    for line in lines:
+    for number, text in enumerate(lines):
+        line = text if number else text.removeprefix(BOM_UTF8)
         if header and line.startswith(header) and line.rstrip(b"\r\n") == header:
             notes["headers"] += 1
             yield b"\n"  # keeps the numbers of the lines
@@ -59,18 +62,24 @@ class SacctFile:
         self.key = f"{KIND}:{path.resolve()}"
         self.size = plain_size(path)
         self._delimiter = delimiter.encode()
-        first = first_line(path)
-        found = header_columns(first, self._delimiter)
-        if found is None and not columns:
-            raise UsageError(f"{path}: no header line: say its columns with --format, what parts them with --delimiter")
-        self._columns = columns_of(columns.split(",")) if found is None else found
+        first, second = first_lines(path)
+        try:
+            found = header_columns(first, self._delimiter)
+            named = columns_of(columns.split(",")) if found is None and columns else found
+        except UsageError as error:
+            raise UsageError(f"{path}: {error}") from error
+        if named is None:
+            raise UsageError(f"{path}: {hint(first, second)}")
+        self._columns = named
+        if not cluster and "Cluster" not in self._columns:
+            raise UsageError(f"{path}: has no column Cluster: say --cluster NAME, or set common.cluster")
         zone_of(zone)
         self.context: Mapping[str, str] = {
             "cluster": cluster,
             "columns": ",".join(self._columns),
             "delimiter": delimiter,
             "zone": zone,
-            "header": "" if found is None else first.rstrip(b"\r\n").decode("utf-8", "replace"),
+            "header": "" if found is None else first.removeprefix(BOM_UTF8).rstrip(b"\r\n").decode("utf-8", "replace"),
         }
 
     def pages(self, resume: Resume | None) -> Iterator[Page]:
