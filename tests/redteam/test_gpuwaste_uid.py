@@ -2,10 +2,12 @@
 
 import contextlib
 import os
+import select
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +28,7 @@ from gpuwaste.testing.runtime import Runtime, shared_runtime
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: it is root who is attacked")
 THEM = 65534  # nobody, in the place of gpuwaste
 PATIENCE_S = 120.0
+PLUGINS = Path(__file__).parents[2] / "plugins"
 SACCT = (
     "JobID|JobIDRaw|User|Submit|Start|End|ElapsedRaw|State\n"
     "7|7|alice|2024-07-01T12:00:00|2024-07-01T12:00:10|2024-07-01T12:01:10|60|COMPLETED\n"
@@ -329,3 +332,92 @@ def test_what_is_no_file_among_policies_holds_no_check(
     trick(scene.theirs / "policies" / "a.toml")
     code, said = scene.command(*words)
     assert (code, "not a plain file" in said) == (2, True), said
+
+
+SCRIPTS = {
+    "prolog": PLUGINS / "prolog.d" / "gpuwaste.sh",
+    "epilog": PLUGINS / "epilog.d" / "gpuwaste.sh",
+    "gate": PLUGINS / "prolog.d" / "gpuwaste-health.sh",
+}
+UNFINISHED = {"prolog": "jobs/.7.start", "epilog": "jobs/.7.end", "gate": ".health-gate"}
+PIDS = 3000  # as far as the attacker guesses ahead
+
+
+@pytest.fixture
+def run_dir(scene: Scene) -> Path:
+    """Return the attacker's run directory, with a health file that names the job's GPU."""
+    path = scene.theirs / "run"
+    (path / "jobs").mkdir(parents=True)
+    lines = (f"gpuwaste-health 1 {int(time.time())}", "GPU-b 1 2 lost 1700000000 gpu_lost")
+    (path / "health").write_text("".join(f"{line}\n" for line in lines))
+    own(scene.theirs)
+    return path
+
+
+def play(scene: Scene, script: str, jobs: Path, **env: str) -> int:
+    """Run a script as slurmd does and wait for what it left in the background."""
+    conf = scene.place / "health-gate.conf"
+    conf.write_text("mode = suggest\n")
+    read, write = os.pipe()  # held by whatever the script starts: its end says that all of them have ended
+    names = {
+        "PATH": os.environ["PATH"], "GPUWASTE_RUN_DIR": str(scene.theirs / "run"), "GPUWASTE_JOBS_DIR": str(jobs),
+        "GPUWASTE_USER": "nobody", "GPUWASTE_HEALTH_CONF": str(conf), "SLURM_JOB_ID": "7", "SLURM_JOB_GPUS": "2",
+        "SLURMD_NODENAME": "gpu1",
+    }  # fmt: skip
+    process = subprocess.Popen([SCRIPTS[script]], env={**names, **env}, pass_fds=(write,))
+    os.close(write)
+    code = process.wait(PATIENCE_S)
+    try:
+        select.select([read], [], [], 10.0)
+    finally:
+        os.close(read)
+    return code
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+@pytest.mark.parametrize("owner", ["their own", "in their own", "a link of theirs"])
+def test_root_s_scripts_write_through_no_link(scene: Scene, run_dir: Path, script: str, owner: str) -> None:
+    """Links to a pipe under every name that the script may choose, in each directory of theirs: nothing is written."""
+    victim = scene.place / "victim"
+    victim.unlink(missing_ok=True)
+    os.mkfifo(victim, 0o600)
+    listening = os.open(victim, os.O_RDONLY | os.O_NONBLOCK)
+    base = run_dir / UNFINISHED[script]
+    places = [(base.parent, base.name)]
+    jobs = run_dir / "jobs"
+    if owner == "in their own":
+        jobs = run_dir / "inner"
+        jobs.mkdir()
+        jobs.chmod(0o755)
+        places.append((jobs, base.name))
+    elif owner == "a link of theirs":
+        (run_dir / "link").symlink_to(scene.roots / "folder")
+        (scene.roots / "folder").chmod(0o755)
+        jobs = run_dir / "link"
+    with subprocess.Popen(["true"]) as last:
+        pid = last.pid
+    for place, name in places:
+        for number in range(pid, pid + PIDS):
+            (place / f"{name}.{number}").symlink_to(victim)
+    try:
+        assert play(scene, script, jobs) == 0
+        with contextlib.suppress(BlockingIOError):
+            assert os.read(listening, 100) == b""
+    finally:
+        os.close(listening)
+    made = [path for path in run_dir.rglob("*") if path.lstat().st_uid == 0 and path not in {jobs}]
+    assert [path for path in made if not path.is_symlink()] == []
+    assert scene.untouched()
+
+
+def test_a_pipe_in_the_health_file_s_place_holds_no_process(scene: Scene, run_dir: Path) -> None:
+    """The file is exchanged for a pipe after root looked at it and before it reads: nobody waits there for ever."""
+    commands = scene.place / "bin"
+    commands.mkdir(exist_ok=True)
+    pipe = run_dir / "health"
+    (commands / "date").write_text(f'#!/bin/sh\nrm -f {pipe}; mkfifo {pipe}; exec /bin/date "$@"\n')
+    (commands / "date").chmod(0o755)
+    assert play(scene, "gate", run_dir / "jobs", PATH=f"{commands}:{os.environ['PATH']}") == 0
+    assert pipe.is_fifo()
+    with pytest.raises(OSError, match="No such device or address"):  # nobody has it open for reading
+        os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
