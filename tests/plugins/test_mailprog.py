@@ -34,18 +34,27 @@ class Mailing:
         text = "\n".join(["[hub]", 'mail_program = "/bin/false"', "[notify]", *lines, "[plugin]", "mail_report_s = 50"])
         (self.directory / "gpuwaste.toml").write_text(text.replace("{d}", str(self.directory)) + "\n")
 
-    def send(self, *arguments: str, body: bytes = b"", code: int = 0, **env: str) -> None:
+    def send(
+        self, *arguments: str, body: bytes = b"", code: int = 0, env: dict[str, str] | None = None, **more: str
+    ) -> None:
         """Call the wrapper as slurmctld does: a bare environment."""
         own = {"GPUWASTE_CONFIG": str(self.directory / "gpuwaste.toml"), "GPUWASTE": str(self.directory / "gpuwaste")}
         own["SLURM_JOB_USER"] = "alice"
         done = subprocess.run(
-            [str(WRAPPER), *arguments], input=body, env={**own, **env}, capture_output=True, timeout=60, check=False
+            [str(WRAPPER), *arguments],
+            input=body,
+            env={**own, **(env or {}), **more},
+            capture_output=True,
+            timeout=60,
+            check=False,
         )
         assert done.returncode == code, done.stderr
 
-    def ended(self, subject: str = SUBJECT, body: bytes = b"", kind: str = "Ended", **env: str) -> str:
+    def ended(
+        self, subject: str = SUBJECT, body: bytes = b"", kind: str = "Ended", env: dict[str, str] | None = None
+    ) -> str:
         """Send an END mail; returns the body that came."""
-        self.send("-s", subject, "alice", body=body, SLURM_JOB_MAIL_TYPE=kind, **env)
+        self.send("-s", subject, "alice", body=body, env=env, SLURM_JOB_MAIL_TYPE=kind)
         return self.body
 
     @property
@@ -108,17 +117,17 @@ def test_which_job_it_is(mailing: Mailing, subject: str, asked: str) -> None:
 def test_the_run_that_ended_is_asked_for(mailing: Mailing) -> None:
     """By its start and cluster where Slurm says them; an array's tasks started at different times."""
     known = {"SLURM_JOB_START_TIME": "1800000000", "SLURM_CLUSTER_NAME": "gw"}
-    mailing.ended(**known)
+    mailing.ended(env=known)
     assert mailing.asked == "job 7 --starttime=@1800000000 --clusters=gw --as=alice --wait 2s"
-    mailing.ended("Slurm Array Summary Job_id=3_* (3) Name=x Ended, COMPLETED", **known)
+    mailing.ended("Slurm Array Summary Job_id=3_* (3) Name=x Ended, COMPLETED", env=known)
     assert mailing.asked == "job 3 --ended-since=now-120seconds --clusters=gw --as=alice --wait 2s"
-    mailing.ended(SLURM_JOB_START_TIME="soon; reboot")
+    mailing.ended(env={"SLURM_JOB_START_TIME": "soon; reboot"})
     assert mailing.asked == f"job 7 {LAST}"
 
 
 def test_without_an_owner_nothing_is_asked(mailing: Mailing) -> None:
     """SlurmUser's own view, which has what no user was told, never reaches a mail."""
-    assert mailing.ended(body=b"from slurm", SLURM_JOB_USER="") == "from slurm"
+    assert mailing.ended(body=b"from slurm", env={"SLURM_JOB_USER": ""}) == "from slurm"
     assert (mailing.asked, mailing.count) == ("", 1)
 
 

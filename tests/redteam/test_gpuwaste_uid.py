@@ -405,7 +405,7 @@ def test_root_s_scripts_write_through_no_link(scene: Scene, run_dir: Path, scrip
             assert os.read(listening, 100) == b""
     finally:
         os.close(listening)
-    made = [path for path in run_dir.rglob("*") if path.lstat().st_uid == 0 and path not in {jobs}]
+    made = [path for path in run_dir.rglob("*") if path.lstat().st_uid == 0 and path != jobs]
     assert [path for path in made if not path.is_symlink()] == []
     assert scene.untouched()
 

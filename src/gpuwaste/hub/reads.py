@@ -7,8 +7,8 @@ from typing import Any, Final
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.units import DAY_S, HOUR_S
 from gpuwaste.hub.refusal import BAD, FORBIDDEN, Refusal, not_found
-from gpuwaste.hub.run_choice import ANY, JobQuestion, picked_runs
 from gpuwaste.hub.roles import Scope
+from gpuwaste.hub.run_choice import ANY, JobQuestion, picked_runs
 from gpuwaste.hub.verdict_reads import VerdictReads
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.verdict_store import VerdictStore

@@ -11,8 +11,8 @@ from gpuwaste.core.job import JobRecord
 class JobQuestion:
     """The parameters of GET /v1/jobs/ID beside the id; None is "any".
 
-    `owner` narrows the view to that of this user. `start` picks the runs that started then. `ended_since` picks the last
-    run, unless it ended before then; of an array or a het job the last run of each task or component.
+    `owner` narrows the view to that of this user. `start` picks the runs that started then. `ended_since` picks the
+    last run, unless it ended before then; of an array or a het job the last run of each task or component.
     """
 
     owner: str | None = None

@@ -79,7 +79,7 @@ def test_another_s_view_never_widens_one_s_own(filled: Rig) -> None:
 
 
 def test_one_run_of_a_job_id_can_be_asked_for(hub: Rig) -> None:
-    """Slurm used id 7 again, then requeued it: the run that started then, or the last one if it has not ended long ago."""
+    """Slurm used id 7 again, then requeued it: the run that started then, or the last one that has just ended."""
     again = HOUR + 7200
     runs = (
         record(7, "bob"),

@@ -15,7 +15,7 @@ def run(job: int, submit: int, start: int, end: int | None) -> JobRecord:
 
 
 def test_an_array_s_summary_has_the_last_run_of_each_task_of_this_array() -> None:
-    """Tasks that ended long ago belong to it, one that was requeued once, an array of the same id before it does not."""
+    """Tasks that ended long ago belong to it, one that was requeued once; an array of the same id before does not."""
     before = [run(3, -9000, -8000, -7000), run(4, -9000, -8000, -6000)]
     tasks = [run(3, 0, 10, 100), run(4, 0, 10, 50), run(4, 50, 60, 1000), run(5, 0, 20, 200)]
     found = picked_runs([*before, *tasks], JobQuestion(ended_since=T0 + 990))

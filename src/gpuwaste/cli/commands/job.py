@@ -63,14 +63,12 @@ def _parameters(options: argparse.Namespace) -> dict[str, str | int]:
     from gpuwaste.cli.times import parse_time
 
     now = datetime.now()  # noqa: DTZ005 the caller's own zone is meant
-    wanted: dict[str, str | int] = {}
-    for name, value in (("owner", options.owner), ("cluster", options.clusters)):
-        if value:
-            wanted[name] = value
-    for name, value in (("start", options.starttime), ("ended_since", options.ended_since)):
-        if value:
-            wanted[name] = parse_time(value, now)
-    return wanted
+    names = {"owner": options.owner, "cluster": options.clusters}
+    times = {"start": options.starttime, "ended_since": options.ended_since}
+    return {
+        **{name: value for name, value in names.items() if value},
+        **{name: parse_time(value, now) for name, value in times.items() if value},
+    }
 
 
 def _awaited(ask: Callable[[], dict[str, Any]], wait_s: float) -> dict[str, Any]:
