@@ -113,8 +113,8 @@ static void *look_up_names(void *argument)
 		user->known = found;
 		user->uid = uid;
 		if (!found)
-			say(log, "gpuwaste: no user %s (advisor_user): until there is, only an advisor that runs as root is "
-			    "believed", name);
+			say(log, "gpuwaste: no user %s (advisor_user): until there is, only an advisor that runs as root is believed",
+			    name);
 	} while (user->again && user->log);
 	user->running = false;
 	pthread_cond_broadcast(&user->changed);
@@ -170,8 +170,8 @@ void gw_user_wait(gw_user *user, int64_t wait_ms)
 	while (user->running && !late)
 		late = pthread_cond_timedwait(&user->changed, &user->lock, &until) == ETIMEDOUT;
 	if (user->running)
-		say(user->log, "gpuwaste: looking up user %s (advisor_user) takes long: until it is known, only an advisor "
-		    "that runs as root is believed", user->name);
+		say(user->log, "gpuwaste: looking up user %s (advisor_user) takes long; jobs accepted without advice until then",
+		    user->name);
 	pthread_mutex_unlock(&user->lock);
 }
 

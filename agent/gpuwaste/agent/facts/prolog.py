@@ -2,7 +2,7 @@
 
 A file's own time (mtime) is the event's time. A file that is a symbolic link, too big, or of a job id that is no number
 is not read. The directory belongs to root: the epilog removes what is old. Scripts of an earlier version write to
-RUN_DIR/jobs, which belongs to the agent: files there are read and, when they are old, removed; at last the directory is.
+RUN_DIR/jobs, which belongs to the agent: files there are read and, when they are old, removed; at last it is too.
 """
 
 import os
