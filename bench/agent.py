@@ -53,7 +53,7 @@ class Jobs:
     """Eight jobs with one GPU each, as slurmd would show them: sockets, processes, prolog and epilog files."""
 
     def __init__(self, directory: Path) -> None:
-        self._spool, self._files = directory / "spool", directory / "run" / "jobs"
+        self._spool, self._files = directory / "spool", directory / "jobs"
         for folder in (self._spool, self._files):
             folder.mkdir(parents=True)
         pipe = subprocess.PIPE

@@ -86,7 +86,12 @@ def run_child(directory: Path, hub_url: str) -> None:
     clock = DayClock(start_us, 0)
     run_dir, spool = directory / "run", directory / "spool"
     common = replace(CommonConfig(), run_dir=str(run_dir))
-    agent_config = replace(AgentConfig(), state_dir=str(directory / "state"), listen=f"127.0.0.1:{free_port()}")
+    agent_config = replace(
+        AgentConfig(),
+        state_dir=str(directory / "state"),
+        jobs_dir=str(directory / "jobs"),
+        listen=f"127.0.0.1:{free_port()}",
+    )
     config = Config(common=common, agent=agent_config)
     slurm = FakeSlurm(devices={NODE: [DevicePosition(n, (f"/dev/nvidia{n}",), minor=n) for n in range(GPUS)]})
     host = HostUseCollector(directory / "none", Path("/proc"), spool, NODE)

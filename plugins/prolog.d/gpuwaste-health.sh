@@ -5,7 +5,8 @@
 # Settings, KEY = VALUE a line, in /etc/gpuwaste/health-gate.conf (docs/how-to/health-gate.md):
 #   mode        off (default) | suggest | drain | requeue
 #   stale_s     an older file holds nothing back; default 120
-#   run_dir     default /run/gpuwaste
+#   run_dir     default /run/gpuwaste; only read
+#   jobs_dir    default /run/gpuwaste-jobs: a directory that root alone can change, where the last line is left
 #   agent_user  default gpuwaste
 #   scontrol    default scontrol
 #
@@ -13,7 +14,7 @@
 # Only with mode = requeue, and a fresh file that names a GPU of this job, it exits with 1.
 LC_ALL=C
 export LC_ALL
-unset IFS
+unset IFS CDPATH
 : "${PATH:=/usr/sbin:/usr/bin:/sbin:/bin}"
 export PATH
 SICK=3 # exit status of the check that holds the job back
@@ -37,7 +38,8 @@ trusted() {
 }
 
 settings() {
-  mode=off stale_s=120 run_dir=${GPUWASTE_RUN_DIR:-/run/gpuwaste} agent_user=${GPUWASTE_USER:-gpuwaste} scontrol=scontrol
+  mode=off stale_s=120 agent_user=${GPUWASTE_USER:-gpuwaste} scontrol=scontrol
+  run_dir=${GPUWASTE_RUN_DIR:-/run/gpuwaste} jobs_dir=${GPUWASTE_JOBS_DIR:-/run/gpuwaste-jobs}
   file=${GPUWASTE_HEALTH_CONF:-/etc/gpuwaste/health-gate.conf}
   [ -f "$file" ] && [ -r "$file" ] || return 1
   while IFS=' =' read -r key value || [ -n "$key" ]; do
@@ -45,15 +47,17 @@ settings() {
     mode) mode=$value ;;
     stale_s) is_number "$value" && stale_s=$value ;;
     run_dir) run_dir=$value ;;
+    jobs_dir) jobs_dir=$value ;;
     agent_user) agent_user=$value ;;
     scontrol) scontrol=$value ;;
     esac
   done <"$file"
 }
 
-# Prints "UUID MINOR STATE SINCE REASON" for each unusable GPU among the positions $1 of a file that is fresh at $2.
+# Prints "UUID MINOR STATE SINCE REASON" for each unusable GPU among the positions $1 of ./health, if fresh at $2.
 unusable() {
-  head -c 65536 "$run_dir/health" | awk -v gpus="$1" -v now="$2" -v stale="$stale_s" '
+  # Neither a link nor a pipe that took the file's place since it was looked at is followed or waited for.
+  dd if=health iflag=nofollow,nonblock bs=65536 count=1 | awk -v gpus="$1" -v now="$2" -v stale="$stale_s" '
     BEGIN {
       count = split(gpus, part, ",")
       for (i = 1; i <= count; i++) {
@@ -75,13 +79,40 @@ unusable() {
     }'
 }
 
-# Leaves a line where the node's administrator and his tools find it: in syslog and as RUN_DIR/health-gate.
+# Goes to directory $1; succeeds where that is its real name, and only root can change it or a name on the way to it.
+go_to() {
+  case $1 in
+  *[!A-Za-z0-9/._-]* | */) return 1 ;;
+  /*) ;;
+  *) return 1 ;;
+  esac
+  cd -P "$1" && [ "$(pwd -P)" = "$1" ] || return 1
+  place=$1 me=$(id -u)
+  while
+    # shellcheck disable=SC2046
+    set -- "$place" $(ls -ldn "${place:-/}")
+    case $2 in
+    d????w* | d???????w*) case $1,$2 in "$PWD",* | *,d????????[!tT]*) return 1 ;; esac ;;
+    d*) ;;
+    *) return 1 ;;
+    esac
+    [ "$4" = 0 ] || [ "$4" = "$me" ] || return 1
+    [ -n "$place" ]
+  do
+    place=${place%/*}
+  done
+}
+
+# Leaves a line where the node's administrator and their tools find it: in syslog and as JOBS_DIR/health-gate.
 tell() {
   if command -v logger >/dev/null; then logger -t gpuwaste-health -p daemon.warning -- "$1"; fi
-  umask 022
-  new=$run_dir/.health-gate.$$
-  set -C
-  printf '%s\n' "$1" >"$new" && mv -fT "$new" "$run_dir/health-gate" || rm -f "$new"
+  (
+    umask 022
+    go_to "$jobs_dir" || exit
+    new=.health-gate.$$
+    set -C
+    printf '%s\n' "$1" >"$new" && mv -fT "$new" health-gate || rm -f "$new"
+  )
 }
 
 detached() {
@@ -89,7 +120,7 @@ detached() {
 }
 
 check() {
-  settings && trusted "$run_dir" || return 0
+  settings && trusted "$run_dir" && cd -P "$run_dir" && trusted . || return 0
   case $mode in
   off) return 0 ;;
   suggest | drain | requeue) ;;
@@ -104,7 +135,7 @@ check() {
   case $SLURMD_NODENAME in
   '' | *[!A-Za-z0-9._-]*) return 0 ;;
   esac
-  trusted "$run_dir/health" && [ -f "$run_dir/health" ] || return 0
+  trusted health && [ -f health ] || return 0
   now=$(date +%s)
   is_number "$now" || return 0
   found=$(unusable "$SLURM_JOB_GPUS" "$now")

@@ -104,8 +104,8 @@ class Program:
 class Client(Program):
     """The client library."""
 
-    def __init__(self, folder: Path, *, threads: bool = False) -> None:
-        super().__init__([str(folder / "test" / ("client-threads" if threads else "client"))])
+    def __init__(self, folder: Path, *, threads: bool = False, **env: str) -> None:
+        super().__init__([str(folder / "test" / ("client-threads" if threads else "client"))], **env)
 
     def ask(self, uid: int = 1000) -> Asked:
         """Ask with the members given so far."""

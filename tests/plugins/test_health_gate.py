@@ -48,6 +48,9 @@ class Gate:
     def __init__(self, tmp_path: Path, run_dir: Path, commands: Path) -> None:
         self.tmp_path, self.run_dir, self.commands = tmp_path, run_dir, commands
         self.conf = tmp_path / "health-gate.conf"
+        self.jobs = tmp_path / "jobs"
+        self.jobs.mkdir()
+        self.jobs.chmod(0o755)
 
     def run(self, mode: str | None = "requeue", **env: str) -> int:
         """Return the exit status; nothing may be printed."""
@@ -56,6 +59,7 @@ class Gate:
         values = {
             "PATH": f"{self.commands}:{os.environ['PATH']}",
             "GPUWASTE_RUN_DIR": str(self.run_dir),
+            "GPUWASTE_JOBS_DIR": str(self.jobs),
             "GPUWASTE_USER": "nobody",
             "GPUWASTE_HEALTH_CONF": str(self.conf),
             "SLURM_JOB_ID": "7",
@@ -91,7 +95,7 @@ def test_off_is_what_a_fresh_install_does(gate: Gate) -> None:
 def test_suggest_says_the_command_and_lets_the_job_go(gate: Gate) -> None:
     """The line is in syslog and in the node's file; scontrol is not called."""
     assert gate.run("suggest") == 0
-    line = (gate.run_dir / "health-gate").read_text()
+    line = (gate.jobs / "health-gate").read_text()
     assert 'scontrol update nodename=gpu1 state=drain reason="gpuwaste: GPU 1 GPU-b gpu_lost"' in line
     assert line.strip() in gate.told("logger")
     assert gate.told("scontrol") == ""
@@ -214,7 +218,7 @@ def hung(tmp_path: Path, commands: Path) -> Iterator[Path]:
     """Let every command that reads the disk hang, as on a dead NFS server."""
     never = tmp_path / "never"
     os.mkfifo(never)
-    for name in ("ls", "head", "id"):
+    for name in ("ls", "dd", "id"):
         (commands / name).write_text(f"#!/bin/sh\nread line <{never}\n")
         (commands / name).chmod(0o755)
     yield never

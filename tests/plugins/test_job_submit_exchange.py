@@ -246,6 +246,37 @@ def test_unknown_advisor_user(harness: Path, tmp_path: Path, advisor: ScriptedAd
     assert advisor.requests
 
 
+@as_root
+@pytest.mark.parametrize("threads", [False, True])
+def test_a_hung_name_service_holds_no_submission(harness: Path, tmp_path: Path, *, threads: bool) -> None:
+    """Opening and asking go on while advisor_user is looked up; once the answer is there that user is believed."""
+    pipe = tmp_path / "hung"
+    os.mkfifo(pipe)
+    tmp_path.chmod(0o777)
+    for parent in list(tmp_path.parents)[:2]:
+        parent.chmod(0o755)
+    with Client(harness, threads=threads, GW_HUNG_USER="www-data", GW_HUNG=str(pipe)) as client:
+        client.say("open", write_config(tmp_path, advisor_user="www-data", breaker_misses=1_000_000))
+        with foreign_server(tmp_path / "advisor.sock", 33):
+            for _ in range(20):
+                assert not client.ask().taken
+            write = os.open(pipe, os.O_WRONLY)
+            os.write(write, b"x")
+            os.close(write)
+            wait_until(lambda: client.ask().taken, 60, "the user to be known")
+    assert any("takes long" in line for line in client.log)
+
+
+@as_root
+def test_a_hung_name_service_outlives_no_program(harness: Path, tmp_path: Path) -> None:
+    """A program that ends while the lookup hangs ends well: nothing is used after it was freed."""
+    os.mkfifo(tmp_path / "hung")
+    with Client(harness, GW_HUNG_USER="slow", GW_HUNG=str(tmp_path / "hung")) as client:
+        client.say("open", write_config(tmp_path, advisor_user="slow"))
+        client.say("open", write_config(tmp_path, advisor_user="root"))
+    assert sum("takes long" in line for line in client.log) == 1
+
+
 def test_kill_switch(client: Client, tmp_path: Path, advisor: ScriptedAdvisor) -> None:
     """While the file is there nothing is asked; once it is gone everything is."""
     client.say("open", write_config(tmp_path))

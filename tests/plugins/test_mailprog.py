@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 WRAPPER = Path(__file__).parents[2] / "plugins" / "mailprog" / "gpuwaste-mail"
+LAST = "--ended-since=now-120seconds --as=alice --wait 2s"
 SUBJECT = "Slurm Job_id=7 Name=train Ended, Run time 00:10:00, COMPLETED, ExitCode 0"
 
 
@@ -33,17 +34,27 @@ class Mailing:
         text = "\n".join(["[hub]", 'mail_program = "/bin/false"', "[notify]", *lines, "[plugin]", "mail_report_s = 50"])
         (self.directory / "gpuwaste.toml").write_text(text.replace("{d}", str(self.directory)) + "\n")
 
-    def send(self, *arguments: str, body: bytes = b"", code: int = 0, **env: str) -> None:
+    def send(
+        self, *arguments: str, body: bytes = b"", code: int = 0, env: dict[str, str] | None = None, **more: str
+    ) -> None:
         """Call the wrapper as slurmctld does: a bare environment."""
         own = {"GPUWASTE_CONFIG": str(self.directory / "gpuwaste.toml"), "GPUWASTE": str(self.directory / "gpuwaste")}
+        own["SLURM_JOB_USER"] = "alice"
         done = subprocess.run(
-            [str(WRAPPER), *arguments], input=body, env={**own, **env}, capture_output=True, timeout=60, check=False
+            [str(WRAPPER), *arguments],
+            input=body,
+            env={**own, **(env or {}), **more},
+            capture_output=True,
+            timeout=60,
+            check=False,
         )
         assert done.returncode == code, done.stderr
 
-    def ended(self, subject: str = SUBJECT, body: bytes = b"", kind: str = "Ended") -> str:
+    def ended(
+        self, subject: str = SUBJECT, body: bytes = b"", kind: str = "Ended", env: dict[str, str] | None = None
+    ) -> str:
         """Send an END mail; returns the body that came."""
-        self.send("-s", subject, "alice", body=body, SLURM_JOB_MAIL_TYPE=kind)
+        self.send("-s", subject, "alice", body=body, env=env, SLURM_JOB_MAIL_TYPE=kind)
         return self.body
 
     @property
@@ -82,16 +93,16 @@ def test_the_report_follows_slurm_s_own_text(mailing: Mailing) -> None:
     """Subject and address go through as they are, the body is Slurm's and then the report."""
     assert mailing.ended(body=b"from slurm\n") == "from slurm\n\nreport of 7\n"
     assert mailing.arguments == ["-s", SUBJECT, "alice"]
-    assert mailing.asked == "job 7 --wait 2s"
+    assert mailing.asked == f"job 7 {LAST}"
 
 
 @pytest.mark.parametrize(
     ("subject", "asked"),
     [
-        ("Slurm Array Task Job_id=3_1 (9) Name=x Failed, Run time 1", "job 3_1 --wait 2s"),
-        ("Slurm Array Summary Job_id=3_* (3) Name=x Ended, COMPLETED", "job 3 --wait 2s"),
-        ("Slurm Job_id=7 Name=Job_id=8 Ended", "job 7 --wait 2s"),
-        ("Slurm Job_id=7;reboot Name=x Ended", "job 7 --wait 2s"),
+        ("Slurm Array Task Job_id=3_1 (9) Name=x Failed, Run time 1", f"job 3_1 {LAST}"),
+        ("Slurm Array Summary Job_id=3_* (3) Name=x Ended, COMPLETED", f"job 3 {LAST}"),
+        ("Slurm Job_id=7 Name=Job_id=8 Ended", f"job 7 {LAST}"),
+        ("Slurm Job_id=7;reboot Name=x Ended", f"job 7 {LAST}"),
         ("Slurm Job_id=-h Name=x Ended", ""),
         ("Somebody else's words about Job_id=7 Ended", ""),
     ],
@@ -101,6 +112,23 @@ def test_which_job_it_is(mailing: Mailing, subject: str, asked: str) -> None:
     mailing.ended(subject)
     assert mailing.asked == asked
     assert mailing.count == 1
+
+
+def test_the_run_that_ended_is_asked_for(mailing: Mailing) -> None:
+    """By its start and cluster where Slurm says them; an array's tasks started at different times."""
+    known = {"SLURM_JOB_START_TIME": "1800000000", "SLURM_CLUSTER_NAME": "gw"}
+    mailing.ended(env=known)
+    assert mailing.asked == "job 7 --starttime=@1800000000 --clusters=gw --as=alice --wait 2s"
+    mailing.ended("Slurm Array Summary Job_id=3_* (3) Name=x Ended, COMPLETED", env=known)
+    assert mailing.asked == "job 3 --ended-since=now-120seconds --clusters=gw --as=alice --wait 2s"
+    mailing.ended(env={"SLURM_JOB_START_TIME": "soon; reboot"})
+    assert mailing.asked == f"job 7 {LAST}"
+
+
+def test_without_an_owner_nothing_is_asked(mailing: Mailing) -> None:
+    """SlurmUser's own view, which has what no user was told, never reaches a mail."""
+    assert mailing.ended(body=b"from slurm", env={"SLURM_JOB_USER": ""}) == "from slurm"
+    assert (mailing.asked, mailing.count) == ("", 1)
 
 
 @pytest.mark.parametrize("kind", ["Began", "Requeued", "Reached 90% of time limit", "Invalid dependency"])

@@ -18,17 +18,17 @@ both = pytest.mark.parametrize("kind", ["prolog", "epilog"])
 
 
 @pytest.fixture
-def run_dir(tmp_path: Path) -> Path:
-    """Make a run directory as the agent's tmpfiles.d does."""
-    (tmp_path / "run" / "jobs").mkdir(parents=True)
-    for path in (tmp_path / "run", tmp_path / "run" / "jobs"):
-        path.chmod(0o755)
-    return tmp_path / "run"
+def jobs(tmp_path: Path) -> Path:
+    """Make the directory of root as tmpfiles.d does."""
+    path = tmp_path / "jobs"
+    path.mkdir()
+    path.chmod(0o755)
+    return path
 
 
-def play(kind: str, run_dir: Path, **env: str) -> None:
+def play(kind: str, jobs: Path, **env: str) -> None:
     """Run a script as slurmd does, in a process group that is killed when it returns; it must succeed, silently."""
-    values = {"PATH": os.environ["PATH"], "GPUWASTE_RUN_DIR": str(run_dir), "GPUWASTE_USER": "nobody", **env}
+    values = {"PATH": os.environ["PATH"], "GPUWASTE_JOBS_DIR": str(jobs), **env}
     values.setdefault("SLURM_JOB_ID", "7")
     process = subprocess.Popen(
         [SCRIPTS[kind]], env=values, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, process_group=0
@@ -71,25 +71,25 @@ def settle() -> None:
 
 
 @both
-def test_one_file_is_written_whole(run_dir: Path, kind: str) -> None:
+def test_one_file_is_written_whole(jobs: Path, kind: str) -> None:
     """It appears by rename, readable by the agent, though slurmd kills the process group at once."""
-    play(kind, run_dir, SLURM_JOB_GPUS="0,2", SLURM_JOB_RESTART_COUNT="3", SLURM_JOB_START_TIME="1800000000")
-    file = run_dir / "jobs" / f"7.{SUFFIX[kind]}"
+    play(kind, jobs, SLURM_JOB_GPUS="0,2", SLURM_JOB_RESTART_COUNT="3", SLURM_JOB_START_TIME="1800000000")
+    file = jobs / f"7.{SUFFIX[kind]}"
     fields = dict(line.split("=") for line in wait_for(file).splitlines())
     assert (fields["job"], fields["restarts"]) == ("7", "3")
     if kind == "prolog":
         assert (fields["gpus"], fields["start"], fields["shards"]) == ("0,2", "1800000000", "")
     settle()
-    assert [path.name for path in (run_dir / "jobs").iterdir()] == [file.name]
+    assert [path.name for path in jobs.iterdir()] == [file.name]
     assert file.stat().st_mode & 0o777 == 0o644
 
 
 @both
-def test_hostile_values_are_left_out(run_dir: Path, kind: str) -> None:
+def test_hostile_values_are_left_out(jobs: Path, kind: str) -> None:
     """Newlines, commands and the like reach no line of the file; what is harmless beside them does."""
     evil = "0\ngpus=1\n$(touch /tmp/owned)`id`"
-    play(kind, run_dir, SLURM_JOB_GPUS=evil, SLURM_JOB_RESTART_COUNT="0;x", SLURM_JOB_START_TIME="5", IFS="7")
-    text = wait_for(run_dir / "jobs" / f"7.{SUFFIX[kind]}")
+    play(kind, jobs, SLURM_JOB_GPUS=evil, SLURM_JOB_RESTART_COUNT="0;x", SLURM_JOB_START_TIME="5", IFS="7")
+    text = wait_for(jobs / f"7.{SUFFIX[kind]}")
     assert "restarts=\n" in text
     assert "owned" not in text
     assert text.count("gpus=") == (1 if kind == "prolog" else 0)
@@ -97,11 +97,11 @@ def test_hostile_values_are_left_out(run_dir: Path, kind: str) -> None:
 
 @both
 @pytest.mark.parametrize("job", ["", "-1", "7/../../x", "7\n8", "99999999999", "a", "$(id)"])
-def test_a_job_id_that_is_no_number_writes_nothing(run_dir: Path, kind: str, job: str) -> None:
+def test_a_job_id_that_is_no_number_writes_nothing(jobs: Path, kind: str, job: str) -> None:
     """No file, and no error."""
-    play(kind, run_dir, SLURM_JOB_ID=job)
+    play(kind, jobs, SLURM_JOB_ID=job)
     settle()
-    assert not list((run_dir / "jobs").iterdir())
+    assert not list(jobs.iterdir())
 
 
 @both
@@ -113,38 +113,34 @@ def test_without_a_directory_nothing_happens(tmp_path: Path, kind: str) -> None:
 
 
 @both
-@pytest.mark.parametrize("which", ["run", "jobs"])
-def test_a_link_is_not_followed(tmp_path: Path, run_dir: Path, kind: str, which: str) -> None:
-    """A directory that is a symbolic link is refused: it may lead anywhere."""
+@pytest.mark.parametrize("which", ["directory", "above"])
+def test_a_link_is_not_followed(tmp_path: Path, jobs: Path, kind: str, which: str) -> None:
+    """A directory whose name has a symbolic link in it is refused: it may lead anywhere."""
     link = tmp_path / "link"
-    if which == "run":
-        link.symlink_to(run_dir)
-    else:
-        link.mkdir()
-        (link / "jobs").symlink_to(run_dir / "jobs")
-    play(kind, link)
+    link.symlink_to(jobs if which == "directory" else tmp_path)
+    play(kind, link if which == "directory" else link / "jobs")
     settle()
-    assert not list((run_dir / "jobs").iterdir())
+    assert not list(jobs.iterdir())
 
 
 @both
 @pytest.mark.parametrize("mode", [0o777, 0o775, 0o1777])
-def test_a_directory_that_others_may_write_is_refused(run_dir: Path, kind: str, mode: int) -> None:
+def test_a_directory_that_others_may_write_is_refused(jobs: Path, kind: str, mode: int) -> None:
     """Anybody could plant a link there."""
-    (run_dir / "jobs").chmod(mode)
-    play(kind, run_dir)
+    jobs.chmod(mode)
+    play(kind, jobs)
     settle()
-    assert not list((run_dir / "jobs").iterdir())
+    assert not list(jobs.iterdir())
 
 
 @both
-def test_a_link_in_the_files_place_is_replaced(tmp_path: Path, run_dir: Path, kind: str) -> None:
+def test_a_link_in_the_files_place_is_replaced(tmp_path: Path, jobs: Path, kind: str) -> None:
     """The new file takes the place of a link to a file or to a directory; what it led to stays as it was."""
     target = tmp_path / "target"
     target.mkdir()
-    file = run_dir / "jobs" / f"7.{SUFFIX[kind]}"
+    file = jobs / f"7.{SUFFIX[kind]}"
     file.symlink_to(target)
-    play(kind, run_dir)
+    play(kind, jobs)
     deadline = time.monotonic() + PATIENCE_S
     while file.is_symlink():
         assert time.monotonic() < deadline
@@ -154,12 +150,14 @@ def test_a_link_in_the_files_place_is_replaced(tmp_path: Path, run_dir: Path, ki
 
 @both
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root: the owner of a directory is changed")
-def test_a_strangers_directory_is_refused(run_dir: Path, kind: str) -> None:
-    """Neither root's nor the agent's."""
-    os.chown(run_dir / "jobs", 12345, 12345)
-    play(kind, run_dir)
-    settle()
-    assert not list((run_dir / "jobs").iterdir())
+def test_a_strangers_directory_is_refused(jobs: Path, kind: str) -> None:
+    """Not root's, or in a directory that is not: its owner could put another one in its place."""
+    for path in (jobs, jobs.parent):
+        os.chown(path, 12345, 12345)
+        play(kind, jobs)
+        settle()
+        assert not list(jobs.iterdir())
+        os.chown(path, 0, 0)
 
 
 @pytest.fixture
@@ -173,9 +171,7 @@ def tiny(tmp_path: Path) -> Iterator[Path]:
     if mounted.returncode:
         pytest.skip("a tmpfs cannot be mounted here")
     try:
-        (path / "jobs").mkdir()
-        (path / "jobs").chmod(0o755)
-        with (path / "jobs" / "ballast").open("wb") as file:
+        with (path / "ballast").open("wb") as file:
             file.write(b"x" * 4096)
         yield path
     finally:
@@ -187,11 +183,11 @@ def test_a_full_disk_leaves_nothing_half(tiny: Path, kind: str) -> None:
     """No file rather than a torn one, and no error."""
     play(kind, tiny)
     settle()
-    assert [path.name for path in (tiny / "jobs").iterdir()] == ["ballast"]
+    assert [path.name for path in tiny.iterdir()] == ["ballast"]
 
 
 @both
-def test_a_hung_file_system_does_not_hold_the_job(tmp_path: Path, run_dir: Path, kind: str) -> None:
+def test_a_hung_file_system_does_not_hold_the_job(tmp_path: Path, jobs: Path, kind: str) -> None:
     """Every command of the writer hangs for ever, as on a dead NFS server: the script returns all the same."""
     commands = tmp_path / "bin"
     commands.mkdir()
@@ -202,7 +198,7 @@ def test_a_hung_file_system_does_not_hold_the_job(tmp_path: Path, run_dir: Path,
     setsid = shutil.which("setsid")
     assert setsid is not None
     (commands / "setsid").symlink_to(setsid)
-    play(kind, run_dir, PATH=str(commands))
+    play(kind, jobs, PATH=str(commands))
     assert writers(), "the writer hangs, apart"
     deadline = time.monotonic() + PATIENCE_S
     while writers():  # each of its commands hangs anew: let it go
@@ -213,7 +209,25 @@ def test_a_hung_file_system_does_not_hold_the_job(tmp_path: Path, run_dir: Path,
 
 
 @both
-def test_without_setsid_it_still_returns(tmp_path: Path, run_dir: Path, kind: str) -> None:
+def test_without_setsid_it_still_returns(tmp_path: Path, jobs: Path, kind: str) -> None:
     """A node without util-linux: the file may be lost with the process group, the job is not delayed."""
-    play(kind, run_dir, PATH=str(tmp_path))
+    play(kind, jobs, PATH=str(tmp_path))
     settle()
+
+
+def test_the_epilog_removes_what_old_runs_left(jobs: Path) -> None:
+    """Pairs go ten minutes after the end, torn files after a day; a start without end, or newer than it, stays."""
+    ages = {
+        "1.start": 2000, "1.end": 1000, "2.start": 200_000, "3.end": 90_000, ".4.start.99": 90_000, "5.end": 60,
+        "6.end": 5000, "6.start": 400, "health-gate": 90_000,
+    }  # fmt: skip
+    for name, age_s in ages.items():
+        (jobs / name).write_text("x")
+        os.utime(jobs / name, (time.time() - age_s,) * 2)
+    play("prolog", jobs, SLURM_JOB_ID="9")
+    wait_for(jobs / "9.start")
+    play("epilog", jobs, SLURM_JOB_ID="9")
+    wait_for(jobs / "9.end")
+    settle()
+    left = {path.name for path in jobs.iterdir()}
+    assert left == {"2.start", "5.end", "6.start", "health-gate", "9.start", "9.end"}

@@ -26,12 +26,13 @@ _ENTER: Final = """
 mkdir -p "$1$2"
 mount --bind "$2" "$1$2"
 mount --bind "$3" "$1/run/gpuwaste"
+mount --bind "$4" "$1/run/gpuwaste-jobs"
 mount -t proc proc "$1/proc"
 root=$1
-shift 3
+shift 4
 exec chroot "$root" setpriv "$@"
 """
-"""In a mount namespace that ends with the program: the cluster with its plugins, the node's /run/gpuwaste."""
+"""In a mount namespace that ends with the program: the cluster with its plugins, the node's /run/gpuwaste and jobs."""
 
 
 def add_users(root: Root, uid: int) -> None:
@@ -112,7 +113,8 @@ class Host:
 
     def _enter(self, *words: str) -> list[str]:
         shell = ["unshare", "--mount", "--", "sh", "-ec", _ENTER, "enter"]
-        return [*shell, str(self.root.path), str(self.cluster.directory.parent), str(self.run_dir), *words]
+        bound = (self.cluster.directory.parent, self.run_dir, self.cluster.nodes[NODE].jobs_dir)
+        return [*shell, str(self.root.path), *map(str, bound), *words]
 
     def _user(self, user: str) -> list[str]:
         return [f"--reuid={user}", f"--regid={user}", "--init-groups", "--inh-caps=-all", "--"]

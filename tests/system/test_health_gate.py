@@ -25,7 +25,7 @@ class Gated:
 
     def __init__(self, site: Site, conf: Path) -> None:
         self.site, self.cluster, self._conf = site, site.cluster, conf
-        self.run_dir = self.cluster.nodes[NODE].run_dir
+        self.run_dir, self.jobs_dir = self.cluster.nodes[NODE].run_dir, self.cluster.nodes[NODE].jobs_dir
         self.sim = site.nodes[NODE]
 
     def mode(self, mode: str) -> None:
@@ -148,7 +148,7 @@ def test_suggest_names_the_job_that_got_the_lost_gpu(gated: Gated) -> None:
         gated.cluster.wait_job(job, "RUNNING")
         if gated.minors(job) == [gated.cluster.nodes[NODE].minors[1]]:
             owner = job
-    line = (gated.run_dir / "health-gate").read_text()
+    line = (gated.jobs_dir / "health-gate").read_text()
     assert line.startswith(f"job {owner} was given an unusable GPU; suggested: scontrol update nodename={NODE} ")
     assert gated.uuid_at(1) in line
     assert not gated.drained()
@@ -176,7 +176,7 @@ def test_requeue_holds_the_job_back_and_drains_the_node(gated: Gated) -> None:
     assert gated.drained()
     assert "Prolog error" in gated.reason()
     assert record["Reason"].startswith("launch_failed_requeued_held")
-    assert "is held back" in (gated.run_dir / "health-gate").read_text()
+    assert "is held back" in (gated.jobs_dir / "health-gate").read_text()
 
 
 def test_requeue_ends_what_cannot_be_queued_again(gated: Gated) -> None:

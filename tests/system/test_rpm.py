@@ -58,7 +58,7 @@ MODES: Final = {
     "/usr/share/gpuwaste/lua/gpuwaste.lua": ("root", 0o644),
     "/usr/share/man/man1/gpuwaste.1.gz": ("root", 0o644),
     "/run/gpuwaste": ("gpuwaste", 0o755),
-    "/run/gpuwaste/jobs": ("gpuwaste", 0o755),
+    "/run/gpuwaste-jobs": ("root", 0o755),
     "/var/lib/gpuwaste": ("root", 0o755),
     "/var/lib/gpuwaste/agent": ("gpuwaste", 0o750),
     "/var/lib/gpuwaste/hub": ("gpuwaste", 0o750),

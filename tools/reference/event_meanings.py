@@ -206,6 +206,10 @@ PLUGIN: Final = {
     "gpuwaste: no user {} (advisor_user): until there is, only an advisor that runs as root is believed": (
         "Make the user on this host, or set `[plugin] advisor_user`."
     ),
+    "gpuwaste: looking up user {} (advisor_user) takes long; jobs accepted without advice until then": (
+        "The directory service (sssd, LDAP) does not answer: try `getent passwd` with that name. Meanwhile only an "
+        "advisor that runs as root is believed."
+    ),
     "gpuwaste: out of memory: all jobs pass unseen": "slurmctld was short of memory at its start: restart it.",
     "gpuwaste: {} asked, {} answered, {} missed, {} refused": "Nothing: the plugin's sums when slurmctld unloads it.",
 }

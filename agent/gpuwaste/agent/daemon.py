@@ -17,6 +17,7 @@ from gpuwaste.agent.device_map import DeviceMap, node_device_map
 from gpuwaste.agent.events import Events
 from gpuwaste.agent.exporter import Exporter
 from gpuwaste.agent.facts.positions import PositionTable
+from gpuwaste.agent.facts.prolog import PrologSource
 from gpuwaste.agent.health import HealthSink, health_xids
 from gpuwaste.agent.hour_book import GAP_INTERVALS, HourBook, replay_from_us
 from gpuwaste.agent.jobstats import JobstatsCollector, Owners
@@ -257,7 +258,7 @@ class Agent:
             positions,
             questions,
             spool_dir=site.spool_dir,
-            run_dir=Path(self._config.common.run_dir),
+            prolog=PrologSource(Path(self._config.agent.jobs_dir), Path(self._config.common.run_dir) / "jobs"),
             cgroup_root=Path(agent.cgroup_root),
         )
         return questions, device_map

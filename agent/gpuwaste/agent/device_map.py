@@ -319,11 +319,10 @@ def node_device_map(
     questions: Questioner,
     *,
     spool_dir: Path,
-    run_dir: Path,
+    prolog: PrologSource,
     cgroup_root: Path = Path("/sys/fs/cgroup"),
 ) -> DeviceMap:
     """Return the device map of this host with all its local sources."""
-    prolog = PrologSource(run_dir)
     sources = node_sources(node, prolog, cgroup_root)
     tracker = RunTracker(node, spool_dir, prolog)
     return DeviceMap(node, cluster, tracker=tracker, positions=positions, sources=sources, questions=questions)

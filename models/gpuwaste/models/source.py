@@ -12,6 +12,7 @@ from typing import Any, Final, Protocol
 from gpuwaste.core.errors import NoDataError, ParseError, StoreError, UsageError, WireError
 from gpuwaste.core.history import HistoryEvent, RunUse, event_from_json
 from gpuwaste.core.job import JobRecord
+from gpuwaste.core.owner import as_owner
 from gpuwaste.predict.from_store import read_table
 from gpuwaste.predict.table import GpuUse, JobTable, table_of
 from gpuwaste.store.database import Database
@@ -71,17 +72,18 @@ def load_store(path: Path, cluster: str = "") -> Source:
 
     Raises NoDataError, UsageError, StoreError.
     """
-    try:
-        db = Database.open(path, "hub", _READ_ONLY)
-    except StoreError as error:
-        if "read-only" not in str(error):
-            raise
-        db = Database.open(path, "hub")  # of an earlier version: its schema is brought up to date
-    try:
-        chosen = _chosen(clusters(db), cluster, str(path))
-        return Source(read_table(db, chosen).table, chosen, f"{path.name}, cluster {chosen}")
-    finally:
-        db.close()
+    with as_owner(path):
+        try:
+            db = Database.open(path, "hub", _READ_ONLY)
+        except StoreError as error:
+            if "read-only" not in str(error):
+                raise
+            db = Database.open(path, "hub")  # of an earlier version: its schema is brought up to date
+        try:
+            chosen = _chosen(clusters(db), cluster, str(path))
+            return Source(read_table(db, chosen).table, chosen, f"{path.name}, cluster {chosen}")
+        finally:
+            db.close()
 
 
 def load_hub(hub: Hub, cluster: str = "", progress: Progress = lambda _: None) -> Source:

@@ -12,6 +12,7 @@
 #define DEFAULT_PATH "/etc/gpuwaste/gpuwaste.toml"
 #define LOOK_EVERY_MS 1000      /* how often the file is looked at, at most */
 #define USER_EVERY_MS 60000     /* how often a user that does not exist is asked for again */
+#define USER_WAIT_MS 1000       /* how long opening waits for the name service; nothing else does */
 #define NAMED_EVERY_MS 60000    /* how often the log names a refused reply, or an opened breaker, at most */
 
 typedef enum {
@@ -27,7 +28,8 @@ struct gw_client {
 	gw_settings settings;
 	atomic_flag reading;     /* one thread at a time looks after the file */
 	gw_file file;            /* as last read; of the thread that is reading */
-	uint64_t read_ms;
+	gw_user *user;
+	uint64_t user_ms;        /* when the user was asked for; of the thread that is reading */
 	atomic_uint_least64_t look_ms; /* when the file is looked at next */
 	atomic_uint_least64_t name_ms; /* when a refused reply is named next */
 	atomic_uint_least64_t open_ms; /* when an opened breaker is named next */
@@ -77,14 +79,21 @@ __attribute__((format(printf, 2, 3))) static void say(gw_client *client, const c
 	client->log(text);
 }
 
-/* Read the file anew. Reading may ask a name service for the user, so nothing is locked but the copy at the end. */
+/* Have advisor_user looked up, without waiting. */
+static void want_user(gw_client *client, const char *name, uint64_t now)
+{
+	client->user_ms = now;
+	gw_user_want(client->user, name);
+}
+
+/* Read the file anew; nothing is locked but the copy at the end. */
 static void reload(gw_client *client, const gw_file *file, uint64_t now)
 {
 	gw_settings fresh;
 
 	gw_config_read(client->path, &fresh, client->log);
 	client->file = *file;
-	client->read_ms = now;
+	want_user(client, fresh.advisor_user, now);
 	pthread_mutex_lock(&client->lock);
 	client->settings = fresh;
 	pthread_mutex_unlock(&client->lock);
@@ -94,15 +103,17 @@ static void reload(gw_client *client, const gw_file *file, uint64_t now)
 static void follow(gw_client *client, uint64_t now)
 {
 	gw_file file;
-	bool lost_user;
+	uid_t uid;
 
 	if (now < atomic_load(&client->look_ms) || atomic_flag_test_and_set(&client->reading))
 		return;
 	atomic_store(&client->look_ms, now + LOOK_EVERY_MS);
 	file = gw_config_look(client->path);
-	lost_user = !client->settings.advisor_known && now - client->read_ms >= USER_EVERY_MS;
-	if (lost_user || !gw_file_same(&file, &client->file))
+	if (!gw_file_same(&file, &client->file))
 		reload(client, &file, now);
+	else if (now - client->user_ms >= USER_EVERY_MS &&
+		 !gw_user_uid(client->user, client->settings.advisor_user, &uid))
+		want_user(client, client->settings.advisor_user, now);
 	atomic_flag_clear(&client->reading);
 }
 
@@ -111,6 +122,7 @@ static void copy_settings(gw_client *client, gw_settings *settings)
 	pthread_mutex_lock(&client->lock);
 	*settings = client->settings;
 	pthread_mutex_unlock(&client->lock);
+	settings->advisor_known = gw_user_uid(client->user, settings->advisor_user, &settings->advisor_uid);
 }
 
 static const char *path_of(const char *path)
@@ -127,6 +139,11 @@ gw_client *gw_client_open(const char *path, const char *via, const char *slurm, 
 
 	if (!client)
 		return NULL;
+	client->user = gw_user_open(log);
+	if (!client->user) {
+		free(client);
+		return NULL;
+	}
 	snprintf(client->path, sizeof(client->path), "%s", path_of(path));
 	snprintf(client->via, sizeof(client->via), "%s", via);
 	snprintf(client->slurm, sizeof(client->slurm), "%s", slurm);
@@ -143,6 +160,7 @@ gw_client *gw_client_open(const char *path, const char *via, const char *slurm, 
 	/* Looked at before it is read: a change in between is seen at the next look. */
 	file = gw_config_look(client->path);
 	reload(client, &file, now_ms());
+	gw_user_wait(client->user, USER_WAIT_MS);
 	return client;
 }
 
@@ -150,6 +168,7 @@ void gw_client_close(gw_client *client)
 {
 	if (!client)
 		return;
+	gw_user_close(client->user);
 	pthread_mutex_destroy(&client->lock);
 	free(client);
 }

@@ -1,4 +1,5 @@
 /* The texts that a plugin hands to slurmctld: admin_comment with its token, and the message for the user. */
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -9,14 +10,22 @@ static const char refusal[] = "gpuwaste: this site's policy refuses the job; the
 
 #define TOKEN (sizeof(prefix) - 1 + GW_ID) /* bytes of "gw=<id>" */
 
-/* Whether a token stands here, up to a semicolon or the end: what token_of (core/verdict.py) finds. */
+static bool is_word(char one)
+{
+	return isalnum((unsigned char)one) || one == '_';
+}
+
+/*
+ * Whether a token is here, up to what belongs to no word: a semicolon, a blank, a line break, the end. That is more than
+ * token_of (core/verdict.py) finds, so that no other reader finds one that was brought along.
+ */
 static bool is_token(const char *at)
 {
 	const char *id = at + sizeof(prefix) - 1;
 
 	if (strncmp(at, prefix, sizeof(prefix) - 1))
 		return false;
-	return strspn(id, "0123456789abcdefghijklmnopqrstuvwxyz") == GW_ID && (!id[GW_ID] || id[GW_ID] == ';');
+	return strspn(id, "0123456789abcdefghijklmnopqrstuvwxyz") == GW_ID && !is_word(id[GW_ID]);
 }
 
 typedef struct writer {
@@ -40,6 +49,8 @@ static void put_without_tokens(writer *to, const char *old)
 	while (*at) {
 		if (*at == ';' && is_token(at + 1))
 			at += 1 + TOKEN;
+		else if (at > old && !is_word(at[-1]) && is_token(at))
+			at += TOKEN;
 		else
 			put(to, at++, 1);
 	}

@@ -5,7 +5,6 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <pwd.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +16,6 @@
 
 #define LONGEST_FILE (1 << 20)
 #define LONGEST_LINE 2048
-#define PASSWD_BYTES 16384
 
 typedef struct number_key {
 	const char *name;
@@ -269,20 +267,6 @@ static FILE *open_plain(const char *path)
 	return file;
 }
 
-static void find_user(gw_settings *settings, gw_log log)
-{
-	char buffer[PASSWD_BYTES];
-	struct passwd entry, *found = NULL;
-
-	if (!getpwnam_r(settings->advisor_user, &entry, buffer, sizeof(buffer), &found) && found) {
-		settings->advisor_uid = found->pw_uid;
-		settings->advisor_known = true;
-		return;
-	}
-	say(log, "gpuwaste: no user %s (advisor_user): until there is, only an advisor that runs as root is believed",
-	    settings->advisor_user);
-}
-
 void gw_config_read(const char *path, gw_settings *settings, gw_log log)
 {
 	reader at = {.path = path, .settings = settings, .log = log};
@@ -302,7 +286,6 @@ void gw_config_read(const char *path, gw_settings *settings, gw_log log)
 		say(log, "gpuwaste: %s: %u more lines were not understood", path, at.odd - 1);
 	if (settings->breaker_max_ms < settings->breaker_first_ms)
 		settings->breaker_max_ms = settings->breaker_first_ms;
-	find_user(settings, log);
 }
 
 gw_file gw_config_look(const char *path)

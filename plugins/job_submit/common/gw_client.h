@@ -12,8 +12,9 @@
  *		gw_ask(client, &frame, &reply);
  *	}
  *
- * Everything here may be called by many threads at once. Nothing allocates memory between open and close, and no lock
- * is held while the advisor is asked. Whatever goes wrong, reply.action is GW_PASS.
+ * Everything here may be called by many threads at once. No caller allocates memory between open and close, and no lock
+ * is held while the advisor is asked. Whatever goes wrong, reply.action is GW_PASS. The name service is asked by a
+ * thread of the client's own, which may outlive it: link with -z nodelete what is loaded and unloaded.
  */
 #ifndef GW_CLIENT_H
 #define GW_CLIENT_H

@@ -36,7 +36,19 @@ typedef struct gw_file {
 	int64_t changed_ns;
 } gw_file;
 
-/* Fill the settings with the defaults, then with what the file says. */
+/* Who advisor_user is. One thread of its own asks the name service, which no caller of these waits for. */
+typedef struct gw_user gw_user;
+
+gw_user *gw_user_open(gw_log log); /* NULL: memory is out */
+void gw_user_close(gw_user *user); /* NULL is allowed */
+/* Have this name looked up, anew if it is the one already; returns at once. */
+void gw_user_want(gw_user *user, const char *name);
+/* Wait for the lookup that was begun, at most so long; says in the log where it goes on. */
+void gw_user_wait(gw_user *user, int64_t wait_ms);
+/* True where the name is known, with its uid; of a lookup that goes on the answer before it holds. */
+bool gw_user_uid(gw_user *user, const char *name, uid_t *uid);
+
+/* Fill the settings with the defaults, then with what the file says; who advisor_user is stays open. */
 void gw_config_read(const char *path, gw_settings *settings, gw_log log);
 /* Say what stands at the path now. */
 gw_file gw_config_look(const char *path);

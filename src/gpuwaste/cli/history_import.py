@@ -12,6 +12,7 @@ from gpuwaste.cli.times import parse_time
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import NoDataError, UsageError
+from gpuwaste.core.owner import become_owner
 from gpuwaste.core.units import DAY_S, format_size
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ def bring(options: argparse.Namespace, config: Config) -> Answer:
     from gpuwaste.models.history.importer import import_again, import_source
 
     path = _store_path(options, config)
+    _become_owner(path, options)
     with _opened(path) as store:
         if options.again:
             with _progress("pages", len(store.kept_pages())) as progress:
@@ -52,6 +54,7 @@ def stand(options: argparse.Namespace, config: Config) -> Answer:
     from gpuwaste.models.history.status import status_document, status_text
 
     path = _store_path(options, config)
+    become_owner(path)
     if not path.exists():
         raise NoDataError(f"{path}: no store there: run gpuwaste history import first")
     with _opened(path) as store:
@@ -68,6 +71,14 @@ def _opened(path: Path) -> "Iterator[HistoryStore]":
         yield store
     finally:
         store.close()
+
+
+def _become_owner(store: Path, options: argparse.Namespace) -> None:
+    """Become the owner of the store's directory. Raises UsageError for a file to import that the owner cannot read."""
+    owner = become_owner(store)
+    for file in (options.sacct, options.swf, options.csv, options.mapping):
+        if owner is not None and file is not None and not os.access(file, os.R_OK):
+            raise UsageError(f"{file}: {owner.name}, the owner of {store.parent}, cannot read it: chmod or chgrp it")
 
 
 def _store_path(options: argparse.Namespace, config: Config) -> Path:

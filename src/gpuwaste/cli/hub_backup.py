@@ -14,8 +14,9 @@ from gpuwaste.cli.hub_access import hub_client
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import StoreError, UsageError, WireError
 from gpuwaste.core.files import sync_directory
+from gpuwaste.core.owner import as_owner
 from gpuwaste.store.hub.backup_format import PART, STORE, read_backup
-from gpuwaste.store.hub.restore import restore
+from gpuwaste.store.hub.restore import open_source, restore
 
 PATH: Final = "/v1/backup"
 _POLL_S: Final = 0.5
@@ -42,8 +43,9 @@ def back_up(config: Config, target: Path, *, force: bool) -> dict[str, Any]:
         file.seek(0)
         about = read_backup(file, "what the hub sent")
         digest = _sha256(file)
-        unfinished.replace(path)
-    sync_directory(path.parent)
+        with as_owner(path.parent, sticky=True):
+            unfinished.replace(path)
+            sync_directory(path.parent)
     seconds = round(time.monotonic() - began, 1)
     rows = {name: about.rows.get(name, 0) for name in ("jobs", "hours", "days", "verdicts")}
     return {
@@ -85,14 +87,17 @@ def _copied(config: Config) -> None:
 def _unfinished(path: Path) -> Iterator[tuple[Path, BinaryIO]]:
     """Lend a file beside `path` that only this process writes; it is gone at the end, unless it was renamed."""
     name = path.with_name(f".{path.name}.unfinished")
-    try:
-        number = os.open(name, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-    except OSError as error:
-        raise StoreError(f"{name}: cannot be written: {error.strerror}") from error
+    with as_owner(path.parent, sticky=True) as owner:
+        try:
+            number = os.open(name, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise StoreError(f"{name}: cannot be written: {error.strerror}") from error
+        writer = os.geteuid() if owner is None else owner.uid
     with os.fdopen(number, "r+b") as file:
         try:
-            if not stat.S_ISREG(os.fstat(number).st_mode) or os.fstat(number).st_nlink != 1:
-                raise StoreError(f"{name}: is no plain file: remove it")
+            found = os.fstat(number)
+            if not stat.S_ISREG(found.st_mode) or found.st_nlink != 1 or found.st_uid != writer:
+                raise StoreError(f"{name}: is no plain file of uid {writer}: remove it")
             fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             raise StoreError(f"{path}: another backup is being written there") from error
@@ -102,8 +107,9 @@ def _unfinished(path: Path) -> Iterator[tuple[Path, BinaryIO]]:
         except OSError as error:
             raise StoreError(f"{path}: cannot be written: {error.strerror}") from error
         finally:
-            if _same(name, number):
-                name.unlink()
+            with as_owner(path.parent, sticky=True):
+                if _same(name, number):
+                    name.unlink()
 
 
 def _same(path: Path, number: int) -> bool:
@@ -123,16 +129,15 @@ def _sha256(file: BinaryIO) -> str:
 
 def put_back(config: Config, source: Path, sha256: str, *, force: bool) -> dict[str, Any]:
     """Put a backup in the place of the configured hub's store; returns what it holds. Raises StoreError, UsageError."""
-    if sha256:
-        try:
-            with source.open("rb") as file:
-                found = _sha256(file)
-        except OSError as error:
-            raise StoreError(f"{source}: cannot be read: {error.strerror}") from error
-        if found != sha256.strip().lower():
-            raise UsageError(f"{source}: its SHA-256 is {found}, not the one given: it is another file, or was changed")
     state_dir = Path(config.hub.state_dir)
-    about = restore(source, state_dir, force=force)
+    with open_source(source) as file:
+        if sha256:
+            found = _sha256(file)
+            if found != sha256.strip().lower():
+                words = f"{source}: its SHA-256 is {found}, not the one given: it is another file, or was changed"
+                raise UsageError(words)
+            file.seek(0)
+        about = restore(file, source, state_dir, force=force)
     return {"store": str(state_dir / STORE), "file": str(source), **about.to_json()}
 
 

@@ -15,7 +15,8 @@ FILES: Final = {
     "/etc/gpuwaste/gpuwaste.toml": "The configuration of all programs; every key is in it with its default.",
     "/etc/gpuwaste/policies.d": "Policies of advice at sbatch, one TOML file each.",
     "/etc/gpuwaste/disable": "While this file is there the submit plugins ask nothing.",
-    "/run/gpuwaste": "Sockets of the services, and what prolog and epilog leave.",
+    "/run/gpuwaste": "Sockets of the services.",
+    "/run/gpuwaste-jobs": "What prolog and epilog leave.",
     "/var/lib/gpuwaste": "State of the services, and the models.",
 }
 ENVIRONMENT: Final = {

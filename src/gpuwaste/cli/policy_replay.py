@@ -13,6 +13,7 @@ from gpuwaste.cli.times import parse_time
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import GpuwasteError, UsageError
 from gpuwaste.core.groups import unix_groups
+from gpuwaste.core.owner import become_owner
 
 if TYPE_CHECKING:
     from gpuwaste.predict.bundle import Bundle
@@ -38,8 +39,8 @@ def replay_policies(options: argparse.Namespace, config: Config) -> dict[str, An
         raise UsageError(f"-S {options.start} is not before -E {options.end}")
     module = load_program("gpuwaste.models.policy_replay", "predict", "this host")
     source = known_source(options, config)
-    bundle = _bundle(options, config)
     question = module.Question(start, end, options.scripts, _whole_partitions(options, config), _cached(unix_groups))
+    bundle = _bundle(options, config)
     found = module.replay_policies(source.table, policies, question, bundle, _progress())
     notes = [*_NOTES, _about_scripts(options.scripts)]
     if not found["submissions"]:
@@ -65,9 +66,9 @@ def _bundle(options: argparse.Namespace, config: Config) -> "Bundle | None":
     """Return the bundle that --model names, or the one in use; none where there is none."""
     if options.model == _NO_MODEL:
         return None
-    registry = load_program("gpuwaste.predict.registry", "predict", "this host").Registry(
-        Path(config.common.models_dir)
-    )
+    models_dir = Path(config.common.models_dir)
+    become_owner(models_dir)
+    registry = load_program("gpuwaste.predict.registry", "predict", "this host").Registry(models_dir)
     found: Bundle | None = registry.load(options.model) if options.model else registry.load_champion()
     return found
 

@@ -17,6 +17,7 @@ _NOW: Final = re.compile(r"now(?:([+-])(\d{1,9})([a-z]*))?")
 _CLOCK: Final = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2}))?")
 _DATE: Final = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})")
 _SLASHED: Final = re.compile(r"(\d{1,2})[/.](\d{1,2})(?:[/.](\d{2}|\d{4}))?")
+_EPOCH: Final = re.compile(r"@(\d{1,12})")
 _DIGITS: Final = re.compile(r"(\d{2})(\d{2})(\d{2})?")
 _HOURS: Final = {"midnight": 0, "elevenses": 11, "noon": 12, "fika": 15, "teatime": 16}
 _DAYS: Final = {"today": 0, "yesterday": -1, "tomorrow": 1}
@@ -26,7 +27,8 @@ _CENTURY: Final = 2000
 def parse_time(text: str, now: datetime) -> int:
     """Return UTC seconds of a time as `sacct -S` takes it; `now` is naive local time, or in the zone that counts.
 
-    Dates (YYYY-MM-DD, MM/DD[/YY], MMDD[YY]) may be followed by T and a clock time. Raises UsageError.
+    Dates (YYYY-MM-DD, MM/DD[/YY], MMDD[YY]) may be followed by T and a clock time; @N are UTC seconds, as date -d has
+    them. Raises UsageError.
     """
     try:
         return int(_parse(text.strip(), now).timestamp())
@@ -42,6 +44,8 @@ def _parse(text: str, now: datetime) -> datetime:
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
     if found := _NOW.fullmatch(word):
         return now + _shift(*found.groups(default=""))
+    if found := _EPOCH.fullmatch(word):
+        return datetime.fromtimestamp(int(found[1]), now.tzinfo)
     if word in _DAYS:
         return midnight + timedelta(days=_DAYS[word])
     if word in _HOURS:

@@ -14,6 +14,7 @@ from gpuwaste.cli.times import parse_time
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import GpuwasteError
+from gpuwaste.core.owner import become_owner
 
 if TYPE_CHECKING:
     from gpuwaste.models.training import Trained
@@ -42,9 +43,11 @@ def train_and_tell(options: argparse.Namespace, config: Config) -> int:
     )
     with progress.stage("history"):
         source = source_of(options, config)
+    registry = Registry(options.into or Path(config.common.models_dir))
+    become_owner(registry.models_dir)
     trained = train(
         source,
-        Registry(options.into or Path(config.common.models_dir)),
+        registry,
         settings,
         created_utc=SystemClock().utc_us() // 1_000_000,
         promote=options.promote,

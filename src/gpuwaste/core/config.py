@@ -30,7 +30,7 @@ class CommonConfig:
     models_dir: str = _key(
         "/var/lib/gpuwaste/models", "Registry of model bundles; the link champion names the one in use."
     )
-    run_dir: str = _key("/run/gpuwaste", "Directory of sockets and of the files that prolog and epilog leave.")
+    run_dir: str = _key("/run/gpuwaste", "Directory of the services' sockets and of the agent's health file.")
     token_file: str = _key("", "File with this node's or user's token, at a site without munge; empty: munge is used.")
 
 
@@ -57,6 +57,9 @@ class AgentConfig:
         text="Serve jobstats' metric names as well; the owner's uid only where metrics_token_file is set.",
     )
     pcp_url: str = _key("http://127.0.0.1:44322", "pmproxy's REST address.")
+    jobs_dir: str = _key(
+        "/run/gpuwaste-jobs", "Directory of root in which prolog and epilog leave their files; the agent only reads."
+    )
     spool_dir: str = _key("", "slurmd's SlurmdSpoolDir of this node; empty: asked of slurmd at start.")
     cgroup_root: str = _key("/sys/fs/cgroup", "Where cgroups are mounted.")
     mig_minors: str = _key("/proc/driver/nvidia-caps/mig-minors", "The driver's table of MIG device minors.")

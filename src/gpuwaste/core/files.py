@@ -1,10 +1,11 @@
 """Files that are whole or not there, and files that nobody else may read."""
 
+import errno
 import os
 import stat
 import tempfile
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 from gpuwaste.core.errors import ConfigError
 
@@ -73,10 +74,30 @@ def sync_directory(path: Path) -> None:
         os.close(number)
 
 
+def open_plain(path: Path) -> BinaryIO:
+    """Open a plain file for reading; a pipe is not waited for, and a device is not even opened. Raises OSError."""
+    place = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    try:
+        if not stat.S_ISREG(os.fstat(place).st_mode):
+            raise OSError(errno.EINVAL, "not a plain file", str(path))
+        return Path(f"/proc/self/fd/{place}").open("rb")
+    finally:
+        os.close(place)
+
+
+def open_lock(path: Path) -> int:
+    """Open or make a file to be locked, never another's by a link, and wait for no pipe. Raises OSError."""
+    number = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o644)
+    if not stat.S_ISREG(os.fstat(number).st_mode):
+        os.close(number)
+        raise OSError(errno.EINVAL, "not a plain file", str(path))
+    return number
+
+
 def read_closed(path: Path, max_bytes: int, what: str = "it", hint: str = "") -> str:
     """Return the first `max_bytes` of a file with tokens that others cannot read. Raises ConfigError."""
     try:
-        with path.open("rb") as file:
+        with open_plain(path) as file:
             if os.fstat(file.fileno()).st_mode & stat.S_IRWXO:
                 raise ConfigError(f"{path}: everybody can read or change {what}: chmod o= {path}")
             data = file.read(max_bytes)

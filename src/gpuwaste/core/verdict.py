@@ -27,7 +27,7 @@ MAX_TEXT: Final = 4096  # characters of any text of a verdict
 _MAX_ITEMS: Final = 64
 _MAX_I64: Final = 2**63 - 1
 _LARGEST: Final = 1e300  # what no number of a verdict comes near; JSON knows more
-_TOKEN: Final = re.compile(r"(?:^|;)gw=([0-9a-z]{16})(?=;|$)", re.ASCII)
+_TOKEN: Final = re.compile(r"(?:^|;)gw=([0-9a-z]{16})(?=;|\Z)", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from gpuwaste.core.clock import Clock
 from gpuwaste.core.units import DAY_S, HOUR_S
 from gpuwaste.hub.refusal import BAD, FORBIDDEN, Refusal, not_found
 from gpuwaste.hub.roles import Scope
+from gpuwaste.hub.run_choice import ANY, JobQuestion, picked_runs
 from gpuwaste.hub.verdict_reads import VerdictReads
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.verdict_store import VerdictStore
@@ -62,15 +63,20 @@ class Reads:
             raise not_found()
         return document.to_json()
 
-    def job(self, scope: Scope, printed_id: str) -> dict[str, Any]:
-        """Return every run of a job that the caller may see, with what was said of it when it was submitted."""
+    def job(self, scope: Scope, printed_id: str, question: JobQuestion = ANY) -> dict[str, Any]:
+        """Return the runs of a job that are asked for and that the caller may see, with what was said at submission."""
         if not PRINTED_ID.fullmatch(printed_id):
             raise not_found()
+        if question.owner is not None:
+            scope = scope.seen_by(question.owner)
+        runs = picked_runs([run for run in self._store.runs_named(printed_id) if scope.may_read(run)], question)
+        keys = {run.run_key for run in runs}
         with self._store.reader() as db:
-            document = job_document(db, printed_id, self._settings, self._now(), may_read=scope.may_read)
+            document = job_document(
+                db, printed_id, self._settings, self._now(), may_read=lambda run: run.run_key in keys
+            )
         if document is None:
             raise not_found()
-        runs = [run for run in self._store.runs_named(printed_id) if scope.may_read(run)]
         return {**document.to_json(), "advice": self._verdicts.advice(scope, runs)}
 
     def top(self, scope: Scope, since: int | None, limit: int | None) -> dict[str, Any]:

@@ -31,6 +31,13 @@ class Scope:
         """Tell whether the run is the caller's to see."""
         return self.everything or job.account in self.accounts or (bool(self.user) and job.user == self.user)
 
+    def seen_by(self, user: str) -> "Scope":
+        """Return the view of `user` as the owner of their jobs, as far as it is this caller's own: never more.
+
+        Whoever reads everything may take any user's view, others their own; anything else is a view of nothing.
+        """
+        return Scope(user if self.everything or user == self.user else "")
+
 
 class Roles:
     """sacctmgr's answers, kept for minutes, longer while Slurm is down; what was never told gives no right."""

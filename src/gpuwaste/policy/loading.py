@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from gpuwaste.core.errors import ConfigError
+from gpuwaste.core.files import open_plain
 from gpuwaste.core.typed_toml import nearest, parse_toml, read_table
 from gpuwaste.policy.declarations import GPUS, TABLES, TARGETS, Policy, TargetRule
 from gpuwaste.policy.policy_set import PolicySet
@@ -112,7 +113,7 @@ def _target(name: str, data: Any, where: str) -> TargetRule:
 
 def _read(path: Path) -> bytes:
     try:
-        with path.open("rb") as file:
+        with open_plain(path) as file:
             data = file.read(MAX_FILE_B + 1)
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error

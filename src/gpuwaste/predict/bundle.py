@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuwaste.core.errors import ModelError
-from gpuwaste.predict.bundle_files import AGAIN, read_bundle
+from gpuwaste.predict.bundle_files import AGAIN, BundleFiles, read_bundle
 from gpuwaste.predict.manifest import NAME, Manifest, TargetModel
 from gpuwaste.predict.session import Session, Vectors
 from gpuwaste.predict.targets import BY_NAME
@@ -71,10 +71,13 @@ class Bundle:
         return session.run(vectors)
 
 
-def load_bundle(directory: Path, expected: FeatureSet | None = None) -> Bundle:
-    """Read, check and try a bundle; `expected` is for tests. Raises ModelError: one line, the file, the remedy."""
+def load_bundle(directory: Path, expected: FeatureSet | None = None, files: BundleFiles | None = None) -> Bundle:
+    """Read, check and try a bundle, or `files` that were read before; `expected` is for tests.
+
+    Raises ModelError: one line, the file, the remedy.
+    """
     wanted = expected or our_features()
-    manifest, contents, digest = read_bundle(directory)
+    manifest, contents, digest = files or read_bundle(directory)
     where = directory / NAME
     _check_features(manifest, wanted, where)
     _check_targets(manifest, contents, where)
@@ -115,7 +118,7 @@ def _check_targets(manifest: Manifest, contents: Mapping[str, bytes], where: Pat
         if known is None or model.target in seen:
             raise ModelError(f"{where}: target {model.target!r} is unknown here, or there twice: {RETRAIN}")
         seen.add(model.target)
-        if model.file not in contents:
+        if model.file not in contents or model.file == NAME:
             raise ModelError(f"{where}: {model.target} is in {model.file!r}, which the list of files lacks: {AGAIN}")
         if bool(model.quantiles) != (known.kind == "quantiles") or not _sound(model):
             raise ModelError(f"{where}: the numbers of {model.target} do not fit together: {AGAIN}")

@@ -17,8 +17,11 @@ MAX_FILES: Final = 100
 AGAIN: Final = "install the bundle again or promote another one"
 
 
-def read_bundle(directory: Path) -> tuple[Manifest, dict[str, bytes], str]:
-    """Return manifest, the content of each listed file, and the manifest's sha256, which stands for the whole bundle.
+BundleFiles = tuple[Manifest, dict[str, bytes], str]
+
+
+def read_bundle(directory: Path) -> BundleFiles:
+    """Return manifest, the content of each file, its own included, and its sha256, which stands for the whole bundle.
 
     The directory is opened once, so a champion that is swapped meanwhile is read wholly or not at all. Raises
     ModelError: missing, unreadable, oversized, a link, writable by others, another content than listed.
@@ -29,7 +32,7 @@ def read_bundle(directory: Path) -> tuple[Manifest, dict[str, bytes], str]:
             manifest = Manifest.from_json(text.decode("utf-8"), str(directory / NAME))
         except (ParseError, UnicodeDecodeError) as error:
             raise ModelError(f"{directory / NAME}: {_reason(error, directory)}: {AGAIN}") from error
-        contents: dict[str, bytes] = {}
+        contents: dict[str, bytes] = {NAME: text}
         left = MAX_BUNDLE_B
         for name, digest in sorted(_listed(manifest, directory).items()):
             contents[name] = _read(folder, directory, name, min(MAX_FILE_B, left))

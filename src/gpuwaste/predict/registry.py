@@ -12,22 +12,23 @@ import re
 import shutil
 import stat
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from gpuwaste.core.errors import ModelError
-from gpuwaste.core.files import TEMPORARY, sync_directory, write_whole
+from gpuwaste.core.files import TEMPORARY, open_lock, open_plain, sync_directory, write_whole
 from gpuwaste.predict.bundle import Bundle, FeatureSet, load_bundle
-from gpuwaste.predict.bundle_files import read_bundle
+from gpuwaste.predict.bundle_files import BundleFiles, read_bundle
 from gpuwaste.predict.manifest import NAME, Manifest
 
 CHAMPION: Final = "champion"
 HISTORY: Final = "history.json"
 _LOCK: Final = ".lock"
 _KEPT: Final = 100  # promotions that the history remembers
+_MAX_HISTORY_B: Final = 1 << 20
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", re.ASCII)
 _WRITABLE_HINT: Final = "create it, or set common.models_dir"
 
@@ -74,12 +75,14 @@ class Registry:
         entries = [self._entry(path, champion) for path in self._directories()]
         return sorted(entries, key=lambda e: (e.manifest.created_utc if e.manifest else 0, e.name))
 
-    def add(self, source: Path) -> str:
+    def add(self, source: Path, files: BundleFiles | None = None) -> str:
         """Copy a bundle in under its manifest's name and return the name; promote makes it the champion.
 
-        Raises ModelError where it cannot be used, or another bundle has the name.
+        `files` are those of `source`, where they were read before. Raises ModelError where the bundle cannot be used,
+        or another one has the name.
         """
-        bundle = load_bundle(source, self._expected)
+        files = files or read_bundle(source)
+        bundle = load_bundle(source, self._expected, files)
         name = _checked(bundle.manifest.name, f"{source / NAME}: name")
         with self._writing():
             target = self.models_dir / name
@@ -92,7 +95,7 @@ class Registry:
             temporary.mkdir()
             temporary.chmod(0o755)  # whatever the umask: hub and commands read it
             try:
-                self._copy(bundle, temporary)
+                self._copy(files[1], bundle, temporary)
                 temporary.rename(target)
             except BaseException:
                 shutil.rmtree(temporary, ignore_errors=True)
@@ -136,12 +139,12 @@ class Registry:
                 shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
         return spare
 
-    def _copy(self, bundle: Bundle, target: Path) -> None:
-        """Copy a bundle's files into an empty directory. Raises ModelError where it changed meanwhile."""
-        for file in (*bundle.manifest.files, NAME):
-            write_whole(target / file, (bundle.directory / file).read_bytes())
+    def _copy(self, contents: Mapping[str, bytes], bundle: Bundle, target: Path) -> None:
+        """Write a bundle's files into an empty directory. Raises ModelError where they are not there afterwards."""
+        for file, data in contents.items():
+            write_whole(target / file, data)
         if load_bundle(target, self._expected).hash != bundle.hash:
-            raise ModelError(f"{bundle.directory}: changed while it was copied: add it again")
+            raise ModelError(f"{target}: is not what was written there: add {bundle.directory} again")
 
     def _directories(self) -> Sequence[Path]:
         try:
@@ -177,7 +180,8 @@ class Registry:
         """Return the champions in order, the present one last."""
         path = self.models_dir / HISTORY
         try:
-            names = json.loads(path.read_bytes())["champions"]
+            with open_plain(path) as file:
+                names = json.loads(file.read(_MAX_HISTORY_B))["champions"]
             past = [n for n in names if isinstance(n, str) and _NAME.fullmatch(n)]
         except FileNotFoundError:
             past = []
@@ -208,9 +212,12 @@ class Registry:
         try:
             self.models_dir.mkdir(parents=True, exist_ok=True)
             self._champion_name()
-            with (self.models_dir / _LOCK).open("w") as lock:
+            lock = open_lock(self.models_dir / _LOCK)
+            try:
                 fcntl.flock(lock, fcntl.LOCK_EX)
                 yield
+            finally:
+                os.close(lock)
         except OSError as error:
             raise ModelError(
                 f"{error.filename or self.models_dir}: cannot be written: {error.strerror}: {_WRITABLE_HINT}"

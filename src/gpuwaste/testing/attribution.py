@@ -76,8 +76,8 @@ class Field:
     def probe(self, node: str, mode: str) -> ManagedProcess:
         """Start a probe; started again, it goes on in the same log."""
         place = self.cluster.nodes[node]
-        run_dir = place.run_dir if mode == "full" else self._dir / f"none-{node}"
-        words = [node, str(self.log(node, mode)), str(_INTERVAL_S), str(place.spool_dir), str(run_dir)]
+        jobs_dir = place.jobs_dir if mode == "full" else self._dir / f"none-{node}"
+        words = [node, str(self.log(node, mode)), str(_INTERVAL_S), str(place.spool_dir), str(jobs_dir)]
         ready = self.log(node, mode).stat().st_size if self.log(node, mode).exists() else 0
         process = self.cluster.spawn(
             [sys.executable, "-m", "gpuwaste.testing.attribution_probe", *words],

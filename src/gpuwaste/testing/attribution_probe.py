@@ -18,6 +18,7 @@ from gpuwaste.agent.collectors import CollectorSettings, create_collectors
 from gpuwaste.agent.device_map import node_device_map
 from gpuwaste.agent.events import Events
 from gpuwaste.agent.facts.positions import PositionTable
+from gpuwaste.agent.facts.prolog import PrologSource
 from gpuwaste.agent.hour_book import HourBook
 from gpuwaste.agent.observation import Observation
 from gpuwaste.agent.questions import Questions
@@ -69,14 +70,15 @@ class Scribe:
 
 def main() -> None:
     """Run until SIGTERM."""
-    node, log, interval_s, spool_dir, run_dir = sys.argv[1:6]
+    node, log, interval_s, spool_dir, jobs_dir = sys.argv[1:6]
     clock = SystemClock()
     slurm = CommandClient()
     positions = PositionTable(lambda: slurm.device_list(node), (Path(os.environ["SLURM_CONF"]),))
     positions.check()
     questions = Questions(node, None, slurm, clock, jitter_s=_JITTER_S, chores=(positions.check,))
     settings = CollectorSettings(clock, node, Path("/nonexistent"), "", Path("/sys/fs/cgroup"), Path(spool_dir))
-    device_map = node_device_map(node, "gw", positions, questions, spool_dir=Path(spool_dir), run_dir=Path(run_dir))
+    prolog = PrologSource(Path(jobs_dir))
+    device_map = node_device_map(node, "gw", positions, questions, spool_dir=Path(spool_dir), prolog=prolog)
     book = HourBook("gw", node, float(interval_s), 5.0)
     with Path(log).open("a", encoding="utf-8") as out:
         scribe = Scribe(out, book)

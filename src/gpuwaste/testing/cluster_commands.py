@@ -55,6 +55,7 @@ class SlurmCommands:
             env["SLURMD_NODENAME"] = node
             env["GPUWASTE_MUNGE_SOCKET"] = str(self.nodes[node].munge_socket)
             env["GPUWASTE_RUN_DIR"] = str(self.nodes[node].run_dir)
+            env["GPUWASTE_JOBS_DIR"] = str(self.nodes[node].jobs_dir)
             env |= self.node_env_extra.get(node, {})
         return env
 

@@ -66,7 +66,7 @@ def _make_folders(layout: Layout) -> None:
     owners |= {f"home/{user}": (user, 0o700) for user in USERS} | {f"home/{AGENT_USER}": (AGENT_USER, 0o700)}
     owners |= {f"munge/{name}": ("munge", 0o755) for name in ("hub", *layout.nodes)}
     for name in layout.nodes:
-        owners |= {f"node/{name}": ("root", 0o755), f"node/{name}/spool": ("root", 0o755)}
+        owners |= {f"node/{name}{part}": ("root", 0o755) for part in ("", "/spool", "/jobs")}
         owners |= {f"node/{name}/run": (AGENT_USER, 0o755), f"node/{name}/state": (AGENT_USER, 0o700)}
         owners |= {f"sim/{name}": ("root", 0o755)}
     for folder, (user, mode) in owners.items():

@@ -221,7 +221,7 @@ class Daemons(SlurmCommands):
         return self.nodes[node].spool_dir
 
     def run_dir(self, node: str) -> Path:
-        """Where prolog and epilog of a node write; owned by the agent's user."""
+        """Where the agent of a node has its socket and health file; owned by its user."""
         return self.nodes[node].run_dir
 
     def job_minors(self, node: str, job_id: int) -> list[int] | None:

@@ -100,8 +100,13 @@ class Node:
 
     @property
     def run_dir(self) -> Path:
-        """Stand-in for /run/gpuwaste: the prolog's files and the agent's sockets."""
+        """Stand-in for /run/gpuwaste: the agent's socket and health file."""
         return self.directory / "run"
+
+    @property
+    def jobs_dir(self) -> Path:
+        """Stand-in for /run/gpuwaste-jobs: the files of prolog and epilog."""
+        return self.directory / "jobs"
 
     @property
     def spool_dir(self) -> Path:

@@ -148,6 +148,7 @@ class Site:
                 "ship_every_s": options.ship_every_s,
                 "collectors": ["nvml", "host"],
                 "spool_dir": str(node.spool_dir),
+                "jobs_dir": str(node.jobs_dir),
                 "listen": f"127.0.0.1:{self.exporters[name]}",
                 "ask_jitter_s": 1.0,
                 **options.agent,

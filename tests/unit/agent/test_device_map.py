@@ -59,13 +59,13 @@ class Fixed:
 
 
 class NodeDir:
-    """A node's spool and run directories, with real sockets, and its device map."""
+    """A node's spool and jobs directories, with real sockets, and its device map."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.spool, self.run_dir = path / "spool", path / "run"
+        self.spool, self.jobs = path / "spool", path / "jobs"
         self.spool.mkdir()
-        self.run_dir.mkdir()
+        self.jobs.mkdir()
         self.questions = Asked()
         self.devices = [DevicePosition(at, (f"/dev/nvidia{minor}",), minor=minor) for at, minor in enumerate(ORDER)]
         self.table = PositionTable(lambda: self.devices)
@@ -81,7 +81,7 @@ class NodeDir:
 
     def start_map(self, *sources: FactSource) -> DeviceMap:
         """Return a device map, as after a start of the agent."""
-        prolog = PrologSource(self.run_dir)
+        prolog = PrologSource(self.jobs)
         tracker = RunTracker("gpu1", self.spool, prolog)
         every = {"tracker": tracker, "positions": self.table, "questions": self.questions}
         self.map = DeviceMap("gpu1", "gw", sources=(prolog, *sources), **every)  # type: ignore[arg-type]
@@ -110,7 +110,7 @@ class NodeDir:
 
     def file(self, name: str, at: float, **fields: object) -> None:
         """Leave a prolog's or epilog's file."""
-        path = self.run_dir / "jobs" / name
+        path = self.jobs / name
         path.unlink(missing_ok=True)
         path.write_text("".join(f"{key}={value}\n" for key, value in fields.items()), encoding="ascii")
         os.utime(path, (T0 + at, T0 + at))
@@ -400,7 +400,7 @@ def test_left_over_files_need_somebody_to_vouch(node: NodeDir) -> None:
 
 def test_files_from_before_the_boot_are_nobodys(node: NodeDir) -> None:
     """A node that went down in mid-job: what its prologs left on a disk is no run."""
-    prolog = PrologSource(node.run_dir)
+    prolog = PrologSource(node.jobs)
     tracker = RunTracker("gpu1", node.spool, prolog, boot_us=lambda: us(100))
     node.file("7.start", 1, gpus="0")
     node.file("8.start", 101, gpus="1")
@@ -511,7 +511,7 @@ def test_a_suspended_job_holds_on(node: NodeDir) -> None:
 
 def test_bad_files_are_no_facts(node: NodeDir, tmp_path: Path) -> None:
     """A link, a huge file, garbage, an impossible id: no holding and no error."""
-    jobs = node.run_dir / "jobs"
+    jobs = node.jobs
     (tmp_path / "secret").write_text("gpus=0\n")
     (jobs / "7.start").symlink_to(tmp_path / "secret")
     (jobs / "8.start").write_text("gpus=0\n" * 10_000)

@@ -46,7 +46,7 @@ def test_any_files_of_a_prolog_are_facts_or_nothing(tmp_path: Path, files: dict[
         path.unlink()
     for name, data in files.items():
         (jobs / name).write_bytes(data)
-    source = PrologSource(tmp_path)
+    source = PrologSource(tmp_path / "jobs")
     source.scan(1_700_000_000_000_000)
     for job, file in source.starts.items():
         run = LocalRun(job, file.time_us, file.time_us, prolog_us=file.time_us)
@@ -57,10 +57,11 @@ def test_any_files_of_a_prolog_are_facts_or_nothing(tmp_path: Path, files: dict[
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root makes device files")
 def test_links_pipes_devices_and_hard_links_are_no_facts(tmp_path: Path) -> None:
     """None is opened to its end, followed or waited for; what they lead to stays as it was."""
-    source = PrologSource(tmp_path)
+    jobs = tmp_path / "jobs"
+    jobs.mkdir()
+    source = PrologSource(jobs)
     secret = tmp_path / "secret"
     secret.write_text("gpus=0\n", encoding="ascii")
-    jobs = tmp_path / "jobs"
     (jobs / "7.start").symlink_to(secret)
     os.mkfifo(jobs / "8.start")
     (jobs / "9.start").mkdir()

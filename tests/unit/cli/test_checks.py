@@ -1,6 +1,7 @@
 """The doctor's checks on a fake Slurm: each line says what was found and how to mend it."""
 
 import json
+import os
 import socket
 import threading
 import time
@@ -118,6 +119,23 @@ def test_a_socket_of_another_mode_fails(tmp_path: Path, mode: int, status: Statu
         (tmp_path / "agent.sock").chmod(mode)
         config = Config(hub=HubConfig(agent_user=doctor.user_name()))
         assert checks(slurm(), config=config, run_dir=str(tmp_path))["agent.sock"].status is status
+
+
+def test_the_directory_of_prolog_and_epilog_is_root_s(tmp_path: Path) -> None:
+    """One that others could change gets no files; what scripts of an earlier version left is named."""
+    jobs = tmp_path / "own"
+    jobs.mkdir()
+    jobs.chmod(0o755)
+    config = Config(agent=AgentConfig(jobs_dir=str(jobs)))
+    if os.geteuid() == 0:
+        assert "prolog" not in checks(slurm(), config=config, run_dir=str(tmp_path))
+    jobs.chmod(0o777)
+    found = checks(slurm(), config=config, run_dir=str(tmp_path))["prolog"]
+    assert (found.status, f"chown root {jobs}" in found.mend) == (Status.FAIL, True)
+    jobs.rmdir()
+    (tmp_path / "jobs").mkdir()
+    found = checks(slurm(), config=config, run_dir=str(tmp_path))["prolog"]
+    assert (found.status, "earlier version" in found.found) == (Status.WARN, True)
 
 
 def test_no_socket_is_a_service_to_start(tmp_path: Path) -> None:

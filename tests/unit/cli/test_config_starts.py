@@ -12,7 +12,8 @@ from gpuwaste.core.config import load_config
 from gpuwaste.core.errors import ConfigError
 
 BEFORE = ("core.config", "core.typed_toml")  # reading the file: `config check` ends with the very line
-OTHERS = ("policy.", "slurm.csv_mapping")  # policies: test_config_check.py; a mapping of CSV is a command's own file
+# policies: test_config_check.py; a mapping of CSV is a command's own file; whom root becomes: commands, never a daemon
+OTHERS = ("policy.", "slurm.csv_mapping", "core.owner")
 NOT_OF_THE_FILE = {
     ("advisor.listening", "{}: the socket cannot be made: {}: see [advisor] socket"): "the file system at that moment",
     ("advisor.listening", "{}: {}: see [advisor] socket"): "rights at that moment: the doctor's line run dir",

@@ -37,6 +37,7 @@ def test_a_token_is_found_beside_other_text() -> None:
     first, last = new_id(NOON_US), new_id(NOON_US + 1)
     assert token_of(f"moved by ops;gw={first};gw={last}") == last
     assert token_of(f"gw={first}") == first
+    assert token_of(f";gw={first}\n") == token_of(f";gw={first}\n;x") == token_of(f"\n;gw={first} ") == ""
     assert token_of(f"xgw={first}") == token_of(f";gw={first[:-1]}") == token_of("") == ""
 
 

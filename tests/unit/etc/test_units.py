@@ -132,11 +132,11 @@ def test_tmpfiles_makes_the_shared_directories(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     found = {
         path: ((tmp_path / path).stat().st_uid, oct((tmp_path / path).stat().st_mode & 0o7777))
-        for path in ("run/gpuwaste", "run/gpuwaste/jobs", "var/lib/gpuwaste", "var/lib/gpuwaste/models")
+        for path in ("run/gpuwaste", "run/gpuwaste-jobs", "var/lib/gpuwaste", "var/lib/gpuwaste/models")
     }
     assert found == {
         "run/gpuwaste": (961, "0o755"),
-        "run/gpuwaste/jobs": (961, "0o755"),
+        "run/gpuwaste-jobs": (0, "0o755"),
         "var/lib/gpuwaste": (0, "0o755"),
         "var/lib/gpuwaste/models": (961, "0o750"),
     }

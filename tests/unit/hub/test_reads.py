@@ -65,6 +65,42 @@ def test_a_foreign_job_looks_like_one_that_does_not_exist(filled: Rig) -> None:
     assert filled.get(BOB, "/v1/jobs/8").status == 200
 
 
+def test_another_s_view_never_widens_one_s_own(filled: Rig) -> None:
+    """Bob and the coordinator who ask as alice, or as an operator, get the answer for what does not exist."""
+    nothing = seen(filled.get(BOB, "/v1/jobs/4711"))
+    for uid in (BOB, CAROL, AGENT_UID):
+        for owner in ("alice", "oper", "root", "nobody", "gpuwaste"):
+            for job in (7, 8):
+                assert seen(filled.get(uid, f"/v1/jobs/{job}?owner={owner}")) == nothing
+    assert filled.get(BOB, "/v1/jobs/8?owner=bob").status == 200
+    assert filled.get(OPER, "/v1/jobs/7?owner=alice").status == 200
+    assert seen(filled.get(OPER, "/v1/jobs/7?owner=bob")) == nothing
+    assert filled.get(BOB, "/v1/jobs/8?owner=").status == 400
+
+
+def test_one_run_of_a_job_id_can_be_asked_for(hub: Rig) -> None:
+    """Slurm used id 7 again, then requeued it: the run that started then, or the last one that has just ended."""
+    again = HOUR + 7200
+    runs = (
+        record(7, "bob"),
+        record(7, "alice", submit=again, start=again, end=again + 60, state="REQUEUED"),
+        record(7, "alice", submit=again + 60, start=again + 90, end=again + 600),
+    )
+    hub.store.upsert_jobs(runs)
+
+    def starts(question: str) -> list[int]:
+        answer = hub.get(OPER, f"/v1/jobs/7?{question}")
+        return [run["start"] for run in answer.json["runs"]] if answer.status == 200 else []
+
+    assert starts("owner=alice") == [again, again + 90]
+    assert starts(f"start={again}") == [again]
+    assert starts(f"ended_since={again + 500}") == [again + 90]
+    assert starts(f"ended_since={HOUR}") == [again + 90]
+    assert starts(f"ended_since={again + 700}") == []
+    assert starts("cluster=other") == []
+    assert starts(f"owner=bob&start={again}") == []
+
+
 def test_a_captured_credential_is_of_no_use(filled: Rig) -> None:
     """Alice's credential, used already or made for another question, reads nothing for bob."""
     captured = filled.credential(ALICE, "GET", "/v1/jobs/7")

@@ -252,6 +252,14 @@ def test_a_job_has_what_was_said_of_it(audited: Rig) -> None:
     assert (hidden["said"], hidden["lines"], hidden["would_be"], hidden["held"]) == (False, [HIDDEN], "warn", "shadow")
 
 
+def test_the_owner_s_view_hides_from_staff_what_the_owner_was_not_told(audited: Rig) -> None:
+    """What an END mail is made from: an operator who asks as alice reads what alice reads, byte for byte."""
+    for job in (11, 12):
+        shown = audited.get(OPER, f"/v1/jobs/{job}?owner=alice").json
+        assert shown == audited.get(ALICE, f"/v1/jobs/{job}").json
+    assert audited.get(OPER, "/v1/jobs/12?owner=oper").status == 404
+
+
 def test_a_modification_is_shown_with_its_job(audited: Rig) -> None:
     """By the job's number, beside what was said at its submission, in the order of time."""
     change = said(7, op="modify", run_job_id=11, lines=("warned again",))

@@ -1,7 +1,8 @@
-"""The files that prolog and epilog leave: RUN_DIR/jobs/JOBID.start and JOBID.end, key=value lines.
+"""The files that prolog and epilog leave: JOBS_DIR/JOBID.start and JOBID.end, key=value lines.
 
 A file's own time (mtime) is the event's time. A file that is a symbolic link, too big, or of a job id that is no number
-is not read.
+is not read. The directory belongs to root: the epilog removes what is old. Scripts of an earlier version write to
+RUN_DIR/jobs, which belongs to the agent: files there are read and, when they are old, removed; at last it is too.
 """
 
 import os
@@ -36,38 +37,67 @@ class JobFile:
 
 
 class PrologSource:
-    """Reads new files of the directory once each."""
+    """Reads new files of the directory once each; `earlier` is where scripts of an earlier version write."""
 
     name = MapSource.PROLOG
 
-    def __init__(self, run_dir: Path) -> None:
-        self._dir = run_dir / "jobs"
-        with suppress(OSError):  # where it cannot be made, scan says so
-            self._dir.mkdir(mode=0o755, exist_ok=True)
+    def __init__(self, jobs_dir: Path, earlier: Path | None = None) -> None:
+        self._places = [_Place(jobs_dir)] if earlier is None else [_Place(earlier, own=True), _Place(jobs_dir)]
         self.health = ""
+        self.starts: dict[int, JobFile] = {}
+        self.ends: dict[int, JobFile] = {}
+
+    def scan(self, now_us: int) -> None:
+        """Take in new files, and forget those that are gone."""
+        faults = [place.scan(now_us) for place in self._places]
+        self.health = f"{faults[-1]}: no prolog files" if faults[-1] else ""
+        self.starts = {job: file for place in self._places for job, file in place.starts.items()}
+        self.ends = {job: file for place in self._places for job, file in place.ends.items()}
+
+    def facts(self, run: LocalRun) -> PositionFacts | None:
+        """Return the positions that the run's prolog was told. None does not mean "no GPU": Slurm may not say."""
+        file = self.starts.get(run.job_id)
+        if file is None or run.prolog_us != file.time_us:
+            return None
+        with suppress(ParseError):
+            positions = frozenset(parse_positions(file.fields.get("gpus", "")))
+            if positions:
+                shards = file.number("shards")
+                return PositionFacts(positions, shards or None)
+        return None
+
+
+class _Place:
+    """One directory; in one of its `own` the agent also removes what nobody needs any more."""
+
+    def __init__(self, directory: Path, *, own: bool = False) -> None:
+        self._dir = directory
+        self._own = own
         self.starts: dict[int, JobFile] = {}
         self.ends: dict[int, JobFile] = {}
         self._seen: dict[str, tuple[int, int]] = {}  # file name -> (inode, mtime)
 
-    def scan(self, now_us: int) -> None:
-        """Take in new files, and remove those that nobody needs any more."""
+    def scan(self, now_us: int) -> str:
+        """Take in new files; return why they cannot be read, "" where they can."""
+        fault, names = "", set[str]()
         try:
             with os.scandir(self._dir) as entries:
                 names = {entry.name for entry in entries if self._take(entry, now_us)}
         except OSError as error:
-            self.health = f"{self._dir}: {error.strerror}: no prolog files"
-            names = set()
-        else:
-            self.health = ""
+            fault = f"{self._dir}: {error.strerror}"
         for name in self._seen.keys() - names:
             self._forget(name)
-        for job_id in [job for job, end in self.ends.items() if now_us - end.time_us > _SETTLED_US]:
-            self._sweep(job_id)
+        if self._own and not fault:
+            for job_id in [job for job, end in self.ends.items() if now_us - end.time_us > _SETTLED_US]:
+                self._sweep(job_id)
+            with suppress(OSError):  # not empty yet
+                self._dir.rmdir()
+        return fault
 
     def _take(self, entry: os.DirEntry[str], now_us: int) -> bool:
         """Read an entry if it is new; tell whether it is a file of a job."""
         job, _, kind = entry.name.partition(".")
-        if not job:
+        if not job and self._own:
             _remove_old(entry, now_us)
         if kind not in {"start", "end"} or not (job.isascii() and job.isdigit() and 0 < int(job) <= _MAX_ID):
             return False
@@ -94,18 +124,6 @@ class PrologSource:
         for name in (f"{job_id}.start", f"{job_id}.end") if over else (f"{job_id}.end",):
             with suppress(OSError):
                 (self._dir / name).unlink()
-
-    def facts(self, run: LocalRun) -> PositionFacts | None:
-        """Return the positions that the run's prolog was told. None does not mean "no GPU": Slurm may not say."""
-        file = self.starts.get(run.job_id)
-        if file is None or run.prolog_us != file.time_us:
-            return None
-        with suppress(ParseError):
-            positions = frozenset(parse_positions(file.fields.get("gpus", "")))
-            if positions:
-                shards = file.number("shards")
-                return PositionFacts(positions, shards or None)
-        return None
 
 
 def _remove_old(entry: os.DirEntry[str], now_us: int) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from gpuwaste.cli.check import Check, Role, Status, Surroundings
+from gpuwaste.core.files import open_to_others
 
 PLACE: Final = 65
 NAME: Final = "run dir"
@@ -23,15 +24,21 @@ def check(around: Surroundings) -> Iterator[Check]:
     yield _directory(run_dir, config.hub.agent_user)
     if Role.AGENT in around.roles:
         yield _socket(run_dir / "agent.sock", config.hub.agent_user, _ROOT_AND_OWN, "gpuwaste-agent")
-        jobs = run_dir / "jobs"
-        if jobs.is_dir() and (words := _open_to_others(jobs, config.hub.agent_user)):
-            yield Check(
-                "prolog", Status.FAIL, f"{jobs}: {words}: prolog and epilog leave no files", f"chmod 755 {jobs}"
-            )
+        yield from _jobs(Path(config.agent.jobs_dir), run_dir / "jobs")
     if Role.ADVISOR in around.roles:
         yield _socket(Path(config.advisor.socket), config.plugin.advisor_user, _ANYBODY, "gpuwaste-advisor")
     if Role.HUB in around.roles and config.hub.socket:
         yield _socket(Path(config.hub.socket), config.hub.agent_user, _ANYBODY, "gpuwaste-hub")
+
+
+def _jobs(jobs: Path, earlier: Path) -> Iterator[Check]:
+    """Look at the directory of prolog and epilog, which leave nothing in one that others than root can change."""
+    if jobs.is_dir() and (words := open_to_others(jobs, 0, 0) or _open_to_others(jobs, "root")):
+        mend = f"chown root {jobs}; chmod 755 {jobs}"
+        yield Check("prolog", Status.FAIL, f"{jobs}: {words}: prolog and epilog leave no files", mend)
+    if earlier.is_dir():
+        mend = f"install this version's prolog and epilog; the agent removes {earlier} when it is empty"
+        yield Check("prolog", Status.WARN, f"{earlier} has files of an earlier version's prolog", mend)
 
 
 def _directory(path: Path, user: str) -> Check:

@@ -20,6 +20,14 @@ _ID = re.compile(r"\d{1,10}(?:[_+]\d{1,10})?")
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument("id", metavar="ID", help="as Slurm prints it: 7, 3_1 (array task), 4+1 (het component)")
+    parser.add_argument("-M", "--clusters", metavar="NAME", help="only the job of this cluster")
+    parser.add_argument(
+        "-S", "--starttime", metavar="TIME", help="only the run that started then (as sacct, or @EPOCH)"
+    )
+    parser.add_argument(
+        "--ended-since", metavar="TIME", help="only the last run, and only if it had not ended before then"
+    )
+    parser.add_argument("--as", dest="owner", metavar="USER", help="show what USER may see as the owner (operators)")
     parser.add_argument("--wait", metavar="TIME", help="wait so long for the end to be reported: 120s, 5m or 1h")
     add_formats(parser)
     add_config(parser)
@@ -34,10 +42,10 @@ def run(options: argparse.Namespace) -> int:
 
     if not _ID.fullmatch(options.id):
         raise UsageError(f"job {options.id[:40]!r}: expected 7, 3_1 or 4+1")
-    config = config_of(options)
+    config, wanted = config_of(options), _parameters(options)
 
     def asked() -> dict[str, Any]:
-        return ask_hub(config, f"/v1/jobs/{options.id}")
+        return ask_hub(config, f"/v1/jobs/{options.id}", wanted)
 
     try:
         document = _awaited(asked, parse_seconds(options.wait)) if options.wait else asked()
@@ -46,6 +54,21 @@ def run(options: argparse.Namespace) -> int:
     return emit(
         document, options, job_text, empty=False, wasted=wasted_share(*(run["totals"] for run in document["runs"]))
     )
+
+
+def _parameters(options: argparse.Namespace) -> dict[str, str | int]:
+    """Return what narrows the question. Raises UsageError."""
+    from datetime import datetime
+
+    from gpuwaste.cli.times import parse_time
+
+    now = datetime.now()  # noqa: DTZ005 the caller's own zone is meant
+    names = {"owner": options.owner, "cluster": options.clusters}
+    times = {"start": options.starttime, "ended_since": options.ended_since}
+    return {
+        **{name: value for name, value in names.items() if value},
+        **{name: parse_time(value, now) for name, value in times.items() if value},
+    }
 
 
 def _awaited(ask: Callable[[], dict[str, Any]], wait_s: float) -> dict[str, Any]:

@@ -65,8 +65,10 @@ def run(options: argparse.Namespace) -> int:
 
 def _list(options: argparse.Namespace, registry: "Registry", _: "Config") -> int:
     from gpuwaste.core.errors import NoDataError
+    from gpuwaste.core.owner import become_owner
     from gpuwaste.report.models import list_text
 
+    become_owner(registry.models_dir)
     entries = registry.list()
     if not entries and not options.json:
         raise NoDataError(f"{registry.models_dir}: no model there yet: gpuwaste train makes one")
@@ -89,8 +91,10 @@ def _list(options: argparse.Namespace, registry: "Registry", _: "Config") -> int
 def _show(options: argparse.Namespace, registry: "Registry", _: "Config") -> int:
     from dataclasses import asdict
 
+    from gpuwaste.core.owner import become_owner
     from gpuwaste.report.models import show_text
 
+    become_owner(registry.models_dir)
     bundle = _bundle(registry, options.name)
     _print({"document": "model", "hash": bundle.hash, **asdict(bundle.manifest)}, options, show_text)
     return 0
@@ -98,11 +102,14 @@ def _show(options: argparse.Namespace, registry: "Registry", _: "Config") -> int
 
 def _status(options: argparse.Namespace, registry: "Registry", config: "Config") -> int:
     from gpuwaste.cli.programs import load_program
+    from gpuwaste.core.owner import as_owner, become_owner
     from gpuwaste.predict.replay import replay
     from gpuwaste.predict.status import drifted, status_document
     from gpuwaste.report.models import status_text
 
-    bundle = _bundle(registry, None)
+    with as_owner(registry.models_dir):
+        if registry.champion() is None:
+            _bundle(registry, None)  # no model: no use to read a history
     source = load_program("gpuwaste.models.source", "predict", "this host")
     if options.swf:
         found = source.load_swf(options.swf, options.cluster)
@@ -111,14 +118,25 @@ def _status(options: argparse.Namespace, registry: "Registry", config: "Config")
 
         store = options.store or Path(config.hub.state_dir) / "hub.duckdb"
         found = source.load_source(store, hub_client(config) if not options.store else None, options.cluster)
+    become_owner(registry.models_dir)
+    bundle = _bundle(registry, None)
     document = status_document(bundle, found.table, replay(found.table).vectors)
     _print({**document, "source": found.text}, options, status_text)
     return 4 if drifted(document) else 0
 
 
 def _change(options: argparse.Namespace, registry: "Registry", _: "Config") -> int:
+    from gpuwaste.core.owner import as_owner, become_owner
+
+    files = None
     if options.action == "add":
-        said = {"added": registry.add(options.directory)}
+        from gpuwaste.predict.bundle_files import read_bundle
+
+        with as_owner(options.directory):
+            files = read_bundle(options.directory)
+    become_owner(registry.models_dir)
+    if options.action == "add":
+        said = {"added": registry.add(options.directory, files)}
     elif options.action == "prune":
         from gpuwaste.core.errors import UsageError
 

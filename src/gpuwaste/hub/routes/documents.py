@@ -5,6 +5,7 @@ from fastapi import FastAPI, Request, Response
 from gpuwaste.hub.exchange import Exchange, Name, Number
 from gpuwaste.hub.models import Document
 from gpuwaste.hub.reads import ReportQuestion
+from gpuwaste.hub.run_choice import JobQuestion
 
 
 def add(app: FastAPI, exchange: Exchange) -> None:
@@ -27,9 +28,21 @@ def add(app: FastAPI, exchange: Exchange) -> None:
         return await exchange.document(request, lambda scope: reads.report(scope, question))
 
     @app.get("/v1/jobs/{job_id}", responses={200: {"model": Document}})
-    async def job(request: Request, job_id: str) -> Response:
-        """Report on every run of one job: 7, 3_1 or 4+1."""
-        return await exchange.document(request, lambda scope: reads.job(scope, job_id))
+    async def job(
+        request: Request,
+        job_id: str,
+        *,
+        owner: Name | None = None,
+        cluster: Name | None = None,
+        start: Number | None = None,
+        ended_since: Number | None = None,
+    ) -> Response:
+        """Report on the runs of one job: 7, 3_1 or 4+1; `owner` narrows the view to that of this user.
+
+        `start` picks the runs that started at this UTC second, `ended_since` the last run unless it ended before then.
+        """
+        question = JobQuestion(owner, cluster, start, ended_since)
+        return await exchange.document(request, lambda scope: reads.job(scope, job_id, question))
 
     @app.get("/v1/top", responses={200: {"model": Document}})
     async def top(request: Request, since: Number | None = None, limit: Number | None = None) -> Response:

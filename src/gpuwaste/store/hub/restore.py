@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from gpuwaste.core.errors import StoreError
-from gpuwaste.core.files import sync_directory
+from gpuwaste.core.files import open_plain, sync_directory
+from gpuwaste.core.owner import as_owner, become_owner
 from gpuwaste.store.database import Database, migrations
 from gpuwaste.store.hub.backup_format import STORE, About, read_backup
 from gpuwaste.store.hub.page_files import PageFiles
@@ -25,12 +26,23 @@ _SAVED_HISTORY: Final = "history"  # made from the store; the hub makes it anew
 _COUNTED: Final = ("jobs", "hours", "days", "events", "verdicts", "quarantine")
 
 
-def restore(source: Path, state_dir: Path, *, force: bool) -> About:
-    """Put the backup `source` in the place of the store in `state_dir`, whose hub is stopped.
+def open_source(source: Path) -> BinaryIO:
+    """Open a backup, as the user whose directory it is in, if that is not root. Raises StoreError, ConfigError."""
+    with as_owner(source, sticky=True) as owner:
+        try:
+            return open_plain(source)
+        except OSError as error:
+            whose = "" if owner is None else f" for {owner.name}, whose directory it is in: copy it to one of root's"
+            raise StoreError(f"{source}: cannot be read: {error.strerror}{whose}") from error
 
-    Raises StoreError where the backup cannot be used, a hub runs, or a store is there and `force` is not given: then
-    nothing has changed.
+
+def restore(file: BinaryIO, source: Path, state_dir: Path, *, force: bool) -> About:
+    """Put the backup `file`, opened from `source`, in the place of the store in `state_dir`, whose hub is stopped.
+
+    Root becomes the owner of `state_dir` for good. Raises StoreError where the backup cannot be used, a hub runs, or a
+    store is there and `force` is not given: then nothing has changed.
     """
+    become_owner(state_dir)
     store = state_dir / STORE
     if not state_dir.is_dir():
         raise StoreError(f"{state_dir}: is no directory: make it for the hub's user, closed to others")
@@ -40,25 +52,14 @@ def restore(source: Path, state_dir: Path, *, force: bool) -> About:
         raise StoreError(f"{store}: a store is there already: --force replaces it, and keeps it as {STORE}{BEFORE}")
     folder = state_dir / _FOLDER
     try:
-        with _opened(source) as file, _nobody_has(store), _scratch(folder):
+        with _nobody_has(store), _scratch(folder):
             _check_room(file, source, state_dir)
             about = read_backup(file, str(source), folder)
             _check_store(folder / STORE, about, source)
-            _own(folder, state_dir)
             _put(folder, state_dir)
     except OSError as error:
         raise StoreError(f"{state_dir}: cannot be written: {error.strerror or error}") from error
     return about
-
-
-@contextmanager
-def _opened(source: Path) -> Iterator[BinaryIO]:
-    try:
-        file = source.open("rb")
-    except OSError as error:
-        raise StoreError(f"{source}: cannot be read: {error.strerror}") from error
-    with file:
-        yield file
 
 
 @contextmanager
@@ -115,12 +116,6 @@ def _check_store(store: Path, about: About, source: Path) -> None:
                 os.fsync(file.fileno())
 
 
-def _own(folder: Path, state_dir: Path) -> None:
-    """Give root's new files to the hub's user: the owner of its state directory."""
-    for path in folder.rglob("*"):
-        _same_owner(state_dir, path)
-
-
 def _put(folder: Path, state_dir: Path) -> None:
     """Move the files in; pages are named by their content, so that those of both stores may lie side by side."""
     store = state_dir / STORE
@@ -128,9 +123,7 @@ def _put(folder: Path, state_dir: Path) -> None:
     for path in sorted((folder / "pages").glob("*/*.z")):
         target = pages / path.parent.name
         for made in (pages, target):
-            if not made.exists():
-                made.mkdir(mode=0o700)
-                _same_owner(state_dir, made)
+            made.mkdir(mode=0o700, exist_ok=True)
         path.replace(target / path.name)
         sync_directory(target)
     if (folder / _CORRECTIONS).exists():
@@ -139,12 +132,6 @@ def _put(folder: Path, state_dir: Path) -> None:
     _keep_old(store)
     (folder / STORE).replace(store)
     sync_directory(state_dir)
-
-
-def _same_owner(state_dir: Path, path: Path) -> None:
-    owner = state_dir.stat()
-    if os.geteuid() == 0:
-        os.chown(path, owner.st_uid, owner.st_gid)
 
 
 def _keep_old(store: Path) -> None:

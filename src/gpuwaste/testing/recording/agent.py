@@ -175,7 +175,7 @@ class RecorderEdges:
         questions: Questioner,
         *,
         spool_dir: Path,
-        run_dir: Path,
+        prolog: PrologSource,
         cgroup_root: Path,
     ) -> DeviceMap:
         """Make the device map with the sources that `node_device_map` gives it."""
@@ -183,7 +183,6 @@ class RecorderEdges:
         devices = tuple(d for at in range(positions.size) if (d := positions.device(at)) is not None)
         recorder.tape.add(AgentStart(recorder.clock.utc_us(), node))
         recorder.tape.add(Devices(recorder.clock.utc_us(), node, devices))
-        prolog = PrologSource(run_dir)
         tracker = RecordedTracker(node, spool_dir, prolog)
         tracker.recorder = recorder
         sources = [RecordedSource(s, recorder) for s in node_sources(node, prolog, cgroup_root)]

@@ -43,11 +43,11 @@ class PlayedNode:
         questions: Questioner,
         *,
         spool_dir: Path,
-        run_dir: Path,
+        prolog: PrologSource,
         cgroup_root: Path,  # noqa: ARG002 as node_device_map has it
     ) -> DeviceMap:
         """Make the device map over the recorded facts."""
-        tracker = PlayedTracker(node, spool_dir, PrologSource(run_dir), boot_us=lambda: 0)
+        tracker = PlayedTracker(node, spool_dir, prolog, boot_us=lambda: 0)
         tracker.node = self
         sources = [PlayedSource(name, self) for name in _SOURCES]
         return DeviceMap(node, cluster, tracker=tracker, positions=positions, sources=sources, questions=questions)

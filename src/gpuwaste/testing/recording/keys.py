@@ -66,7 +66,8 @@ class Keys:
             "token_file": str(self._token_file(name)),
             "run_dir": str(self._directory / f"run-{name}"),
         }
-        return config_from_dict({"common": common, section: dict(keys)}, "the played site")
+        own = {"jobs_dir": common["run_dir"]} if section == "agent" else {}  # empty: the tape has what prologs left
+        return config_from_dict({"common": common, section: {**own, **keys}}, "the played site")
 
     def _token_file(self, name: str) -> Path:
         return self._directory / f"{name}.token"

@@ -1,0 +1,147 @@
+"""Whoever could swap names on the way to a directory: a root command becomes that user before it works there.
+
+Root that works in another user's directory follows what that user puts there: links, pipes, directories moved away
+between a check and its use. As that user it can do no more than they can. A process that is not root stays as it is.
+"""
+
+import grp
+import os
+import pwd
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from gpuwaste.core.errors import ConfigError
+
+_MAX_LINKS: Final = 40  # as the kernel's own limit
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """A user that is not root: uid, its groups, and its name, which is the number where the uid has none."""
+
+    uid: int
+    gid: int
+    groups: tuple[int, ...]
+    name: str
+
+
+def owner_of(directory: Path, *, sticky: bool = False) -> Owner | None:
+    """Return the user to become before working in `directory`, which may be missing yet; None for "stay as you are".
+
+    That is the one user beside root who owns the directory or one on the way to it, links included. Raises ConfigError
+    where two users do, or where more than its owner can write to a directory of root; `sticky` allows a directory such
+    as /tmp as the last one, for a caller that makes new files only and follows no name there.
+    """
+    if os.geteuid() != 0:
+        return None
+    try:
+        uids = _owners(directory, sticky=sticky)
+    except OSError as error:
+        raise ConfigError(f"{directory}: cannot be used: {error.strerror}") from error
+    if len(uids) > 1:
+        names = " and ".join(sorted(_owner(uid).name for uid in uids))
+        raise ConfigError(
+            f"{directory}: is inside directories of {names}: root cannot trust either: run as one of them"
+        )
+    return _owner(uids.pop()) if uids else None
+
+
+def become_owner(directory: Path) -> Owner | None:
+    """Become the user of `owner_of` for the rest of this process; return whom. Raises ConfigError."""
+    owner = owner_of(directory)
+    if owner is not None:
+        os.setgroups(owner.groups)
+        os.setresgid(owner.gid, owner.gid, owner.gid)
+        os.setresuid(owner.uid, owner.uid, owner.uid)
+        if not os.access(__file__, os.R_OK):
+            place = Path(__file__).parents[1]
+            raise ConfigError(
+                f"{place}: {owner.name}, the owner of {directory}, cannot read gpuwaste there: install it where every "
+                "user can"
+            )
+    return owner
+
+
+@contextmanager
+def as_owner(directory: Path, *, sticky: bool = False) -> Iterator[Owner | None]:
+    """Work as the user of `owner_of` within the block, for a command that root's rights serve elsewhere.
+
+    Raises ConfigError. A command that needs root's rights no more calls `become_owner`, from which nothing leads back.
+    """
+    owner = owner_of(directory, sticky=sticky)
+    if owner is None:
+        yield None
+        return
+    groups, gid = os.getgroups(), os.getegid()
+    os.setgroups(owner.groups)
+    os.setegid(owner.gid)
+    os.seteuid(owner.uid)
+    try:
+        yield owner
+    finally:
+        os.seteuid(0)
+        os.setegid(gid)
+        os.setgroups(groups)
+
+
+def _owners(directory: Path, *, sticky: bool) -> set[int]:
+    """Return the users beside root who own what is on the way to a directory. Raises OSError, ConfigError."""
+    at, found, links = Path("/"), set[int](), 0
+    rest = list((Path.cwd() / directory).parts[1:])[::-1]
+    while rest:
+        name = rest.pop()
+        if name == "..":
+            at = at.parent
+            continue
+        there = at.stat()
+        found |= _closed(at, there, sticky=True)
+        try:
+            entry = (at / name).lstat()
+        except FileNotFoundError:
+            _closed(at, there, sticky=False)  # whoever may write here could make it first
+            return found
+        if there.st_mode & stat.S_ISVTX and entry.st_uid:
+            found.add(entry.st_uid)
+        if stat.S_ISLNK(entry.st_mode):
+            links += 1
+            if links > _MAX_LINKS:
+                raise ConfigError(f"{directory}: too many symbolic links on the way")
+            target = (at / name).readlink()
+            at = Path("/") if target.is_absolute() else at
+            rest += [part for part in target.parts if part != "/"][::-1]
+        else:
+            at = at / name
+    return found | _closed(at, at.stat(), sticky=sticky)
+
+
+def _closed(path: Path, there: os.stat_result, *, sticky: bool) -> set[int]:
+    """Return the owner of a directory, unless it is root. Raises ConfigError where others may write to root's."""
+    if there.st_uid:
+        return {there.st_uid}
+    group = bool(there.st_mode & stat.S_IWGRP) and there.st_gid != 0
+    if (group or there.st_mode & stat.S_IWOTH) and not (sticky and there.st_mode & stat.S_ISVTX):
+        raise ConfigError(
+            f"{path}: belongs to root, and others may write to it: chmod go-w {path}, or chown it to the service's user"
+        )
+    return set()
+
+
+def _owner(uid: int) -> Owner:
+    try:
+        known = pwd.getpwuid(uid)
+    except KeyError:
+        return Owner(uid, _gid_of(uid), (), str(uid))
+    return Owner(uid, known.pw_gid, tuple(os.getgrouplist(known.pw_name, known.pw_gid)), known.pw_name)
+
+
+def _gid_of(uid: int) -> int:
+    """Return a group for a uid without a name: of the same number where that is no real group, never root's."""
+    try:
+        grp.getgrgid(uid)
+    except KeyError:
+        return uid
+    return 65534
