@@ -12,7 +12,9 @@ SCRIPT_FACTS: Final = (
 MAX_SCRIPT: Final = 1 << 18  # characters looked at: a script with data in it is cut
 _NAN: Final = float("nan")
 _TEST: Final = re.compile(r"test|debug|dbg|tmp|try|trial|check|bench|hello|sleep", re.IGNORECASE)
-_COMMENT: Final = re.compile(r"^\s*#[^\n]*$", re.MULTILINE)
+# A line's blanks are named without the line's end and kept once taken: a pattern that may begin at every line, and run
+# over the next ones, takes the square of a text of empty lines.
+_COMMENT: Final = re.compile(r"^[^\S\n]*+#[^\n]*+", re.MULTILINE)
 _LAUNCHER: Final = re.compile(r"\b(srun|mpirun|mpiexec(?:\.hydra)?|prun)\b")
 _PYTHON: Final = re.compile(r"\b(?:python[\d.]*|ipython|jupyter|torchrun|accelerate|deepspeed)\b")
 _TORCHRUN: Final = re.compile(r"\b(?:torchrun|torch\.distributed\.(?:run|launch)|accelerate\s+launch|deepspeed)\b")
@@ -21,7 +23,7 @@ _ENVIRONMENT: Final = re.compile(
     r"\b(?:conda|mamba|micromamba)\s+(?:activate|run)\b|\bmodule\s+(?:load|add)\b|\bml\s+\w|bin/activate\b"
 )
 _CONTAINER: Final = re.compile(r"\b(?:apptainer|singularity|podman|docker|enroot|shifter)\b|--container-image")
-_SET_E: Final = re.compile(r"^\s*set\s+-(?:\w*e\w*|o\s+errexit)\b|^#!\S*sh\s+-\w*e", re.MULTILINE)
+_SET_E: Final = re.compile(r"^[^\S\n]*+set\s+-(?:\w*e\w*|o\s+errexit)\b|^#!\S*sh\s+-\w*e", re.MULTILINE)
 _RETRY: Final = re.compile(r"\b(?:until|retry|max_?retries)\b|\|\|\s*(?:true|:)|scontrol\s+requeue|--requeue\b")
 
 
