@@ -9,11 +9,12 @@ from typing import Final
 import pytest
 from tests.growth import BASE, SHAPES, Read, quadratic
 
+from gpuwaste.core.cpu_budget import UNLIMITED
 from gpuwaste.predict import texts
 
 READERS: Final[Mapping[str, Read]] = {
-    "script facts": texts.script_facts.__wrapped__,
-    "name facts": texts.name_facts.__wrapped__,
+    "script facts": lambda text: list(texts._facts(text, UNLIMITED)),
+    "name facts": texts._name_facts,
 }
 
 
