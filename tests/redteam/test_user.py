@@ -62,7 +62,7 @@ class _Attack(SubmitLoad):
 
 @pytest.mark.parametrize("kind", ["newlines", "scripts", "texts", "submit lines"])
 def test_no_text_of_a_user_lets_a_refused_job_pass(scene: Scene, kind: str) -> None:
-    """While a user submits hostile scripts, names, comments or lines in a loop, a job that a policy refuses is refused."""
+    """While a user submits hostile scripts, names or lines in a loop, a job that a policy refuses is refused."""
     scene.wait_verdicts()
     with _Attack(scene, kind) as attack:
         outcomes = []

@@ -15,8 +15,10 @@ from gpuwaste.testing.daemon_config import to_toml
 
 NO_UTF8 = "\udcff\udcfe"  # as Python decodes the bytes ff fe of a command line
 HOSTILE = {"no UTF-8": NO_UTF8, "empty": "", "a megabyte": "x" * (1 << 20), "digits": "9" * 5000, "a NUL": "a\0b"}
-VARIABLES = ("TZ", "SLURM_CONF", "SBATCH_TIMELIMIT", "SBATCH_GPUS", "SBATCH_JOB_NAME", "SLURM_TIME_FORMAT", "COLUMNS",
-             "TERM", "NO_COLOR", "GPUWASTE_DEBUG", "LANG", "HOME", "NOTIFY_SOCKET", "WATCHDOG_USEC", "JOURNAL_STREAM")  # fmt: skip
+VARIABLES = (
+    "TZ", "SLURM_CONF", "SBATCH_TIMELIMIT", "SBATCH_GPUS", "SBATCH_JOB_NAME", "SLURM_TIME_FORMAT", "COLUMNS", "TERM",
+    "NO_COLOR", "LANG", "HOME", "NOTIFY_SOCKET", "WATCHDOG_USEC", "JOURNAL_STREAM",
+)  # fmt: skip
 _HARMLESS = "nothing"
 
 
@@ -51,14 +53,19 @@ def hub(tmp_path: Path) -> Iterator[HubDouble]:
 
 
 @pytest.fixture
-def config(tmp_path: Path, hub: HubDouble) -> Path:
-    """Return a configuration whose every place is below this test's own directory."""
+def config(tmp_path: Path, hub: HubDouble, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a configuration whose every place is below this test's own directory, the working directory."""
+    monkeypatch.chdir(tmp_path)  # an empty path may be taken for it
     path = tmp_path / "gpuwaste.toml"
     places = {name: str(tmp_path / name) for name in ("models_dir", "run_dir")}
     slurm_conf = tmp_path / "slurm.conf"
     slurm_conf.write_text("this is no slurm.conf\n", encoding="ascii")
     common = {"hub_url": f"unix:{hub.server_address}", "slurm_conf": str(slurm_conf), "cluster": "gw", **places}
-    sections = {"common": common, "hub": {"state_dir": str(tmp_path / "hub")}, "advisor": {"policies_dir": str(tmp_path)}}
+    sections = {
+        "common": common,
+        "hub": {"state_dir": str(tmp_path / "hub")},
+        "advisor": {"policies_dir": str(tmp_path)},
+    }
     path.write_text(to_toml(sections), encoding="utf-8")
     return path
 
@@ -78,10 +85,8 @@ def test_any_argument_is_answered_in_one_line(
     kind: str,
     config: Path,
     capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Whatever the value of an argument, a command does its work or says in one line of a few words what is wrong."""
-    monkeypatch.chdir(config.parent)  # an empty path may be taken for this directory
     words = [*line[:place], HOSTILE[kind], *line[place + 1 :]]
     code = _run([*words, "--config", str(config)])
     captured = capsys.readouterr()
@@ -119,7 +124,7 @@ def test_any_variable_is_answered_in_one_line(command: tuple[str, ...], value: b
     script.write_text("#!/bin/sh\nsrun a\n", encoding="ascii")
     extra = [] if command[0].startswith("-") else ["--config", str(config)]
     words = [str(script) if word == "script.sh" else word for word in command]
-    environ = {name.encode(): value for name in VARIABLES if name != "GPUWASTE_DEBUG"}
+    environ = {name.encode(): value for name in VARIABLES}
     done = subprocess.run(
         [sys.executable, "-m", "gpuwaste.cli", *words, *extra],
         env={**os.environb, **environ}, capture_output=True, check=False, timeout=120, cwd=config.parent,

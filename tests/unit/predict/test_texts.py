@@ -27,10 +27,12 @@ _OF_ALL = {
 }
 _PROCESSES = r"--(?:nproc[_-]per[_-]node|num[_-]processes|num[_-]gpus)[=\s]+(\d{1,6})\b"
 _WORDS = (
-    "\n", " ", "\t", "\r", "\v", "\u2028", "\x1c", "#", "-", "=", ".", "_", "x", "é", "3", "||", "true", ":", "set", "-e",
+    "\n", " ", "\t", "\r", "\v", "\u2028", "\x1c", "#", "-", "=", ".", "_", "x", "é", "3", "||", "true", ":", "set",
+    "-e",
     "-o", "errexit", "#!/bin/sh", "srun", "mpirun", "mpiexec", ".hydra", "prun", "python", "python3.11", "ipython",
     "torchrun", "torch.distributed.run", "accelerate", "launch", "deepspeed", "--nproc_per_node", "--num-gpus", "conda",
-    "micromamba", "mamba", "activate", "module", "load", "ml", "bin/activate", "apptainer", "docker", "--container-image",
+    "micromamba", "mamba", "activate", "module", "load", "ml", "bin/activate", "apptainer", "docker",
+    "--container-image",
     "until", "retry", "max_retries", "maxretries", "scontrol", "requeue", "--requeue",
 )  # fmt: skip
 
@@ -66,7 +68,9 @@ def test_no_script_says_nothing() -> None:
 
 def test_what_is_read_of_a_script_is_bounded() -> None:
     """A launcher behind MAX_SCRIPT characters is not seen: no script takes longer than one of that length."""
-    assert script_facts("#!/bin/sh\n" + "x" * MAX_SCRIPT + "\nsrun a\n") == script_facts("#!/bin/sh\n" + "x" * MAX_SCRIPT)
+    assert script_facts("#!/bin/sh\n" + "x" * MAX_SCRIPT + "\nsrun a\n") == script_facts(
+        "#!/bin/sh\n" + "x" * MAX_SCRIPT
+    )
     assert script_facts("#!/bin/sh\nsrun a\n") != script_facts("#!/bin/sh\na\n")
 
 
