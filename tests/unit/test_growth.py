@@ -72,7 +72,7 @@ def _shown_job(text: str) -> str:
 
 READERS: Final[Mapping[str, Read]] = {
     "script facts": lambda text: list(texts._facts(text, UNLIMITED)),
-    "name facts": texts._name_facts,
+    "name facts": texts.name_facts,
     "script hash": script_hash,
     "text hash": keys.text_hash,
     "normal name": keys.normal_name,

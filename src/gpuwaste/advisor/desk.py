@@ -204,7 +204,7 @@ class Desk:
         """Write the verdict down and return the reply."""
         if not submission.desc.test_only:
             self._journal.write(verdict)
-        self._count(verdict, stale=submission.stale)
+        self._count(verdict, submission)
         time_min_s = None if submission.desc.time_min_s else decision.time_min_s
         return encode_reply(
             verdict.id,
@@ -222,8 +222,9 @@ class Desk:
         known = None if ask.desc.job_id is None else self._jobs.get(ask.desc.job_id)
         return None if known is None else ask.desc.changed(known, now_s)
 
-    def _count(self, verdict: Verdict, *, stale: bool) -> None:
-        self._counters.asked["stale" if stale else "judged"] += 1
+    def _count(self, verdict: Verdict, submission: Submission) -> None:
+        became = "not read" if submission.unread else "stale" if submission.stale else "judged"
+        self._counters.asked[became] += 1
         self._counters.verdicts[verdict.action, verdict.would_be, verdict.mode, verdict.held] += 1
         self._counters.answered(verdict.latency_us)
 

@@ -7,10 +7,10 @@ takes CPU in proportion to that (tests/unit/test_growth.py measures it), and a b
 import re
 import threading
 from collections.abc import Iterator
-from functools import lru_cache
 from typing import Final
 
 from gpuwaste.core.cpu_budget import UNLIMITED, Budget
+from gpuwaste.core.short_cache import short_cache
 
 NAME_FACTS: Final = ("name_length", "name_digits", "name_test")
 SCRIPT_FACTS: Final = (
@@ -20,7 +20,6 @@ SCRIPT_FACTS: Final = (
 MAX_SCRIPT: Final = 16 * 1024  # characters looked at: what is longer has data in it
 _NAN: Final = float("nan")
 _KEPT: Final = 256  # scripts whose facts are kept: 16 MB at most
-_KEPT_NAME: Final = 256  # characters; a longer name is rare, and 4,096 of them would be many megabytes
 # A line's blanks are named without the line's end and kept once taken: a pattern that may begin at every line, and run
 # over the next ones, takes the square of a text of empty lines.
 _LINE: Final = r"^[^\S\n]*+"
@@ -52,9 +51,13 @@ _known: dict[str, tuple[float, ...]] = {}
 _lock: Final = threading.Lock()
 
 
+@short_cache(4096)
 def name_facts(name: str) -> tuple[float, ...]:
     """Return NAME_FACTS of a job's name: characters, share of digits, whether it speaks of a test; NaN for no name."""
-    return _short_name_facts(name) if len(name) <= _KEPT_NAME else _name_facts(name)
+    if not name:
+        return (_NAN, _NAN, _NAN)
+    digits = sum(map(str.isdigit, name))
+    return (float(len(name)), digits / len(name), float(_TEST.search(name) is not None))
 
 
 def script_facts(script: str | None, budget: Budget = UNLIMITED) -> tuple[float, ...]:
@@ -73,16 +76,6 @@ def script_facts(script: str | None, budget: Budget = UNLIMITED) -> tuple[float,
                 del _known[next(iter(_known))]
             _known[text] = found
     return found
-
-
-def _name_facts(name: str) -> tuple[float, ...]:
-    if not name:
-        return (_NAN, _NAN, _NAN)
-    digits = sum(map(str.isdigit, name))
-    return (float(len(name)), digits / len(name), float(_TEST.search(name) is not None))
-
-
-_short_name_facts = lru_cache(maxsize=4096)(_name_facts)
 
 
 def _facts(text: str, budget: Budget) -> Iterator[float]:

@@ -89,6 +89,7 @@ def test_a_request_beyond_its_budget_passes_and_the_audit_says_why(sockets: Exit
     (reply,), (verdict,) = replies, journal.verdicts
     assert (reply["action"], reply["msg"]) == ("pass", [])
     assert (verdict.action, verdict.would_be, verdict.held, verdict.policy) == ("pass", "pass", "not read", "strict")
+    assert desk._counters.asked == {"not read": 1}
     assert (verdict.name, verdict.script) == ("train", "00000000000000aa")
 
 
