@@ -19,7 +19,7 @@ from gpuwaste.core.job import JobRecord
 from gpuwaste.core.logs import one_line
 from gpuwaste.core.script_hash import script_hash
 from gpuwaste.core.units import parse_duration_s, parse_size_b
-from gpuwaste.core.verdict import token_of
+from gpuwaste.core.verdict import token_of, verdict_from_json
 from gpuwaste.hub.notify.addresses import is_address
 from gpuwaste.hub.questions import parse_requests
 from gpuwaste.hub.refusal import Refusal
@@ -34,6 +34,7 @@ from gpuwaste.slurm.gres import parse_gres, parse_positions
 from gpuwaste.slurm.hostlist import expand, fold
 from gpuwaste.slurm.interactive import is_interactive
 from gpuwaste.slurm.job_desc import read_job_desc
+from gpuwaste.slurm.sacct import DELIMITER, FIELDS, parse_sacct
 from gpuwaste.slurm.sacct_request import request_tres
 from gpuwaste.slurm.sbatch import read_argv, read_submission
 from gpuwaste.slurm.scontrol import parse_job, parse_jobs
@@ -52,6 +53,14 @@ _JOB_TEXTS: Final = (
     *("tres_per_job", "tres_per_node", "tres_per_socket", "tres_per_task", "mem_per_tres"),
 )
 _PATTERNS: Final = Patterns(("*a*1*", "gpu*", "*[a-z]*[0-9]*x", "?*-?*"))
+_VERDICT: Final = {
+    "id": "0" * 16,
+    "action": "pass",
+    "would_be": "pass",
+    "mode": "warn",
+    "op": "submit",
+    "cluster": "gw",
+}
 _SCRIPT: Final = "#!/bin/sh\n#SBATCH --gres=gpu:1\n"
 
 
@@ -68,6 +77,20 @@ def _shown_job(text: str) -> str:
         f"JobId=7 JobName={text}\n   UserId=alice(1000) GroupId=users(100) MCS_label=N/A\n   JobState=RUNNING\n"
         f"   NodeList=gpu1\n   MinCPUsNode=1\n   Comment={text}\n"
     )
+
+
+def _accounted(text: str) -> list[object]:
+    """Return what is read of a job of sacct's whose free texts are the text, line ends too."""
+    given = {
+        "JobIDRaw": "7",
+        "JobID": "7",
+        "Submit": "1700000000",
+        "JobName": text,
+        "SubmitLine": text,
+        "NodeList": text,
+    }
+    row = DELIMITER.join(given.get(name, "").encode("utf-8", "surrogateescape") for name in FIELDS)
+    return list(parse_sacct(row.splitlines(keepends=True), "gw", FIELDS))
 
 
 READERS: Final[Mapping[str, Read]] = {
@@ -112,6 +135,8 @@ READERS: Final[Mapping[str, Read]] = {
     "hostlist": expand,
     "hostlist in brackets": lambda text: expand(f"gpu[{text}]"),
     "hostlist back": lambda text: fold([text, f"{text}1"]),
+    "accounting": _accounted,
+    "verdict": lambda text: verdict_from_json({**_VERDICT, "policy": text, "reasons": [text]}),
     "listpids": parse_listpids,
     "slurmd -G": lambda text: parse_slurmd_g(f"Gres Name=gpu Count=1 {text}", lambda _: None),
     "SWF": lambda text: list(read_swf(text.encode("utf-8", "surrogateescape").splitlines(keepends=True), "gw")[1]),
