@@ -1,10 +1,12 @@
 """The desk: reads a request, finds out whose it is, has it judged, writes the verdict down, and replies.
 
 Whatever cannot be judged passes. A request whose deadline has gone by while it waited passes at once, since nobody
-listens any more. Nothing here waits: a uid whose name is not known yet is put off for a part of the deadline.
+listens any more. Nothing here waits: a uid whose name is not known yet is put off for a part of the deadline. Users
+choose the texts that are read here, so reading has a budget of CPU; a request beyond it passes, not read.
 """
 
 import logging
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
@@ -16,16 +18,19 @@ from gpuwaste.advisor.known_jobs import KnownJobs
 from gpuwaste.advisor.server import Exchange
 from gpuwaste.advisor.users import User, Users
 from gpuwaste.core.clock import Clock
+from gpuwaste.core.cpu_budget import CpuBudget, NotReadError
 from gpuwaste.core.errors import GpuwasteError, ParseError
 from gpuwaste.core.request import JobRequest
 from gpuwaste.core.units import MINUTE_S
 from gpuwaste.core.verdict import Op, Verdict
 from gpuwaste.policy.facts import Decision
+from gpuwaste.predict.texts import name_facts, script_facts
 from gpuwaste.slurm.job_desc import JobDesc, read_job_desc
 from gpuwaste.wire.advice import decode_body, encode_reply
 
 DEADLINE_US: Final = 5000  # where a request does not say
 _LONGEST_US: Final = 10_000_000
+READING_S: Final = 0.002  # CPU for reading one request: well below the plugins' deadline, and others wait meanwhile
 _PATIENCE: Final = 0.4  # share of the deadline for which a uid's name is awaited
 _log = logging.getLogger(__name__)
 
@@ -45,6 +50,7 @@ class Ask:
     desc: JobDesc
     op: Op
     at_utc_us: int
+    unread: bool = False
 
 
 class Desk:
@@ -60,6 +66,7 @@ class Desk:
         journal: Log,
         counters: Counters,
         clock: Clock,
+        reading_s: float = READING_S,
     ) -> None:
         self.reply: Callable[[Exchange, bytes], None] = lambda _exchange, _frame: None
         self._judge = judge
@@ -69,21 +76,31 @@ class Desk:
         self._journal = journal
         self._counters = counters
         self._clock = clock
+        self._reading_s = reading_s
         self._put_off: list[Exchange] = []
 
     def answer(self, exchanges: Sequence[Exchange]) -> None:
-        """Reply to whole requests; one whose user has to be looked up first is put off."""
-        ready = []
-        for exchange in exchanges:
+        """Reply to whole requests; one whose user has to be looked up first is put off.
+
+        Short ones come first, and are answered before reading the long ones has taken more than one's budget.
+        """
+        ready: list[tuple[Exchange, Submission]] = []
+        until = time.thread_time() + self._reading_s
+        for exchange in sorted(exchanges, key=_length):
             found = self._prepared(exchange)
             if isinstance(found, Submission):
                 ready.append((exchange, found))
             elif found is not None:
                 self.reply(exchange, found)
+            if time.thread_time() > until:
+                self._judged(ready)
+                ready = []
+                until = time.thread_time() + self._reading_s
         self._judged(ready)
 
     def _prepared(self, exchange: Exchange) -> Submission | bytes | None:
         """Return what is to be judged, or the reply, or None where the user has to be looked up first."""
+        budget = CpuBudget(self._reading_s)
         try:
             document = decode_body(exchange.body)
             exchange.body = b""
@@ -98,6 +115,11 @@ class Desk:
         now_us = self._clock.mono_us()
         if now_us > exchange.until_us:
             return self.turned_away(exchange, "late")
+        try:
+            name_facts(ask.desc.name)
+            script_facts(ask.desc.script, budget)
+        except NotReadError:
+            ask.unread = True
         user = self._users.get(ask.desc.uid)
         if user is None:
             exchange.work = ask
@@ -151,7 +173,7 @@ class Desk:
         if request is None:
             return self.turned_away(exchange, "unknown job")
         stale = self._freshness.stale
-        return Submission(ask.desc, ask.op, request, user.groups, stale, ask.at_utc_us, exchange.arrived_us)
+        return Submission(ask.desc, ask.op, request, user.groups, stale, ask.at_utc_us, exchange.arrived_us, ask.unread)
 
     def _judged(self, ready: Sequence[tuple[Exchange, Submission]]) -> None:
         """Judge and reply; what cannot be judged with others is judged alone, and passes where that fails too."""
@@ -182,7 +204,7 @@ class Desk:
         """Write the verdict down and return the reply."""
         if not submission.desc.test_only:
             self._journal.write(verdict)
-        self._count(verdict, stale=submission.stale)
+        self._count(verdict, submission)
         time_min_s = None if submission.desc.time_min_s else decision.time_min_s
         return encode_reply(
             verdict.id,
@@ -200,7 +222,12 @@ class Desk:
         known = None if ask.desc.job_id is None else self._jobs.get(ask.desc.job_id)
         return None if known is None else ask.desc.changed(known, now_s)
 
-    def _count(self, verdict: Verdict, *, stale: bool) -> None:
-        self._counters.asked["stale" if stale else "judged"] += 1
+    def _count(self, verdict: Verdict, submission: Submission) -> None:
+        became = "not read" if submission.unread else "stale" if submission.stale else "judged"
+        self._counters.asked[became] += 1
         self._counters.verdicts[verdict.action, verdict.would_be, verdict.mode, verdict.held] += 1
         self._counters.answered(verdict.latency_us)
+
+
+def _length(exchange: Exchange) -> int:
+    return len(exchange.body)

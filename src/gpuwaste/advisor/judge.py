@@ -64,6 +64,7 @@ class Submission:
     stale: bool
     at_utc_us: int
     arrived_us: int  # steady clock
+    unread: bool = False  # its texts take too much CPU: it is not scored
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +97,7 @@ class Judge:
         bare = [self._facts(submission) for submission in submissions]
         policies = [known.policies.select(facts) for facts in bare]
         wants = [self._wants_for(policy) for policy in policies]
-        scored = [place for place, wanted in enumerate(wants) if wanted.targets]
+        scored = [n for n, wanted in enumerate(wants) if wanted.targets and not submissions[n].unread]
         raw: dict[str, Vector] = {}
         if scored:
             vectors = known.state.vectors([submissions[place].request for place in scored])
@@ -153,6 +154,7 @@ class Judge:
             desc.test_only,
             expected,
             proposed,
+            submission.unread,
         )
 
     def _whole_node(self, submission: Submission) -> bool:

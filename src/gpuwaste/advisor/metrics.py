@@ -55,8 +55,9 @@ class AdvisorCollector(Collector):
         yield verdicts
         yield _counted(
             "gpuwaste_advisor_requests",
-            "Requests by what became of them: judged, stale (judged without saying anything), late, behind, refused "
-            "(the peer may not ask), bad (no frame), unreadable, silent, broken off, full, unknown job, unjudged.",
+            "Requests by what became of them: judged, not read, stale (judged without saying anything), late, "
+            "behind, refused (the peer may not ask), bad (no frame), unreadable, silent, broken off, full, "
+            "unknown job, unjudged.",
             "result",
             counters.asked,
         )

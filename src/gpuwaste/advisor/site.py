@@ -96,5 +96,5 @@ def _setting(config: Config, slurm: SlurmClient, name: str) -> str:
         text = path.read_text(encoding="utf-8", errors="replace")
     except OSError:
         return ""
-    found = re.search(rf"^\s*{name}\s*=\s*([\w.-]+)", text, re.IGNORECASE | re.MULTILINE)
+    found = re.search(rf"^[ \t]*+{name}[ \t]*=[ \t]*([\w.-]+)", text, re.IGNORECASE | re.MULTILINE)
     return found[1] if found else ""

@@ -22,7 +22,7 @@ from gpuwaste.slurm.sbatch import MAX_SCRIPT_B, read_argv, read_submission
 from gpuwaste.slurm.sbatch_words import COMMAND_LINE, Given
 
 DEFAULTS_S: Final = 3.0  # a prediction without a site's defaults is better than one that is waited for
-_SENT_SCRIPT: Final = 1 << 18  # characters of a script that features look at
+_SENT_SCRIPT: Final = 1 << 18  # characters of a script that are sent: features look at its beginning
 _OPTION: Final = re.compile(r"#SBATCH (?:--([\w-]+)|-G)")
 _NO_HISTORY: Final = (
     "no history.state beside the bundle: the request's own fields alone speak; --history names a snapshot"

@@ -6,10 +6,12 @@ import os
 import pkgutil
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from types import ModuleType
-from typing import Final, NoReturn, TextIO
+from typing import Any, Final, NoReturn, TextIO
 
 from gpuwaste.cli import commands
+from gpuwaste.cli.words import cut, path_word, text_word
 from gpuwaste.core.errors import GpuwasteError
 
 EXIT_USAGE: Final = 2
@@ -19,11 +21,16 @@ DEBUG: Final = "GPUWASTE_DEBUG"
 
 
 class _Parser(argparse.ArgumentParser):
-    """Reports wrong usage as one line."""
+    """Takes text that can be sent and printed, and reports wrong usage as one line."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.register("type", None, text_word)
+        self.register("type", Path, path_word)
 
     def error(self, message: str) -> NoReturn:
         """Print the line and exit with 2."""
-        self.exit(EXIT_USAGE, f"gpuwaste: {' '.join(message.split())}: see {self.prog} --help\n")
+        self.exit(EXIT_USAGE, f"gpuwaste: {cut(message)}: see {self.prog} --help\n")
 
 
 class _Version(argparse.Action):
@@ -84,7 +91,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _say(message: str, code: int) -> int:
     from gpuwaste.report.cells import harmless
 
-    sys.stderr.write(f"gpuwaste: {harmless(' '.join(message.split()))}\n")
+    sys.stderr.write(f"gpuwaste: {cut(harmless(message))}\n")
     return code
 
 

@@ -5,7 +5,7 @@ Needs the extra `predict` (NumPy, ONNX Runtime): imported only by the thread of 
 
 import logging
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -71,10 +71,10 @@ class Live:
         if self._clock.mono_us() - (self._saved_at_us or self._began_us) >= SAVE_EVERY_S * 1e6:
             self.save()
 
-    def predict(self, requests: Sequence[JobRequest]) -> list[Prediction]:
-        """Return a prediction for each request. Raises ModelError."""
+    def predict(self, request: JobRequest) -> Prediction:
+        """Return the prediction of one request: others' wait for no more than that. Raises ModelError."""
         with self._lock:
-            return [self._predictor.predict(request) for request in requests]
+            return self._predictor.predict(request)
 
     def own(self, request: JobRequest) -> Mapping[str, tuple[str, ...]]:
         """Return sentences in exact numbers of the user's own last runs, by target."""

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from gpuwaste.core.clock import Clock
+from gpuwaste.core.cpu_budget import Budget, CpuBudget, NotReadError
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.request import JobRequest
@@ -25,6 +26,7 @@ from gpuwaste.hub.sayings import Sayings
 from gpuwaste.policy.in_use import PoliciesInUse
 from gpuwaste.predict.expectation import expectations, suggestions
 from gpuwaste.predict.requests import request_of
+from gpuwaste.predict.texts import script_facts
 from gpuwaste.store.hub.hub_store import HubStore
 
 if TYPE_CHECKING:
@@ -32,7 +34,9 @@ if TYPE_CHECKING:
 
 EVERY_S: Final = 5.0
 RETRY_S: Final = 60.0  # after a failure
+READING_S: Final = 0.25  # CPU for reading the scripts of one question
 _AS_OF_NOW: Final = "asked as if the job were submitted now, by what is known today"
+_NOT_READ: Final = "the script was not read, and no policy judges it: reading it takes too much CPU"
 _log = logging.getLogger(__name__)
 
 
@@ -50,6 +54,7 @@ class Predictions:
         state_dir: Path,
         policies_dir: Path | None = None,
         every_s: float = EVERY_S,
+        reading_s: float = READING_S,
     ) -> None:
         self._store = store
         self._cluster = cluster
@@ -57,6 +62,7 @@ class Predictions:
         self._metrics = metrics
         self._models_dir, self._state_dir = models_dir, state_dir
         self._every_s = every_s
+        self._reading_s = reading_s
         self._policies = PoliciesInUse(policies_dir)
         self._whole: frozenset[str] = frozenset()
         self._sayings = Sayings(self._policies, lambda: self._whole)
@@ -125,23 +131,23 @@ class Predictions:
         return live
 
     def _answer(self, scope: Scope, requests: list[JobRequest], note: str = "") -> dict[str, Any]:
-        live = self._ready()
-        found = live.predict(requests)
-        self._metrics.predictions(len(found))
-        documents = []
-        for request, prediction in zip(requests, found, strict=True):
-            own = live.own(request)
-            expected, suggested = expectations(prediction.targets, own), suggestions(prediction.changes)
-            facts = self._sayings.facts(request, expected, suggested, live.script_says)
-            noted = replace(prediction, notes=(*prediction.notes, note)) if note else prediction
-            documents.append(
-                {
-                    **noted.to_json(),
-                    "facts": {"own": own, "script": facts.script, "whole_node": facts.whole_node},
-                    "policy": self._sayings.said(scope, facts),
-                }
-            )
+        live, budget = self._ready(), CpuBudget(self._reading_s)
+        documents = [self._document(live, scope, request, budget, note) for request in requests]
+        self._metrics.predictions(len(documents))
         return {"predictions": documents}
+
+    def _document(self, live: "Live", scope: Scope, request: JobRequest, budget: Budget, note: str) -> dict[str, Any]:
+        readable = _readable(request, budget)
+        read = request if readable else replace(request, script=None)
+        prediction, own = live.predict(read), live.own(read)
+        expected, suggested = expectations(prediction.targets, own), suggestions(prediction.changes)
+        facts = replace(self._sayings.facts(read, expected, suggested, live.script_says), unread=not readable)
+        notes = tuple(said for said in (note, "" if readable else _NOT_READ) if said)
+        return {
+            **replace(prediction, notes=(*prediction.notes, *notes)).to_json(),
+            "facts": {"own": own, "script": facts.script, "whole_node": facts.whole_node},
+            "policy": self._sayings.said(scope, facts),
+        }
 
     def step(self) -> float:
         """Do what is due; returns the seconds to wait. Raises nothing that the store or a model can cause."""
@@ -186,3 +192,12 @@ def _of_one_submission(jobs: Sequence[JobRecord]) -> list[JobRecord]:
         return [newest]
     parts: Mapping[int | None, JobRecord] = {j.het_offset: j for j in jobs if j.submit == newest.submit}
     return [parts[offset] for offset in sorted(parts, key=lambda o: o or 0)]
+
+
+def _readable(request: JobRequest, budget: Budget) -> bool:
+    """Read a request's script within the budget: what was read is kept for the prediction."""
+    try:
+        script_facts(request.script, budget)
+    except NotReadError:
+        return False
+    return True

@@ -4,7 +4,6 @@ import hashlib
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from operator import attrgetter
 from typing import Any, Final
 
@@ -12,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuwaste.core.request import JobRequest
+from gpuwaste.core.short_cache import short_cache
 from gpuwaste.predict.table import Categories, Floats, JobTable
 
 Hashes = NDArray[np.uint64]
@@ -45,13 +45,13 @@ KEYS: Final = (
 COLUMNS: Final = {"time_limit_s": "limit_s"}  # a request's field whose column in JobTable has another name
 
 
-@lru_cache(maxsize=CACHED)
+@short_cache(CACHED)
 def text_hash(text: str) -> int:
     """Return 64 bits of BLAKE2b over the text; lone surrogates, as undecodable bytes leave them, are allowed."""
     return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
 
 
-@lru_cache(maxsize=CACHED)
+@short_cache(CACHED)
 def normal_name(name: str) -> str:
     """Return a job's name without what changes from run to run: lower case, each run of digits one "#".
 
@@ -61,7 +61,7 @@ def normal_name(name: str) -> str:
     return _DIGITS.sub("#", kept) if any(map(str.isalpha, kept)) else kept
 
 
-@lru_cache(maxsize=CACHED)
+@short_cache(CACHED)
 def name_hash(name: str) -> int:
     """Return the hash of a job's normalised name."""
     return text_hash(normal_name(name))
@@ -101,7 +101,7 @@ def _column(table: JobTable, part: str) -> Hashes:
     return np.where(known, amounts, np.uint64(_UNSAID))
 
 
-@lru_cache(maxsize=CACHED)
+@short_cache(CACHED)
 def _mixed(name: str, *values: str | int | None) -> int:
     """Return the hash of one key; the same few users, names and sizes come again and again."""
     mixed = text_hash(name)

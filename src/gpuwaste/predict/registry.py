@@ -127,11 +127,12 @@ class Registry:
     def prune(self, keep: int) -> Sequence[str]:
         """Remove all bundles but the champion, the one before it, and the `keep` newest; return their names.
 
-        What killed writers left goes too. Raises ModelError.
+        What killed writers left goes too. A directory without a manifest is no bundle and stays. Raises ModelError.
         """
         with self._writing():
             safe = {*self._past()[-2:], self._champion_name()}
-            spare = [e.name for e in self.list()[::-1] if e.name not in safe][keep:]
+            bundles = [e.name for e in self.list()[::-1] if (self.models_dir / e.name / NAME).is_file()]
+            spare = [name for name in bundles if name not in safe][keep:]
             for name in spare:
                 # Renamed first: a bundle is never half there under its own name.
                 (self.models_dir / name).rename(self.models_dir / f"{TEMPORARY}{os.getpid()}-{name}")

@@ -1,53 +1,94 @@
-"""Facts of a job's name and script, as numbers; computed once for each text."""
+"""Facts of a job's name and script, as numbers; computed once for each text.
+
+Users choose these texts, and whoever submits waits for the advisor. So a script is read up to MAX_SCRIPT, each step
+takes CPU in proportion to that (tests/unit/test_growth.py measures it), and a budget is checked between the steps.
+"""
 
 import re
-from functools import lru_cache
+import threading
+from collections.abc import Iterator
 from typing import Final
+
+from gpuwaste.core.cpu_budget import UNLIMITED, Budget
+from gpuwaste.core.short_cache import short_cache
 
 NAME_FACTS: Final = ("name_length", "name_digits", "name_test")
 SCRIPT_FACTS: Final = (
     "script_lines", "script_launcher", "script_python", "script_torchrun", "script_processes",
     "script_environment", "script_container", "script_set_e", "script_retry",
 )  # fmt: skip
-MAX_SCRIPT: Final = 1 << 18  # characters looked at: a script with data in it is cut
+MAX_SCRIPT: Final = 16 * 1024  # characters looked at: what is longer has data in it
 _NAN: Final = float("nan")
+_KEPT: Final = 256  # scripts whose facts are kept: 16 MB at most
+# A line's blanks are named without the line's end and kept once taken: a pattern that may begin at every line, and run
+# over the next ones, takes the square of a text of empty lines.
+_LINE: Final = r"^[^\S\n]*+"
+# What follows the first letter of a word: that the word begins with it. A pattern whose alternatives begin with plain
+# letters skips to the next of them, one that begins with \b tries every character.
+_IN: Final = r"(?<=\b.)"
 _TEST: Final = re.compile(r"test|debug|dbg|tmp|try|trial|check|bench|hello|sleep", re.IGNORECASE)
-_COMMENT: Final = re.compile(r"^\s*#[^\n]*$", re.MULTILINE)
-_LAUNCHER: Final = re.compile(r"\b(srun|mpirun|mpiexec(?:\.hydra)?|prun)\b")
-_PYTHON: Final = re.compile(r"\b(?:python[\d.]*|ipython|jupyter|torchrun|accelerate|deepspeed)\b")
-_TORCHRUN: Final = re.compile(r"\b(?:torchrun|torch\.distributed\.(?:run|launch)|accelerate\s+launch|deepspeed)\b")
+_COMMENT: Final = re.compile(rf"{_LINE}#[^\n]*+", re.MULTILINE)
+_LAUNCHER: Final = re.compile(rf"(?:s{_IN}run|m{_IN}pirun|m{_IN}piexec(?:\.hydra)?|p{_IN}run)\b")
+_PYTHON: Final = re.compile(
+    rf"(?:p{_IN}ython[\d.]*|i{_IN}python|j{_IN}upyter|t{_IN}orchrun|a{_IN}ccelerate|d{_IN}eepspeed)\b"
+)
+_TORCHRUN: Final = re.compile(
+    rf"(?:t{_IN}orchrun|t{_IN}orch\.distributed\.(?:run|launch)|a{_IN}ccelerate\s+launch|d{_IN}eepspeed)\b"
+)
 _PROCESSES: Final = re.compile(r"--(?:nproc[_-]per[_-]node|num[_-]processes|num[_-]gpus)[=\s]+(\d{1,6})\b")
 _ENVIRONMENT: Final = re.compile(
-    r"\b(?:conda|mamba|micromamba)\s+(?:activate|run)\b|\bmodule\s+(?:load|add)\b|\bml\s+\w|bin/activate\b"
+    rf"c{_IN}onda\s+(?:activate|run)\b|m{_IN}amba\s+(?:activate|run)\b|m{_IN}icromamba\s+(?:activate|run)\b"
+    rf"|m{_IN}odule\s+(?:load|add)\b|m{_IN}l\s+\w|bin/activate\b"
 )
-_CONTAINER: Final = re.compile(r"\b(?:apptainer|singularity|podman|docker|enroot|shifter)\b|--container-image")
-_SET_E: Final = re.compile(r"^\s*set\s+-(?:\w*e\w*|o\s+errexit)\b|^#!\S*sh\s+-\w*e", re.MULTILINE)
-_RETRY: Final = re.compile(r"\b(?:until|retry|max_?retries)\b|\|\|\s*(?:true|:)|scontrol\s+requeue|--requeue\b")
+_CONTAINER: Final = re.compile(
+    rf"a{_IN}pptainer\b|s{_IN}ingularity\b|p{_IN}odman\b|d{_IN}ocker\b|e{_IN}nroot\b|s{_IN}hifter\b|--container-image"
+)
+_SET_E: Final = re.compile(rf"{_LINE}set\s+-(?:\w*e\w*|o\s+errexit)\b|^#!\S*sh\s+-\w*e", re.MULTILINE)
+_RETRY: Final = re.compile(
+    rf"u{_IN}ntil\b|r{_IN}etry\b|m{_IN}ax_?retries\b|\|\|\s*(?:true|:)|scontrol\s+requeue|--requeue\b"
+)
+_known: dict[str, tuple[float, ...]] = {}
+_lock: Final = threading.Lock()
 
 
-@lru_cache(maxsize=4096)
+@short_cache(4096)
 def name_facts(name: str) -> tuple[float, ...]:
     """Return NAME_FACTS of a job's name: characters, share of digits, whether it speaks of a test; NaN for no name."""
     if not name:
         return (_NAN, _NAN, _NAN)
-    digits = sum(c.isdigit() for c in name)
+    digits = sum(map(str.isdigit, name))
     return (float(len(name)), digits / len(name), float(_TEST.search(name) is not None))
 
 
-@lru_cache(maxsize=256)
-def script_facts(script: str | None) -> tuple[float, ...]:
-    """Return SCRIPT_FACTS of a batch script, all NaN where there is none; comment lines are not looked at."""
+def script_facts(script: str | None, budget: Budget = UNLIMITED) -> tuple[float, ...]:
+    """Return SCRIPT_FACTS of a batch script, all NaN where there is none; comment lines are not looked at.
+
+    Raises NotReadError where the budget ends first.
+    """
     if script is None:
         return (_NAN,) * len(SCRIPT_FACTS)
     text = script[:MAX_SCRIPT]
+    found = _known.get(text)
+    if found is None:
+        found = tuple(_facts(text, budget))
+        with _lock:
+            while len(_known) >= _KEPT:
+                del _known[next(iter(_known))]
+            _known[text] = found
+    return found
+
+
+def _facts(text: str, budget: Budget) -> Iterator[float]:
+    budget.check()
     code = _COMMENT.sub("", text)
+    budget.check()
+    yield float(sum(map(bool, map(str.strip, code.splitlines()))))
+    for pattern in (_LAUNCHER, _PYTHON, _TORCHRUN):
+        budget.check()
+        yield float(pattern.search(code) is not None)
+    budget.check()
     count = _PROCESSES.search(code)
-    flags = [_LAUNCHER, _PYTHON, _TORCHRUN]
-    return (
-        float(sum(1 for line in code.splitlines() if line.strip())),
-        *(float(pattern.search(code) is not None) for pattern in flags),
-        float(count[1]) if count else _NAN,
-        *(float(pattern.search(code) is not None) for pattern in (_ENVIRONMENT, _CONTAINER)),
-        float(_SET_E.search(text) is not None),
-        float(_RETRY.search(text) is not None),
-    )
+    yield float(count[1]) if count else _NAN
+    for pattern, place in ((_ENVIRONMENT, code), (_CONTAINER, code), (_SET_E, text), (_RETRY, text)):
+        budget.check()
+        yield float(pattern.search(place) is not None)

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from gpuwaste.core.errors import ParseError
 from gpuwaste.core.units import parse_duration_s
@@ -113,7 +114,7 @@ def parse_nodes(text: str) -> list[NodeInfo]:
 def _records(text: str, key: str) -> list[dict[str, str]]:
     starts = [match.start() for match in re.finditer(rf"^{key}=\S", text, re.MULTILINE)]
     records = []
-    for start, stop in zip(starts, [*starts, len(text)][1:], strict=True):
+    for start, stop in pairwise([*starts, len(text)]):
         fields: dict[str, str] = {}
         for name, value in _FIELD.findall(text[start:stop]):
             # The first wins: an administrator's Reason= and Comment= come last and may hold anything.

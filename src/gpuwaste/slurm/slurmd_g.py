@@ -13,7 +13,7 @@ from gpuwaste.core.errors import ParseError
 from gpuwaste.slurm.hostlist import expand
 
 _ROW = re.compile(r"\bGres Name=(\S+) (.*)")
-_FIELD = re.compile(r"(\w+)=(\S*)")
+_FIELD = re.compile(r"(?<!\w)(\w++)=(\S*)")
 _CAPABILITY = re.compile(r"nvidia-cap(\d{1,9})")
 _DEVICE = re.compile(r"\D*(\d{1,9})")
 _MAX_COUNT = 1024

@@ -2,6 +2,7 @@
 
 import re
 import shlex
+from collections import deque
 from functools import lru_cache
 from typing import Final
 
@@ -10,6 +11,7 @@ from gpuwaste.slurm.gpu_option import GPU_OPTIONS, GpuRequest
 
 _TYPE: Final = re.compile(r"[A-Za-z0-9_.\-]{1,32}")
 _COUNT: Final = re.compile(r"(?:gpu:)?(?:([A-Za-z0-9_.\-]+)[:=])?(\d{1,5})")
+MAX_LINE: Final = 4096  # characters of a submit line that are read: options come first, and shlex takes its time
 # Options of sbatch, salloc and srun without a value: the word after them starts the script.
 _FLAGS: Final = frozenset(
     {
@@ -44,7 +46,7 @@ _FLAGS: Final = frozenset(
 
 def gpu_request(job: JobRecord) -> GpuRequest:
     """Return how the job asked: from its submit line, else as --gres with the type that it was given."""
-    for option, value in _options(job.submit_line):
+    for option, value in _options(job.submit_line[:MAX_LINE]):
         for part in value.split(","):
             if option == "--gres" and not part.startswith("gpu"):
                 continue
@@ -59,19 +61,19 @@ def gpu_request(job: JobRecord) -> GpuRequest:
 def _options(submit_line: str) -> list[tuple[str, str]]:
     """Return the GPU options in front of the script; a line that no shell could read has none."""
     try:
-        words = shlex.split(submit_line)[1:]
+        words = deque(shlex.split(submit_line)[1:])
     except ValueError:
         return []
     found: list[tuple[str, str]] = []
     while words:
-        word = words.pop(0)
+        word = words.popleft()
         if not word.startswith("-"):
             break
         name, equals, value = word.partition("=")
         if word.startswith("-G") and word != "-G":
             name, value = "-G", word[2:].lstrip("=")
         elif not equals and name not in _FLAGS and (name.startswith("--") or len(name) == 2):  # noqa: PLR2004 -X
-            value = words.pop(0) if words and not words[0].startswith("-") else ""
+            value = words.popleft() if words and not words[0].startswith("-") else ""
         if name in GPU_OPTIONS:
             found.append((name, value))
     return found

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -399,3 +400,24 @@ def test_whole_node_partitions_are_known(ready: Rig) -> None:
     ready.services.predictions.step()
     answer = ask(ready, ALICE, {"partition": "whole"}, {"partition": "gpu,whole"}, {"partition": "gpu"})
     assert [p["facts"]["whole_node"] for p in answer.json["predictions"]] == [True, True, False]
+
+
+def test_a_script_beyond_the_budget_of_a_question_is_not_read(ready: Rig) -> None:
+    """Where reading has used up its CPU a job is predicted without its script, says so, and no policy judges it."""
+    ready.services.predictions._reading_s = 0.0
+    answer = ask(ready, OPER, {"user": "alice", "name": "train", "script": "#!/bin/sh\n# not read yet\n"})
+    (found,) = answer.json["predictions"]
+    assert [note for note in found["notes"] if "not read" in note] != []
+    assert (found["policy"]["action"], found["policy"]["would_be"]) == ("pass", "pass")
+    assert failure(answer)["basis"] >= 5
+
+
+def test_hostile_texts_cost_the_hub_little_cpu(ready: Rig) -> None:
+    """Questions of the largest size, of newlines, comments or near-commands, take seconds of CPU at most together."""
+    before_s = time.process_time()
+    for unit in ("\n", " \n", "#\n", "mpirunx ", "\\\\", "[", "=", "|| "):
+        body = json.dumps({"requests": [{"name": (unit * 4000)[:4096], "script": unit * 4000} for _ in range(8)]})
+        ask_long = json.dumps({"requests": [{"script": unit * (500_000 // len(json.dumps(unit)))}]})
+        for text in (body, ask_long):
+            assert send(ready, ALICE, text.encode()).status == 200
+    assert time.process_time() - before_s < 30.0

@@ -141,7 +141,7 @@ def test_predictions_go_on_while_a_snapshot_is_taken(hub: Rig) -> None:
     for job in range(1, 30):
         hub.store.upsert_jobs([ended(job)])
         hub.services.predictions.step()
-        live.predict([JobRequest("alice", 1_700_009_000, name="train")])
+        live.predict(JobRequest("alice", 1_700_009_000, name="train"))
     thread.join(60)
     assert failed == []
 

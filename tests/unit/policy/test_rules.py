@@ -25,7 +25,7 @@ def test_each_rule_has_a_place_of_its_own() -> None:
     orders = {name: module.ORDER for name, module in rules().items()}
     assert len(set(orders.values())) == len(orders)
     judging = {name for name, order in orders.items() if order < JUDGED}
-    assert judging == {"off", "exempt", "thresholds", "whole_node", "script_changed", "modify"}
+    assert judging == {"unread", "off", "exempt", "thresholds", "whole_node", "script_changed", "modify"}
 
 
 _MODES = [

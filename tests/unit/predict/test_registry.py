@@ -138,6 +138,16 @@ def test_prune_spares_champion_way_back_and_the_newest(registry: Registry) -> No
     assert sorted(p.name for p in registry.models_dir.glob(".gpuwaste-*")) == []
 
 
+def test_prune_leaves_what_is_no_bundle(registry: Registry) -> None:
+    """A directory without a manifest is somebody else's: a wrong --models-dir costs nobody their files."""
+    for name in ("src", "home", "data"):
+        (registry.models_dir / name).mkdir()
+        (registry.models_dir / name / "kept").write_text("of somebody", encoding="ascii")
+    (registry.models_dir / "two" / "failure.onnx").unlink()
+    assert sorted(registry.prune(0)) == ["one", "three", "two"]
+    assert sorted(path.name for path in registry.models_dir.glob("*/kept")) == ["kept"] * 3
+
+
 def test_a_registry_that_others_may_write_is_refused(registry: Registry) -> None:
     """Who may write the directory may move the link."""
     registry.promote("one")

@@ -86,3 +86,10 @@ def test_a_record_that_is_cut_off_is_an_error(cut: str) -> None:
     """What decides is missing, so nothing is assumed."""
     with pytest.raises(ParseError, match="cut off"):
         parse_partitions(PARTITIONS.split(cut, maxsplit=1)[0]) + parse_nodes(NODE.split(cut, maxsplit=1)[0])
+
+
+def test_a_site_without_partitions_or_nodes_has_none() -> None:
+    """What scontrol prints where there is nothing, or nothing that begins as a record does, is an empty list."""
+    for text in ("", "No partitions in the system\n", "PartitionName=\n", "NodeName= \n"):
+        assert parse_partitions(text) == []
+        assert parse_nodes(text) == []

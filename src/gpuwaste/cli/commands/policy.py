@@ -20,7 +20,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add_config(check)
     text = "step by step what would be decided on a job now; the hub predicts, this host's policies decide"
     explain = actions.add_parser("explain", help="step by step what would be decided on a job now", description=text)
-    explain.add_argument("words", nargs="*", metavar="JOB|FILE", help="7, 3_1, 4+1, or a batch script as predict reads")
+    explain.add_argument(
+        "words", nargs="*", type=str, metavar="JOB|FILE", help="7, 3_1, 4+1, or a batch script as predict reads"
+    )
     explain.add_argument("--user", metavar="NAME", help="as if this user submitted the script (operators)")
     explain.add_argument("--json", action="store_true", help="the whole document as JSON")
     _add_policies(explain)

@@ -20,7 +20,9 @@ _ID = re.compile(r"\d{1,10}(?:[_+]\d{1,10})?")
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.add_argument("words", nargs="*", metavar="FILE", help="batch script, - for stdin; with --json - a request")
+    parser.add_argument(
+        "words", nargs="*", type=str, metavar="FILE", help="batch script, - for stdin; with --json - a request"
+    )
     parser.add_argument("--job", metavar="ID", help="a job that was submitted, or runs: 7, 3_1, 4+1")
     parser.add_argument("--model", type=Path, metavar="DIR", help="use this bundle here, without asking the hub")
     parser.add_argument(

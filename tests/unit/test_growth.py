@@ -1,0 +1,168 @@
+"""Every reader of a user's text takes CPU in proportion to it: scripts, names, comments, submit lines, lists, options.
+
+A new parser or regex that meets such a text gets its line in READERS.
+"""
+
+import contextlib
+import json
+import logging
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Final
+
+import pytest
+from tests.growth import SHAPES, Read, quadratic
+
+from gpuwaste.cli.times import parse_time
+from gpuwaste.core.cpu_budget import UNLIMITED
+from gpuwaste.core.job import JobRecord
+from gpuwaste.core.logs import one_line
+from gpuwaste.core.script_hash import script_hash
+from gpuwaste.core.units import parse_duration_s, parse_size_b
+from gpuwaste.core.verdict import token_of, verdict_from_json
+from gpuwaste.hub.notify.addresses import is_address
+from gpuwaste.hub.questions import parse_requests
+from gpuwaste.hub.refusal import Refusal
+from gpuwaste.policy import text as policy_text
+from gpuwaste.policy.rules.override import reason_of
+from gpuwaste.policy.values import Patterns
+from gpuwaste.predict import keys, texts
+from gpuwaste.predict.request_json import requests_from_json
+from gpuwaste.report import cells
+from gpuwaste.slurm.bitmap import task_text
+from gpuwaste.slurm.gres import parse_gres, parse_positions
+from gpuwaste.slurm.hostlist import expand, fold
+from gpuwaste.slurm.interactive import is_interactive
+from gpuwaste.slurm.job_desc import read_job_desc
+from gpuwaste.slurm.sacct import DELIMITER, FIELDS, parse_sacct
+from gpuwaste.slurm.sacct_request import request_tres
+from gpuwaste.slurm.sbatch import read_argv, read_submission
+from gpuwaste.slurm.scontrol import parse_job, parse_jobs
+from gpuwaste.slurm.site import parse_config, parse_nodes, parse_partitions
+from gpuwaste.slurm.slurmd_g import parse_slurmd_g
+from gpuwaste.slurm.stepd import parse_listpids
+from gpuwaste.slurm.swf import read_swf
+from gpuwaste.slurm.times import parse_cpu_s, parse_time_s
+from gpuwaste.slurm.tres import parse_tres
+from gpuwaste.waste import request as gpu_request
+from gpuwaste.wire.advice import decode_body
+
+_NOON: Final = datetime(2026, 11, 18, 12, tzinfo=UTC)
+_JOB_TEXTS: Final = (
+    *("name", "account", "partition", "qos", "comment", "script", "script_hash", "array_inx", "time_limit"),
+    *("tres_per_job", "tres_per_node", "tres_per_socket", "tres_per_task", "mem_per_tres"),
+)
+_PATTERNS: Final = Patterns(("*a*1*", "gpu*", "*[a-z]*[0-9]*x", "?*-?*"))
+_VERDICT: Final = {
+    "id": "0" * 16,
+    "action": "pass",
+    "would_be": "pass",
+    "mode": "warn",
+    "op": "submit",
+    "cluster": "gw",
+}
+_SCRIPT: Final = "#!/bin/sh\n#SBATCH --gres=gpu:1\n"
+
+
+def _body(text: str) -> object:
+    body = json.dumps({"requests": [{"name": text[:4096], "script": text}]}).encode()
+    with contextlib.suppress(Refusal):
+        return parse_requests(body, "alice", 0)
+    return None
+
+
+def _shown_job(text: str) -> str:
+    """Return scontrol's record of a job with the text for its name and its comment."""
+    return (
+        f"JobId=7 JobName={text}\n   UserId=alice(1000) GroupId=users(100) MCS_label=N/A\n   JobState=RUNNING\n"
+        f"   NodeList=gpu1\n   MinCPUsNode=1\n   Comment={text}\n"
+    )
+
+
+def _accounted(text: str) -> list[object]:
+    """Return what is read of a job of sacct's whose free texts are the text, line ends too."""
+    given = {
+        "JobIDRaw": "7",
+        "JobID": "7",
+        "Submit": "1700000000",
+        "JobName": text,
+        "SubmitLine": text,
+        "NodeList": text,
+    }
+    row = DELIMITER.join(given.get(name, "").encode("utf-8", "surrogateescape") for name in FIELDS)
+    return list(parse_sacct(row.splitlines(keepends=True), "gw", FIELDS))
+
+
+READERS: Final[Mapping[str, Read]] = {
+    "script facts": lambda text: list(texts._facts(text, UNLIMITED)),
+    "name facts": texts.name_facts,
+    "script hash": script_hash,
+    "text hash": keys.text_hash,
+    "normal name": keys.normal_name,
+    "requests": lambda text: requests_from_json({"name": text, "script": text}),
+    "question to the hub": _body,
+    "frame to the advisor": lambda text: decode_body(text.encode("utf-8", "surrogateescape")),
+    **{f"submission's {name}": lambda text, name=name: read_job_desc({name: text}) for name in _JOB_TEXTS},  # type: ignore[misc]
+    "override": reason_of,
+    "patterns": _PATTERNS.match,
+    "policy's line": policy_text.line,
+    "policy's harmless": policy_text.harmless,
+    "cell": lambda text: cells.fit(cells.harmless(text), 40),
+    "submit line": lambda text: gpu_request.gpu_request(JobRecord("gw", 7, 0, submit_line=f"sbatch {text}")),
+    "interactive": lambda text: is_interactive(text, ()),
+    "admin comment": token_of,
+    "GPU request": gpu_request._COUNT.fullmatch,
+    "scontrol's jobs": lambda text: parse_jobs(_shown_job(text)),
+    "scontrol's text": parse_jobs,
+    "scontrol's job": lambda text: parse_job(_shown_job(text), 7, text),
+    "configuration": lambda text: parse_config(f"ClusterName = gw\nX = {text}\n{text}"),
+    "partitions": lambda text: parse_partitions(f"PartitionName={text}\n   {text}"),
+    "nodes": lambda text: parse_nodes(f"NodeName=gpu1 {text} Comment={text} Gres={text}"),
+    "GRES": parse_gres,
+    "GRES of a type": lambda text: parse_gres(f"gpu:{text}:2(IDX:{text})"),
+    "positions": parse_positions,
+    "TRES": parse_tres,
+    "tasks": task_text,
+    "tasks in hex": lambda text: task_text("0x" + text),
+    "time": parse_time_s,
+    "CPU time": parse_cpu_s,
+    "duration": parse_duration_s,
+    "size": parse_size_b,
+    "time of a command": lambda text: parse_time(text, _NOON),
+    "old columns of sacct": lambda text: request_tres(
+        dict.fromkeys(("ReqCPUS", "ReqMem", "ReqNodes", "ReqGRES"), text)
+    ),
+    "hostlist": expand,
+    "hostlist in brackets": lambda text: expand(f"gpu[{text}]"),
+    "hostlist back": lambda text: fold([text, f"{text}1"]),
+    "accounting": _accounted,
+    "verdict": lambda text: verdict_from_json({**_VERDICT, "policy": text, "reasons": [text]}),
+    "listpids": parse_listpids,
+    "slurmd -G": lambda text: parse_slurmd_g(f"Gres Name=gpu Count=1 {text}", lambda _: None),
+    "SWF": lambda text: list(read_swf(text.encode("utf-8", "surrogateescape").splitlines(keepends=True), "gw")[1]),
+    "address": is_address,
+    "log line": lambda text: one_line(logging.makeLogRecord({"msg": text}), names=True),
+    "a script's lines": lambda text: read_submission(_SCRIPT + text.replace("\udcff", "x")),
+    "an option of a script": lambda text: read_submission(
+        f"#!/bin/sh\n#SBATCH --comment={text}\n".replace("\udcff", "x")
+    ),
+    "GPUs of a script": lambda text: read_submission(f"#!/bin/sh\n#SBATCH --gpus={text}\n".replace("\udcff", "x")),
+    "an option of a command line": lambda text: read_argv([f"--job-name={text}", "--gres", text, text]),
+}
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_a_reader_is_linear(reader: str) -> None:
+    """Four times the text takes about four times the CPU, whatever it is made of."""
+    found = {shape: quadratic(READERS[reader], make) for shape, make in SHAPES.items()}
+    assert {shape: why for shape, why in found.items() if why} == {}
+
+
+def test_a_quadratic_reader_is_found() -> None:
+    """The measure itself tells a reader that walks its text again for each character."""
+
+    def walks_again(text: str) -> int:
+        return sum(text.count("\n", place) for place in range(len(text)))
+
+    assert "characters take" in quadratic(walks_again, SHAPES["newlines"])
+    assert quadratic(str.splitlines, SHAPES["newlines"]) == ""
