@@ -74,7 +74,7 @@ def split_outside(text: str, opening: str, closing: str) -> list[str]:
 
 
 def _expand_one(part: str, whole: str, room: int) -> list[str]:
-    """Return the names of one part in scontrol's order: the last bracket runs first, then those before from the left."""
+    """Return one part's names in scontrol's order: the last bracket counts fastest, then the others from the left."""
     pieces = _pieces(part, whole, room)
     names = [""]
     for index, (text, numbers) in enumerate(pieces, 1):

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from gpuwaste.core.errors import ParseError
 from gpuwaste.core.units import DAY_S, HOUR_S, MINUTE_S
 from gpuwaste.slurm.hostlist import expand
+from gpuwaste.slurm.sbatch_components import MEMORY_OPTIONS, two_memories
 from gpuwaste.slurm.sbatch_words import Given, refusal
 
 _NUMBER: Final = re.compile(r" *\+?(\d{1,9})", re.ASCII)
@@ -23,7 +23,6 @@ _TIME: Final = re.compile(r"(?:(\d{1,6})-)?(\d{1,9})?(?::(\d{1,9}))?(?::(\d{1,9}
 _KILO: Final = {"": 1, "k": 1 << 10, "m": 1 << 20}
 _UNITS_B: Final = {"K": 1 << 10, "": 1 << 20, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _MIB: Final = 1 << 20
-_MEMORY_OPTIONS: Final = ("mem", "mem-per-cpu", "mem-per-gpu")
 Options = Mapping[str, Given]
 
 
@@ -191,10 +190,9 @@ def _typed(text: str, given: Given) -> tuple[str, int]:
 
 
 def _memory(options: Options, nodes: int, cpus: int, gpus: int) -> int | None:
-    given = [options[name] for name in _MEMORY_OPTIONS if name in options]
+    given = [options[name] for name in MEMORY_OPTIONS if name in options]
     if len(given) > 1:
-        named = " and ".join(f"--{option.name} ({option.where})" for option in given)
-        raise ParseError(f"{named}: sbatch takes one of --mem, --mem-per-cpu and --mem-per-gpu: remove the others")
+        raise two_memories(given)
     if not given:
         return None
     found = _MEMORY.fullmatch(given[0].value or "")

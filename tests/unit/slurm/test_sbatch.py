@@ -75,10 +75,108 @@ def test_a_het_job_is_a_request_for_each_component() -> None:
     assert [(r.cpus, r.gpus, r.time_limit_s) for r in found] == [(2, 0, 300), (3, 1, 360)]
 
 
+def test_a_later_component_takes_over_what_belongs_to_the_job() -> None:
+    """Account, QOS, name, limit and memory come from the component before; nodes, tasks, GPUs and partition do not."""
+    first, second, third = _read(
+        "#SBATCH -A proj -q high -J train -t 30 --mem=1G -N2 -n8 --gres=gpu:2 -p gpu\n"
+        "#SBATCH hetjob\n#SBATCH -n3 -t 5\n#SBATCH hetjob\n#SBATCH -c2"
+    ).requests
+    assert (first.account, first.qos, first.name, first.time_limit_s, first.mem_b) == (
+        "proj",
+        "high",
+        "train",
+        1800,
+        2 * GIB,
+    )
+    assert (second.account, second.qos, second.name, second.time_limit_s, second.mem_b) == (
+        "proj",
+        "high",
+        "train",
+        300,
+        GIB,
+    )
+    assert (second.nodes, second.cpus, second.gpus, second.partition) == (1, 3, 0, "")
+    assert (third.time_limit_s, third.cpus, third.name) == (300, 2, "train")
+
+
+def test_all_groups_of_a_command_line_reach_the_first_component() -> None:
+    """The whole command line is read once before it is read group by group."""
+    found = _read("#SBATCH -n2", "-c2", ":", "-t", "9", "-n3").requests
+    assert [(r.time_limit_s, r.cpus) for r in found] == [(540, 4), (540, 3)]
+
+
+@pytest.mark.parametrize(
+    ("lines", "argv", "env", "mem_mib"),
+    [
+        ("#SBATCH --mem-per-cpu=3 -n2", (), {"SBATCH_MEM_PER_NODE": "70"}, [6]),
+        ("#SBATCH --mem=3\n#SBATCH hetjob\n#SBATCH -n2", (), {"SBATCH_MEM_PER_CPU": "7"}, [3, 3]),
+        ("#SBATCH -n2", ("--mem-per-cpu=4", ":", "--mem=100"), {}, [8, 100]),
+        ("#SBATCH -n1\n#SBATCH hetjob\n#SBATCH --mem-per-cpu=4", (), {"SBATCH_MEM_PER_NODE": "70"}, [70, 4]),
+    ],
+)
+def test_a_weaker_kind_of_memory_gives_way(
+    lines: str, argv: tuple[str, ...], env: dict[str, str], mem_mib: list[int]
+) -> None:
+    """A variable, or another group of the command line, gives way to the script's and the group's own kind."""
+    found = _read(lines, *argv, env=env).requests
+    assert [(request.mem_b or 0) >> 20 for request in found] == mem_mib
+
+
+@pytest.mark.parametrize(
+    ("lines", "argv", "env"),
+    [
+        ("#SBATCH --mem=3\n#SBATCH hetjob\n#SBATCH --mem-per-cpu=5", (), {}),
+        ("#SBATCH --mem=3", (), {"SBATCH_MEM_PER_NODE": "70", "SBATCH_MEM_PER_CPU": "7"}),
+        ("#SBATCH -n1", ("-n1", ":", "--mem-per-cpu=30"), {"SBATCH_MEM_PER_NODE": "70"}),
+    ],
+)
+def test_two_kinds_of_memory_of_one_rank_are_refused(lines: str, argv: tuple[str, ...], env: dict[str, str]) -> None:
+    """Inherited memory counts as the component's own; the message names both places."""
+    with pytest.raises(ParseError, match=r"--mem \(.*--mem-per-cpu \("):
+        _read(lines, *argv, env=env)
+
+
+@pytest.mark.parametrize(
+    "words", ["--container-image=a.sqsh -n2", "--image a.sqsh -n2", "-n2 --image", "-n 2 --image --quiet"]
+)
+def test_an_option_of_a_plugin_is_a_note(words: str) -> None:
+    """SPANK plugins bring options of their own: the request is read, and the note names option and line."""
+    read = _read(f"#SBATCH {words}\n#SBATCH -t 5")
+    assert (read.requests[0].cpus, read.requests[0].time_limit_s) == (2, 300)
+    (note,) = read.notes
+    assert "image (line 2): sbatch refuses the job where no SPANK plugin" in note
+
+
+def test_a_misspelt_option_is_named_with_the_one_that_is_meant() -> None:
+    """A note, since a plugin may have it, and what was probably meant; of many the first five stand there."""
+    (note,) = _read("#SBATCH --gpu-per-node=2").notes
+    assert "--gpu-per-node (line 2; did you mean --gpus-per-node?)" in note
+    (note,) = _read("".join(f"#SBATCH --site-{number}=x\n" for number in range(1000))).notes
+    assert "--site-4 (line 6), ...: sbatch" in note
+    assert len(note) < 300
+
+
+def test_on_the_command_line_an_unknown_option_takes_no_word() -> None:
+    """The word after it is the script; --name=value says otherwise, and the doubt is known."""
+    line = read_argv(["--image", "a.sqsh", "job.sh"])
+    assert (line.rest, line.doubtful) == (("a.sqsh", "job.sh"), "image")
+    line = read_argv(["--image=a.sqsh", "job.sh"])
+    assert (line.rest, line.doubtful) == (("job.sh",), None)
+
+
+def test_het_components_are_bounded() -> None:
+    """Many empty components in a small script cannot become many requests."""
+    with pytest.raises(ParseError, match="more than 1024 het components"):
+        _read("#SBATCH hetjob\n" * 5000)
+    with pytest.raises(UsageError, match="more than 1024 het components"):
+        read_argv([":"] * 5000)
+
+
 @pytest.mark.parametrize(
     ("lines", "words"),
     [
-        ("#SBATCH -n1\n#SBATCH --foo=1", "line 3: unknown option --foo"),
+        ("#SBATCH -n1\n#SBATCH --foo{}=1", "line 3: unknown option --foo{}"),
+        ("#SBATCH --=1", "line 2: unknown option --"),
         ("#SBATCH -y", "line 2: unknown option -y"),
         ("#SBATCH --mem-per=1", "line 2: option --mem-per can mean --mem-per-cpu or --mem-per-gpu"),
         ("#SBATCH --time", "line 2: option --time requires a value"),
@@ -120,7 +218,7 @@ def test_what_is_no_script_is_said_in_one_line(data: bytes, words: str) -> None:
 
 def test_wrong_use_of_the_command_line_is_wrong_usage() -> None:
     """Exit code 2, where a script gives 1."""
-    for argv in (["--nope"], ["-t"], ["--wrap=x", "y"], ["--help"]):
+    for argv in (["--n{}pe"], ["-t"], ["--wrap=x", "y"], ["--help"]):
         with pytest.raises(UsageError):
             read_argv(argv)
     with pytest.raises(UsageError, match="the command line"):
