@@ -82,7 +82,10 @@ def options_of_components(
         of_script = _of_script(script[index] if index < len(script) else ())
         of_line = line.components[min(index, len(line.components) - 1)]
         weak = _less(_less(weak, of_script) | _memory(variables), of_line)
-        options = {given.name: given for given in (*inherited.values(), *of_script, *variables, *of_line)}
+        options: dict[str, Given] = {}
+        for given in (*inherited.values(), *of_script, *variables, *of_line):
+            options.pop(given.name, None)  # the last one given stands last: some options set what others have set
+            options[given.name] = given
         found.append(_one_memory(options, weak))
         inherited = _inherited(found[-1].values())
     return found

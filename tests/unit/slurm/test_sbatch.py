@@ -41,12 +41,40 @@ def test_a_whole_request_is_read() -> None:
     """All that a model looks at, from one script."""
     request = _one(
         "#SBATCH -J train -A Physics -p gpu -q high -a 1-4\n"
-        "#SBATCH --nodes=2-4 --ntasks-per-node=2 -c 4 --mem=8G --gres=gpu:a100:2 -t 1-0"
+        "#SBATCH --nodes=2-4 --ntasks-per-node=2 -c 2 --mem=8G --gres=gpu:a100:2 -t 1-0"
     )
     assert request == JobRequest(
         user="alice", submit=7, account="physics", partition="gpu", qos="high", name="train", time_limit_s=86400,
-        nodes=2, cpus=16, mem_b=16 * GIB, gpus=4, gpu_type="a100", is_array=True, script=request.script,
+        nodes=2, cpus=8, mem_b=16 * GIB, gpus=4, gpu_type="a100", is_array=True, script=request.script,
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("words", "amounts"),
+    [
+        ("-N2-4 --ntasks-per-node=2 -c4", (2, 4, 0)),
+        ("--gpus=4 --gpus-per-node=2 --mem-per-cpu=10", (2, 1, 4)),
+        ("-n4 --gpus=5 --ntasks-per-gpu=2 -c2", (1, 20, 5)),
+        ("-n4 --gpus=3 --ntasks-per-gpu=2 -c2", (1, 8, 3)),
+        ("-N3 --ntasks-per-gpu=2", (3, 6, 3)),
+        ("-N2 --cores-per-socket=4 --ntasks-per-gpu=1", (2, 8, 8)),
+        ("--gres=gpu:2 --gpus-per-node=1 -N2", (2, 2, 4)),
+        ("--gres=gpu:2,gpu:1", (1, 1, 2)),
+        ("--gpus=0 --gres=gpu:1", (1, 1, 1)),
+        ("--gpus=a100", (1, 1, 1)),
+        ("--gpus=3 --gpus-per-socket=2 --sockets-per-node=2", (1, 1, 4)),
+        ("-N2 --gpus-per-node=2 --gpus-per-task=1", (2, 2, 4)),
+        ("-N1 --cores-per-socket=2 -B 2", (1, 2, 0)),
+        ("-N1 -B 2 --cores-per-socket=2", (1, 4, 0)),
+        ("--gpus-per-task=2 --gpus=4 --cpus-per-gpu=3", (1, 12, 4)),
+        ("-w gpu1,gpu1", (1, 1, 0)),
+        ("-w 'gpu1 gpu2' -N1-3 -c3", (2, 3, 0)),
+    ],
+)
+def test_amounts_are_those_that_slurmctld_counts(words: str, amounts: tuple[int, int, int]) -> None:
+    """Nodes, CPUs and GPUs as 22.05 had them for held jobs; the drawn comparison found each of them."""
+    request = _one(f"#SBATCH {words}")
+    assert (request.nodes, request.cpus, request.gpus) == amounts
 
 
 def test_what_nobody_said_is_not_known() -> None:
@@ -188,6 +216,8 @@ def test_het_components_are_bounded() -> None:
         ("#SBATCH -n0", "line 2: --ntasks=0: expected a whole number"),
         ("#SBATCH --mem=1.5G", "line 2: --mem=1.5G: expected"),
         ("#SBATCH --gres=gpu=2", "line 2: --gres=gpu=2: expected"),
+        ("#SBATCH --gres=gpu:1,,gpu:2", "line 2: --gres=gpu:1,,gpu:2: expected"),
+        ("#SBATCH -w gpu[1-2] -N1", "line 2: --nodes=1: expected 2 or more, as --nodelist (line 2) names 2"),
         ("#SBATCH --mem=4G\n#SBATCH --mem-per-cpu=1G", "--mem (line 2) and --mem-per-cpu (line 3)"),
         ("#SBATCH -n1\r", "line 2: ends as DOS lines do"),
         ("sl\0eep", "NUL character"),
