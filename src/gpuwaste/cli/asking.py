@@ -147,7 +147,8 @@ def _script(file: str, doubtful: str | None) -> bytes:
     except UsageError as error:
         if doubtful is None:
             raise
-        hint = f"sbatch itself has no --{doubtful[:40]}; if {file[:40]!r} is its value, write --{doubtful[:40]}=VALUE"
+        name = f"--{doubtful[:40]}"
+        hint = f"{name} is not an option of sbatch itself; if {file[:40]!r} is its value, write {name}=VALUE"
         raise UsageError(f"{error} ({hint})") from error
 
 

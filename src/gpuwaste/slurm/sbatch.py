@@ -108,15 +108,15 @@ def _notes(read: Directives, options: Sequence[Mapping[str, Given]]) -> list[str
     unknown = {name: given for found in options for name, given in found.items() if name not in BY_NAME}
     if unknown:
         notes.append(
-            f"not read here, no option of sbatch itself: {_listed(_placed(given) for given in unknown.values())}: "
-            "sbatch refuses the job where no SPANK plugin of the site has it"
+            f"unknown options ignored: {_listed(_placed(given) for given in unknown.values())}; "
+            "sbatch rejects them unless a SPANK plugin of the site defines them"
         )
     return notes
 
 
 def _placed(given: Given) -> str:
     alike = get_close_matches(given.name[:40], BY_NAME, 1, _ALIKE)
-    meant = f"; did you mean --{alike[0]}?" if alike else ""
+    meant = f", did you mean --{alike[0]}?" if alike else ""
     return f"--{given.name[:40]} ({given.where}{meant})"
 
 

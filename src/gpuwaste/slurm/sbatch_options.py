@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from enum import Enum
-from functools import cache
+from functools import lru_cache
 from typing import Final
 
 
@@ -83,7 +83,7 @@ INHERITED: Final = frozenset(option.name for option in OPTIONS if option.inherit
 BY_LETTER: Final = {option.letter: option for option in OPTIONS if option.letter}
 
 
-@cache
+@lru_cache(maxsize=512)  # scripts choose the names
 def candidates(prefix: str) -> tuple[Option, ...]:
     """Return the options that a long name or the beginning of one can mean: one, none, or several that are alike."""
     if prefix in BY_NAME:

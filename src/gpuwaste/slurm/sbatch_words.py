@@ -4,6 +4,7 @@ Every rule here is one that sbatch 22.05 was seen to keep; tests/contract/test_s
 """
 
 import re
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -77,19 +78,19 @@ def walk(words: Sequence[Word]) -> tuple[list[Given], list[Word]]:
     Raises UsageError where the command line, ParseError where the script has what sbatch refuses.
     """
     given: list[Given] = []
-    left = list(words)
+    left = deque(words)
     while left:
         word = left[0]
         if not word.text.startswith("-") or word.text == "-":
             break
-        del left[0]
+        left.popleft()
         if word.text == "--":
             break
         if word.text.startswith("--"):
             given.append(_long(word, left))
         else:
             given += _short(word, left)
-    return given, left
+    return given, list(left)
 
 
 def printable(text: str) -> str:
@@ -145,7 +146,7 @@ def _word(text: str, place: int, number: int) -> tuple[str, int]:
     return "".join(found), place
 
 
-def _long(word: Word, left: list[Word]) -> Given:
+def _long(word: Word, left: deque[Word]) -> Given:
     name, equals, value = word.text[2:].partition("=")
     found = candidates(name) if name else ()
     shown = f"--{name[:40]}"
@@ -167,17 +168,17 @@ def _unknown(name: str, word: Word) -> str:
     return name
 
 
-def _guessed(word: Word, left: list[Word]) -> str | None:
+def _guessed(word: Word, left: deque[Word]) -> str | None:
     """Take the value of an unknown option: in a script a word that is no option can be nothing else.
 
     On the command line it is as likely the script, and `--name=value` says which.
     """
     if word.where == COMMAND_LINE or not left or left[0].text.startswith("-"):
         return None
-    return left.pop(0).text
+    return left.popleft().text
 
 
-def _short(word: Word, left: list[Word]) -> list[Given]:
+def _short(word: Word, left: deque[Word]) -> list[Given]:
     """Return the options of one word of letters: the first that takes a value has the rest of the word."""
     given = []
     letters = word.text[1:]
@@ -185,19 +186,19 @@ def _short(word: Word, left: list[Word]) -> list[Given]:
         option = BY_LETTER.get(letter)
         if option is None:
             raise refusal(word.where, f"unknown option -{letter}: sbatch has no such option")
-        rest = letters[index + 1 :]
         if option.argument is Argument.NONE:
             given.append(Given(option.name, None, word.where))
             continue
+        rest = letters[index + 1 :]
         given.append(Given(option.name, rest or _next(option, word, left, f"-{letter}"), word.where))
         break
     return given
 
 
-def _next(option: Option, word: Word, left: list[Word], shown: str) -> str | None:
+def _next(option: Option, word: Word, left: deque[Word], shown: str) -> str | None:
     """Take the value from the next word, which may be a line further down."""
     if option.argument is not Argument.REQUIRED:
         return None
     if not left:
         raise refusal(word.where, f"option {shown} requires a value")
-    return left.pop(0).text
+    return left.popleft().text

@@ -241,7 +241,7 @@ def test_a_het_script_with_options_of_a_plugin_is_predicted(
     assert (first["account"], first["time_limit_s"], first["gpus"]) == ("proj", 1800, 2)
     assert (second["account"], second["time_limit_s"], second["gpus"], second["cpus"]) == ("proj", 1800, 0, 4)
     said = " ".join(capsys.readouterr().out.split())
-    assert "--container-image (line 2), --container-mounts (line 4): sbatch refuses the job where no SPANK" in said
+    assert "--container-image (line 2), --container-mounts (line 4); sbatch rejects them unless a SPANK" in said
 
 
 def test_a_history_that_is_none_is_refused(

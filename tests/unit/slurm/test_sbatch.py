@@ -1,6 +1,8 @@
 """Batch scripts without a cluster: the rules that tests/contract compares with sbatch, and what is refused in words."""
 
-from collections.abc import Mapping
+import contextlib
+import time
+from collections.abc import Callable, Mapping
 
 import pytest
 from hypothesis import given
@@ -172,15 +174,15 @@ def test_an_option_of_a_plugin_is_a_note(words: str) -> None:
     read = _read(f"#SBATCH {words}\n#SBATCH -t 5")
     assert (read.requests[0].cpus, read.requests[0].time_limit_s) == (2, 300)
     (note,) = read.notes
-    assert "image (line 2): sbatch refuses the job where no SPANK plugin" in note
+    assert "image (line 2); sbatch rejects them unless a SPANK plugin" in note
 
 
 def test_a_misspelt_option_is_named_with_the_one_that_is_meant() -> None:
     """A note, since a plugin may have it, and what was probably meant; of many the first five stand there."""
     (note,) = _read("#SBATCH --gpu-per-node=2").notes
-    assert "--gpu-per-node (line 2; did you mean --gpus-per-node?)" in note
+    assert "--gpu-per-node (line 2, did you mean --gpus-per-node?)" in note
     (note,) = _read("".join(f"#SBATCH --site-{number}=x\n" for number in range(1000))).notes
-    assert "--site-4 (line 6), ...: sbatch" in note
+    assert "--site-4 (line 6), ...; sbatch" in note
     assert len(note) < 300
 
 
@@ -285,11 +287,64 @@ def test_wrap_stands_in_for_a_script() -> None:
     assert (request.name, request.cpus, request.script) == ("wrap", 2, "#!/bin/sh\n\npython x.py\n")
 
 
+def _cpu_s(text: str) -> float:
+    start = time.process_time()
+    with contextlib.suppress(GpuwasteError):
+        read_submission(f"#!/bin/sh\n{text}\n")
+    return time.process_time() - start
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        lambda n: "#SBATCH -" + "H" * n,
+        lambda n: "#SBATCH " + "-H " * n,
+        lambda n: "#SBATCH -H\n" * n,
+        lambda n: "".join(f"#SBATCH --site-{number}\n" for number in range(n)),
+        lambda n: "#SBATCH --gres=" + "gpu:1," * n + "gpu",
+        lambda n: "#SBATCH -w " + "a[1]" * n,
+        lambda n: "#SBATCH -w " + "a1," * n,
+        lambda n: "#PBS\n" * n,
+    ],
+    ids=["letters", "words", "lines", "unknown", "gres", "brackets", "nodes", "foreign"],
+)
+def test_twice_the_script_is_twice_the_work(hostile: Callable[[int], str]) -> None:
+    """CPU time of a text of double length stays below three times that of the single one, in the best of five tries."""
+    size = 1 << 12
+    while _cpu_s(hostile(size)) < 0.02 and size < 1 << 18:
+        size *= 2
+    ratios = [_cpu_s(hostile(2 * size)) / max(_cpu_s(hostile(size)), 1e-9) for _ in range(5)]
+    assert min(ratios) < 3
+
+
+def test_names_of_unknown_options_are_not_kept() -> None:
+    """The table of abbreviations is bounded, whatever names scripts choose."""
+    _read("".join(f"#SBATCH --site-{number}\n" for number in range(5000)))
+    assert candidates.cache_info().currsize <= 512
+
+
 WORDS = st.one_of(
     st.sampled_from([f"--{option.name}" for option in OPTIONS]),
     st.sampled_from([f"-{option.letter}" for option in OPTIONS if option.letter]),
     st.sampled_from(
-        ["hetjob", "--", ":", "''", "#", "\\", "gpu:a100:2", "1-2", "10:00", "4G", "0", "99999999999", "="]
+        [
+            "hetjob",
+            "--site=x",
+            "--site",
+            "--mem=1G",
+            "--",
+            ":",
+            "''",
+            "#",
+            "\\",
+            "gpu:a100:2",
+            "1-2",
+            "10:00",
+            "4G",
+            "0",
+            "99999999999",
+            "=",
+        ]
     ),
     st.text(st.characters(exclude_characters="\n", exclude_categories=["Cs"]), max_size=6),
 )
