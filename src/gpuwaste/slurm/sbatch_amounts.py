@@ -54,7 +54,8 @@ def amounts(options: Options) -> Amounts:
     if "overcommit" not in options:
         of_task = whole(options, "cpus-per-task") or 1
         by_gpus = (whole(options, "cpus-per-gpu") or 0) * sum(gpus.of_task.values())
-        cpus = cpus_of(least * of_task, max(asked.tasks, later), by_gpus or of_task)
+        more = max(asked.tasks or later, _hosts(options) if low < high else 0)
+        cpus = cpus_of(least * of_task, more, by_gpus or of_task)
     return Amounts(
         nodes=asked.nodes,
         cpus=cpus,
@@ -109,13 +110,13 @@ def _hosts(options: Options) -> int:
 def _tasks(options: Options, low: int, high: int, layout: list[int]) -> tuple[int, int | None, int]:
     """Return the tasks whose CPUs sbatch asks for, those that the options say, those that slurmctld makes of them.
 
-    Of a range of nodes Slurm counts one task until it is scheduled, or one for each node of a list.
+    Of a range of nodes Slurm counts one task until it is scheduled.
     """
     if (tasks := whole(options, "ntasks")) is not None:
         return tasks, tasks, 0
     per_node = whole(options, "ntasks-per-node")
     if low != high:
-        return 1, None, per_node * low if per_node else _hosts(options)
+        return 1, None, (per_node or 0) * low
     if per_node is not None:
         return per_node * low, per_node * low, 0
     if options.keys().isdisjoint(_FIXED):

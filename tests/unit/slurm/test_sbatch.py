@@ -69,6 +69,8 @@ def test_a_whole_request_is_read() -> None:
         ("-N1 --cores-per-socket=2 -B 2", (1, 2, 0)),
         ("-N1 -B 2 --cores-per-socket=2", (1, 4, 0)),
         ("--gpus-per-task=2 --gpus=4 --cpus-per-gpu=3", (1, 12, 4)),
+        ("-N1-2 --ntasks-per-node=3 --gpus=2 --gpus-per-task=1", (1, 2, 2)),
+        ("-w gpu[1-2] -N1-3 --gpus=2 --gpus-per-task=2", (2, 2, 2)),
         ("-w gpu1,gpu1", (1, 1, 0)),
         ("-w 'gpu1 gpu2' -N1-3 -c3", (2, 3, 0)),
     ],
