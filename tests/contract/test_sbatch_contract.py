@@ -7,7 +7,8 @@ type of GPU that the site does not account is named here alone.
 
 import re
 import string
-from collections.abc import Mapping, Sequence
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -172,8 +173,8 @@ SCRIPTS = (
 )
 REFUSED = (
     *(Case(f"#SBATCH {words}") for words in """
---foo=1
 -y
+--foo{}=1
 --mem-per=1
 --tim=6
 --hold=3
@@ -207,7 +208,7 @@ REFUSED = (
     Case("#SBATCH --mem-per-cpu=1G", ("--mem=3G",)),
     Case("sleep 1", (), {"SBATCH_TIMELIMIT": "zz"}),
     Case("sleep 1", (), {"SBATCH_TIMELIMIT": ""}),
-    Case("sleep 1", ("--nope",)),
+    Case("sleep 1", ("--n.pe,",)),
     Case("#" * 10_000_000),
 )  # fmt: skip
 
@@ -280,7 +281,9 @@ def _difference(record: Mapping[str, str], request: JobRequest) -> list[str]:
 def test_scripts_come_to_the_same_request(cluster: LoopbackCluster, folder: Path) -> None:
     """Options in every form, het jobs, arrays, environment and command line: as slurmctld has them."""
     wrong = []
-    for case in (*(Case(f"#SBATCH {line}") for line in DIRECTIVES), *SCRIPTS):
+    prefix = cluster.variant.node_prefix
+    lines = [re.sub(r"(?<=[ ,])gpu(?=[12\[])", f"{prefix}gpu", line) for line in DIRECTIVES]
+    for case in (*(Case(f"#SBATCH {line}") for line in lines), *SCRIPTS):
         records, said = _theirs(cluster, folder, case)
         assert records, f"sbatch refused {case}: {said}"
         requests = _ours(case)
@@ -299,6 +302,68 @@ def test_what_sbatch_refuses_we_refuse_in_one_line(cluster: LoopbackCluster, fol
     with pytest.raises(GpuwasteError) as error:
         _ours(case)
     assert "\n" not in str(error.value)
+
+
+SPANK = """
+#include <stddef.h>
+#include <slurm/spank.h>
+SPANK_PLUGIN(site, 1);
+static int take(int value, const char *text, int remote) { return 0; }
+static struct spank_option options[] = {
+    {"container-image", "IMAGE", "the image", 1, 1, take}, {"image", "IMAGE", "the image", 1, 2, take},
+    {"container-writable", NULL, "a flag", 0, 3, take}, SPANK_OPTIONS_TABLE_END,
+};
+int slurm_spank_init(spank_t spank, int argc, char **argv)
+{
+    int i, bad = 0;
+    for (i = 0; i < 3; i++) bad |= spank_option_register(spank, &options[i]);
+    return bad;
+}
+"""
+PLUGIN_CASES = (
+    Case("#SBATCH --container-image=img.sqsh -n2"),
+    Case("#SBATCH --container-image img.sqsh -n2"),
+    Case("#SBATCH --image\n#SBATCH docker://x/y:1 -n2\n#SBATCH --container-writable\n#SBATCH -t 7"),
+    Case("#SBATCH --container-writable --image=x -c3\n#SBATCH hetjob\n#SBATCH -n3 --image y"),
+    Case("#SBATCH -t 9", ("--image=x", "-n3", "--container-writable")),
+    Case("#SBATCH -t 9", ("--container-writable", "--image=x", ":", "--container-image=y", "-n2")),
+)
+
+
+@pytest.fixture
+def site_plugin(cluster: LoopbackCluster, folder: Path) -> Iterator[None]:
+    """Give the cluster a SPANK plugin with options of its own for the time of a test."""
+    (folder / "site.c").write_text(SPANK)
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", folder / "site.so", folder / "site.c"], check=True)
+    stack = Path(cluster.env()["SLURM_CONF"]).with_name("plugstack.conf")
+    stack.write_text(f"required {folder / 'site.so'}\n")
+    yield
+    stack.unlink()
+
+
+def test_options_of_a_site_s_plugin_change_nothing(cluster: LoopbackCluster, folder: Path, site_plugin: None) -> None:
+    """With a real SPANK plugin sbatch takes its options, and we come to the same request, with a note."""
+    wrong = []
+    for case in PLUGIN_CASES:
+        records, said = _theirs(cluster, folder, case)
+        assert records, f"sbatch refused {case}: {said}"
+        for record, request in zip(records, _ours(case), strict=True):
+            wrong += [f"{case}: {text}" for text in _difference(record, request)]
+        (note,) = read_submission(_body(case), read_argv([*case.argv, "job.sbatch"])).notes
+        assert note.startswith("unknown options ignored: --")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_an_option_that_no_plugin_has_is_refused_by_sbatch_and_noted_here(
+    cluster: LoopbackCluster, folder: Path
+) -> None:
+    """Without the plugin the same scripts are refused by sbatch, which the note says."""
+    for case in PLUGIN_CASES:
+        records, said = _theirs(cluster, folder, case)
+        assert not records
+        assert "unrecognized option" in said
+        (note,) = read_submission(_body(case), read_argv([*case.argv, "job.sbatch"])).notes
+        assert "sbatch rejects them unless a SPANK plugin of the site defines them" in note
 
 
 def test_the_first_line_and_the_name_are_as_sbatch_has_them(cluster: LoopbackCluster, folder: Path) -> None:

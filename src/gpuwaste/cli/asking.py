@@ -45,7 +45,7 @@ def of_words(config: Config, words: Sequence[str], *, as_json: bool) -> Asked:
     if line.wrap is None and not line.rest:
         raise UsageError("predict: no script: say a batch script, - for standard input, or --wrap=COMMAND after --")
     file = "" if line.wrap is not None else line.rest[0]
-    data = _read(file) if file else b""
+    data = _script(file, line.doubtful) if file else b""
     user, now = _user(), int(time.time())
     if file == "-" and as_json and not data.startswith(b"#!"):
         from gpuwaste.predict.request_json import requests_from_json
@@ -139,6 +139,17 @@ def _placed(change: Mapping[str, Any], options: Mapping[str, Given]) -> dict[str
         if given.where != COMMAND_LINE:
             placed["text"] = f"{change['text']} ({given.where} is set: the command line goes before it)"
     return placed
+
+
+def _script(file: str, doubtful: str | None) -> bytes:
+    try:
+        return _read(file)
+    except UsageError as error:
+        if doubtful is None:
+            raise
+        name = f"--{doubtful[:40]}"
+        hint = f"{name} is not an option of sbatch itself; if {file[:40]!r} is its value, write {name}=VALUE"
+        raise UsageError(f"{error} ({hint})") from error
 
 
 def _read(file: str) -> bytes:

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable
-from itertools import groupby
 from typing import Final
 
 from gpuwaste.core.errors import ParseError
@@ -10,9 +9,13 @@ from gpuwaste.core.errors import ParseError
 MAX_NAMES: Final = 65_536  # Slurm's own bound on one expression (MAX_RANGE)
 _MAX_TEXT: Final = 1_000_000
 _MAX_PIECES: Final = 64  # brackets of one name
+_LONGEST_NAME: Final = 1024
 _PIECE = re.compile(r"([^\[\],\s]*)(?:\[([^\[\]\s]*)\])?")
-_RANGE = re.compile(r"(\d{1,18})(?:-(\d{1,18}))?")
-_NUMBERED = re.compile(r"(.*?)(\d{1,18})(\D*)", re.DOTALL)
+_DIGITS: Final = "0123456789"
+_MAX_DIGITS: Final = 18
+_RANGE = re.compile(rf"([0-9]{{1,{_MAX_DIGITS}}})(?:-([0-9]{{1,{_MAX_DIGITS}}}))?")
+_NUMBER = re.compile(r"[0-9]+")
+_BLANKS = re.compile(r"[ \t\n]")  # separate names, as a comma does
 _ABSENT: Final = frozenset({"", "(null)", "None assigned", "None", "N/A"})
 
 
@@ -27,29 +30,28 @@ def expand(text: str) -> list[str]:
     if len(text) > _MAX_TEXT:
         raise ParseError(f"hostlist of {len(text)} characters: longer than any that Slurm prints")
     names: list[str] = []
-    for part in split_outside(text, "[", "]"):
+    for part in split_outside(_BLANKS.sub(",", text), "[", "]"):
         names.extend(_expand_one(part, text, MAX_NAMES - len(names)))
     return names
 
 
 def fold(names: Iterable[str]) -> str:
-    """Return one expression for the distinct names: numbers of equal width in ranges, sorted."""
-    plain: list[str] = []
-    numbered: dict[tuple[str, str, int], list[int]] = {}
+    """Return one expression for the distinct names, in the order of `scontrol show hostlistsorted`.
+
+    Only a number at the end of a name goes into brackets: Slurm 22.05 refuses text after the last bracket.
+    """
+    plain: list[tuple[str, bool, str]] = []
+    numbers: dict[str, list[str]] = {}
     for name in dict.fromkeys(names):
-        match = _NUMBERED.fullmatch(name)
-        if match is None:
-            plain.append(name)
+        prefix = name.rstrip(_DIGITS)
+        number = name[len(prefix) :]
+        if 0 < len(number) <= _MAX_DIGITS:
+            numbers.setdefault(prefix, []).append(number)
         else:
-            # Without a leading zero the width says nothing: 9 and 10 belong to one range.
-            width = len(match[2]) if match[2].startswith("0") else 0
-            numbered.setdefault((match[1], match[3], width), []).append(int(match[2]))
-    parts = [(name, name) for name in plain]
-    for (prefix, suffix, width), numbers in numbered.items():
-        ranges = _ranges(sorted(numbers), width)
-        single = len(numbers) == 1
-        parts.append((prefix, f"{prefix}{ranges}{suffix}" if single else f"{prefix}[{ranges}]{suffix}"))
-    return ",".join(text for _, text in sorted(parts))
+            plain.append((name, False, name))
+    numbered = [(prefix, True, _bracketed(prefix, found)) for prefix, found in numbers.items()]
+    ordered = sorted(plain + numbered, key=lambda item: (_NUMBER.sub(_natural, item[0]), *item[1:]))
+    return ",".join(text for _, _, text in ordered)
 
 
 def split_outside(text: str, opening: str, closing: str) -> list[str]:
@@ -72,21 +74,34 @@ def split_outside(text: str, opening: str, closing: str) -> list[str]:
 
 
 def _expand_one(part: str, whole: str, room: int) -> list[str]:
+    """Return one part's names in scontrol's order: the last bracket counts fastest, then the others from the left."""
+    pieces = _pieces(part, whole, room)
     names = [""]
-    position = pieces = 0
+    for index, (text, numbers) in enumerate(pieces, 1):
+        if len(names[-1]) + len(text) > _LONGEST_NAME:
+            raise ParseError(f"hostlist {whole[:60]!r}: a name of more than {_LONGEST_NAME} characters")
+        if index < len(pieces):
+            names = [f"{name}{text}{number}" for number in numbers for name in names]
+        else:
+            names = [f"{name}{text}{number}" for name in names for number in numbers]
+    return names
+
+
+def _pieces(part: str, whole: str, room: int) -> list[tuple[str, list[str]]]:
+    """Return each bracket's numbers with the text before it; text after the last bracket has none."""
+    pieces: list[tuple[str, list[str]]] = []
+    position = 0
     while position < len(part):
         match = _PIECE.match(part, position)
-        if match is None or match.end() == position or pieces == _MAX_PIECES:
+        if match is None or match.end() == position or len(pieces) == _MAX_PIECES:
             raise ParseError(f"hostlist {whole[:60]!r}: cannot read {part[position : position + 40]!r}")
         numbers = [""] if match[2] is None else _numbers(match[2], whole, room)
-        if len(names) * len(numbers) > room:
+        if len(numbers) > room:
             raise ParseError(f"hostlist {whole[:60]!r}: more than {MAX_NAMES} names")
-        names = [f"{name}{match[1]}{number}" for name in names for number in numbers]
+        room //= len(numbers)
+        pieces.append((match[1], numbers))
         position = match.end()
-        pieces += 1
-    if len(names) > room:
-        raise ParseError(f"hostlist {whole[:60]!r}: more than {MAX_NAMES} names")
-    return names
+    return pieces
 
 
 def _numbers(text: str, whole: str, room: int) -> list[str]:
@@ -104,10 +119,26 @@ def _numbers(text: str, whole: str, room: int) -> list[str]:
     return found
 
 
-def _ranges(numbers: list[int], width: int) -> str:
-    runs = []
-    for _, group in groupby(enumerate(numbers), key=lambda pair: pair[1] - pair[0]):
-        run = [number for _, number in group]
-        first, last = (str(number).zfill(width) for number in (run[0], run[-1]))
-        runs.append(first if len(run) == 1 else f"{first}-{last}")
-    return ",".join(runs)
+def _bracketed(prefix: str, numbers: list[str]) -> str:
+    """Return the prefix with its numbers: the shorter first, then the smaller; 9 and 10 follow, 09 and 9 do not."""
+    runs: list[list[str]] = []
+    for number in sorted(numbers, key=lambda text: (len(text), text)):
+        if runs and _follows(runs[-1], number):
+            runs[-1][1:] = [number]
+        else:
+            runs.append([number])
+    if len(numbers) == 1:
+        return f"{prefix}{numbers[0]}"
+    return f"{prefix}[{','.join('-'.join(run) for run in runs)}]"
+
+
+def _natural(number: re.Match[str]) -> str:
+    """Return a text that sorts as Slurm's strnatcmp: numbers with a leading zero first, the others by their value."""
+    text = number[0]
+    return f"00{text}\0" if text.startswith("0") else f"01{len(text):07}{text}"
+
+
+def _follows(run: list[str], number: str) -> bool:
+    # A range prints each number at the width of its first, so another width follows only where no zero is written.
+    same_width = len(run[0]) == len(number) or not (run[0].startswith("0") or number.startswith("0"))
+    return same_width and int(number) == int(run[-1]) + 1

@@ -14,9 +14,9 @@ from typing import Any, Final
 from gpuwaste.core.errors import ParseError
 from gpuwaste.core.request import JobRequest
 from gpuwaste.core.units import MINUTE_S
+from gpuwaste.slurm.gpu_amounts import KILO, GpusAsked, Settled, counted, cpus_of, settle
 
 _GPUS: Final = re.compile(r"(?:(?:gres[:/])?gpu)(?:[:=/]([A-Za-z_][\w.\-]*))?(?:[:=](\d{1,9})([kKmM]?))?", re.ASCII)
-_KILO: Final = {"": 1, "k": 1 << 10, "m": 1 << 20}
 _HASH: Final = re.compile(r"[0-9a-f]{16}", re.ASCII)
 _AMOUNT: Final = re.compile(r"[:=](\d{1,15})$", re.ASCII)
 _TASK_CPUS: Final = re.compile(r"(?:^|,)cpu[:=](\d{1,9})", re.ASCII)
@@ -101,8 +101,8 @@ def read_job_desc(job: object, uid: int = 0) -> JobDesc:
     """Read the `job` of a plugin's request; `uid` stands in where it names no user. Raises ParseError."""
     if not isinstance(job, Mapping):
         raise ParseError("advice: the request has no job")
-    gpus, types, cpus = _amounts(job)
-    nodes = _count(job, "min_nodes") or 1
+    settled, cpus = _amounts(job)
+    gpus = min(settled.gpus, _LARGEST)
     script = _text(job, "script", _LONGEST_SCRIPT) if "script" in job else None
     script_hash = job.get("script_hash")
     limit = job.get("time_limit")
@@ -115,11 +115,11 @@ def read_job_desc(job: object, uid: int = 0) -> JobDesc:
         name=_text(job, "name"),
         time_limit_s=None if limit == _INFINITE else _minutes(job, "time_limit"),
         time_min_s=_minutes(job, "time_min"),
-        nodes=nodes,
+        nodes=settled.nodes,
         cpus=cpus,
-        mem_b=_memory(job, nodes, cpus, gpus),
+        mem_b=_memory(job, settled.nodes, cpus, gpus),
         gpus=gpus,
-        gpu_type=",".join(sorted(types)) if gpus and types else "",
+        gpu_type=settled.types,
         is_array=bool(job.get("array_inx")),
         interactive=script is None and "script_bytes" not in job and "job_id" not in job,
         script=script,
@@ -133,61 +133,33 @@ def read_job_desc(job: object, uid: int = 0) -> JobDesc:
     )
 
 
-def _amounts(job: Mapping[str, Any]) -> tuple[int, set[str], int]:
-    """Return GPUs of the whole job, their types, and processors: sbatch_amounts.amounts from the other end."""
+def _amounts(job: Mapping[str, Any]) -> tuple[Settled, int]:
+    """Return GPUs and nodes of the whole job, and its processors: sbatch_amounts.amounts from the other end."""
     nodes = _count(job, "min_nodes") or 1
-    tasks = _count(job, "num_tasks") or 0
-    per_task = _count(job, "cpus_per_task") or _task_cpus(job)
-    of_job, types = _gpus(job, "tres_per_job")
-    of_node, kinds = _gpus(job, "tres_per_node")
-    types |= kinds
-    if of_node is None:
-        of_socket, kinds = _gpus(job, "tres_per_socket")
-        of_node = None if of_socket is None else of_socket * (_count(job, "sockets_per_node") or 1)
-        types |= kinds
-    of_task, kinds = _gpus(job, "tres_per_task")
-    types |= kinds
-    per_gpu = _count(job, "ntasks_per_tres") or 0
-    known = of_job if of_job is not None else (of_node or 0) * nodes
-    # sbatch sets the number of tasks where it can tell it; slurmctld takes it from the GPUs where that is asked for.
-    derived = tasks == 0 and bool(known) and bool(per_gpu or of_task)
-    if derived:
-        tasks = per_gpu * known if per_gpu else max(1, known // (of_task or 1))
-    gpus = _whole_gpus(of_job, of_task, of_node, tasks=tasks or 1, nodes=nodes, per_gpu=per_gpu)
-    cpus = _count(job, "min_cpus") or 0
-    if derived or not cpus:
-        per_node = _count(job, "ntasks_per_node") or 0
-        cpus = (tasks or per_node * nodes or 1) * max(per_task, 1)
-    return gpus, types, cpus
+    said = _count(job, "num_tasks") or 0
+    tasks = said or (_count(job, "ntasks_per_node") or 0) * nodes
+    asked = GpusAsked(
+        of_job=_gpus(job, "tres_per_job"),
+        of_node=_gpus(job, "tres_per_node"),
+        of_socket=_gpus(job, "tres_per_socket"),
+        of_task=_gpus(job, "tres_per_task"),
+        tasks_of_gpu=_count(job, "ntasks_per_tres") or 0,
+    )
+    settled = settle(asked, nodes, _count(job, "sockets_per_node") or 1, tasks or None)
+    of_task = _count(job, "cpus_per_task") or _task_cpus(job)
+    least = _count(job, "min_cpus") or (tasks or 1) * max(of_task, 1)
+    return settled, cpus_of(least, max(settled.tasks, 0 if said else tasks), of_task)
 
 
-def _whole_gpus(
-    of_job: int | None, of_task: int | None, of_node: int | None, *, tasks: int, nodes: int, per_gpu: int
-) -> int:
-    if of_job is not None:
-        return of_job
-    if of_task is not None:
-        return of_task * tasks
-    if not of_node and per_gpu:
-        return tasks // per_gpu
-    return (of_node or 0) * nodes
-
-
-def _gpus(job: Mapping[str, Any], member: str) -> tuple[int | None, set[str]]:
-    """Return the GPUs of one of the tres_per_* lists and their types; None where it names none."""
+def _gpus(job: Mapping[str, Any], member: str) -> dict[str, int]:
+    """Return type -> count of the GPUs in one of the tres_per_* lists."""
     text = job.get(member)
     if not isinstance(text, str) or "gpu" not in text:
-        return None, set()
-    count, types = None, set()
-    for item in text[:_LONGEST].split(","):
-        found = _GPUS.fullmatch(item.strip())
-        if found is None:
-            continue
-        kind, number, unit = found.groups()
-        count = (count or 0) + (1 if number is None else int(number) * _KILO[unit.lower()])
-        if kind:
-            types.add(kind)
-    return (None if count is None else min(count, _LARGEST)), types
+        return {}
+    items = [found.groups() for item in text[:_LONGEST].split(",") if (found := _GPUS.fullmatch(item.strip()))]
+    return counted(
+        (kind or "", 1 if number is None else int(number) * KILO[unit.lower()]) for kind, number, unit in items
+    )
 
 
 def _task_cpus(job: Mapping[str, Any]) -> int:

@@ -1,34 +1,23 @@
 """A batch script, a command line and an environment as sbatch takes them together: the requests they come to."""
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
+from itertools import islice
 from typing import Final
 
-from gpuwaste.core.errors import ParseError, UsageError
+from gpuwaste.core.errors import ParseError
 from gpuwaste.core.request import JobRequest
 from gpuwaste.slurm.sbatch_amounts import amounts
-from gpuwaste.slurm.sbatch_options import OPTIONS, Argument
-from gpuwaste.slurm.sbatch_words import COMMAND_LINE, Directives, Given, Word, directives, printable, refusal, walk
+from gpuwaste.slurm.sbatch_components import CommandLine, options_of_components, read_argv
+from gpuwaste.slurm.sbatch_options import BY_NAME
+from gpuwaste.slurm.sbatch_words import Directives, Given, directives, printable
 
+__all__ = ["MAX_SCRIPT_B", "CommandLine", "Submission", "read_argv", "read_submission"]
 MAX_SCRIPT_B: Final = 4 * 1024**2  # max_script_size of slurm.conf where a site does not set it
-_MEMORY: Final = frozenset({"mem", "mem-per-cpu", "mem-per-gpu"})
 _NOT_READ: Final = frozenset({"tres-per-task", "ntasks-per-tres"})
-_ENABLED: Final = re.compile(r"|yes|[+-]?\d*[1-9]\d*", re.IGNORECASE)
-_NO_JOB: Final = frozenset({"help", "usage", "version"})
-
-
-@dataclass(frozen=True, slots=True)
-class CommandLine:
-    """sbatch's own arguments: the options of each component, and the script with its arguments."""
-
-    components: tuple[tuple[Given, ...], ...]
-    rest: tuple[str, ...]
-
-    @property
-    def wrap(self) -> str | None:
-        """The command of --wrap, which stands in the place of a script."""
-        return next((given.value for given in reversed(self.components[0]) if given.name == "wrap"), None)
+_SHOWN: Final = 5  # of a kind, in a note
+_ALIKE: Final = 0.85
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,25 +29,6 @@ class Submission:
     notes: tuple[str, ...] = ()
 
 
-def read_argv(argv: Sequence[str]) -> CommandLine:
-    """Read the words after `sbatch`; components stand between words `:`. Raises UsageError."""
-    components: list[tuple[Given, ...]] = []
-    left = [Word(printable(text), COMMAND_LINE) for text in argv]
-    while True:
-        given, left = walk(left)
-        components.append(tuple(given))
-        if not left or left[0].text != ":":
-            break
-        left = left[1:]
-    line = CommandLine(tuple(components), tuple(word.text for word in left))
-    for found in components[0]:
-        if found.name in _NO_JOB:
-            raise UsageError(f"--{found.name} of sbatch submits nothing: leave it out")
-    if line.wrap is not None and left:
-        raise UsageError(f"--wrap together with {left[0].text[:40]!r}: sbatch takes a command or a script, not both")
-    return line
-
-
 def read_submission(
     script: bytes | str,
     line: CommandLine | None = None,
@@ -68,7 +38,7 @@ def read_submission(
     submit: int = 0,
     name: str = "sbatch",
 ) -> Submission:
-    """Return what sbatch would submit; the later of script, environment and command line wins, as sbatch(1) says.
+    """Return what sbatch would submit; the later of script, environment and command line wins.
 
     `script` is ignored with --wrap. `name` is the file's name without folders, "sbatch" for standard input. Raises
     ParseError for a script and UsageError for a command line that sbatch refuses.
@@ -77,9 +47,7 @@ def read_submission(
     text, name = (_checked(script), name) if line.wrap is None else (f"#!/bin/sh\n\n{line.wrap}\n", "wrap")
     read = directives(text)
     shown = printable(text)
-    variables = _variables(environ or {})
-    count = max(len(read.components), len(line.components))
-    options = [_merged(read, variables, line, index) for index in range(count)]
+    options = options_of_components(read.components, line, environ or {})
     return Submission(
         requests=tuple(_request(given, user, submit, name, shown) for given in options),
         options=tuple(options),
@@ -102,30 +70,6 @@ def _checked(script: bytes | str) -> str:
         number = data[: data.index(b"\r\n")].count(b"\n") + 1
         raise ParseError(f"line {number}: ends as DOS lines do (CR LF), which sbatch refuses: run dos2unix on the file")
     return data.decode("utf-8", "surrogateescape")
-
-
-def _variables(environ: Mapping[str, str]) -> list[Given]:
-    found = []
-    for option in OPTIONS:
-        value = environ.get(option.variable) if option.variable else None
-        if value is None or (option.argument is Argument.NONE and not _ENABLED.fullmatch(value)):
-            continue
-        found.append(Given(option.name, printable(value), option.variable))
-    return found
-
-
-def _merged(read: Directives, variables: list[Given], line: CommandLine, index: int) -> dict[str, Given]:
-    """Return the options of one component; the command line's last group serves the components after it too."""
-    words = read.components[index] if index < len(read.components) else ()
-    given, rest = walk(words)
-    if rest:
-        raise refusal(rest[0].where, f"{rest[0].text[:40]!r} is no option: sbatch refuses that; quote it or remove it")
-    found = {option.name: option for option in given}
-    kinds = _MEMORY & found.keys()
-    # A variable for memory counts only where the script does not ask for memory in another way.
-    found |= {v.name: v for v in variables if v.name not in _MEMORY or kinds <= {v.name}}
-    own = line.components[min(index, len(line.components) - 1)]
-    return found | {option.name: option for option in own}
 
 
 def _request(options: Mapping[str, Given], user: str, submit: int, name: str, text: str) -> JobRequest:
@@ -155,9 +99,28 @@ def _request(options: Mapping[str, Given], user: str, submit: int, name: str, te
 def _notes(read: Directives, options: Sequence[Mapping[str, Given]]) -> list[str]:
     notes = []
     if read.foreign and not any("ignore-pbs" in given for given in options):
-        lines = ", ".join(str(number) for number in read.foreign[:5]) + (", ..." if len(read.foreign) > 5 else "")  # noqa: PLR2004 enough to find them
+        lines = _listed(iter([str(number) for number in read.foreign]))
         notes.append(
             f"line {lines}: #PBS and #BSUB are not read here; sbatch of some releases reads them (see --ignore-pbs)"
         )
     unread = sorted(_NOT_READ & {name for given in options for name in given})
-    return notes + [f"--{name} is not read here: the job may ask for more than is said" for name in unread]
+    notes += [f"--{name} is not read here: the job may ask for more than is said" for name in unread]
+    unknown = {name: given for found in options for name, given in found.items() if name not in BY_NAME}
+    if unknown:
+        notes.append(
+            f"unknown options ignored: {_listed(_placed(given) for given in unknown.values())}; "
+            "sbatch rejects them unless a SPANK plugin of the site defines them"
+        )
+    return notes
+
+
+def _placed(given: Given) -> str:
+    alike = get_close_matches(given.name[:40], BY_NAME, 1, _ALIKE)
+    meant = f", did you mean --{alike[0]}?" if alike else ""
+    return f"--{given.name[:40]} ({given.where}{meant})"
+
+
+def _listed(texts: Iterator[str]) -> str:
+    """Return the first few; the others are left out, and not even made."""
+    shown = list(islice(texts, _SHOWN))
+    return ", ".join([*shown, *(["..."] if next(texts, None) is not None else [])])

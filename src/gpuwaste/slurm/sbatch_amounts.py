@@ -10,20 +10,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from gpuwaste.core.errors import ParseError
 from gpuwaste.core.units import DAY_S, HOUR_S, MINUTE_S
+from gpuwaste.slurm.gpu_amounts import KILO, cpus_of, settle
 from gpuwaste.slurm.hostlist import expand
+from gpuwaste.slurm.sbatch_components import MEMORY_OPTIONS, two_memories
+from gpuwaste.slurm.sbatch_gpus import gpus_asked
+from gpuwaste.slurm.sbatch_values import bad, value, whole
 from gpuwaste.slurm.sbatch_words import Given, refusal
 
-_NUMBER: Final = re.compile(r" *\+?(\d{1,9})", re.ASCII)
 _NODES: Final = re.compile(r"(\d{1,9})([km]?)(?:-(\d{1,9})([km]?))?", re.ASCII | re.IGNORECASE)
 _MEMORY: Final = re.compile(r"(\d{1,15})([KMGT]?)B?", re.ASCII | re.IGNORECASE)
-_GPUS: Final = re.compile(r"(?:([A-Za-z_][\w.\-]*):)?(\d{1,9})([km]?)", re.ASCII | re.IGNORECASE)
 _TIME: Final = re.compile(r"(?:(\d{1,6})-)?(\d{1,9})?(?::(\d{1,9}))?(?::(\d{1,9}))?", re.ASCII)
-_KILO: Final = {"": 1, "k": 1 << 10, "m": 1 << 20}
+_LEADING: Final = re.compile(r"[1-9]\d{0,5}", re.ASCII)
+_LAYOUT: Final = {"sockets-per-node": 0, "cores-per-socket": 1, "threads-per-core": 2}
+_FIXED: Final = frozenset({"nodes", "nodelist", "extra-node-info"})  # with one of them there is a task for each node
 _UNITS_B: Final = {"K": 1 << 10, "": 1 << 20, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 _MIB: Final = 1 << 20
-_MEMORY_OPTIONS: Final = ("mem", "mem-per-cpu", "mem-per-gpu")
 Options = Mapping[str, Given]
 
 
@@ -42,32 +44,24 @@ class Amounts:
 def amounts(options: Options) -> Amounts:
     """Return the amounts of one component. Raises ParseError or UsageError for a value that sbatch refuses."""
     low, high = _node_range(options)
-    hosts = len(expand(_value(options, "nodelist"))) if "nodelist" in options else 0
-    tasks = _whole(options, "ntasks")
-    if hosts and "nodes" not in options:
-        low = high = max(1, hosts if tasks is None else min(hosts, tasks))
-    if tasks is not None and tasks < low:
+    if (tasks := whole(options, "ntasks")) is not None and tasks < low:
         low = high = tasks  # sbatch lowers the number of nodes to that of the tasks
-    per_node, types = _gpus_on_a_node(options)
-    job_gpus = _gpu_list(options["gpus"]) if "gpus" in options else None
-    if tasks is None:
-        tasks = _tasks(options, low, high, sum(job_gpus.values()) if job_gpus else per_node * low)
-    cpus = low if "overcommit" in options else tasks * (_whole(options, "cpus-per-task") or 1)
-    if job_gpus is not None:
-        gpus, types = sum(job_gpus.values()), types | job_gpus.keys()
-    elif "gpus-per-task" in options:
-        of_task = _gpu_list(options["gpus-per-task"])
-        gpus, types = sum(of_task.values()) * tasks, types | of_task.keys()
-    elif not per_node and "ntasks" in options and (per_gpu := _whole(options, "ntasks-per-gpu")):
-        gpus = tasks // per_gpu
-    else:
-        gpus = per_node * low
+    layout = _layout(options)
+    least, said, later = _tasks(options, low, high, layout)
+    gpus = gpus_asked(options)
+    asked = settle(gpus, low, layout[0], said)
+    cpus = low
+    if "overcommit" not in options:
+        of_task = whole(options, "cpus-per-task") or 1
+        by_gpus = (whole(options, "cpus-per-gpu") or 0) * sum(gpus.of_task.values())
+        more = max(asked.tasks or later, _hosts(options) if low < high else 0)
+        cpus = cpus_of(least * of_task, more, by_gpus or of_task)
     return Amounts(
-        nodes=low,
+        nodes=asked.nodes,
         cpus=cpus,
-        mem_b=_memory(options, low, cpus, gpus),
-        gpus=gpus,
-        gpu_type=",".join(sorted(types - {""})) if gpus else "",
+        mem_b=_memory(options, asked.nodes, cpus, asked.gpus),
+        gpus=asked.gpus,
+        gpu_type=asked.types,
         time_limit_s=time_limit_s(options["time"]) if "time" in options else None,
     )
 
@@ -90,116 +84,71 @@ def time_limit_s(given: Given) -> int | None:
     return math.ceil(seconds / MINUTE_S) * MINUTE_S or None
 
 
-def _value(options: Options, name: str) -> str:
-    return options[name].value or ""
-
-
-def _bad(given: Given, expected: str) -> Exception:
-    return refusal(given.where, f"--{given.name}={(given.value or '')[:40]}: expected {expected}")
-
-
-def _whole(options: Options, name: str) -> int | None:
-    if name not in options:
-        return None
-    found = _NUMBER.fullmatch(_value(options, name))
-    if found is None or int(found[1]) == 0:
-        raise _bad(options[name], "a whole number above 0")
-    return int(found[1])
-
-
 def _node_range(options: Options) -> tuple[int, int]:
+    """Return the least and the largest number of nodes."""
+    hosts = _hosts(options)
     if "nodes" not in options:
-        return 1, 1
-    found = _NODES.fullmatch(_value(options, "nodes").replace(" ", ""))
+        tasks = whole(options, "ntasks")
+        hosts = max(1, hosts if tasks is None else min(hosts, tasks))
+        return hosts, hosts
+    found = _NODES.fullmatch(value(options, "nodes").replace(" ", ""))
     if found is None:
-        raise _bad(options["nodes"], "a number of nodes, or MIN-MAX")
-    low = max(1, int(found[1]) * _KILO[found[2].lower()])
-    high = int(found[3]) * _KILO[found[4].lower()] if found[3] else 0
-    if high and high < low:
-        raise _bad(options["nodes"], "MIN-MAX, with MIN not above MAX")
-    return low, high or low
+        raise bad(options["nodes"], "a number of nodes, or MIN-MAX")
+    low = max(1, int(found[1]) * KILO[found[2].lower()])
+    high = (int(found[3]) * KILO[found[4].lower()] if found[3] else 0) or low
+    if high < low:
+        raise bad(options["nodes"], "MIN-MAX, with MIN not above MAX")
+    if hosts > high:
+        raise bad(options["nodes"], f"{hosts} or more, as --nodelist ({options['nodelist'].where}) names {hosts}")
+    return max(low, hosts), high
 
 
-def _tasks(options: Options, low: int, high: int, gpus: int) -> int:
-    """Return the number of tasks where --ntasks does not say it."""
-    if (per_node := _whole(options, "ntasks-per-node")) is not None:
-        return per_node * low
-    if (per_gpu := _whole(options, "ntasks-per-gpu")) is not None and gpus:
-        return per_gpu * gpus
-    if "gpus-per-task" in options and gpus and (each := sum(_gpu_list(options["gpus-per-task"]).values())):
-        return max(1, gpus // each)
-    if low == high and not options.keys().isdisjoint({"nodes", "nodelist", "extra-node-info"}):
-        return low * math.prod(_layout(options))
-    return 1  # of a range of nodes Slurm counts one task until it is scheduled
+def _hosts(options: Options) -> int:
+    return len(set(expand(value(options, "nodelist")))) if "nodelist" in options else 0
+
+
+def _tasks(options: Options, low: int, high: int, layout: list[int]) -> tuple[int, int | None, int]:
+    """Return the tasks whose CPUs sbatch asks for, those that the options say, those that slurmctld makes of them.
+
+    Of a range of nodes Slurm counts one task until it is scheduled.
+    """
+    if (tasks := whole(options, "ntasks")) is not None:
+        return tasks, tasks, 0
+    per_node = whole(options, "ntasks-per-node")
+    if low != high:
+        return 1, None, (per_node or 0) * low
+    if per_node is not None:
+        return per_node * low, per_node * low, 0
+    if options.keys().isdisjoint(_FIXED):
+        return 1, None, 0
+    tasks = low * math.prod(layout)
+    return tasks, None if options.keys().isdisjoint({*_LAYOUT, "extra-node-info"}) else tasks, 0
 
 
 def _layout(options: Options) -> list[int]:
-    """Return sockets of a node, cores of a socket and threads of a core as far as they are asked for, else 1."""
-    text = _value(options, "extra-node-info") if "extra-node-info" in options else ""
-    parts = [int(found[0]) if (found := re.match(r"\d{1,6}", part)) else 1 for part in [*text.split(":"), "", "", ""]]
-    names = ("sockets-per-node", "cores-per-socket", "threads-per-core")
-    return [_whole(options, name) or part for name, part in zip(names, parts, strict=False)]
+    """Return sockets of a node, cores of a socket and threads of a core as far as they are asked for, else 1.
 
-
-def _gpus_on_a_node(options: Options) -> tuple[int, set[str]]:
-    """Return the GPUs of each node and their types."""
-    if "gpus-per-node" in options:
-        found = _gpu_list(options["gpus-per-node"])
-    elif "gres" in options:
-        found = _gres(options["gres"])
-    elif "gpus-per-socket" in options:
-        sockets = _layout(options)[0]
-        found = {kind: count * sockets for kind, count in _gpu_list(options["gpus-per-socket"]).items()}
-    else:
-        return 0, set()
-    return sum(found.values()), set(found)
-
-
-def _gres(given: Given) -> dict[str, int]:
-    """Return type -> count of the GPUs in a --gres list; other resources are passed over."""
-    found: dict[str, int] = {}
-    for item in (given.value or "").split(","):
-        name, *rest = item.removeprefix("gres/").removeprefix("gres:").split(":")
-        if name != "gpu":
-            if name.startswith(("gpu=", "gpu(")):
-                raise _bad(given, "gpu[:TYPE][:COUNT]")
-            continue
-        kind, count = _typed(":".join(rest), given) if rest else ("", 1)
-        found[kind] = found.get(kind, 0) + count
+    The options count in the order given; --extra-node-info sets all three.
+    """
+    found = [1, 1, 1]
+    for name in options:
+        if name in _LAYOUT:
+            found[_LAYOUT[name]] = whole(options, name) or 1
+        elif name == "extra-node-info":
+            parts = [*value(options, name).split(":", 3), "", "", ""][:3]
+            found = [int(match[0]) if (match := _LEADING.match(part)) else 1 for part in parts]
     return found
-
-
-def _gpu_list(given: Given) -> dict[str, int]:
-    """Return type -> count of --gpus and its like: [TYPE:]COUNT, several with commas between."""
-    found: dict[str, int] = {}
-    for item in (given.value or "").split(","):
-        match = _GPUS.fullmatch(item.strip())
-        if match is None:
-            raise _bad(given, "[TYPE:]COUNT")
-        kind = match[1] or ""
-        found[kind] = found.get(kind, 0) + int(match[2]) * _KILO[match[3].lower()]
-    return found
-
-
-def _typed(text: str, given: Given) -> tuple[str, int]:
-    match = _GPUS.fullmatch(text)
-    if match is not None:
-        return match[1] or "", int(match[2]) * _KILO[match[3].lower()]
-    if re.fullmatch(r"[\w.\-]{1,64}", text, re.ASCII):
-        return text, 1
-    raise _bad(given, "gpu[:TYPE][:COUNT]")
 
 
 def _memory(options: Options, nodes: int, cpus: int, gpus: int) -> int | None:
-    given = [options[name] for name in _MEMORY_OPTIONS if name in options]
+    given = [options[name] for name in MEMORY_OPTIONS if name in options]
     if len(given) > 1:
-        named = " and ".join(f"--{option.name} ({option.where})" for option in given)
-        raise ParseError(f"{named}: sbatch takes one of --mem, --mem-per-cpu and --mem-per-gpu: remove the others")
+        raise two_memories(given)
     if not given:
         return None
     found = _MEMORY.fullmatch(given[0].value or "")
     if found is None:
-        raise _bad(given[0], "a whole number with K, M, G or T")
+        raise bad(given[0], "a whole number with K, M, G or T")
     each_mib = math.ceil(int(found[1]) * _UNITS_B[found[2].upper()] / _MIB)  # Slurm counts whole MiB
     count = {"mem": nodes, "mem-per-cpu": cpus, "mem-per-gpu": gpus}[given[0].name]
     return each_mib * count * _MIB or None

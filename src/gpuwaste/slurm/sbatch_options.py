@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from enum import Enum
-from functools import cache
+from functools import lru_cache
 from typing import Final
 
 
@@ -19,7 +19,7 @@ class Option:
     """One option; `name` is the long name without dashes, `letter` and `variable` are "" where there is none.
 
     `later` marks what releases after 22.05 brought: it is known by its whole name alone, so that an abbreviation means
-    here what it means in any release.
+    here what it means in any release. `inherited` marks what a later het component takes over from the one before it.
     """
 
     name: str
@@ -27,6 +27,7 @@ class Option:
     argument: Argument = Argument.REQUIRED
     variable: str = ""
     later: bool = False
+    inherited: bool = False
 
 
 ALIASES: Final = {"tasks-per-node": "ntasks-per-node", "cluster": "clusters"}
@@ -50,13 +51,23 @@ spread-job test-only usage use-min-nodes verbose:v version:V wait:W
 _EITHER: Final = "exclusive::EXCLUSIVE get-user-env nice no-kill:k propagate"
 _LATER_VALUES: Final = "container-id extra oom-kill-step segment spread-segments tres-bind tres-per-task"
 _LATER_FLAGS: Final = "consolidate-segments external resv-ports stepmgr"
+# What `sbatch -vv` of 22.05.8 prints for a bare second component when the first one has the option; of the options of
+# later releases it can say nothing, and none of them changes what is read here.
+_INHERITED: Final = """
+account acctg-freq array batch bbf begin chdir cluster cluster-constraint clusters comment container context deadline
+delay-boot dependency error exclude export export-file get-user-env gid hint hold ignore-pbs input job-name
+kill-on-invalid-dep mcs-label mem nice no-kill no-requeue open-mode output parsable prefer priority profile propagate
+qos reboot requeue reservation signal time time-min uid wait wait-all-nodes wckey
+"""
 
 
 def _options(text: str, argument: Argument, *, later: bool = False) -> list[Option]:
     found = []
+    inherited = frozenset(_INHERITED.split())
     for word in text.split():
         name, letter, variable = (*word.split(":"), "", "")[:3]
-        found.append(Option(name, letter, argument, f"SBATCH_{variable}" if variable else "", later))
+        variable = f"SBATCH_{variable}" if variable else ""
+        found.append(Option(name, letter, argument, variable, later, name in inherited))
     return found
 
 
@@ -68,10 +79,11 @@ OPTIONS: Final = (
     *_options(_LATER_FLAGS, Argument.NONE, later=True),
 )
 BY_NAME: Final = {option.name: option for option in OPTIONS}
+INHERITED: Final = frozenset(option.name for option in OPTIONS if option.inherited)
 BY_LETTER: Final = {option.letter: option for option in OPTIONS if option.letter}
 
 
-@cache
+@lru_cache(maxsize=512)  # scripts choose the names
 def candidates(prefix: str) -> tuple[Option, ...]:
     """Return the options that a long name or the beginning of one can mean: one, none, or several that are alike."""
     if prefix in BY_NAME:

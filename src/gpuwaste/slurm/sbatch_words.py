@@ -3,6 +3,8 @@
 Every rule here is one that sbatch 22.05 was seen to keep; tests/contract/test_sbatch_contract.py compares again.
 """
 
+import re
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -13,7 +15,9 @@ from gpuwaste.slurm.sbatch_options import ALIASES, BY_LETTER, SEPARATORS, Argume
 _MAGIC: Final = "#SBATCH"
 _FOREIGN: Final = ("#PBS", "#BSUB")
 _BLANKS: Final = " \t\n\v\f\r"  # isspace(3) in the C locale
+_NAME: Final = re.compile(r"[A-Za-z0-9][\w.-]*", re.ASCII)
 COMMAND_LINE: Final = "the command line"
+MAX_COMPONENTS: Final = 1024  # sbatch takes any number, srun addresses 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +30,10 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """One option as given: its long name without dashes, its value (None without one) and where it stands."""
+    """One option as given: its long name without dashes, its value (None without one) and where it stands.
+
+    A name that is not in the table of options is one that a SPANK plugin of the site may have.
+    """
 
     name: str
     value: str | None
@@ -56,6 +63,8 @@ def directives(text: str) -> Directives:
         words = _split(line[len(_MAGIC) :], number)
         names = [word.text.lower() for word in words]
         if names and names[0] in SEPARATORS:
+            if len(components) == MAX_COMPONENTS:
+                raise ParseError(f"line {number}: more than {MAX_COMPONENTS} het components: join some of them")
             components.append([])
             continue
         cut = next((i for i, name in enumerate(names) if name in SEPARATORS), len(words))
@@ -69,19 +78,19 @@ def walk(words: Sequence[Word]) -> tuple[list[Given], list[Word]]:
     Raises UsageError where the command line, ParseError where the script has what sbatch refuses.
     """
     given: list[Given] = []
-    left = list(words)
+    left = deque(words)
     while left:
         word = left[0]
         if not word.text.startswith("-") or word.text == "-":
             break
-        del left[0]
+        left.popleft()
         if word.text == "--":
             break
         if word.text.startswith("--"):
             given.append(_long(word, left))
         else:
             given += _short(word, left)
-    return given, left
+    return given, list(left)
 
 
 def printable(text: str) -> str:
@@ -137,14 +146,14 @@ def _word(text: str, place: int, number: int) -> tuple[str, int]:
     return "".join(found), place
 
 
-def _long(word: Word, left: list[Word]) -> Given:
+def _long(word: Word, left: deque[Word]) -> Given:
     name, equals, value = word.text[2:].partition("=")
     found = candidates(name) if name else ()
     shown = f"--{name[:40]}"
-    if not found:
-        raise refusal(word.where, f"unknown option {shown}: sbatch has no such option")
     if len(found) > 1:
         raise refusal(word.where, f"option {shown} can mean --{' or --'.join(o.name for o in found)}: write it out")
+    if not found:
+        return Given(_unknown(name, word), value if equals else _guessed(word, left), word.where)
     option = found[0]
     if equals and option.argument is Argument.NONE:
         raise refusal(word.where, f"option --{option.name} takes no value")
@@ -152,7 +161,24 @@ def _long(word: Word, left: list[Word]) -> Given:
     return Given(ALIASES.get(option.name, option.name), taken, word.where)
 
 
-def _short(word: Word, left: list[Word]) -> list[Given]:
+def _unknown(name: str, word: Word) -> str:
+    """Return the name of an option that a SPANK plugin may have; what can be none is refused."""
+    if not _NAME.fullmatch(name):
+        raise refusal(word.where, f"unknown option --{name[:40]}: sbatch has no such option")
+    return name
+
+
+def _guessed(word: Word, left: deque[Word]) -> str | None:
+    """Take the value of an unknown option: in a script a word that is no option can be nothing else.
+
+    On the command line it is as likely the script, and `--name=value` says which.
+    """
+    if word.where == COMMAND_LINE or not left or left[0].text.startswith("-"):
+        return None
+    return left.popleft().text
+
+
+def _short(word: Word, left: deque[Word]) -> list[Given]:
     """Return the options of one word of letters: the first that takes a value has the rest of the word."""
     given = []
     letters = word.text[1:]
@@ -160,19 +186,19 @@ def _short(word: Word, left: list[Word]) -> list[Given]:
         option = BY_LETTER.get(letter)
         if option is None:
             raise refusal(word.where, f"unknown option -{letter}: sbatch has no such option")
-        rest = letters[index + 1 :]
         if option.argument is Argument.NONE:
             given.append(Given(option.name, None, word.where))
             continue
+        rest = letters[index + 1 :]
         given.append(Given(option.name, rest or _next(option, word, left, f"-{letter}"), word.where))
         break
     return given
 
 
-def _next(option: Option, word: Word, left: list[Word], shown: str) -> str | None:
+def _next(option: Option, word: Word, left: deque[Word], shown: str) -> str | None:
     """Take the value from the next word, which may be a line further down."""
     if option.argument is not Argument.REQUIRED:
         return None
     if not left:
         raise refusal(word.where, f"option {shown} requires a value")
-    return left.pop(0).text
+    return left.popleft().text

@@ -182,7 +182,8 @@ def test_fail_over_compares_the_probability_of_failure(
         (["--job", "x"], 2, "expected 7, 3_1 or 4+1"),
         (["/nonexistent/x"], 2, "cannot be read"),
         (["/"], 2, "cannot be read"),
-        (["--", "--nope", "FILE"], 2, "unknown option --nope"),
+        (["--", "-y", "FILE"], 2, "unknown option -y"),
+        (["--", "--image", "img", "FILE"], 2, "if 'img' is its value, write --image=VALUE"),
         (["--", "-t", "5"], 2, "no script"),
         (["FILE", "--history", "x"], 2, "--history goes with --model"),
         (["FILE", "--model", "/nonexistent"], 1, "/nonexistent"),
@@ -221,9 +222,26 @@ def test_a_broken_script_is_named_with_its_line(
     hub: HubDouble, config: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """File, line, option."""
-    (tmp_path / "x.sh").write_text("#!/bin/sh\n#SBATCH --foo\n")
+    (tmp_path / "x.sh").write_text("#!/bin/sh\n#SBATCH -y\n")
     assert main(["predict", str(tmp_path / "x.sh"), *config]) == 1
-    assert "x.sh: line 2: unknown option --foo" in capsys.readouterr().err
+    assert "x.sh: line 2: unknown option -y" in capsys.readouterr().err
+
+
+def test_a_het_script_with_options_of_a_plugin_is_predicted(
+    hub: HubDouble, config: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The hub gets what each component asks for with what it takes over, and the reader gets the note."""
+    hub.answers = {"/v1/predict": {"predictions": [prediction(), prediction()]}}
+    (tmp_path / "x.sh").write_text(
+        "#!/bin/sh\n#SBATCH -A proj -t 30 --gres=gpu:2 --container-image=a.sqsh\n"
+        "#SBATCH hetjob\n#SBATCH -n4 --container-mounts /data:/data\nsrun hostname\n"
+    )
+    assert main(["predict", str(tmp_path / "x.sh"), *config]) == 0
+    first, second = _sent(hub)
+    assert (first["account"], first["time_limit_s"], first["gpus"]) == ("proj", 1800, 2)
+    assert (second["account"], second["time_limit_s"], second["gpus"], second["cpus"]) == ("proj", 1800, 0, 4)
+    said = " ".join(capsys.readouterr().out.split())
+    assert "--container-image (line 2), --container-mounts (line 4); sbatch rejects them unless a SPANK" in said
 
 
 def test_a_history_that_is_none_is_refused(
