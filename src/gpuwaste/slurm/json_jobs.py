@@ -66,7 +66,7 @@ class _Document:
         self._take("{")
         found, beside = False, dict[str, Any]()
         while self._sign() != "}":
-            key = json.loads(self._value())
+            key = json.loads(self._value(), strict=False)
             self._take(":")
             if key == "jobs" and self._sign() == "[":
                 found = True

@@ -6,7 +6,7 @@ import tracemalloc
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.unit.models.history.rows import opened
 
@@ -79,6 +79,7 @@ def test_pieces_hold_what_the_document_holds(
     assert [item for cut in cuts for item in items_of(cut.data)] == items_of(data)
 
 
+@example(b'\x00"', 2)
 @given(st.binary(max_size=200), st.integers(0, 4000))
 def test_no_json_raises_anything_else(junk: bytes, cut: int) -> None:
     """Damage is a ParseError, whatever it is, after the pieces before it."""
