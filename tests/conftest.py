@@ -35,6 +35,16 @@ def _end(cluster: LoopbackCluster) -> None:
     shutil.rmtree(cluster.directory, ignore_errors=True)
 
 
+@pytest.fixture
+def tmp_path(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
+    """Return a directory of the test's own; with the mark `sockets` one with a short path, wherever TMPDIR is."""
+    if request.node.get_closest_marker("sockets") is None:
+        yield tmp_path
+        return
+    with tempfile.TemporaryDirectory(prefix="gwt", dir="/tmp") as short:
+        yield Path(short)
+
+
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[LoopbackCluster]:
     """One default cluster for the whole run, its devices in an order drawn from a printed seed."""

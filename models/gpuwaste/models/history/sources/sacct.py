@@ -60,10 +60,13 @@ class SacctFile:
         self.size = plain_size(path)
         self._delimiter = delimiter.encode()
         first = first_line(path)
-        found = header_columns(first, self._delimiter)
-        if found is None and not columns:
-            raise UsageError(f"{path}: no header line: say its columns with --format, what parts them with --delimiter")
-        self._columns = columns_of(columns.split(",")) if found is None else found
+        try:
+            found = header_columns(first, self._delimiter)
+            if found is None and not columns:
+                raise UsageError("no header line: say its columns with --format, what parts them with --delimiter")
+            self._columns = columns_of(columns.split(",")) if found is None else found
+        except UsageError as error:
+            raise UsageError(f"{path}: {error}") from error
         zone_of(zone)
         self.context: Mapping[str, str] = {
             "cluster": cluster,
