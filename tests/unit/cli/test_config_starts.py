@@ -11,6 +11,8 @@ from gpuwaste.cli.config_check import problems
 from gpuwaste.core.config import load_config
 from gpuwaste.core.errors import ConfigError
 
+pytestmark = pytest.mark.sockets
+
 BEFORE = ("core.config", "core.typed_toml")  # reading the file: `config check` ends with the very line
 OTHERS = ("policy.", "slurm.csv_mapping")  # policies: test_config_check.py; a mapping of CSV is a command's own file
 NOT_OF_THE_FILE = {

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import tempfile
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -231,7 +232,8 @@ def running_hub(
     )
     limits = limits or Limits(body_deadline_s=20, map_wait_s=10)
     app = build_app(services, "0", limits)
-    tcp, path = open_tcp("127.0.0.1:0"), directory / "hub.sock"
+    short = tempfile.TemporaryDirectory(prefix="gwrig", dir="/tmp")  # a Unix socket's path has 107 bytes
+    tcp, path = open_tcp("127.0.0.1:0"), Path(short.name) / "hub.sock"
     server = WebServer(app, tcp, open_unix(path), tls, bounds or Bounds(header_s=20.0))
     thread = threading.Thread(target=server.run, kwargs={"signals": False})
     port = tcp.getsockname()[1]
@@ -244,3 +246,4 @@ def running_hub(
         thread.join(30)
         cluster_map.stop()
         store.close()
+        short.cleanup()

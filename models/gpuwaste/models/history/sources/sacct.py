@@ -62,11 +62,12 @@ class SacctFile:
         first = first_line(path)
         try:
             found = header_columns(first, self._delimiter)
-            if found is None and not columns:
-                raise UsageError("no header line: say its columns with --format, what parts them with --delimiter")
-            self._columns = columns_of(columns.split(",")) if found is None else found
+            named = columns_of(columns.split(",")) if found is None and columns else found
         except UsageError as error:
             raise UsageError(f"{path}: {error}") from error
+        if named is None:
+            raise UsageError(f"{path}: no header line: say its columns with --format, what parts them with --delimiter")
+        self._columns = named
         zone_of(zone)
         self.context: Mapping[str, str] = {
             "cluster": cluster,
