@@ -39,9 +39,8 @@ layers: $(STAMP) ## import-linter
 audit: ## known weaknesses of the locked packages (network to pypi.org)
 	@tools/audit
 
-demo: venv ## a real Slurm cluster on loopback, three users, the reports; a recording where that cannot be
-	@if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then tools/install-debian-packages || true; fi
-	@$(PY) -m gpuwaste.testing.demo $(if $(RECORD),--record $(RECORD))
+demo: venv ## a real Slurm cluster on loopback, three users, the reports; where that cannot be a recording (exit code 5)
+	@RECORD='$(RECORD)' tools/demo
 
 docs: $(STAMP) ## write docs/reference and etc/gpuwaste.toml from the code
 	@tools/generate-docs
