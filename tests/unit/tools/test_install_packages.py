@@ -55,8 +55,8 @@ def held(path: Path) -> Iterator[subprocess.Popen[bytes]]:
             process.kill()
 
 
-def run(env: dict[str, str], **options: int) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([SCRIPT], env=env, capture_output=True, text=True, timeout=120, check=False, **options)
+def run(env: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([SCRIPT], env=env, capture_output=True, text=True, timeout=120, check=False)
 
 
 @pytest.mark.parametrize("lock", ["lists/lock", "dpkg/lock-frontend"])
