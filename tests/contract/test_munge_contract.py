@@ -20,6 +20,7 @@ from gpuwaste.wire.signing import ACK_HEADER, sign_ack, sign_request, verify_ack
 from gpuwaste.wire.tokens import TokenChecker, TokenIssuer
 
 MUNGED = shutil.which("munged", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
+pytestmark = pytest.mark.sockets
 needs_munged = pytest.mark.skipif(MUNGED is None, reason="munged is not installed (Debian: munge)")
 START_S = 20.0
 
