@@ -123,6 +123,7 @@ class Rig:
     server: WebServer
     port: int
     socket: Path
+    directory: Path
     _nonce: int = field(default=0)
 
     def credential(self, uid: int, method: str, target: str, body: bytes = b"", *, origin: str = "10.0.0.1") -> str:
@@ -240,7 +241,7 @@ def running_hub(
     cluster_map.start()
     thread.start()
     try:
-        yield Rig(store, slurm, metrics, cluster_map, clock, services, limits, server, port, path)
+        yield Rig(store, slurm, metrics, cluster_map, clock, services, limits, server, port, path, directory)
     finally:
         server.stop()
         thread.join(30)
