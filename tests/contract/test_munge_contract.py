@@ -28,7 +28,8 @@ START_S = 20.0
 @pytest.fixture(scope="module")
 def start_munged() -> Iterator[Callable[..., str]]:
     """Start a private munged by name and origin; all of one test module share the key. Returns its socket."""
-    base = Path(tempfile.mkdtemp(prefix="gpuwaste-munge-"))  # pytest's own folders are closed, which munged refuses
+    # pytest's own folders are closed, which munged refuses.
+    base = Path(tempfile.mkdtemp(prefix="gpuwaste-munge-", dir="/tmp"))
     base.chmod(0o711)
     key = base / "key"
     key.write_bytes(os.urandom(128))
