@@ -39,9 +39,11 @@ layers: $(STAMP) ## import-linter
 audit: ## known weaknesses of the locked packages (network to pypi.org)
 	@tools/audit
 
-demo: venv ## a real Slurm cluster on loopback, three users, the reports; a recording where that cannot be
-	@if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then tools/install-debian-packages || true; fi
-	@$(PY) -m gpuwaste.testing.demo $(if $(RECORD),--record $(RECORD))
+demo: venv ## a real Slurm cluster on loopback, three users, the reports; where that cannot be a recording (exit code 5)
+	@RECORD='$(RECORD)' tools/demo
+
+data: $(STAMP) ## fetch the public logs that some tests read (network; into GPUWASTE_DATA, or data/)
+	@$(PY) -m tools.data $(DATA)
 
 docs: $(STAMP) ## write docs/reference and etc/gpuwaste.toml from the code
 	@tools/generate-docs
@@ -61,7 +63,7 @@ faults: venv packages native plugins ## every fault of the submit path on a real
 matrix: venv packages native ## the submit path on Slurm 22.05, 24.11 and 26.05 (root; trees in build/matrix or MATRIX_DIR)
 	@$(PY) -m tools.matrix
 
-scorecard: $(STAMP) ## write docs/scorecard.md from the public logs in ../shared/data (many minutes)
+scorecard: $(STAMP) ## write docs/scorecard.md from the public logs in ../shared/data or data/ (many minutes)
 	@$(PY) -m tools.scorecard
 
 bench-report: $(STAMP) ## time of gpuwaste report with a million jobs in the hub
@@ -112,6 +114,6 @@ bench-year: $(STAMP) ## a year of 2,000 nodes in the hub: roll-up, reports, a ba
 bench-packages: $(STAMP) ## sizes of the RPMs, what an agent downloads
 	@$(PY) -m bench.packages
 
-.PHONY: audit help venv packages native plugins rpm lint types layers demo docs docs-check test faults matrix scorecard baseline
+.PHONY: audit data help venv packages native plugins rpm lint types layers demo docs docs-check test faults matrix scorecard baseline
 .PHONY: bench-report bench-table bench-ingest bench-agent bench-features bench-attribution bench-predict bench-train bench-history
 .PHONY: bench-advisor bench-policy bench-submit bench-soak bench-year bench-packages

@@ -4,7 +4,7 @@ import os
 import random
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -33,6 +33,29 @@ def _new_cluster(variant: Variant) -> LoopbackCluster:
 def _end(cluster: LoopbackCluster) -> None:
     cluster.stop()
     shutil.rmtree(cluster.directory, ignore_errors=True)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Turn a skip into a failure where $GPUWASTE_SKIPS names a file of reasons and the skip's is none of them."""
+    report = yield
+    if report.skipped and isinstance(report.longrepr, tuple) and (file := os.environ.get("GPUWASTE_SKIPS")):
+        why = report.longrepr[2]
+        lines = Path(file).read_text(encoding="utf-8").splitlines()
+        if not any(reason in why for reason in lines if reason and reason[0] != "#"):
+            report.outcome = "failed"
+            report.longrepr = f"{item.nodeid} was skipped ({why}): {file} does not know this reason"
+    return report
+
+
+@pytest.fixture
+def tmp_path(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
+    """Return a directory of the test's own; with the mark `sockets` one with a short path, wherever TMPDIR is."""
+    if request.node.get_closest_marker("sockets") is None:
+        yield tmp_path
+        return
+    with tempfile.TemporaryDirectory(prefix="gwt", dir="/tmp") as short:
+        yield Path(short)
 
 
 @pytest.fixture(scope="session")

@@ -20,6 +20,7 @@ from gpuwaste.wire.signing import ACK_HEADER, sign_ack, sign_request, verify_ack
 from gpuwaste.wire.tokens import TokenChecker, TokenIssuer
 
 MUNGED = shutil.which("munged", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
+pytestmark = pytest.mark.sockets
 needs_munged = pytest.mark.skipif(MUNGED is None, reason="munged is not installed (Debian: munge)")
 START_S = 20.0
 
@@ -27,7 +28,8 @@ START_S = 20.0
 @pytest.fixture(scope="module")
 def start_munged() -> Iterator[Callable[..., str]]:
     """Start a private munged by name and origin; all of one test module share the key. Returns its socket."""
-    base = Path(tempfile.mkdtemp(prefix="gpuwaste-munge-"))  # pytest's own folders are closed, which munged refuses
+    # pytest's own folders are closed, which munged refuses.
+    base = Path(tempfile.mkdtemp(prefix="gpuwaste-munge-", dir="/tmp"))
     base.chmod(0o711)
     key = base / "key"
     key.write_bytes(os.urandom(128))

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from gpuwaste.testing.demo.__main__ import main
+from gpuwaste.testing.demo.__main__ import EXIT_RECORDING, main
 from gpuwaste.testing.demo.checks import check_story
 from gpuwaste.testing.demo.recorded import played_story
 from gpuwaste.testing.demo.story import Story
@@ -127,11 +127,28 @@ def _play(runtime: Runtime, own: Path, user: str | None, zone: str) -> Any:
         env={"PATH": "/nonexistent", "TMPDIR": str(own), "TZ": zone, **runtime.env}, cwd="/", stdin=subprocess.DEVNULL,
         user=user, extra_groups=[] if user else None,
     )  # fmt: skip
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr
+    assert done.returncode == (EXIT_RECORDING if user else 0), done.stdout[-3000:] + done.stderr
     assert done.stderr == ""
-    assert "playing a recorded run" in done.stdout.splitlines()[0]
+    lines = done.stdout.splitlines()
+    assert "playing a recorded run" in "".join(lines[:2])
+    if user:
+        why = "a Slurm cluster on loopback needs root"
+        assert lines[0].startswith(f"demo: NO REAL CLUSTER: {why}")
+        assert lines[-1].startswith(f"demo: this was a RECORDING, not a run on this host: {why}")
     assert [path.name for path in own.iterdir()] == [result.name]
     return json.loads(result.read_text())["checks"]
+
+
+def test_why_the_packages_are_missing_is_the_reason_that_is_said(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The installer's own words come first and last, not what they led to: commands that are not there."""
+    monkeypatch.setenv("PATH", "/nonexistent")
+    monkeypatch.setattr("gpuwaste.testing.cluster_host.search_path", lambda: "/nonexistent")
+    assert main(["--lacking", "no network"]) == EXIT_RECORDING
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "demo: NO REAL CLUSTER: no network"
+    assert lines[-1] == "demo: this was a RECORDING, not a run on this host: no network (exit code 5)"
 
 
 def test_a_damaged_recording_is_one_line_and_exit_code_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from tools.data.places import own_place, places
 from tools.scorecard.logs import LOGS
 
 _ROOT = Path(__file__).parents[2]
@@ -15,7 +16,7 @@ _ROOT = Path(__file__).parents[2]
 def main(argv: Sequence[str]) -> int:
     """Make every part, each in a process of its own, and write the page. Returns the exit code."""
     parser = argparse.ArgumentParser(prog="make scorecard", description=__doc__)
-    parser.add_argument("--data", type=Path, default=_ROOT.parent / "shared" / "data")
+    parser.add_argument("--data", type=Path, default=next(places(), own_place()))
     parser.add_argument("--into", type=Path, default=_ROOT / "docs" / "scorecard.md")
     parser.add_argument("--logs", default="", help="names of logs, separated by commas (all)")
     parser.add_argument("--processes", type=int, default=2)
@@ -25,7 +26,9 @@ def main(argv: Sequence[str]) -> int:
     from tools.scorecard.make import make, say  # noqa: PLC0415 XGBoost is loaded after that
 
     if not options.data.is_dir():
-        parser.exit(1, f"scorecard: {options.data}: no data there: the logs are not part of the repository\n")
+        parser.exit(
+            1, f"scorecard: {options.data}: no data there: make data fetches what its publishers offer as it is\n"
+        )
     wanted = [name.strip() for name in options.logs.split(",") if name.strip()]
     logs = [log for log in LOGS if not wanted or log.name in wanted]
     began = time.monotonic()

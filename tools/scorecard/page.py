@@ -10,7 +10,7 @@ from tools.scorecard.part import SEED, Part
 _HEAD: Final = """# Scorecard
 
 How good the predictions would have been on public job logs, beside plain methods: written by `make scorecard` from
-`../shared/data`, never by hand. The same tables for any log: `gpuwaste evaluate --swf FILE`
+those logs, never by hand; `make data` fetches some of them. The same tables for any log: `gpuwaste evaluate --swf FILE`
 ([how to read them](how-to/evaluate.md)).
 
 Each log is cut by the order of submission: the first 60 % are learnt from, 10 % are for calibration, thresholds and

@@ -14,6 +14,7 @@ from typing import Any, Final
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import GpuwasteError, NoDataError, UsageError
 from gpuwaste.core.logs import ESCAPES
+from gpuwaste.core.unix_path import require_room
 
 SOCKET_NAME: Final = "agent.sock"
 _MAX_BYTES: Final = 4096
@@ -30,7 +31,7 @@ class ControlServer:
     """Answers commands by name. A client that is slow or noisy costs a thread for two seconds at most."""
 
     def __init__(self, run_dir: Path, commands: dict[str, Command]) -> None:
-        self._path = run_dir / SOCKET_NAME
+        self._path = socket_of(run_dir)
         self._commands = commands
         self._slots = threading.BoundedSemaphore(_AT_A_TIME)
         self._lock = threading.Lock()
@@ -108,6 +109,13 @@ class ControlServer:
             return {"error": str(error)}
 
 
+def socket_of(run_dir: Path) -> Path:
+    """Return where the agent listens. Raises ConfigError where the path is too long."""
+    path = run_dir / SOCKET_NAME
+    require_room("[common] run_dir", path)
+    return path
+
+
 def ask_agent(config: Config, request: dict[str, Any], timeout_s: float = 60.0) -> str:
     """Send a command to the agent of this node and return its answer as lines of `key: value`; raises as below."""
     answer = agent_answer(config, request, timeout_s)
@@ -119,7 +127,7 @@ def agent_answer(config: Config, request: dict[str, Any], timeout_s: float = 60.
 
     Raises NoDataError where no agent listens, UsageError with the agent's words where it refuses.
     """
-    path = Path(config.common.run_dir) / SOCKET_NAME
+    path = socket_of(Path(config.common.run_dir))
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as server:
             server.settimeout(timeout_s)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from gpuwaste.core.errors import ConfigError
+from gpuwaste.core.unix_path import require_room
 
 BACKLOG: Final = 1024
 _CREDENTIALS: Final = struct.Struct("3i")  # pid, uid, gid of SO_PEERCRED
@@ -22,7 +23,7 @@ def open_listener(path: Path) -> socket.socket:
     0666, since slurmctld runs as a user whose group we do not know; who may ask is decided by the peer's uid alone.
     """
     refuse_living(path)
-    fresh = path.with_name(f".{path.name}.{os.getpid()}")
+    fresh = path.with_name(f".{os.getpid()}")  # no longer than the name itself, which may use all the room there is
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -60,6 +61,7 @@ def peer_of(sock: socket.socket) -> tuple[int, int]:
 
 def refuse_living(path: Path) -> None:
     """Raise ConfigError where something listens at `path`, or where it is no socket."""
+    require_room("[advisor] socket", path)
     try:
         mode = path.lstat().st_mode
     except FileNotFoundError:

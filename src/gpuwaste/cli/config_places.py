@@ -10,9 +10,10 @@ from typing import Final
 
 from gpuwaste.cli.check import Role
 from gpuwaste.core.config import Config
+from gpuwaste.core.errors import ConfigError
 from gpuwaste.core.files import open_to_others
+from gpuwaste.core.unix_path import require_room
 
-_MAX_SOCKET: Final = 107  # bytes of a Unix socket's path
 _FILES: Final = (
     (Role.AGENT, "agent", "tls_key"),
     (Role.AGENT, "agent", "metrics_token_file"),
@@ -110,9 +111,12 @@ def _directory(key: str, path: Path, user: str, config: Config) -> Iterator[str]
 
 def _socket(section: str, text: str, *, here: bool) -> Iterator[str]:
     """Look at the place of a Unix socket."""
-    if len(os.fsencode(text)) > _MAX_SOCKET:
-        yield f"[{section}] socket: the path is longer than {_MAX_SOCKET} bytes: set a shorter one"
-    elif text and here:
+    try:
+        require_room(f"[{section}] socket", text)
+    except ConfigError as error:
+        yield str(error)
+        return
+    if text and here:
         path = Path(text)
         try:
             if not stat.S_ISSOCK(path.lstat().st_mode):

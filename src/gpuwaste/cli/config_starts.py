@@ -12,6 +12,7 @@ from gpuwaste.cli.check import Role
 from gpuwaste.cli.config_places import faults, hidden
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import GpuwasteError
+from gpuwaste.core.unix_path import require_room
 
 Attempt = Callable[[Config], object]
 
@@ -34,6 +35,16 @@ def _hub_url(config: Config) -> None:
     from gpuwaste.wire.http import parse_endpoint
 
     parse_endpoint(config.common.hub_url)
+
+
+def _munge_socket(config: Config) -> None:
+    require_room("[common] munge_socket", config.common.munge_socket)
+
+
+def _control_socket(config: Config) -> None:
+    from gpuwaste.agent.control import socket_of
+
+    socket_of(Path(config.common.run_dir))
 
 
 def _slurmrestd_url(config: Config) -> None:
@@ -116,9 +127,9 @@ def _metrics_of(section: str) -> Attempt:
     return attempt
 
 
-_VALUES: Final[tuple[Attempt, ...]] = (_hub_url, _slurmrestd_url, _notices, _collectors, _xids)
+_VALUES: Final[tuple[Attempt, ...]] = (_hub_url, _munge_socket, _slurmrestd_url, _notices, _collectors, _xids)
 _STARTS: Final[dict[Role, tuple[Attempt, ...]]] = {
-    Role.AGENT: (_agent_client, _metrics_of("agent")),
+    Role.AGENT: (_control_socket, _agent_client, _metrics_of("agent")),
     Role.HUB: (_callers, _metrics_of("hub"), _slurmrestd_token),
     Role.ADVISOR: (_advisor_client, _slurm_user, _metrics_of("advisor")),
     Role.LOGIN: (_own_client,),

@@ -15,7 +15,7 @@ from gpuwaste.cli import checks
 from gpuwaste.cli.check import Check, Role, Status, Surroundings, is_there
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import GpuwasteError, SlurmError
-from gpuwaste.report.cells import harmless
+from gpuwaste.report.cells import harmless, one_line
 
 DEADLINE_S: Final = 20.0
 NAGIOS_UNKNOWN: Final = 3
@@ -95,7 +95,7 @@ def worst(found: Iterable[Check]) -> Status:
 def as_text(check: Check) -> str:
     """Return a check as one line."""
     mend = f": {check.mend}" if check.mend else ""
-    return f"{check.status:<5}{check.name:<13}{harmless(' '.join(f'{check.found}{mend}'.split()))}\n"
+    return f"{check.status:<5}{check.name:<13}{one_line(f'{check.found}{mend}')}\n"
 
 
 def as_json(host: str, roles: Iterable[Role], found: Sequence[Check]) -> str:
@@ -112,7 +112,7 @@ def as_nagios(found: Sequence[Check]) -> tuple[str, int]:
     """Return one line with figures, as monitoring plugins print it, and the exit code: 0, 1 or 2."""
     status = worst(found)
     bad = sorted((c for c in found if c.status is not Status.OK), key=lambda c: -_RANK.index(c.status))
-    words = "; ".join(f"{c.name}: {' '.join(c.found.split())}" for c in bad[:_NAMED])
+    words = "; ".join(f"{c.name}: {one_line(c.found)}" for c in bad[:_NAMED])
     words += f"; {len(bad) - _NAMED} more" if len(bad) > _NAMED else ""
     counts = {str(s): float(sum(c.status is s for c in found)) for s in Status}
     figures = counts | {label: value for c in found for label, value in c.figures.items()}

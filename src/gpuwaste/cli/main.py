@@ -5,6 +5,7 @@ import importlib
 import os
 import pkgutil
 import sys
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
@@ -20,17 +21,36 @@ EXIT_PIPE: Final = 141
 DEBUG: Final = "GPUWASTE_DEBUG"
 
 
+class _Formatter(argparse.HelpFormatter):
+    """Wraps help between words alone: argparse's own breaks an option, a path or a file's name at a hyphen."""
+
+    def _split_lines(self, text: str, width: int) -> list[str]:
+        return textwrap.wrap(" ".join(text.split()), width, break_on_hyphens=False, break_long_words=False)
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        return textwrap.fill(
+            " ".join(text.split()),
+            width,
+            initial_indent=indent,
+            subsequent_indent=indent,
+            break_on_hyphens=False,
+            break_long_words=False,
+        )
+
+
 class _Parser(argparse.ArgumentParser):
     """Takes text that can be sent and printed, and reports wrong usage as one line."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
+    def __init__(self, **options: Any) -> None:
+        super().__init__(formatter_class=_Formatter, **options)
         self.register("type", None, text_word)
         self.register("type", Path, path_word)
 
     def error(self, message: str) -> NoReturn:
         """Print the line and exit with 2."""
-        self.exit(EXIT_USAGE, f"gpuwaste: {cut(message)}: see {self.prog} --help\n")
+        from gpuwaste.report.cells import one_line
+
+        self.exit(EXIT_USAGE, f"gpuwaste: {cut(one_line(message))}: see {self.prog} --help\n")
 
 
 class _Version(argparse.Action):
@@ -89,9 +109,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _say(message: str, code: int) -> int:
-    from gpuwaste.report.cells import harmless
+    from gpuwaste.report.cells import one_line
 
-    sys.stderr.write(f"gpuwaste: {cut(harmless(message))}\n")
+    sys.stderr.write(f"gpuwaste: {cut(one_line(message))}\n")
     return code
 
 

@@ -20,6 +20,7 @@ from gpuwaste.policy.loading import load_files, load_policies
 from gpuwaste.policy.spending import NothingSpent, no_chance
 from gpuwaste.predict.answer import changes_of, targets_of
 from gpuwaste.predict.expectation import expectations, suggestions
+from gpuwaste.report.cells import one_line as in_one_line
 
 if TYPE_CHECKING:
     from gpuwaste.policy.policy_set import PolicySet
@@ -41,7 +42,7 @@ def check(paths: Sequence[Path], config: Config) -> int:
     files = [file for path in paths or [Path(config.advisor.policies_dir)] for file in _files(path)]
     errors = [error for file in files if (error := _error_of(file))]
     for error in errors:
-        sys.stderr.write(f"gpuwaste: {' '.join(error.split())}\n")
+        sys.stderr.write(f"gpuwaste: {in_one_line(error)}\n")
     if errors:
         return EXIT_BAD
     policies = load_files(files)

@@ -8,9 +8,11 @@ import argparse
 from pathlib import Path
 from typing import Final
 
+from gpuwaste.core.errors import MAX_WORDS
+
 MAX_WORD: Final = 4096  # characters; PATH_MAX, and far above any name that Slurm keeps
 _LONGEST_NAME: Final = 255  # NAME_MAX, bytes
-_HEAD, _TAIL = 1000, 500  # characters of a message: what it is about stands first, what to do last
+_TAIL: Final = 500  # characters of a message that is cut: what it is about stands first, what to do last
 
 
 def text_word(value: str) -> str:
@@ -37,6 +39,5 @@ def path_word(value: str) -> Path:
 
 
 def cut(message: str) -> str:
-    """Return a message of one line that fits a terminal: the middle of a very long one is left out."""
-    line = " ".join(message.split())
-    return line if len(line) <= _HEAD + _TAIL else f"{line[:_HEAD]} [...] {line[-_TAIL:]}"
+    """Return a line as it is where it names the longest path there is; of a longer one the middle is left out."""
+    return message if len(message) <= MAX_WORDS else f"{message[: MAX_WORDS - _TAIL]} [...] {message[-_TAIL:]}"

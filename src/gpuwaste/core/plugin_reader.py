@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from gpuwaste.core.config import AdvisorConfig, PluginConfig
+from gpuwaste.core.unix_path import MAX_BYTES
 
 LONGEST_LINE: Final = 2046  # bytes
 NUMBERS: Final = {
@@ -20,7 +21,7 @@ NUMBERS: Final = {
     "stale_s": (1, 1_000_000_000),
     "script_bytes": (0, 65_536),
 }
-TEXTS: Final = {("plugin", "kill_switch"): 1023, ("plugin", "advisor_user"): 63, ("advisor", "socket"): 107}
+TEXTS: Final = {("plugin", "kill_switch"): 1023, ("plugin", "advisor_user"): 63, ("advisor", "socket"): MAX_BYTES}
 _SECTION_BYTES: Final = 31
 _BLANKS: Final = b" \t\n\v\f\r"
 _REST: Final = rb"[ \t\n\v\f\r]*(?:#.*)?"

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from gpuwaste.core.clock import Clock
-from gpuwaste.core.errors import GpuwasteError
+from gpuwaste.core.errors import MAX_WORDS, GpuwasteError
 from gpuwaste.core.version import own_version
 from gpuwaste.hub.refusal import FORBIDDEN, LATER, Refusal
 from gpuwaste.hub.roles import Scope
@@ -98,7 +98,7 @@ class Backups:
         except (GpuwasteError, OSError) as error:
             _log.warning("no backup was made: %s", error)
             with self._lock:
-                self._state = {"state": "failed", "error": " ".join(str(error).split())[:300]}
+                self._state = {"state": "failed", "error": " ".join(str(error).split())[:MAX_WORDS]}
             return
         finally:
             shutil.rmtree(folder, ignore_errors=True)

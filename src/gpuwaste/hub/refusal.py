@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from gpuwaste.core.errors import GpuwasteError
+from gpuwaste.core.errors import MAX_WORDS, GpuwasteError
 
 
 class Refusal(GpuwasteError):  # noqa: N818 an answer, not a failure of ours
@@ -16,7 +16,7 @@ class Refusal(GpuwasteError):  # noqa: N818 an answer, not a failure of ours
 
     def body(self) -> dict[str, Any]:
         """Return the answer's JSON object."""
-        return {"error": " ".join(str(self).split())[:400], **self.extra}
+        return {"error": " ".join(str(self).split())[:MAX_WORDS], **self.extra}
 
 
 BAD: Final = 400

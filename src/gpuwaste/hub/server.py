@@ -16,6 +16,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from gpuwaste.core.errors import ConfigError
+from gpuwaste.core.unix_path import require_room
 from gpuwaste.hub.patience import Patience
 from gpuwaste.hub.protocol import BOUNDS, Bounds, HubProtocol
 
@@ -60,6 +61,7 @@ def open_tcp(listen: str) -> socket.socket:
 
 def open_unix(path: Path) -> socket.socket:
     """Return a socket on which every local user may connect. Raises ConfigError where something else is there."""
+    require_room("[hub] socket", path)
     try:
         if stat.S_ISSOCK(path.lstat().st_mode):
             path.unlink()

@@ -74,12 +74,20 @@ def _why(trigger: "Trigger") -> str:
 
 def _how(case: "Case", action: Action, trigger: "Trigger") -> str:
     """Return the option to change; of a reject the override, which is never cut."""
-    suggestion = trigger.suggestion
-    advice = _ADVICE[trigger.target] if suggestion is None else f"use {suggestion.option.removeprefix(_SBATCH)}"
     rule = case.policy.override
     if action != "reject" or not rule.allowed or not rule.per_user_per_day:
-        return line(advice)
-    if case.overrides_used:
-        return line(f"{advice} (your {rule.per_user_per_day} overrides of today are used)")
-    end = f", or {OVERRIDE}"
-    return line(advice, MAX_LINE - len(end)) + end
+        end = ""
+    elif case.overrides_used:
+        end = f" (your {rule.per_user_per_day} overrides of today are used)"
+    else:
+        end = f", or {OVERRIDE}"
+    return _advice(trigger, MAX_LINE - len(end)) + end
+
+
+def _advice(trigger: "Trigger", room: int) -> str:
+    """Return the option to use whole, since it is copied; where it has no room the advice names the option alone."""
+    if (suggestion := trigger.suggestion) is not None:
+        text = f"use {suggestion.option.removeprefix(_SBATCH)}"
+        if len(PREFIX) + len(text) <= room:
+            return line(text, room)
+    return line(_ADVICE[trigger.target], room)

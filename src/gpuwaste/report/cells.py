@@ -1,13 +1,17 @@
 """Cells for a terminal: names made harmless and cut by display width, bars, durations, ratios, local times."""
 
+import re
 import unicodedata
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Collection, Mapping
 from datetime import datetime, tzinfo
 from typing import Any, Final
 
 from gpuwaste.core.units import HOUR_S, MINUTE_S
 
 UNKNOWN: Final = "-"
+_UUID: Final = re.compile(r"(GPU-[0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_LONGEST: Final = 4096
 _WIDE: Final = frozenset("WF")
 # Control, format (bidirectional overrides, zero-width joiners), surrogate, private use, unassigned, line separators.
 _UNSAFE: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
@@ -45,6 +49,26 @@ def harmless_document(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [harmless_document(item) for item in value]
     return value
+
+
+def one_line(text: str) -> str:
+    """Return `text` harmless and in one line; blanks inside a line stay as they are, since a path may have any."""
+    return harmless(" ".join(line.strip() for line in text.splitlines() if line.strip()))
+
+
+def uncut(text: str) -> str:
+    """Return an id or a path harmless and never cut, however wide: a reader copies it (a path has 4096 bytes)."""
+    return fit(text, _LONGEST)
+
+
+def gpu_names(uuids: Collection[str]) -> dict[str, str]:
+    """Return what names each GPU: the first block of its UUID, which NVIDIA's tools take for the whole, if it is one's.
+
+    MIG instances, and GPUs of one job that begin alike, are named by the UUID itself, uncut.
+    """
+    blocks = {uuid: match[1] if (match := _UUID.fullmatch(uuid)) else uncut(uuid) for uuid in uuids}
+    alone = Counter(blocks.values())
+    return {uuid: block if alone[block] == 1 else uncut(uuid) for uuid, block in blocks.items()}
 
 
 def width(text: str) -> int:

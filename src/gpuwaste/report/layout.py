@@ -1,5 +1,6 @@
 """Pieces of the text reports: title, table, bar lines, notes; 80 columns, colour only where asked."""
 
+import re
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,7 +9,7 @@ from typing import Any, Final
 
 from tabulate import DataRow, TableFormat, tabulate
 
-from gpuwaste.report.cells import bar, fit, short
+from gpuwaste.report.cells import bar, one_line, short, uncut
 
 COLUMNS: Final = 80
 _BAR: Final = 40
@@ -22,6 +23,7 @@ _PLAIN: Final = TableFormat(
     padding=0,
     with_header_hide=None,
 )
+_PATH: Final = re.compile(r"(?:^|[\s'\"(:])/\w")
 _RED: Final = "31"
 _YELLOW: Final = "33"
 _BOLD: Final = "1"
@@ -44,9 +46,8 @@ class Look:
         return f"\x1b[{code}m{text}\x1b[0m" if self.colour else text
 
     def title(self, text: str) -> list[str]:
-        """Return a title between two rules; a recording is labelled."""
-        label = " [recorded]" if self.recorded else ""
-        line = f"{fit(text, COLUMNS - len(label))}{label}"
+        """Return a title between two rules; a recording is labelled. Names in it are cut by the caller, ids are not."""
+        line = f"{uncut(text)}{' [recorded]' if self.recorded else ''}"
         rule = "=" * COLUMNS
         return [rule, self.paint(line.center(COLUMNS).rstrip(), _BOLD), rule]
 
@@ -77,7 +78,7 @@ class Look:
 
 
 def facts(pairs: Sequence[tuple[str, str]]) -> list[str]:
-    """Return names and values in two columns; a value too wide for its half takes a line of its own."""
+    """Return names and values in two columns; a value too wide for its half has a line of its own, uncut."""
     lines: list[str] = []
     half = COLUMNS // 2 - 2
     pending = ""
@@ -91,14 +92,16 @@ def facts(pairs: Sequence[tuple[str, str]]) -> list[str]:
             lines.append(f"  {pending}".rstrip())
         pending = "" if len(cell) >= half else cell
         if not pending:
-            lines.append(f"  {fit(cell, COLUMNS - 2)}")
+            lines.append(f"  {cell}".rstrip())
     return [*lines, f"  {pending}".rstrip()] if pending else lines
 
 
 def bullet(text: str) -> list[str]:
-    """Return a note, wrapped."""
+    """Return a note, wrapped between words; one with a path in it is one line: a path may have blanks."""
+    if _PATH.search(text):
+        return [f"  * {one_line(text)}"]
     return textwrap.wrap(
-        text, COLUMNS, initial_indent="  * ", subsequent_indent="    ", break_on_hyphens=False, break_long_words=True
+        text, COLUMNS, initial_indent="  * ", subsequent_indent="    ", break_on_hyphens=False, break_long_words=False
     )
 
 
@@ -106,7 +109,7 @@ def finding_lines(finding: Mapping[str, Any]) -> list[str]:
     """Return a finding as a note that ends in the lines to use."""
     runs = [str(run["printed_id"]) for run in finding["runs"]]
     more = len(runs) - _NAMED
-    named = ", ".join(fit(run, 20) for run in runs[:_NAMED]) + (f" and {more} more" if more > 0 else "")
+    named = ", ".join(uncut(run) for run in runs[:_NAMED]) + (f" and {more} more" if more > 0 else "")
     gain = f"{short(finding['wasted_gpu_s'])} GPU-time{' so far' if finding['provisional'] else ''}"
     text = f"{'Jobs' if len(runs) > 1 else 'Job'} {named}: {finding['title']} ({gain})"
     return [*bullet(text), *(f"        {line}" for line in finding["fix"])]

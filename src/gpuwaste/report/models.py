@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from gpuwaste.report.cells import UNKNOWN, fit, harmless, local_time
+from gpuwaste.report.cells import UNKNOWN, fit, local_time, uncut
 from gpuwaste.report.layout import Look, bullet, facts
 
 _SHOWN: Final = 10  # features whose drift is printed
@@ -16,7 +16,7 @@ def list_text(document: Mapping[str, Any], look: Look) -> str:
     rows = [
         [
             "*" if entry["champion"] else "",
-            fit(entry["name"], 32),
+            uncut(entry["name"]),
             entry["origin"] or "?",
             local_time(entry["created_utc"] or None, look.zone),
             str(entry["rows"] if entry["rows"] is not None else UNKNOWN),
@@ -26,14 +26,14 @@ def list_text(document: Mapping[str, Any], look: Look) -> str:
     ]
     lines = look.table(["", "NAME", "ORIGIN", "MADE", "JOBS", "HASH"], rows, frozenset({0, 1, 2, 3, 5}))
     for entry in document["models"]:
-        lines += bullet(harmless(entry["problem"])) if entry["problem"] else []
+        lines += bullet(entry["problem"]) if entry["problem"] else []
     return _joined(lines)
 
 
 def show_text(document: Mapping[str, Any], look: Look) -> str:
     """Return one bundle's manifest, a line for each target."""
     window = " to ".join(local_time(t or None, look.zone) for t in document["window"])
-    lines = look.title(f"Model {document['name']}")
+    lines = look.title(f"Model {uncut(document['name'])}")
     lines += facts(
         [
             ("origin", document["origin"]),

@@ -4,7 +4,7 @@ import textwrap
 from collections.abc import Mapping
 from typing import Any, Final
 
-from gpuwaste.report.cells import UNKNOWN, fit, harmless, local_time, percent, share, short
+from gpuwaste.report.cells import UNKNOWN, fit, harmless, local_time, percent, share, short, uncut
 from gpuwaste.report.layout import COLUMNS, Look, bullet, finding_lines
 
 REASONS: Final = {
@@ -151,7 +151,7 @@ def run_text(document: Mapping[str, Any], look: Look) -> str:
     if not document["news"]:
         return f"the period until {until} was decided on before: gpuwaste notify list shows it\n"
     rows = [
-        (short(row["gpu_s"]), short(row["wasted_s"]), fit(row["user"], 20), fit(row["address"], 40))
+        (short(row["gpu_s"]), short(row["wasted_s"]), fit(row["user"], 20), uncut(row["address"]))
         for row in document["told"]
     ]
     lines = look.title(f"Period until {until}") if look.header else []
@@ -167,7 +167,7 @@ def run_text(document: Mapping[str, Any], look: Look) -> str:
 def _job_rows(document: Mapping[str, Any]) -> list[tuple[str, ...]]:
     return [
         (
-            fit(row["jobid"], 16),
+            uncut(row["jobid"]),
             str(row["gpus"]),
             short(row["gpu_s"]),
             short(row["wasted_s"]),
@@ -197,7 +197,7 @@ def _ending(end: str) -> list[str]:
 
 
 def _paragraph(text: str) -> list[str]:
-    return textwrap.wrap(text, COLUMNS - 4, break_on_hyphens=False)
+    return textwrap.wrap(text, COLUMNS - 4, break_on_hyphens=False, break_long_words=False)
 
 
 def _reason(why: str) -> str:

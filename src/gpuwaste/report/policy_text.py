@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from gpuwaste.report.cells import UNKNOWN, fit, harmless, local_time, percent
+from gpuwaste.report.cells import UNKNOWN, fit, harmless, local_time, percent, uncut
 from gpuwaste.report.layout import Look, bullet, facts
 
 _LEFT: Final = frozenset({0, 1, 2})
@@ -24,7 +24,7 @@ def replay_text(document: Mapping[str, Any], look: Look) -> str:
     lines = look.title("What these policies would have done")
     lines += facts(
         [
-            ("History", fit(document["source"], 60)),
+            ("History", uncut(document["source"])),
             ("From", local_time(document["start"], look.zone)),
             ("To", local_time(document["end"], look.zone)),
             ("Submissions", str(document["submissions"])),
@@ -47,7 +47,7 @@ def replay_text(document: Mapping[str, Any], look: Look) -> str:
 def _decision(decision: Mapping[str, Any], look: Look) -> list[str]:
     request = decision["request"]
     lines = look.title(f"{fit(request['name'] or 'job', 40)} of {fit(request['user'], 24)}: what is decided at sbatch")
-    file = f" ({fit(decision['file'].rpartition('/')[2], 40)})" if decision["file"] else " (built in)"
+    file = f" ({uncut(decision['file'].rpartition('/')[2])})" if decision["file"] else " (built in)"
     lines.append(f"  policy {decision['policy']}{file}, mode {decision['mode']}")
     lines += look.heading("Steps")
     for step in decision["steps"]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from gpuwaste.core.units import format_duration, format_size, say_duration
-from gpuwaste.report.cells import UNKNOWN, fit, harmless
+from gpuwaste.report.cells import UNKNOWN, fit, harmless, uncut
 from gpuwaste.report.layout import COLUMNS, Look, bullet, facts
 
 _NAMES: Final = {
@@ -54,7 +54,7 @@ def _prediction(prediction: Mapping[str, Any], notes: Sequence[str], look: Look)
 def _who(prediction: Mapping[str, Any]) -> str:
     if not prediction["model"]:
         return "your own history"
-    return f"model {fit(prediction['model'], 30)} ({prediction['model_hash'][:12]})"
+    return f"model {uncut(prediction['model'])} ({prediction['model_hash'][:12]})"
 
 
 def _asked(request: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from gpuwaste.report.cells import UNKNOWN, fit, local_time, percent, share, short, state_code
+from gpuwaste.report.cells import UNKNOWN, fit, gpu_names, local_time, percent, share, short, state_code, uncut
 from gpuwaste.report.layout import Look, bullet, facts, finding_lines
 from gpuwaste.report.verdict_text import advice_lines
 
@@ -23,8 +23,8 @@ _PER_KIND: Final = 3
 def report_text(document: Mapping[str, Any], look: Look) -> str:
     """Render a report document."""
     totals = document["totals"]
-    cluster = "all clusters" if not document["name"] else f"cluster {document['name']}"
-    who = cluster if document["scope"] == "cluster" else f"{document['scope']} {document['name']}"
+    cluster = "all clusters" if not document["name"] else f"cluster {fit(document['name'], 48)}"
+    who = cluster if document["scope"] == "cluster" else f"{document['scope']} {fit(document['name'], 48)}"
     lines = look.title(f"GPU use of {who}") if look.header else []
     lines += facts(
         [
@@ -74,7 +74,7 @@ def job_table(rows: Sequence[Mapping[str, Any]], look: Look, left_out: int, *, u
     """Return the table of jobs, cut to what one screen takes."""
     cells = [
         (
-            fit(row["jobid"], 13),
+            uncut(row["jobid"]),
             state_code(row["state"]),
             str(row["gpus"]),
             short(row["gpu_s"]),
@@ -177,7 +177,7 @@ def _levels(document: Mapping[str, Any], look: Look) -> list[str]:
 
 def _run(run: Mapping[str, Any], look: Look) -> list[str]:
     again = f", restart {run['restarts']}" if run["restarts"] else ""
-    lines = look.title(f"Job {fit(run['jobid'], 24)}{again}: {fit(run['name'], 40)}")
+    lines = look.title(f"Job {uncut(run['jobid'])}{again}: {fit(run['name'], 40)}")
     lines += facts(
         [
             ("User", fit(run["user"], 24)),
@@ -186,7 +186,7 @@ def _run(run: Mapping[str, Any], look: Look) -> list[str]:
             ("Partition", fit(run["partition"], 24)),
             ("Start", local_time(run["start"], look.zone)),
             ("End", local_time(run["end"], look.zone)),
-            ("Nodes", fit(run["nodes"], 60)),
+            ("Nodes", uncut(run["nodes"])),
             ("GPUs", f"{run['gpus']} {fit(run['gpu_type'], 16)}".strip()),
             ("CPUs", str(run["cpus"])),
         ]
@@ -210,16 +210,17 @@ def _memory(run: Mapping[str, Any]) -> str:
 def _devices(run: Mapping[str, Any], devices: Sequence[Mapping[str, Any]], look: Look) -> list[str]:
     if not devices:
         return ["", "  The job held no GPU."]
+    names = gpu_names({d["gpu_uuid"] for d in devices if d["gpu_uuid"]})
     cells = [
         (
-            fit(d["gpu_uuid"] or "no agent", 12),
+            names.get(d["gpu_uuid"], "no agent"),
             _pct(d),
             d["level"],
             *_waste(d),
             percent(share(d["unknown_s"], d["gpu_s"])),
             percent(share(d["mem_max_b"], d["mem_total_b"] or 0)),
             "yes" if d["untouched"] else "no" if d["coverage"] else UNKNOWN,
-            fit(d["node"] or UNKNOWN, 14) + (f" (share {d['share']:g})" if d["share"] < 1 else ""),
+            uncut(d["node"] or UNKNOWN) + (f" (share {d['share']:g})" if d["share"] < 1 else ""),
         )
         for d in devices
     ]
@@ -228,7 +229,7 @@ def _devices(run: Mapping[str, Any], devices: Sequence[Mapping[str, Any]], look:
     seen = [("accounting", local_time(run["start"], look.zone), local_time(run["end"], look.zone), "")]
     seen += [
         (
-            fit(d["gpu_uuid"], 12),
+            names[d["gpu_uuid"]],
             local_time(d["t0"], look.zone),
             local_time(d["t1"], look.zone),
             f"{d['map_source']}, {d['confidence']}",

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from gpuwaste.report.cells import UNKNOWN, fit, harmless, local_time, percent, state_code
+from gpuwaste.report.cells import UNKNOWN, fit, harmless, local_time, percent, state_code, uncut
 from gpuwaste.report.layout import COLUMNS, Look, bullet
 
 _ROWS: Final = 40
@@ -34,7 +34,7 @@ def verdicts_text(document: Mapping[str, Any], look: Look) -> str:
     lines += [f"  ... and {more} older ones (--parsable prints all)"] if more > 0 else []
     for row in rows if not whole else ():
         if row["lines"]:
-            lines += ["", f"{local_time(row['at_utc_us'] // 1_000_000, look.zone)} {fit(_jobs(row), 24)}"]
+            lines += ["", f"{local_time(row['at_utc_us'] // 1_000_000, look.zone)} {uncut(_jobs(row))}"]
             lines += said_lines(row["lines"])
     return "\n".join(lines) + "\n"
 
@@ -80,7 +80,7 @@ def _row(row: Mapping[str, Any], look: Look, *, whole: bool) -> tuple[str, ...]:
         local_time(row["at_utc_us"] // 1_000_000, look.zone),
         row["action"],
         *held,
-        fit(_jobs(row), 12),
+        uncut(_jobs(row)),
         fit(states or row["stands"], 8),
         right,
         fit(f"{row['user']}: {row['name']}", 24),

@@ -11,7 +11,7 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import IO, Final
 
-from gpuwaste.core.errors import SlurmError
+from gpuwaste.core.errors import MAX_WORDS, SlurmError
 
 _CHUNK_B: Final = 1 << 16
 _STDERR_KEPT_B: Final = 1 << 20
@@ -81,14 +81,14 @@ def check(argv: Sequence[str], output: Output) -> None:
 
 
 def last_line(data: bytes) -> str:
-    """Return the last line that is not empty, as printable text of at most 300 characters."""
+    """Return the last line that is not empty, as printable text of bounded length."""
     lines = [line for line in data.decode("utf-8", "backslashreplace").splitlines() if line.strip()]
-    return lines[-1].strip()[:300] if lines else ""
+    return lines[-1].strip()[:MAX_WORDS] if lines else ""
 
 
 def _shown(argv: Sequence[str]) -> str:
     text = " ".join(argv)
-    return text if text.isprintable() and len(text) < 200 else ascii(text[:200])[1:-1]  # noqa: PLR2004 one line
+    return text if text.isprintable() and len(text) < MAX_WORDS else ascii(text[:MAX_WORDS])[1:-1]
 
 
 @contextlib.contextmanager

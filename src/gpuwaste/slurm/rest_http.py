@@ -21,6 +21,7 @@ from urllib3.connection import HTTPConnection
 from urllib3.exceptions import ConnectTimeoutError, HTTPError, MaxRetryError, NewConnectionError, ReadTimeoutError
 
 from gpuwaste.core.errors import ConfigError, ParseError, SlurmError
+from gpuwaste.core.unix_path import require_room
 from gpuwaste.slurm.rest_token import Token, read_token
 from gpuwaste.slurm.rest_value import clean, error_text, jobs
 
@@ -182,6 +183,7 @@ def _pool(url: str, timeout_s: float) -> Any:
         path = url.removeprefix(_UNIX).removeprefix("//")
         if not path.startswith("/"):
             raise ConfigError(f"slurmrestd_url {url!r}: expected unix:/PATH")
+        require_room("slurmrestd_url", path)
         return _UnixPool(path, timeout)
     try:
         parts = urlsplit(url)

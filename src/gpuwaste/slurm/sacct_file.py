@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from gpuwaste.core.errors import UsageError
-from gpuwaste.slurm.sacct import FIELDS, RESTARTS
+from gpuwaste.slurm.sacct import ADMIN_COMMENT, FIELDS, RESTARTS
 from gpuwaste.slurm.sacct_row import is_row_start
 
 MAX_PAGE_B: Final = 64 * 1024**2
 _NAME = re.compile(r"[A-Za-z]{2,40}")
 _KNOWN: Final = (*FIELDS, RESTARTS, "Cluster", "Elapsed", "ReqCPUS", "ReqNodes", "ReqGRES")
+_ADVICE: Final = f"sacct -P --format={','.join(name for name in FIELDS if name != ADMIN_COMMENT)}"
 _CANONICAL: Final = {name.lower(): name for name in _KNOWN}
 # Columns that say the same as one that the reader knows, used where that one is not there.
 _INSTEAD: Final = {"timelimit": "TimelimitRaw", "ncpus": "AllocCPUS", "allocnodes": "NNodes", "jobid": "JobIDRaw"}
@@ -39,7 +40,7 @@ def columns_of(names: Sequence[str]) -> tuple[str, ...]:
         columns.append(instead if instead and instead.lower() not in lower else _CANONICAL.get(name, name))
     missing = [name for name in ("JobIDRaw", "Submit") if name not in columns]
     if missing:
-        raise UsageError(f"sacct's columns lack {', '.join(missing)}: write the file again with --format={_advice()}")
+        raise UsageError(f"sacct's columns lack {', '.join(missing)}: write the file again with {_ADVICE}")
     return tuple(columns)
 
 
@@ -77,7 +78,3 @@ def cut_pages(
         size += len(text)
     if parts:
         yield Cut(position, line, b"".join(parts))
-
-
-def _advice() -> str:
-    return "JobIDRaw,JobID,User,Account,Partition,QOS,State,Submit,Start,End,ElapsedRaw,TimelimitRaw,ReqTRES,..."

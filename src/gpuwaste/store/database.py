@@ -16,7 +16,7 @@ from typing import Any, Final, Literal
 
 import duckdb
 
-from gpuwaste.core.errors import StoreError
+from gpuwaste.core.errors import MAX_WORDS, StoreError
 
 Schema = Literal["hub", "node"]
 MEMORY: Final = ":memory:"
@@ -178,4 +178,4 @@ def migrations(schema: Schema) -> tuple[str, ...]:
 
 def _reason(error: duckdb.Error) -> str:
     """Return DuckDB's first line, which names the cause."""
-    return str(error).splitlines()[0][:300]
+    return str(error).splitlines()[0][:MAX_WORDS]

@@ -8,6 +8,7 @@ from typing import Any, BinaryIO, Final
 from urllib.parse import quote, urlencode
 
 from gpuwaste.core.errors import (
+    MAX_WORDS,
     AuthError,
     ConfigError,
     NoDataError,
@@ -230,7 +231,7 @@ def _json_object(answer: Answer) -> dict[str, Any] | None:
 def _words_of(answer: Answer) -> str:
     """Return the hub's own words for an error, as one printable line."""
     error = (_json_object(answer) or {}).get("error", "")
-    return "".join(c if c.isprintable() else " " for c in str(error))[:300].strip()
+    return "".join(c if c.isprintable() else " " for c in str(error))[:MAX_WORDS].strip()
 
 
 def _protocol_range(body: dict[str, Any]) -> tuple[int, int] | None:

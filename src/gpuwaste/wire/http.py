@@ -20,6 +20,7 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.response import BaseHTTPResponse
 
 from gpuwaste.core.errors import AuthError, ConfigError, RetryableWireError, StoreError, WireError
+from gpuwaste.core.unix_path import require_room
 
 CONNECT_S: Final = 10.0
 _CHUNK: Final = 64 * 1024
@@ -67,6 +68,7 @@ def parse_endpoint(url: str) -> Endpoint:
         path = url.removeprefix(_UNIX)
         if not path.startswith("/"):
             raise ConfigError(f"hub_url {url!r}: expected unix:/PATH")
+        require_room("hub_url", path)
         return Endpoint(url, "unix", path)
     try:
         parts = urlsplit(url)

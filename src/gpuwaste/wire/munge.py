@@ -14,6 +14,7 @@ from functools import cache
 from typing import Final
 
 from gpuwaste.core.errors import AuthError, ConfigError
+from gpuwaste.core.unix_path import require_room
 from gpuwaste.wire.identity import MAX_CREDENTIAL, Caller, RetryableAuthError
 
 MAX_PAYLOAD: Final = 4096  # bytes; a digest has 64
@@ -42,6 +43,7 @@ class Munge:
     """Encodes and decodes with the munged behind `socket` ("": munge's default). Threads may share one object."""
 
     def __init__(self, socket: str = "") -> None:
+        require_room("[common] munge_socket", socket)
         self._socket = socket.encode()
         self._lib = _library()
 

@@ -16,6 +16,8 @@ from gpuwaste.agent.control import SOCKET_NAME, ControlServer, ask_agent, releas
 from gpuwaste.core.config import CommonConfig, Config
 from gpuwaste.core.errors import NoDataError, UsageError
 
+pytestmark = pytest.mark.sockets
+
 
 @pytest.fixture
 def config(tmp_path: Path) -> Config:

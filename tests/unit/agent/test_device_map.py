@@ -23,6 +23,8 @@ from gpuwaste.slurm.slurmd_g import DevicePosition
 from gpuwaste.slurm.stepd import BATCH_STEP, EXTERN_STEP
 from gpuwaste.testing.cluster_process import wait_until
 
+pytestmark = pytest.mark.sockets
+
 T0 = 2_000_000_000  # UTC seconds, after this machine's boot
 ORDER = (3, 1, 0, 2)  # minors in gres.conf order
 GPUS = tuple(GpuIdentity(f"GPU-{minor}", minor, minor) for minor in range(4))

@@ -18,6 +18,8 @@ from gpuwaste.core.run import RunKey
 from gpuwaste.core.sample import Confidence, MapSource, Sample
 from gpuwaste.wire.notify import Notifier
 
+pytestmark = pytest.mark.sockets
+
 BUSY = GpuReading("GPU-0", duty=((1, 50.0),), util_pct=50.0, mem_used_b=5, pids=frozenset({7, 8, 9}))
 IDLE = GpuReading("GPU-1", util_pct=0.0, pids=frozenset())
 

@@ -2,6 +2,7 @@
 
 import json
 import socketserver
+import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -59,9 +60,16 @@ class _Handler(BaseHTTPRequestHandler):
 
 @contextmanager
 def running_hub(folder: Path) -> Iterator[HubDouble]:
-    """Serve until the block ends; `folder`/gpuwaste.toml names the socket."""
-    socket = folder / "hub.sock"
-    (folder / "gpuwaste.toml").write_text(f'[common]\nhub_url = "unix:{socket}"\n')
+    """Serve until the block ends; `folder`/gpuwaste.toml names the socket, whose path is short wherever that lies."""
+    with tempfile.TemporaryDirectory(prefix="gwhub", dir="/tmp") as short:
+        socket = Path(short) / "hub.sock"
+        (folder / "gpuwaste.toml").write_text(f'[common]\nhub_url = "unix:{socket}"\n')
+        with _serving(socket) as hub:
+            yield hub
+
+
+@contextmanager
+def _serving(socket: Path) -> Iterator[HubDouble]:
     with HubDouble(socket) as hub:
         thread = threading.Thread(target=hub.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()

@@ -22,6 +22,8 @@ from gpuwaste.testing.fake_slurm import FakeSlurm
 from gpuwaste.testing.scripted_advisor import ScriptedAdvisor
 from gpuwaste.wire.advice import encode_reply
 
+pytestmark = pytest.mark.sockets
+
 ME = "carol"
 STATUS: dict[str, Any] = {"node": "gpu1", "gpus": 2, "version": "1", "jobs": [7], "outbox_rows": 0, "sent_rows": 5}
 HEALTH: dict[str, Any] = {"version": "1", "protocol": [1, 1]}

@@ -11,6 +11,8 @@ from gpuwaste.cli.config_check import problems
 from gpuwaste.core.config import load_config
 from gpuwaste.core.errors import ConfigError
 
+pytestmark = pytest.mark.sockets
+
 BEFORE = ("core.config", "core.typed_toml")  # reading the file: `config check` ends with the very line
 # policies: test_config_check.py; a mapping of CSV is a command's own file; whom root becomes: commands, never a daemon
 OTHERS = ("policy.", "slurm.csv_mapping", "core.owner")
@@ -30,6 +32,7 @@ NOT_OF_THE_FILE = {
     ): "a package: the doctor's line munge",
     ("agent.site", "{} NodeHostName={}: set [agent] node_name to Slurm's NodeName of this host"): "Slurm's answer",
 }
+LONG = "s" * 120
 CASES: list[tuple[str, str, str, str]] = [
     # module, its words, the configuration, what the line must hold
     ("advisor.listening", "is there and is no socket", '[advisor]\nsocket = "{plain}"', "is no socket"),
@@ -56,7 +59,17 @@ CASES: list[tuple[str, str, str, str]] = [
     ("hub.server", "listen {}: {}", '[hub]\nlisten = "192.0.2.1:9461"', "name an address of this host"),
     ("hub.server", "is no socket", '[hub]\nsocket = "{plain}"', "is no socket"),
     ("hub.server", "socket {}: {}", '[hub]\nsocket = "{none}/h.sock"', "is no directory"),
-    ("hub.server", "socket {}: {}", f'[hub]\nsocket = "/{"s" * 120}"', "longer than 107 bytes"),
+    ("core.unix_path", "Unix socket", f'[hub]\nsocket = "/{LONG}"', f"[hub] socket /{LONG}: 121 bytes, and"),
+    ("core.unix_path", "Unix socket", f'[advisor]\nsocket = "/{LONG}"', f"[advisor] socket /{LONG}: 121 bytes, and"),
+    (
+        "core.unix_path",
+        "Unix socket",
+        f'[common]\nrun_dir = "/{LONG}"',
+        f"[common] run_dir /{LONG}/agent.sock: 132 bytes",
+    ),
+    ("core.unix_path", "Unix socket", f'[common]\nhub_url = "unix:/{LONG}"', f"[common] hub_url /{LONG}: 121 bytes"),
+    ("core.unix_path", "Unix socket", f'[common]\nmunge_socket = "/{LONG}"', "[common] munge_socket /ssss"),
+    ("core.unix_path", "Unix socket", f'[common]\nslurmrestd_url = "unix:/{LONG}"', "[common] slurmrestd_url /ssss"),
     ("hub.server", "tls_cert", '[hub]\ntls_cert = "{plain}"\ntls_key = "{plain}"', "[hub] tls_cert, tls_key:"),
     ("slurm.rest_http", "expected unix:/PATH", '[common]\nslurmrestd_url = "unix:x"', "expected unix:/PATH"),
     (

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.public_data import public
 from tests.unit.models.evaluate.logs import mixed_jobs
 
 from gpuwaste.cli.main import main
@@ -24,15 +25,6 @@ def swf(path: Path, *, users: bool = True) -> Path:
         rows.append(" ".join(cells))
     path.write_text("; Version: 2.2\n; UnixStartTime: 1700000000\n" + "\n".join(rows) + "\n")
     return path
-
-
-def lublin() -> Path:
-    """Return the log of ../shared, or skip."""
-    for parent in Path(__file__).parents:
-        path = parent.parent / "shared" / "data" / "swf" / "lublin_256.swf.xz"
-        if path.exists():
-            return path
-    pytest.skip("no log lublin_256 in ../shared/data/swf")
 
 
 def test_a_small_log_end_to_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -83,7 +75,7 @@ def test_a_log_without_users_and_requests_is_exit_code_3(tmp_path: Path, capsys:
 
 def test_lublin_256_is_exit_code_3(capsys: pytest.CaptureFixture[str]) -> None:
     """The synthetic log of the archive names neither users nor requests."""
-    assert main(["evaluate", "--swf", str(lublin())]) == 3
+    assert main(["evaluate", "--swf", str(public("swf/lublin_256.swf.xz"))]) == 3
     assert capsys.readouterr().err.count("\n") == 1
 
 

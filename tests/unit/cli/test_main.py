@@ -149,6 +149,7 @@ def test_wrong_usage_is_one_line_and_code_2(words: list[str], capsys: pytest.Cap
     assert "--help" in said
 
 
+@pytest.mark.sockets
 def test_no_hub_is_one_line(tmp_path: Path, config: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     """A hub that is not there is named, with code 1 and no traceback."""
     (tmp_path / "gpuwaste.toml").write_text(f'[common]\nhub_url = "unix:{tmp_path}/none.sock"\n')

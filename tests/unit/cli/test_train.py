@@ -107,6 +107,7 @@ def test_what_cannot_be_learnt_from_is_one_line(
     assert not (home / "models").exists()
 
 
+@pytest.mark.sockets
 def test_without_a_store_or_a_hub_it_says_so(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The default is the hub's store, then the hub: neither there is one line."""
     assert train(home, *QUICK) == 1

@@ -4,7 +4,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from configparser import ConfigParser
 from pathlib import Path
 
@@ -55,7 +54,9 @@ def test_systemd_reads_them_without_a_warning(tmp_path: Path) -> None:
     copies = []
     for unit in UNITS:
         copy = tmp_path / unit.name
-        copy.write_text(unit.read_text(encoding="utf-8").replace("/usr/bin/gpuwaste", sys.executable), encoding="utf-8")
+        copy.write_text(
+            unit.read_text(encoding="utf-8").replace("/usr/bin/gpuwaste", "/usr/bin/true"), encoding="utf-8"
+        )
         copies.append(str(copy))
     done = subprocess.run(
         ["systemd-analyze", "verify", "--man=no", *copies], capture_output=True, text=True, check=False

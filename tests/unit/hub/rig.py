@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import tempfile
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -122,6 +123,7 @@ class Rig:
     server: WebServer
     port: int
     socket: Path
+    directory: Path
     _nonce: int = field(default=0)
 
     def credential(self, uid: int, method: str, target: str, body: bytes = b"", *, origin: str = "10.0.0.1") -> str:
@@ -231,16 +233,18 @@ def running_hub(
     )
     limits = limits or Limits(body_deadline_s=20, map_wait_s=10)
     app = build_app(services, "0", limits)
-    tcp, path = open_tcp("127.0.0.1:0"), directory / "hub.sock"
+    short = tempfile.TemporaryDirectory(prefix="gwrig", dir="/tmp")  # a Unix socket's path has 107 bytes
+    tcp, path = open_tcp("127.0.0.1:0"), Path(short.name) / "hub.sock"
     server = WebServer(app, tcp, open_unix(path), tls, bounds or Bounds(header_s=20.0))
     thread = threading.Thread(target=server.run, kwargs={"signals": False})
     port = tcp.getsockname()[1]
     cluster_map.start()
     thread.start()
     try:
-        yield Rig(store, slurm, metrics, cluster_map, clock, services, limits, server, port, path)
+        yield Rig(store, slurm, metrics, cluster_map, clock, services, limits, server, port, path, directory)
     finally:
         server.stop()
         thread.join(30)
         cluster_map.stop()
         store.close()
+        short.cleanup()

@@ -21,7 +21,10 @@ from gpuwaste.wire.client import HubClient
 from gpuwaste.wire.munge import Munge, MungeIssuer
 from gpuwaste.wire.signing import sign_request
 
-pytestmark = pytest.mark.skipif(munged_path() is None, reason="munged is not installed (Debian: munge)")
+pytestmark = [
+    pytest.mark.sockets,
+    pytest.mark.skipif(munged_path() is None, reason="munged is not installed (Debian: munge)"),
+]
 ENVELOPE = Envelope("gw", "gpu1", "boot", "0")
 
 

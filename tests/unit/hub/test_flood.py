@@ -18,6 +18,8 @@ from gpuwaste.hub.protocol import Bounds
 from gpuwaste.hub.roles import Scope
 from gpuwaste.testing.cluster_process import wait_until
 
+pytestmark = pytest.mark.sockets
+
 WAITING = 40
 ASK = b"GET /v1/health HTTP/1.1\r\nHost: hub\r\nConnection: close\r\n\r\n"
 

@@ -350,7 +350,7 @@ def _said(hub: Rig, uid: int, **request: Any) -> dict[str, Any]:
 
 def _use(hub: Rig, text: str) -> None:
     """Put one policy in the hub's directory and let the hub see it."""
-    folder = hub.socket.parent / "policies.d"
+    folder = hub.directory / "policies.d"
     folder.mkdir(exist_ok=True)
     (folder / "a.toml").write_text(text)
     hub.services.predictions.step()

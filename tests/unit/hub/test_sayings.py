@@ -51,7 +51,7 @@ def _hub_says(hub: Rig, uid: int, name: str, gpus: int) -> dict[str, Any]:
 
 def test_the_advisor_says_what_the_hub_says(hub: Rig) -> None:
     """Of a job that fails, of one that leaves GPUs idle, and of one without a past."""
-    folder = hub.socket.parent / "policies.d"
+    folder = hub.directory / "policies.d"
     folder.mkdir()
     (folder / "a.toml").write_text(POLICY)
     gpus: dict[str, Any] = {"req_tres": "cpu=4,mem=8G,node=1,gres/gpu=4", "gpus": 4, "name": "wide"}

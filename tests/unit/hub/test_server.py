@@ -15,6 +15,8 @@ from gpuwaste.hub.protocol import Bounds
 from gpuwaste.hub.server import WebServer, open_tcp, open_unix
 from gpuwaste.wire.client import HubClient
 
+pytestmark = pytest.mark.sockets
+
 
 def test_the_unix_socket_knows_its_peer(hub: Rig) -> None:
     """A local user needs no credential: the kernel's word on who he is gives his scope, whatever he claims."""

@@ -13,7 +13,10 @@ from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.lone_hub import LoneHub, munged_path, private_munged
 from gpuwaste.wire.client import HubClient
 
-pytestmark = pytest.mark.skipif(munged_path() is None, reason="munged is not installed (Debian: munge)")
+pytestmark = [
+    pytest.mark.sockets,
+    pytest.mark.skipif(munged_path() is None, reason="munged is not installed (Debian: munge)"),
+]
 WATCHDOG_US = 400_000
 
 

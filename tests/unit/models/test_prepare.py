@@ -1,10 +1,10 @@
 """What is learnt from: repeats, the time asked for, logs that lack too much."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.public_data import public
 
 from gpuwaste.core.errors import NoDataError
 from gpuwaste.models.prepare import prepare
@@ -50,14 +50,9 @@ def test_a_log_without_users_and_requests_is_no_data() -> None:
 
 def test_the_synthetic_log_is_no_data() -> None:
     """lublin_256 has no users, requests or failures: one line, no model."""
-    for parent in Path(__file__).resolve().parents:
-        path = parent.parent / "shared" / "data" / "swf" / "lublin_256.swf.xz"
-        if path.exists():
-            source = load_swf(path)
-            with pytest.raises(NoDataError, match=r"lublin_256.*names neither users"):
-                prepare(source.table, source.text)
-            return
-    pytest.skip("no log lublin_256.swf.xz in ../shared/data/swf")
+    source = load_swf(public("swf/lublin_256.swf.xz"))
+    with pytest.raises(NoDataError, match=r"lublin_256.*names neither users"):
+        prepare(source.table, source.text)
 
 
 def test_every_target_has_words_for_the_want_of_labels() -> None:

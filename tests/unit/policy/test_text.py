@@ -37,12 +37,16 @@ def test_overrides_that_are_used_up_are_said() -> None:
     assert lines[2].endswith("(your 5 overrides of today are used)")
 
 
-def test_a_long_option_never_pushes_the_override_out() -> None:
-    """The option is cut, the override stays whole."""
+def test_an_option_is_whole_or_not_there() -> None:
+    """An option is copied: one that has no room beside the override is left out, never cut."""
     policy = '[policy]\nmode = "reject"\n[targets.gpus]\nreject = 0.9\n[sample]\npass_ratio = 0\n'
-    lines = decide(WASTES, policy, suggestions=(replace(FEWER, option="--gres=gpu:" + "a" * 500),)).lines
-    assert lines[2].endswith("..., or resubmit with --comment=gpuwaste:override=REASON")
-    assert len(lines[2]) == MAX_LINE
+    override = ", or resubmit with --comment=gpuwaste:override=REASON"
+    for size, whole in ((40, True), (500, False)):
+        option = f"--gres=gpu:{'a' * size}"
+        told = decide(WASTES, policy, suggestions=(replace(FEWER, option=option),)).lines[2]
+        assert told.endswith(override)
+        assert len(told) <= MAX_LINE
+        assert ("--gres" in told) is (option in told) is whole
 
 
 def test_the_strongest_comes_first() -> None:

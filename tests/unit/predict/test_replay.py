@@ -1,26 +1,17 @@
 """replay against the state told run by run, and both against the definitions in plain Python."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from tests.public_data import public
 
 from gpuwaste.predict.features import FEATURES
 from gpuwaste.predict.replay import replay
 from gpuwaste.predict.state import HistoryState
 from gpuwaste.testing.histories import made_table, read_swf, tell
 from gpuwaste.testing.plain_history import PlainHistory
-
-
-def shared(name: str) -> Path:
-    for parent in Path(__file__).resolve().parents:
-        path = parent.parent / "shared" / "data" / "swf" / name
-        if path.exists():
-            return path
-    pytest.skip(f"no log {name} in ../shared/data/swf")
 
 
 def assert_equal(one: NDArray[np.float32], other: NDArray[np.float32]) -> None:
@@ -47,7 +38,7 @@ def content(state: HistoryState) -> tuple[object, ...]:
 @pytest.mark.parametrize("name", ["KTH-SP2-1996-2.1-cln.swf.xz", "LLNL-Atlas-2006-2.1-cln.swf.xz"])
 def test_online_and_offline_are_equal_on_a_real_log(name: str) -> None:
     """Every vector of a real log is the same bits online and offline, and so is the state at the end."""
-    table = read_swf(shared(name), limit=4000)
+    table = read_swf(public(f"swf/{name}"), limit=4000)
     state = HistoryState()
     online = tell(table, state)
     offline = replay(table)

@@ -5,20 +5,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.public_data import public
 
 from gpuwaste.core.errors import NoDataError, UsageError
 from gpuwaste.predict.outcome import Outcome
 from gpuwaste.predict.swf_table import swf_table
 
 ROW = "{job} {submit} 5 30 4 -1 -1 4 600 -1 {status} 12 3 -1 -1 -1 -1 -1\n"
-
-
-def log(name: str) -> Path:
-    for parent in Path(__file__).resolve().parents:
-        path = parent.parent / "shared" / "data" / "swf" / name
-        if path.exists():
-            return path
-    pytest.skip(f"no log {name} in ../shared/data/swf")
 
 
 def test_a_log_becomes_a_sorted_table(tmp_path: Path) -> None:
@@ -48,7 +41,7 @@ def test_a_file_without_jobs_is_no_data(tmp_path: Path) -> None:
 
 def test_a_real_log_is_read_whole() -> None:
     """KTH-SP2: all its rows, both statuses, waits and users known."""
-    table, facts, bad = swf_table(log("KTH-SP2-1996-2.1-cln.swf.xz"))
+    table, facts, bad = swf_table(public("swf/KTH-SP2-1996-2.1-cln.swf.xz"))
     assert (len(table), facts.rows, facts.bad, bad) == (28476, 28476, 0, ())
     assert np.bincount(table.outcome).tolist() == [0, 20530, 7946]
     assert table.end_rule == "accounting"
@@ -57,6 +50,6 @@ def test_a_real_log_is_read_whole() -> None:
 
 def test_a_log_without_waits_has_its_rule() -> None:
     """lublin_256 knows no users, no requests and no waits."""
-    table, facts, _ = swf_table(log("lublin_256.swf.xz"))
+    table, facts, _ = swf_table(public("swf/lublin_256.swf.xz"))
     assert (facts.users, facts.requested_time, facts.requested_procs, facts.waits) == (0, 0, 0, 0)
     assert not table.wait_known

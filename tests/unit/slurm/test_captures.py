@@ -1,8 +1,7 @@
 """The parsers against what real clusters printed, where those captures lie beside the repository."""
 
-from pathlib import Path
-
 import pytest
+from tests.public_data import public
 
 from gpuwaste.core.job import JobRecord
 from gpuwaste.slurm.hostlist import expand
@@ -19,11 +18,7 @@ SONAR = (
 
 
 def capture(name: str) -> bytes:
-    for parent in Path(__file__).parents:
-        path = parent.parent / "shared" / "data" / "fixtures" / name
-        if path.exists():
-            return path.read_bytes()
-    pytest.skip(f"no capture {name} in ../shared/data/fixtures")
+    return public(f"fixtures/{name}").read_bytes()
 
 
 def header(line: bytes, delimiter: str) -> list[str]:

@@ -16,13 +16,11 @@ from gpuwaste.slurm.pyslurm_client import PyslurmClient
 from gpuwaste.slurm.sacct import BadRow
 from gpuwaste.testing.fake_slurm import FakeSlurm
 
+RECORDINGS = Path(__file__).parents[2] / "fixtures" / "own_recordings"
+
 
 def recording(name: str) -> Any:
-    for parent in Path(__file__).parents:
-        path = parent.parent / "shared" / "data" / "fixtures" / "own_recordings" / f"pyslurm_25.11.2_{name}.json"
-        if path.exists():
-            return json.loads(path.read_bytes())
-    pytest.skip(f"no recording of pyslurm's {name} in ../shared/data/fixtures/own_recordings")
+    return json.loads((RECORDINGS / f"pyslurm_25.11.2_{name}.json").read_bytes())
 
 
 @dataclass

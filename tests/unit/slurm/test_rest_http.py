@@ -12,6 +12,8 @@ from gpuwaste.core.errors import ConfigError, ParseError
 from gpuwaste.slurm.rest_http import LateError, RestError, RestServer, TokenError, TooLargeError
 from gpuwaste.testing.fake_slurmrestd import UNKNOWN_URL, Asked, FakeSlurmrestd, Told
 
+pytestmark = pytest.mark.sockets
+
 TOKEN = "eyJhIjoxfQ.eyJzdW4iOiJhIn0.c2ln"  # noqa: S105 no secret: the claims {"a":1} and {"sun":"a"}
 OVER = "eyJhIjoxfQ.eyJzdW4iOiJhIiwiZXhwIjoxfQ.c2ln"
 

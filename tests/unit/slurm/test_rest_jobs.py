@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.public_data import public
 
 from gpuwaste.core.errors import ParseError
 from gpuwaste.core.job import JobRecord
@@ -18,6 +19,7 @@ from gpuwaste.slurm.rest_jobs import parse_page
 from gpuwaste.slurm.sacct import ADMIN_COMMENT, FIELDS, RESTARTS, BadRow, parse_sacct, sacct_fields
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "slurmrestd"
+OWN = FIXTURES.parent / "own_recordings"
 
 
 def recorded(version: str) -> bytes:
@@ -25,11 +27,7 @@ def recorded(version: str) -> bytes:
 
 
 def capture(name: str) -> bytes:
-    for parent in Path(__file__).parents:
-        path = parent.parent / "shared" / "data" / "fixtures" / name
-        if path.exists():
-            return path.read_bytes()
-    pytest.skip(f"no capture {name} in ../shared/data/fixtures")
+    return public(f"fixtures/{name}").read_bytes()
 
 
 def runs(data: bytes, cluster: str = "gw") -> list[JobRecord]:
@@ -70,7 +68,7 @@ def test_22_05_as_it_was_recorded() -> None:
     """What v0.0.38 tells: GPUs, arrays, a het job, steps folded; what it cannot tell is unknown, not 0."""
     found = {
         run.printed_id: run
-        for run in runs(lzma.decompress(capture("own_recordings/slurmrestd_0.0.38_slurmdb_jobs.json.xz")))
+        for run in runs(lzma.decompress((OWN / "slurmrestd_0.0.38_slurmdb_jobs.json.xz").read_bytes()))
     }
     first = found["1"]
     assert (first.user, first.gpus, first.gpu_type, first.cpus, first.time_limit_s) == ("alice", 2, "a100", 2, 300)
@@ -83,7 +81,7 @@ def test_22_05_as_it_was_recorded() -> None:
 
 def test_sacct_json_is_the_same_shape() -> None:
     """`sacct --json` of 22.05 is read by the same code."""
-    (run,) = runs(capture("own_recordings/sacct_2205.json"))[:1]
+    (run,) = runs((OWN / "sacct_2205.json").read_bytes())[:1]
     assert (run.job_id, run.user, run.gpus, run.req_tres.count("gres/gpu")) == (1, "alice", 2, 1)
 
 

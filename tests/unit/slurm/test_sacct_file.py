@@ -1,11 +1,11 @@
 """Files of `sacct -P`: their columns by name, and cuts between runs."""
 
-from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.public_data import public
 
 from gpuwaste.core.errors import UsageError
 from gpuwaste.core.job import JobRecord
@@ -17,11 +17,7 @@ ROW = b"%d|%s|1700000000|1700000010|1700000020|10|COMPLETED|\n"
 
 
 def fixture(name: str) -> bytes:
-    for parent in Path(__file__).resolve().parents:
-        path = parent.parent / "shared" / "data" / "fixtures" / name
-        if path.exists():
-            return path.read_bytes()
-    pytest.skip(f"no {name} in ../shared/data/fixtures")
+    return public(f"fixtures/{name}").read_bytes()
 
 
 def test_columns_are_known_by_any_spelling() -> None:

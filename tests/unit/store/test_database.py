@@ -27,6 +27,17 @@ def test_a_corrupt_store_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
     assert path.read_bytes() == b"\xff\x00garbage" * 1000
 
 
+def test_an_error_names_a_long_path_and_what_is_wrong(tmp_path: Path) -> None:
+    """DuckDB's words come whole, however long the path that they begin with."""
+    path = tmp_path / ("a" * 200) / ("b" * 200) / "hub.duckdb"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"no database" * 1000)
+    with pytest.raises(StoreError) as caught:
+        Database.open(path, "hub")
+    assert str(caught.value).count(str(path)) == 2
+    assert "not a valid DuckDB database file" in str(caught.value)
+
+
 def test_a_newer_store_is_refused(tmp_path: Path) -> None:
     """A store with a migration that this version does not know says that gpuwaste must be updated."""
     path = tmp_path / "hub.duckdb"

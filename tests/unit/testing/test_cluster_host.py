@@ -7,6 +7,8 @@ import pytest
 
 from gpuwaste.testing.cluster_host import Ports, accepts, missing
 
+pytestmark = pytest.mark.sockets
+
 
 def test_why_no_cluster_can_run_here_is_one_line(tmp_path: Path) -> None:
     """A user without root is told so; root without the packages is told the commands and what installs them."""

@@ -11,6 +11,8 @@ import pytest
 from gpuwaste.testing.cluster_process import ClusterError
 from gpuwaste.testing.fault_proxy import Fault, FaultProxy, Place
 
+pytestmark = pytest.mark.sockets
+
 BATCH = json.dumps({"protocol": 1, "node": "gpu1"}).encode() + b"\n" + b"x" * 200
 ANSWER = b'{"accepted":1}'
 

@@ -25,6 +25,8 @@ from gpuwaste.wire.batch import Ack, Batch, Envelope, encode_hour
 from gpuwaste.wire.client import BusyError, HubClient, RefusedError
 from gpuwaste.wire.tokens import TokenChecker, TokenIssuer
 
+pytestmark = pytest.mark.sockets
+
 TOKEN = "t" * 32
 ENVELOPE = Envelope("gw", "gpu1", "boot", "0.1.0")
 HOUR = 1_700_002_800

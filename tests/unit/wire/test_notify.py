@@ -12,6 +12,8 @@ from tests.unit.notify_socket import notify_socket, said
 
 from gpuwaste.wire.notify import SILENT, Notifier
 
+pytestmark = pytest.mark.sockets
+
 
 class Now:
     """A steady clock that stands until it is set."""

@@ -30,10 +30,11 @@ def run(options: argparse.Namespace) -> int:
     path = options.config or DEFAULT_PATH
     if options.action == "check":
         from gpuwaste.cli.config_check import problems
+        from gpuwaste.report.cells import one_line
 
         found = problems(path, config, roles_of(options, config))
         for problem in found:
-            sys.stdout.write(f"{path}: {' '.join(problem.split())}\n")
+            sys.stdout.write(f"{path}: {one_line(problem)}\n")
         if not found:
             sys.stdout.write(f"{path}: {'ok' if path.exists() else 'absent: the defaults are used'}\n")
         return EXIT_WRONG if found else 0

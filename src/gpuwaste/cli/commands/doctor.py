@@ -45,7 +45,9 @@ def run(options: argparse.Namespace) -> int:
     except GpuwasteError as error:
         if not options.nagios:
             raise
-        sys.stdout.write(f"GPUWASTE UNKNOWN - {' '.join(str(error).split())}\n")
+        from gpuwaste.report.cells import one_line
+
+        sys.stdout.write(f"GPUWASTE UNKNOWN - {one_line(str(error))}\n")
         return doctor.NAGIOS_UNKNOWN
     if options.nagios:
         line, code = doctor.as_nagios(found)

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from tabulate import tabulate
 
@@ -27,6 +27,8 @@ from gpuwaste.testing.simnvml import build_native
 from gpuwaste.testing.site import Site, SiteOptions
 from gpuwaste.testing.submit_plugins import build_plugins
 
+EXIT_RECORDING: Final = 5
+"""All checks hold, of the recording: this host could not run a cluster."""
 OPTIONS = SiteOptions(
     interval_s=2.0, ship_every_s=6.0, sacct_every_s=3.0, hub={"finding_min_s": 15.0, "interactive_grace_s": 10.0},
     # One earlier job is enough here: a demo has no time for more.
@@ -37,17 +39,21 @@ OPTIONS = SiteOptions(
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the demo; 0 when every check holds."""
+    """Run the demo; 0 when every check holds, 5 when they hold of the recording because no cluster can run here."""
     parser = argparse.ArgumentParser(prog="python -m gpuwaste.testing.demo", description=__doc__)
     parser.add_argument("--seed", type=int, help="draw the order of the GPUs from this seed")
     parser.add_argument("--result", type=Path, help="write checks and reports to this JSON file")
     parser.add_argument("--record", type=Path, metavar="FILE", help="record the run into this file (.jsonl.xz)")
     parser.add_argument("--play", type=Path, metavar="FILE", nargs="?", const=SHIPPED, help="play a recorded run")
+    parser.add_argument("--lacking", default="", metavar="WHY", help="why the packages of a cluster are not installed")
     arguments = parser.parse_args(argv)
     reason = cluster_host.missing()
     try:
-        if arguments.play or (reason and not arguments.record):
-            return _play(arguments.play or SHIPPED, "" if arguments.play else f" here ({reason})", arguments.result)
+        if arguments.play:
+            print("demo: playing a recorded run, as asked")
+            return _play(arguments.play, arguments.result)
+        if reason and not arguments.record:
+            return _fall_back(arguments.lacking or reason, arguments.result)
         if reason:
             raise UsageError(f"--record needs a real cluster: {reason}")
         return _run(arguments.seed, arguments.result, arguments.record)
@@ -82,8 +88,15 @@ def _run(seed: int | None, result: Path | None, record: Path | None) -> int:
     return _finish(reports, checks, say, result=result, facts={"seed": drawn})
 
 
-def _play(recording: Path, why: str, result: Path | None) -> int:
-    print(f"demo: no real cluster{why}: playing a recorded run")
+def _fall_back(reason: str, result: Path | None) -> int:
+    """Play the recording, and say first and last that it is one and why."""
+    print(f"demo: NO REAL CLUSTER: {reason}\ndemo: playing a recorded run instead", flush=True)
+    code = _play(SHIPPED, result)
+    print(f"demo: this was a RECORDING, not a run on this host: {reason} (exit code {code or EXIT_RECORDING})")
+    return code or EXIT_RECORDING
+
+
+def _play(recording: Path, result: Path | None) -> int:
     logging.basicConfig(level=logging.ERROR, format="%(levelname)s %(message)s")  # warnings tell of the recorded run
     say = _progress(time.monotonic())
     with tempfile.TemporaryDirectory(prefix="gwplay") as directory, PlayedSite(Path(directory), recording) as site:

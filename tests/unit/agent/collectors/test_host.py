@@ -14,6 +14,8 @@ from gpuwaste.agent.errors import CollectorError
 from gpuwaste.agent.model import HostUse
 from gpuwaste.testing.cluster_process import wait_until
 
+pytestmark = pytest.mark.sockets
+
 
 def write(folder: Path, **files: str) -> None:
     folder.mkdir(parents=True, exist_ok=True)

@@ -1,0 +1,111 @@
+"""tools/install-debian-packages with Debian's own apt and dpkg on a database of their own: why it fails is one line."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+SCRIPT = ROOT / "tools" / "install-debian-packages"
+HOLD = """
+import fcntl, sys, time
+with open(sys.argv[1], "w") as lock:
+    fcntl.lockf(lock, fcntl.LOCK_EX)
+    print("held", flush=True)
+    sys.stdin.readline()
+"""
+pytestmark = [
+    pytest.mark.skipif(shutil.which("apt-get") is None, reason="no apt-get on this host: not a Debian"),
+    pytest.mark.skipif(os.geteuid() != 0, reason="needs root, as apt-get does"),
+]
+
+
+@pytest.fixture
+def debian(tmp_path: Path) -> dict[str, str]:
+    """Return an environment in which apt and dpkg know no package and their only server is a port without a server."""
+    for name in ("lists/partial", "cache/archives/partial", "dpkg/updates", "dpkg/info", "etc/sources.list.d", "log"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "dpkg" / "status").write_text("")
+    (tmp_path / "etc" / "sources.list").write_text("deb http://127.0.0.1:1/debian bookworm main\n")
+    (tmp_path / "apt.conf").write_text(
+        f'Dir::State::lists "{tmp_path}/lists";\nDir::State::status "{tmp_path}/dpkg/status";\n'
+        f'Dir::Cache "{tmp_path}/cache";\nDir::Etc::sourcelist "{tmp_path}/etc/sources.list";\n'
+        f'Dir::Etc::sourceparts "{tmp_path}/etc/sources.list.d";\nDir::Log "{tmp_path}/log";\n'
+        'Acquire::Retries "0";\nAcquire::http::Proxy "DIRECT";\nDebug::NoLocking "false";\n'
+    )
+    return {**os.environ, "APT_CONFIG": str(tmp_path / "apt.conf"), "DPKG_ADMINDIR": str(tmp_path / "dpkg")}
+
+
+@contextmanager
+def held(path: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """Hold a lock as a package manager does, in a process of its own, until the end of its input or of the block."""
+    argv = [sys.executable, "-c", HOLD, str(path)]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"held\n"
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def run(env: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([SCRIPT], env=env, capture_output=True, text=True, timeout=120, check=False)
+
+
+@pytest.mark.parametrize("lock", ["lists/lock", "dpkg/lock-frontend"])
+def test_a_lock_that_is_never_released_is_named_with_its_holder(
+    debian: dict[str, str], tmp_path: Path, lock: str
+) -> None:
+    """It says that it waits, and after its time which process holds the lock; nothing is said of missing packages."""
+    with held(tmp_path / lock) as process:
+        done = run({**debian, "LOCK_WAIT_S": "2"})
+    assert done.returncode == 1
+    assert f"waiting for dpkg's lock, which process {process.pid} (" in done.stdout
+    assert done.stderr.splitlines()[-1].startswith("install-debian-packages: dpkg's lock is held by process ")
+    assert done.stderr.count("\n") == 1
+
+
+def test_it_goes_on_when_the_lock_is_released(debian: dict[str, str], tmp_path: Path) -> None:
+    """A lock that another one holds for a while costs time alone: what ends it here is the network that is missing."""
+    env = {**debian, "LOCK_WAIT_S": "90"}
+    with (
+        held(tmp_path / "lists" / "lock") as holder,
+        subprocess.Popen([SCRIPT], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process,
+    ):
+        assert process.stdout is not None
+        assert "installing:" in process.stdout.readline()
+        assert "waiting for dpkg's lock" in process.stdout.readline()
+        holder.kill()
+        _, errors = process.communicate(timeout=100)
+    assert process.returncode == 1
+    assert "lock" not in errors
+    assert "Could not connect to 127.0.0.1:1" in errors.splitlines()[-1]
+
+
+def test_without_network_the_server_is_named(debian: dict[str, str]) -> None:
+    """The last line says which server did not answer, not only that a package is unknown."""
+    done = run(debian)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].startswith("install-debian-packages: apt could not install munge: ")
+    assert "127.0.0.1:1" in done.stderr.splitlines()[-1]
+
+
+def test_without_root_it_says_what_it_would_install() -> None:
+    """An ordinary user gets one line and exit code 1."""
+    # Not below pytest's own folder, which other users may not enter.
+    with tempfile.TemporaryDirectory(prefix="gwtest", dir="/tmp") as directory:
+        Path(directory).chmod(0o755)
+        script = Path(directory) / SCRIPT.name
+        shutil.copy(SCRIPT, script)
+        env = {"PATH": os.environ["PATH"], "DPKG_ADMINDIR": directory}
+        done = subprocess.run([script], env=env, capture_output=True, text=True, timeout=60, check=False, user="nobody")
+    assert done.returncode == 1
+    assert done.stderr.startswith("install-debian-packages: needs root to install: munge ")
+    assert done.stderr.count("\n") == 1
