@@ -1,0 +1,69 @@
+"""A peer of the network without any credential: what it sends grows nothing, and what it holds keeps nobody out."""
+
+import contextlib
+import re
+import socket
+from collections.abc import Iterator
+
+import pytest
+
+from gpuwaste.testing.lone_hub import LoneHub
+from gpuwaste.testing.process_memory import rss_b
+
+METHODS = 200
+METHOD_B = 60_000
+GROWTH_B = 96 * 1024**2  # of a process; the methods of one series each took 700 MB
+PAGE_B = 64 * 1024
+
+
+@pytest.fixture(scope="module")
+def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LoneHub]:
+    """Run a hub of its own process; no peer here has a credential that it takes."""
+    directory = tmp_path_factory.mktemp("hub")
+    tokens = directory / "tokens"
+    tokens.write_text("gpu1 a-token-of-sixteen-characters\n", encoding="ascii")
+    tokens.chmod(0o600)
+    lone = LoneHub(directory, hub={"node_tokens_file": str(tokens)}, common={"token_file": str(tokens)})
+    lone.start()
+    yield lone
+    lone.stop()
+
+
+def said(port: int, request: bytes, source: str = "127.0.0.1") -> bytes:
+    """Send a request and return all that comes back, nothing where the connection is reset."""
+    with socket.create_connection(("127.0.0.1", port), 30, source_address=(source, 0)) as sock:
+        answer = b""
+        with contextlib.suppress(ConnectionResetError, BrokenPipeError):
+            sock.sendall(request)
+            while part := sock.recv(65536):
+                answer += part
+    return answer
+
+
+def request(method: bytes = b"GET", target: bytes = b"/v1/health") -> bytes:
+    return method + b" " + target + b" HTTP/1.1\r\nHost: hub\r\nConnection: close\r\n\r\n"
+
+
+def page(port: int) -> str:
+    return said(port, request(target=b"/metrics")).partition(b"\r\n\r\n")[2].decode()
+
+
+def test_methods_and_paths_of_a_stranger_grow_no_metric(hub: LoneHub) -> None:
+    """Hundreds of methods of 60 KB and as many paths: the hub and its /metrics stay small, labels are of fixed sets."""
+    assert hub.process is not None
+    page(hub.port)
+    before = rss_b(hub.process.pid)
+    refused: set[bytes] = set()
+    for number in range(METHODS):
+        method = b"%06d" % number + b"M" * (METHOD_B - 6)
+        target = (b"/metrics", b"/v1/health", b"/v1/hours", b"/nowhere")[number % 4]
+        refused.add(said(hub.port, request(method, target))[9:12])
+        assert b" 404 " in said(hub.port, request(b"PUT", b"/v9/%d" % number))[:20]
+        assert b" 405 " in said(hub.port, request(b"PUT", b"/metrics"))[:20]
+    text = page(hub.port)
+    print(f"/metrics: {len(text)} bytes; the hub grew by {(rss_b(hub.process.pid) - before) >> 20} MiB")  # noqa: T201
+    assert len(text) < PAGE_B
+    assert set(re.findall(r'method="([^"]*)"', text)) <= {"GET", "POST", "PUT", "other"}
+    assert all(route == "other" or "/v9" not in route for route in re.findall(r'route="([^"]*)"', text))
+    assert rss_b(hub.process.pid) - before < GROWTH_B
+    assert refused == {b"501"}
