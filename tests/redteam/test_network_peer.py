@@ -3,7 +3,11 @@
 import contextlib
 import re
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +18,11 @@ METHODS = 200
 METHOD_B = 60_000
 GROWTH_B = 96 * 1024**2  # of a process; the methods of one series each took 700 MB
 PAGE_B = 64 * 1024
+BEGINNINGS = (
+    b"",
+    b"GET /v1/health HTTP/1.1\r\nHost: ",
+    b"POST /v1/hours HTTP/1.1\r\nHost: hub\r\nContent-Length: 900\r\n\r\nx",
+)
 
 
 @pytest.fixture(scope="module")
@@ -67,3 +76,40 @@ def test_methods_and_paths_of_a_stranger_grow_no_metric(hub: LoneHub) -> None:
     assert all(route == "other" or "/v9" not in route for route in re.findall(r'route="([^"]*)"', text))
     assert rss_b(hub.process.pid) - before < GROWTH_B
     assert refused == {b"501"}
+
+
+@contextlib.contextmanager
+def flooded(port: int, connections: int, spread: str, beginning: bytes) -> Iterator[None]:
+    """Keep so many unfinished connections open, each from an address of its own, as long as the block lasts."""
+    script = Path(__file__).with_name("flood.py")
+    flood = subprocess.Popen(
+        [sys.executable, str(script), str(port), str(connections), spread, beginning.hex()],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    try:
+        assert flood.stdout is not None
+        assert flood.stdout.readline() == b"open\n"
+        yield
+    finally:
+        cuts, _ = flood.communicate(timeout=60)
+        print(f"{connections} connections, {spread} networks: {int(cuts or 0)} cut")  # noqa: T201
+
+
+def honest(port: int, source: str, count: int, at_once: int, target: bytes = b"/v1/health") -> int:
+    """Ask `count` times from one address, some at once; return how many were answered."""
+    with ThreadPoolExecutor(at_once) as pool:
+        answers = pool.map(lambda _: said(port, request(target=target), source), range(count))
+        return sum(b" 200 " in answer[:20] for answer in answers)
+
+
+@pytest.mark.parametrize("spread", ["few", "many"])
+@pytest.mark.parametrize("beginning", BEGINNINGS, ids=["silent", "half a head", "half a body"])
+def test_a_flood_from_1700_addresses_resets_no_honest_request(hub: LoneHub, spread: str, beginning: bytes) -> None:
+    """Unfinished connections of 1,700 addresses, reopened when cut: honest requests are answered from any network."""
+    with flooded(hub.port, 1700, spread, beginning):
+        elsewhere = honest(hub.port, "127.0.0.1", 36, 12)
+        beside = honest(hub.port, "127.66.0.7", 36, 12)
+    print(f"answered: {elsewhere} of 36 from another network, {beside} of 36 from one of the flood's")  # noqa: T201
+    assert elsewhere == 36
+    assert beside >= 30

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from gpuwaste.hub.patience import Patience
+from gpuwaste.wire.connection_limiter import ConnectionLimiter
 
 _UCRED: Final = struct.Struct("3i")
 _NO_LINGER: Final = struct.pack("ii", 1, 0)
@@ -32,7 +32,7 @@ class HubProtocol(H11Protocol):
 
     header_deadline_s = BOUNDS.header_s
     write_deadline_s = BOUNDS.write_s
-    patience = Patience(BOUNDS.waiting)
+    limiter = ConnectionLimiter(BOUNDS.waiting)
     _impatient: asyncio.TimerHandle | None = None
     _unread: asyncio.TimerHandle | None = None
     _peer: Hashable = None
@@ -79,7 +79,7 @@ class HubProtocol(H11Protocol):
         for timer in (self._impatient, self._unread):
             if timer is not None:
                 timer.cancel()
-        self.patience.have(self._peer, self)
+        self.limiter.have(self._peer, self)
         super().connection_lost(exc)
 
     def cut_off(self) -> None:
@@ -94,9 +94,9 @@ class HubProtocol(H11Protocol):
         if self.transport.is_closing():
             return
         if self.cycle is None or self.cycle.response_complete or self.cycle.more_body:
-            self.patience.wait_for(self._peer, self)
+            self.limiter.wait_for(self._peer, self)
         else:
-            self.patience.have(self._peer, self)
+            self.limiter.have(self._peer, self)
 
     def _give_up(self) -> None:
         self._impatient = None

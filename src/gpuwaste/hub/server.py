@@ -16,15 +16,16 @@ import uvicorn
 from fastapi import FastAPI
 
 from gpuwaste.core.errors import ConfigError
-from gpuwaste.hub.patience import Patience
 from gpuwaste.hub.protocol import BOUNDS, Bounds, HubProtocol
+from gpuwaste.wire.connection_limiter import ConnectionLimiter
 
 BEAT_S: Final = 1.0
 _STARTING_S: Final = 0.05
 _DRAIN_S: Final = 20  # for requests in flight at SIGTERM
 _KEEP_ALIVE_S: Final = 15
 _MAX_CONNECTIONS: Final = 2048
-_BACKLOG: Final = 2048
+_BACKLOG: Final = 2048  # connections that the kernel keeps for us
+_ACCEPTS: Final = 64  # taken in before those that are there are read: a burst must not make requests look late
 FILES: Final = 8192
 _log = logging.getLogger(__name__)
 
@@ -92,11 +93,11 @@ class WebServer:
         bounds: Bounds = BOUNDS,
     ) -> None:
         """Prepare; `tls` are the paths of certificate and key. Raises ConfigError where they cannot be used."""
-        self.patience = Patience(bounds.waiting)
+        self.limiter = ConnectionLimiter(bounds.waiting)
         own = {
             "header_deadline_s": bounds.header_s,
             "write_deadline_s": bounds.write_s,
-            "patience": self.patience,
+            "limiter": self.limiter,
         }
         protocol = type("HubProtocol", (HubProtocol,), own)
         self.serves: Callable[[], None] = lambda: None  # called once, when every socket is served
@@ -129,6 +130,8 @@ class WebServer:
     async def _beat(self) -> None:
         while not all(server.started for server, _ in self._servers):  # noqa: ASYNC110 uvicorn has no event for it
             await asyncio.sleep(_STARTING_S)
+        for _, sock in self._servers:
+            sock.listen(_BACKLOG)  # uvicorn's one number is both, the kernel's queue and asyncio's turns
         self.serves()
         while True:
             self.beat()
@@ -151,7 +154,7 @@ def _config(app: FastAPI, protocol: type[HubProtocol], tls: tuple[str, str] | No
         server_header=False,
         date_header=False,
         proxy_headers=False,
-        backlog=_BACKLOG,
+        backlog=_ACCEPTS,
         limit_concurrency=_MAX_CONNECTIONS,
         timeout_keep_alive=_KEEP_ALIVE_S,
         timeout_graceful_shutdown=_DRAIN_S,
