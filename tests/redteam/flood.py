@@ -42,15 +42,15 @@ def main() -> None:
     watched, cuts = selectors.DefaultSelector(), 0
     watched.register(sys.stdin, selectors.EVENT_READ)
     missing = list(range(count))
-    said = False
+    unsaid = count  # connections still to be opened for the first time
     while True:
         for number in missing[:PACE]:
             if (sock := opened(port, address(number, spread), beginning)) is not None:
                 watched.register(sock, selectors.EVENT_READ, number)
         missing = missing[PACE:]
-        if not missing and not said:
+        unsaid -= PACE
+        if -PACE < unsaid <= 0:
             print("open", flush=True)  # noqa: T201
-            said = True
         for key, _ in watched.select(0 if missing else 0.2):
             if key.fileobj is sys.stdin:
                 print(cuts)  # noqa: T201

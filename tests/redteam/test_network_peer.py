@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from gpuwaste.agent.control import ask_agent
+from gpuwaste.core.config import CommonConfig, Config
 from gpuwaste.testing.lone_hub import LoneHub
 from gpuwaste.testing.process_memory import rss_b
 
@@ -112,4 +114,60 @@ def test_a_flood_from_1700_addresses_resets_no_honest_request(hub: LoneHub, spre
         beside = honest(hub.port, "127.66.0.7", 36, 12)
     print(f"answered: {elsewhere} of 36 from another network, {beside} of 36 from one of the flood's")  # noqa: T201
     assert elsewhere == 36
+    assert beside >= 30
+
+
+EXPORTER = """
+import resource, sys
+from pathlib import Path
+from prometheus_client.registry import CollectorRegistry
+from gpuwaste.agent.control import ControlServer
+from gpuwaste.wire.exporter import MetricsServer
+from gpuwaste.wire.program_metrics import ProgramCollector
+
+registry = CollectorRegistry()
+registry.register(ProgramCollector("0", lambda: 0, None))
+exporter = MetricsServer("127.0.0.1:0", registry, section=sys.argv[2])
+control = ControlServer(Path(sys.argv[1]), {"status": lambda _: {"node": "gpu1"}})
+exporter.start()
+control.start()
+size = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (size + 96 * 1024**2, resource.RLIM_INFINITY))
+print(exporter.port, flush=True)
+sys.stdin.read()
+control.stop()
+exporter.stop()
+"""
+
+
+@pytest.fixture(params=["agent", "advisor"])
+def exporter(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[tuple[int, Path]]:
+    """Run /metrics of agent or advisor with a control socket, in a process with room for few more threads."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", EXPORTER, str(tmp_path), request.param], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert process.stdout is not None
+    try:
+        yield int(process.stdout.readline()), tmp_path
+    finally:
+        process.communicate(timeout=30)
+
+
+def status(run_dir: Path) -> str:
+    """Ask an agent's control socket."""
+    return ask_agent(Config(common=CommonConfig(run_dir=str(run_dir))), {"command": "status"}, 20)
+
+
+@pytest.mark.parametrize("spread", ["few", "many"])
+@pytest.mark.parametrize("beginning", BEGINNINGS[:2], ids=["silent", "half a head"])
+def test_silent_connections_at_metrics_end_no_thread(exporter: tuple[int, Path], spread: str, beginning: bytes) -> None:
+    """While a flood wants more threads than there can be, scrapes and commands are answered, and also after it."""
+    port, run_dir = exporter
+    with flooded(port, 300, spread, beginning):
+        answered = honest(port, "127.0.0.1", 36, 4, b"/metrics")
+        beside = honest(port, "127.66.0.7", 36, 4, b"/metrics")
+        assert status(run_dir) == "node: gpu1\n"
+    print(f"scrapes: {answered} of 36 from another network, {beside} of 36 from one of the flood's")  # noqa: T201
+    assert status(run_dir) == "node: gpu1\n"
+    assert answered == 36
     assert beside >= 30

@@ -5,13 +5,13 @@ import socket
 import struct
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from gpuwaste.wire.connection_limiter import ConnectionLimiter
+from gpuwaste.wire.peer import peer_uid
 
-_UCRED: Final = struct.Struct("3i")
 _NO_LINGER: Final = struct.pack("ii", 1, 0)
 
 
@@ -102,11 +102,3 @@ class HubProtocol(H11Protocol):
         self._impatient = None
         if not self.transport.is_closing() and (self.cycle is None or self.cycle.response_complete):
             self.transport.close()
-
-
-def peer_uid(sock: Any) -> int | None:
-    """Return the uid at the other end of a Unix socket, None for any other."""
-    if sock is None or sock.family != socket.AF_UNIX:
-        return None
-    _, uid, _ = _UCRED.unpack(sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _UCRED.size))
-    return int(uid)

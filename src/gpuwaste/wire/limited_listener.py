@@ -10,9 +10,9 @@ from collections.abc import Hashable
 from typing import Any, Final
 
 from gpuwaste.wire.connection_limiter import ConnectionLimiter
+from gpuwaste.wire.peer import peer_uid
 
 _NO_LINGER: Final = struct.pack("ii", 1, 0)
-_UCRED: Final = struct.Struct("3i")  # pid, uid, gid of SO_PEERCRED
 
 
 class LimitedListener(socket.socket):
@@ -33,7 +33,8 @@ class LimitedListener(socket.socket):
         plain, address = super().accept()
         connection = _Connection(plain.family, plain.type, plain.proto, fileno=plain.detach())
         connection.listener = self
-        connection.peer = peer_uid(connection) if self.family == socket.AF_UNIX else address[0]
+        uid = peer_uid(connection)
+        connection.peer = address[0] if uid is None else uid
         self._taken[connection.fileno()] = connection
         self.limiter.wait_for(connection.peer, connection)
         return connection, address
@@ -59,9 +60,3 @@ class _Connection(socket.socket):
         """Close it and count it no more."""
         self.listener.arrived(self.fileno())
         super().close()
-
-
-def peer_uid(sock: socket.socket) -> int:
-    """Return the uid at the other end of a Unix socket."""
-    _, uid, _ = _UCRED.unpack(sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _UCRED.size))
-    return int(uid)
