@@ -66,11 +66,12 @@ class Reads:
         """Return every run of a job that the caller may see, with what was said of it when it was submitted."""
         if not PRINTED_ID.fullmatch(printed_id):
             raise not_found()
+        accounts, reader = None if scope.everything else scope.accounts, scope.user or None
         with self._store.reader() as db:
-            document = job_document(db, printed_id, self._settings, self._now(), may_read=scope.may_read)
+            document = job_document(db, printed_id, self._settings, self._now(), accounts=accounts, reader=reader)
         if document is None:
             raise not_found()
-        runs = [run for run in self._store.runs_named(printed_id) if scope.may_read(run)]
+        runs = self._store.runs_named(printed_id, accounts=accounts, reader=reader)
         return {**document.to_json(), "advice": self._verdicts.advice(scope, runs)}
 
     def top(self, scope: Scope, since: int | None, limit: int | None) -> dict[str, Any]:
