@@ -6,18 +6,20 @@ from typing import Final
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import ParseError
 from gpuwaste.core.hour import AllocationHour
-from gpuwaste.core.units import DAY_S
+from gpuwaste.core.units import DAY_S, HOUR_S
 from gpuwaste.hub.batch_taker import BatchTaker, sender_of
 from gpuwaste.hub.group_commit import GroupCommit
 from gpuwaste.hub.identity import Identity
 from gpuwaste.hub.metrics import HubMetrics
 from gpuwaste.hub.refusal import FORBIDDEN, LATER, Refusal
 from gpuwaste.hub.site import Site, UnknownSiteError
+from gpuwaste.hub.unaccounted import Unaccounted
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.wire.batch import Envelope, parse_rows
 from gpuwaste.wire.identity import Caller
 
 _AHEAD_S: Final = DAY_S  # how far a node's clock may have gone before this host's
+_EARLY_S: Final = HOUR_S  # how far a node's clock may be behind the controller's, which tells the start
 _FIRST_S: Final = 946_684_800  # 2000-01-01: before it there was no Slurm
 
 
@@ -37,19 +39,25 @@ class Ingest(BatchTaker[AllocationHour]):
         clock: Clock,
         *,
         check_origin: bool = True,
+        unaccounted: Unaccounted | None = None,
     ) -> None:
+        """Without `unaccounted` rows are taken whatever accounting has."""
         super().__init__(identity, site)
         self._clock = clock
         self._commits = GroupCommit(store.upsert_hours, metrics.committed)
         self._metrics = metrics
         self.check_origin = check_origin
+        self._unaccounted = unaccounted
 
     def _store_rows(self, rows: Sequence[AllocationHour], envelope: Envelope, rejected: int) -> None:
         changed = self._commits.put(rows)
         self._metrics.batch(envelope.node, len(rows), changed, rejected)
 
     def _sort(self, body: bytes, envelope: Envelope) -> tuple[list[AllocationHour], dict[int, str]]:
-        return _sort_rows(body, envelope, self._clock.utc_us() // 1_000_000 + _AHEAD_S)
+        good, rejected = _sort_rows(body, envelope, self._clock.utc_us() // 1_000_000 + _AHEAD_S)
+        if self._unaccounted is not None:
+            rejected |= self._unaccounted.rejected(envelope.node, good)
+        return [row for line, row in good.items() if line not in rejected], rejected
 
     def _check_sender(self, caller: Caller, envelope: Envelope) -> None:
         """Refuse a batch whose sender is not the agent of the node that it names."""
@@ -73,9 +81,9 @@ class Ingest(BatchTaker[AllocationHour]):
             )
 
 
-def _sort_rows(body: bytes, envelope: Envelope, latest: int) -> tuple[list[AllocationHour], dict[int, str]]:
-    """Return the good rows, and the reason by line for the others."""
-    good: list[AllocationHour] = []
+def _sort_rows(body: bytes, envelope: Envelope, latest: int) -> tuple[dict[int, AllocationHour], dict[int, str]]:
+    """Return the good rows by line, and the reason by line for the others."""
+    good: dict[int, AllocationHour] = {}
     rejected: dict[int, str] = {}
     for line, row in parse_rows(body):
         if isinstance(row, ParseError):
@@ -86,8 +94,10 @@ def _sort_rows(body: bytes, envelope: Envelope, latest: int) -> tuple[list[Alloc
             rejected[line] = f"cluster {row.run_key.cluster} is not the batch's {envelope.cluster}"
         elif not _FIRST_S <= row.hour_utc <= latest:
             rejected[line] = f"hour {row.hour_utc} lies before the year 2000 or in the future: set the node's clock"
+        elif row.hour_utc + HOUR_S + _EARLY_S <= row.run_key.start:
+            rejected[line] = f"hour {row.hour_utc} lies before the start of its run, {row.run_key.start}"
         else:
-            good.append(row)
+            good[line] = row
     return good, rejected
 
 

@@ -3,7 +3,7 @@
 import contextlib
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from http.client import HTTPConnection
 from pathlib import Path
@@ -29,10 +29,12 @@ from gpuwaste.hub.roles import Roles
 from gpuwaste.hub.server import WebServer, open_tcp, open_unix
 from gpuwaste.hub.services import Limits, Services
 from gpuwaste.hub.site import Site
+from gpuwaste.hub.unaccounted import Unaccounted
 from gpuwaste.hub.verdict_ingest import VerdictIngest
 from gpuwaste.hub.verdict_reads import VerdictReads
 from gpuwaste.slurm.site import NodeInfo
 from gpuwaste.store.hub.hub_store import HubStore
+from gpuwaste.store.hub.unaccounted_store import UnaccountedStore
 from gpuwaste.store.hub.verdict_store import VerdictStore
 from gpuwaste.testing.fake_slurm import FakeSlurm
 from gpuwaste.waste.settings import LedgerSettings
@@ -67,6 +69,17 @@ class FakeClock:
         """Pass the time at once."""
         self.advance(seconds)
         return stop.is_set()
+
+
+class ShiftedClock(SystemClock):
+    """The machine's clocks, with the wall clock set to another time."""
+
+    def __init__(self, now_s: int) -> None:
+        self._ahead_us = now_s * 1_000_000 - super().utc_us()
+
+    def utc_us(self) -> int:
+        """Return the time."""
+        return super().utc_us() + self._ahead_us
 
 
 class FakeChecker:
@@ -189,9 +202,11 @@ def running_hub(
     *,
     notify: NotifyConfig | None = None,
     bounds: Bounds | None = None,
+    clock: SystemClock | None = None,
+    unaccounted: Callable[[UnaccountedStore], Unaccounted | None] = lambda _: None,
 ) -> Iterator[Rig]:
     """Run a hub on a free port and on a Unix socket."""
-    clock = SystemClock()
+    clock = clock or SystemClock()
     slurm = slurm or FakeSlurm(
         node_list=[NodeInfo("gpu1", address="10.0.0.1"), NodeInfo("gpu2", address="10.0.0.2")],
         levels={"oper": "Operator", "alice": "None"},
@@ -216,7 +231,7 @@ def running_hub(
     verdicts = VerdictReads(verdict_store, clock)
     services = Services(
         identity,
-        Ingest(store, identity, site, metrics, clock),
+        Ingest(store, identity, site, metrics, clock, unaccounted=unaccounted(UnaccountedStore(store))),
         Reads(store, LedgerSettings(), clock),
         cluster_map,
         metrics,
