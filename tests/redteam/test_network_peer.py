@@ -3,23 +3,30 @@
 import contextlib
 import re
 import socket
+import ssl
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from tests.unit.hub.rig import running_hub
 
 from gpuwaste.agent.control import ask_agent
 from gpuwaste.core.config import CommonConfig, Config
+from gpuwaste.hub.protocol import Bounds
+from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.lone_hub import LoneHub
 from gpuwaste.testing.process_memory import rss_b
+from gpuwaste.wire.batch import Batch, Envelope, encode_batch
 
 METHODS = 200
 METHOD_B = 60_000
 GROWTH_B = 96 * 1024**2  # of a process; the methods of one series each took 700 MB
 PAGE_B = 64 * 1024
+CREDENTIAL = "of-node-gpu1-in-these-tests"
 BEGINNINGS = (
     b"",
     b"GET /v1/health HTTP/1.1\r\nHost: ",
@@ -32,7 +39,7 @@ def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LoneHub]:
     """Run a hub of its own process; no peer here has a credential that it takes."""
     directory = tmp_path_factory.mktemp("hub")
     tokens = directory / "tokens"
-    tokens.write_text("gpu1 a-token-of-sixteen-characters\n", encoding="ascii")
+    tokens.write_text(f"gpu1 {CREDENTIAL}\n", encoding="ascii")
     tokens.chmod(0o600)
     lone = LoneHub(directory, hub={"node_tokens_file": str(tokens)}, common={"token_file": str(tokens)})
     lone.start()
@@ -107,14 +114,58 @@ def honest(port: int, source: str, count: int, at_once: int, target: bytes = b"/
 
 @pytest.mark.parametrize("spread", ["few", "many"])
 @pytest.mark.parametrize("beginning", BEGINNINGS, ids=["silent", "half a head", "half a body"])
-def test_a_flood_from_1700_addresses_resets_no_honest_request(hub: LoneHub, spread: str, beginning: bytes) -> None:
-    """Unfinished connections of 1,700 addresses, reopened when cut: honest requests are answered from any network."""
-    with flooded(hub.port, 1700, spread, beginning):
+def test_a_flood_from_3400_addresses_resets_no_honest_request(hub: LoneHub, spread: str, beginning: bytes) -> None:
+    """Unfinished connections of 3,400 addresses, reopened when cut: honest requests are answered from any network."""
+    with flooded(hub.port, 3400, spread, beginning):
         elsewhere = honest(hub.port, "127.0.0.1", 36, 12)
         beside = honest(hub.port, "127.66.0.7", 36, 12)
     print(f"answered: {elsewhere} of 36 from another network, {beside} of 36 from one of the flood's")  # noqa: T201
     assert elsewhere == 36
     assert beside >= 30
+
+
+def test_two_thousand_agents_of_few_networks_are_answered(hub: LoneHub) -> None:
+    """All of them in one moment, 254 to a network: no limit for a peer or a network hits a site that is in order."""
+    script = Path(__file__).with_name("agents.py")
+    done = subprocess.run(
+        [sys.executable, str(script), str(hub.port), "2000"], capture_output=True, check=True, timeout=120
+    )
+    assert int(done.stdout) == 2000
+
+
+def test_half_sent_bodies_keep_no_agent_out(hub: LoneHub) -> None:
+    """Strangers hold all the room for bodies: an agent is served as soon as theirs are late, not when they give up."""
+    half = b"POST /v1/hours HTTP/1.1\r\nHost: hub\r\nContent-Length: 1048576\r\n\r\n" + b"x" * 1_000_000
+    body = encode_batch(Envelope("gw", "gpu1", "boot", "0"), Batch((), "b1"))
+    head = f"POST /v1/hours HTTP/1.1\r\nHost: hub\r\nConnection: close\r\nAuthorization: Bearer {CREDENTIAL}\r\n"
+    ask = f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body
+    with contextlib.ExitStack() as stack:
+        for _ in range(80):
+            sock = stack.enter_context(socket.create_connection(("127.0.0.1", hub.port), 30))
+            with contextlib.suppress(ConnectionError):
+                sock.sendall(half)
+        wait_until(lambda: said(hub.port, ask)[9:12] == b"200", 15, "the agent to be served", poll_s=0.5)
+
+
+def test_handshakes_that_are_not_made_are_bounded(tmp_path: Path) -> None:
+    """A silent connection to a port with TLS is counted and cut as any other, and requests are answered."""
+    cert, key = tmp_path / "c.pem", tmp_path / "k.pem"
+    subject = ["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"]
+    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", *subject]
+    subprocess.run([*command, "-keyout", str(key), "-out", str(cert)], check=True, capture_output=True)
+    context = ssl.create_default_context(cafile=str(cert))
+    tls = (str(cert), str(key))
+    with running_hub(tmp_path, tls=tls, bounds=Bounds(waiting=40)) as rig, contextlib.ExitStack() as stack:
+        held = [stack.enter_context(socket.create_connection(("127.0.0.1", rig.port), 20)) for _ in range(200)]
+        url = f"https://127.0.0.1:{rig.port}/v1/health"
+        with urllib.request.urlopen(url, context=context, timeout=30) as answer:
+            assert answer.status == 200
+        assert len(rig.server.limiter) <= 40
+        assert rig.server.limiter.cut >= 160
+        held[0].settimeout(20)
+        with contextlib.suppress(ConnectionResetError):
+            assert held[0].recv(1) == b""
+    assert len(rig.server.limiter) == 0
 
 
 EXPORTER = """

@@ -10,6 +10,7 @@ from typing import Final
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from gpuwaste.wire.connection_limiter import ConnectionLimiter
+from gpuwaste.wire.limited_listener import LimitedListener
 from gpuwaste.wire.peer import peer_uid
 
 _NO_LINGER: Final = struct.pack("ii", 1, 0)
@@ -21,7 +22,7 @@ class Bounds:
 
     header_s: float = 10.0
     write_s: float = 60.0
-    waiting: int = 1536  # more than a thousand agents have at once
+    waiting: int = 3072  # more than two thousand agents have at once
 
 
 BOUNDS: Final = Bounds()
@@ -33,6 +34,7 @@ class HubProtocol(H11Protocol):
     header_deadline_s = BOUNDS.header_s
     write_deadline_s = BOUNDS.write_s
     limiter = ConnectionLimiter(BOUNDS.waiting)
+    listener: LimitedListener | None = None  # which counts connections during their handshake
     _impatient: asyncio.TimerHandle | None = None
     _unread: asyncio.TimerHandle | None = None
     _peer: Hashable = None
@@ -40,8 +42,11 @@ class HubProtocol(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Note who is there, and start the clock."""
         super().connection_made(transport)
-        uid = peer_uid(transport.get_extra_info("socket"))
-        self.app_state = {**self.app_state, "peer_uid": uid}
+        sock = transport.get_extra_info("socket")
+        if self.listener is not None:
+            self.listener.arrived(sock.fileno())  # from here on it is counted as this connection
+        uid = peer_uid(sock)
+        self.app_state = {**self.app_state, "peer_uid": uid, "cut_off": self.cut_off}
         self._peer = uid if uid is not None else (transport.get_extra_info("peername") or ("",))[0]
         self._impatient = self.loop.call_later(self.header_deadline_s, self._give_up)
         self._count()

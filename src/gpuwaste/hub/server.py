@@ -10,7 +10,7 @@ import socket
 import stat
 from collections.abc import Callable, Generator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import uvicorn
 from fastapi import FastAPI
@@ -18,12 +18,13 @@ from fastapi import FastAPI
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.hub.protocol import BOUNDS, Bounds, HubProtocol
 from gpuwaste.wire.connection_limiter import ConnectionLimiter
+from gpuwaste.wire.limited_listener import LimitedListener
 
 BEAT_S: Final = 1.0
 _STARTING_S: Final = 0.05
 _DRAIN_S: Final = 20  # for requests in flight at SIGTERM
 _KEEP_ALIVE_S: Final = 15
-_MAX_CONNECTIONS: Final = 2048
+_MAX_CONNECTIONS: Final = 3584
 _BACKLOG: Final = 2048  # connections that the kernel keeps for us
 _ACCEPTS: Final = 64  # taken in before those that are there are read: a burst must not make requests look late
 FILES: Final = 8192
@@ -94,19 +95,22 @@ class WebServer:
     ) -> None:
         """Prepare; `tls` are the paths of certificate and key. Raises ConfigError where they cannot be used."""
         self.limiter = ConnectionLimiter(bounds.waiting)
-        own = {
+        own: dict[str, Any] = {
             "header_deadline_s": bounds.header_s,
             "write_deadline_s": bounds.write_s,
             "limiter": self.limiter,
         }
-        protocol = type("HubProtocol", (HubProtocol,), own)
+        if tcp is not None and tls is not None:
+            tcp = own["listener"] = LimitedListener.of(tcp, self.limiter)
+        over_tcp = type("HubProtocol", (HubProtocol,), own)
+        over_unix = type("HubProtocol", (HubProtocol,), {**own, "listener": None})
         self.serves: Callable[[], None] = lambda: None  # called once, when every socket is served
         self.beat: Callable[[], None] = lambda: None  # called by the event loop every BEAT_S
         self._servers: list[tuple[uvicorn.Server, socket.socket]] = []
         if tcp is not None:
-            self._servers.append((_Server(_config(app, protocol, tls)), tcp))
+            self._servers.append((_Server(_config(app, over_tcp, tls)), tcp))
         if unix is not None:
-            self._servers.append((_Server(_config(app, protocol, None)), unix))
+            self._servers.append((_Server(_config(app, over_unix, None)), unix))
 
     def run(self, *, signals: bool = True) -> None:
         """Serve until `stop`, or until SIGTERM or SIGINT; what is in flight is finished first."""

@@ -247,9 +247,9 @@ def running_hub(
     limits = limits or Limits(body_deadline_s=20, map_wait_s=10)
     app = build_app(services, "0", limits)
     tcp, path = open_tcp("127.0.0.1:0"), directory / "hub.sock"
+    port = tcp.getsockname()[1]
     server = WebServer(app, tcp, open_unix(path), tls, bounds or Bounds(header_s=20.0))
     thread = threading.Thread(target=server.run, kwargs={"signals": False})
-    port = tcp.getsockname()[1]
     cluster_map.start()
     thread.start()
     try:
