@@ -13,8 +13,8 @@ from gpuwaste.core.run import RunKey
 from gpuwaste.core.units import DAY_S
 from gpuwaste.hub.metrics import MAX_NODES, HubMetrics
 from gpuwaste.hub.unaccounted import MOST_GPUS, Unaccounted
+from gpuwaste.hub.unaccounted_store import UnaccountedStore
 from gpuwaste.store.hub.hub_store import HubStore
-from gpuwaste.store.hub.unaccounted_store import UnaccountedStore
 
 
 def test_names_that_a_node_makes_up_are_bounded_on_metrics() -> None:

@@ -37,6 +37,7 @@ from gpuwaste.hub.server import WebServer, listening, make_room, open_tcp, open_
 from gpuwaste.hub.services import Limits, Services
 from gpuwaste.hub.site import Site
 from gpuwaste.hub.unaccounted import Unaccounted
+from gpuwaste.hub.unaccounted_store import UnaccountedStore
 from gpuwaste.hub.verdict_ingest import VerdictIngest
 from gpuwaste.hub.verdict_keeper import VerdictKeeper
 from gpuwaste.hub.verdict_reads import VerdictReads
@@ -44,7 +45,6 @@ from gpuwaste.hub.waste_day import WasteDay
 from gpuwaste.slurm.client import SlurmClient
 from gpuwaste.slurm.commands import CommandClient
 from gpuwaste.store.hub.hub_store import HubStore
-from gpuwaste.store.hub.unaccounted_store import UnaccountedStore
 from gpuwaste.store.hub.verdict_store import VerdictStore
 from gpuwaste.waste.settings import LedgerSettings
 from gpuwaste.wire.batch import PROTOCOL_MAX, PROTOCOL_MIN

@@ -15,7 +15,7 @@ from gpuwaste.core.clock import Clock
 from gpuwaste.core.hour import AllocationHour
 from gpuwaste.core.units import DAY_S
 from gpuwaste.hub.refusal import LATER, Refusal
-from gpuwaste.store.hub.unaccounted_store import KnownRun, UnaccountedStore
+from gpuwaste.hub.unaccounted_store import KnownRun, UnaccountedStore
 
 MOST_ROWS: Final = 50_000  # of a node: eight GPUs with a job a minute each for four days without slurmdbd
 MOST_GPUS: Final = 1024  # ids of a node: 16 GPUs with every placement of their MIG instances

@@ -30,11 +30,11 @@ from gpuwaste.hub.server import WebServer, open_tcp, open_unix
 from gpuwaste.hub.services import Limits, Services
 from gpuwaste.hub.site import Site
 from gpuwaste.hub.unaccounted import Unaccounted
+from gpuwaste.hub.unaccounted_store import UnaccountedStore
 from gpuwaste.hub.verdict_ingest import VerdictIngest
 from gpuwaste.hub.verdict_reads import VerdictReads
 from gpuwaste.slurm.site import NodeInfo
 from gpuwaste.store.hub.hub_store import HubStore
-from gpuwaste.store.hub.unaccounted_store import UnaccountedStore
 from gpuwaste.store.hub.verdict_store import VerdictStore
 from gpuwaste.testing.fake_slurm import FakeSlurm
 from gpuwaste.waste.settings import LedgerSettings
