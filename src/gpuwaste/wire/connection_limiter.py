@@ -73,6 +73,9 @@ class ConnectionLimiter:
             if (found := group.of(network)) is not None:
                 return found
         group = next(group for group in old_first if len(group))
+        if group is self._groups[0]:  # all are young: a request that was sent at once is never the oldest
+            connection, (peer, _) = next(iter(group.since_s.items()))
+            return peer, connection
         return group.of_busiest()
 
     def _age(self) -> None:

@@ -21,6 +21,7 @@ from gpuwaste.wire.peer import peer_uid
 
 _BACKLOG: Final = 128  # connections that the kernel keeps for us
 _ACCEPTS: Final = 16  # taken in before those that are there are read
+_OPEN_TIMES: Final = 4  # connections in all, with those that asked and have not read their answer
 _log = logging.getLogger(__name__)
 
 
@@ -96,7 +97,11 @@ class RequestServer:
         self._open.add(conversation)
 
     def asked(self, conversation: "_Conversation") -> None:
-        """Have a request answered; where too many wait for that, the connection ends."""
+        """Have a request answered; where too many wait for that, or to be read, the connection ends."""
+        if len(self._open) > _OPEN_TIMES * self.limits.connections:
+            conversation.end()
+            return
+        self._listener.arrived(conversation.number)
         try:
             self._asked.put_nowait(conversation)
         except queue.Full:
@@ -151,6 +156,7 @@ class _Conversation(asyncio.Protocol):
         """Start the clock of the request."""
         assert isinstance(transport, asyncio.Transport)  # noqa: S101 narrows the type
         self._transport = transport
+        self.number = transport.get_extra_info("socket").fileno()
         self._clock = self._loop.call_later(self._server.limits.deadline_s, transport.abort)
         self._server.opened(self)
 
