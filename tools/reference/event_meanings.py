@@ -145,6 +145,12 @@ MEANINGS: Final[dict[tuple[str, str], str]] = {
     ("wire.outbox", "outbox {}: a kept row cannot be read and stays as it is: {}"): (
         "A row from another version, or a damaged one; the others are sent. Report it."
     ),
+    ("hub.unaccounted", "{} hours of runs that accounting has not told in {} days were removed"): (
+        "Accounting was lost, or a node made these hours up. `[hub] unaccounted_days` is how long they stay."
+    ),
+    ("wire.request_server", "defect in an answer"): (
+        "A scrape or a command was not answered because of a bug in gpuwaste; the daemon goes on. Report the traceback."
+    ),
     ("wire.shipper", "the hub refuses {} for good: {}; kept aside in the outbox"): (
         "A row that the hub will never take; the others are not held up. Compare versions, then report it."
     ),

@@ -1,11 +1,8 @@
 """The agent's control socket: one JSON line in, one JSON line out, for root and the agent's own user."""
 
-import contextlib
 import json
 import os
 import socket
-import struct
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -15,83 +12,50 @@ from gpuwaste.core.config import Config
 from gpuwaste.core.errors import GpuwasteError, NoDataError, UsageError
 from gpuwaste.core.logs import ESCAPES
 from gpuwaste.core.unix_path import require_room
+from gpuwaste.wire.request_server import Request, RequestLimits, RequestServer
 
 SOCKET_NAME: Final = "agent.sock"
 _MAX_BYTES: Final = 4096
 _MAX_ANSWER_BYTES: Final = 64 * 1024
-_REQUEST_S: Final = 2.0  # for the whole request to arrive
-_AT_A_TIME: Final = 64
-_SILENT: Final = 16  # clients whose request may be awaited; one more costs the oldest its connection
+_LIMITS: Final = RequestLimits(end=b"\n", most=_MAX_BYTES, deadline_s=2.0, workers=4)
 _REFUSED: Final = {"error": "only root and the agent's own user may do this"}
-_CREDENTIALS: Final = struct.Struct("3i")  # pid, uid, gid of SO_PEERCRED
 Command = Callable[[dict[str, Any]], dict[str, Any]]
 
 
 class ControlServer:
-    """Answers commands by name. A client that is slow or noisy costs a thread for two seconds at most."""
+    """Answers commands by name; silent and noisy clients keep nobody waiting."""
 
     def __init__(self, run_dir: Path, commands: dict[str, Command]) -> None:
         self._path = socket_of(run_dir)
         self._commands = commands
-        self._slots = threading.BoundedSemaphore(_AT_A_TIME)
-        self._lock = threading.Lock()
-        self._silent: list[socket.socket] = []
-        self._stopping = False
-        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             run_dir.mkdir(parents=True, exist_ok=True)
             self._path.unlink(missing_ok=True)
             before = os.umask(0o117)
             try:
-                self._socket.bind(str(self._path))
+                listener.bind(str(self._path))
             finally:
                 os.umask(before)
-            self._socket.listen(128)
+            listener.listen()
         except OSError as error:
-            self._socket.close()
+            listener.close()
             raise GpuwasteError(f"{self._path}: cannot be made: {error.strerror or error}") from error
-        self._thread = threading.Thread(target=self._serve, name="control", daemon=True)
+        self._server = RequestServer("control", listener, self._answer, _LIMITS)
 
     def start(self) -> None:
         """Start to answer."""
-        self._thread.start()
+        self._server.start()
 
     def stop(self) -> None:
         """Stop to answer and remove the socket."""
-        self._stopping = True
-        with contextlib.suppress(OSError):
-            self._socket.shutdown(socket.SHUT_RDWR)
-        self._socket.close()
+        self._server.stop()
         self._path.unlink(missing_ok=True)
 
-    def _serve(self) -> None:
-        while not self._stopping:
-            try:
-                client, _ = self._socket.accept()
-            except OSError:
-                if not self._stopping:
-                    time.sleep(0.1)  # out of descriptors: wait for some to be freed
-                continue
-            self._slots.acquire()
-            with self._lock:
-                self._silent.append(client)
-                if len(self._silent) > _SILENT:
-                    _hang_up(self._silent.pop(0))
-            threading.Thread(target=self._answer, args=(client,), daemon=True).start()
-
-    def _answer(self, client: socket.socket) -> None:
-        try:
-            with client:
-                line = _read_line(client, _MAX_BYTES, time.monotonic() + _REQUEST_S)
-                with self._lock:
-                    if client in self._silent:
-                        self._silent.remove(client)
-                client.settimeout(_REQUEST_S)
-                client.sendall(json.dumps(self._reply(line) if _allowed(client) else _REFUSED).encode() + b"\n")
-        except OSError:
-            pass  # the client is gone
-        finally:
-            self._slots.release()
+    def _answer(self, request: Request) -> bytes:
+        allowed = request.uid in {0, os.geteuid()}
+        line = request.data[:_MAX_BYTES].partition(b"\n")[0]
+        return json.dumps(self._reply(line) if allowed else _REFUSED).encode() + b"\n"
 
     def _reply(self, line: bytes) -> dict[str, Any]:
         try:
@@ -151,16 +115,6 @@ def release_seconds(request: dict[str, Any]) -> float:
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds <= 86400:  # noqa: PLR2004 a day
         raise UsageError("release: seconds must be a number from 0 to 86400")
     return float(seconds)
-
-
-def _hang_up(client: socket.socket) -> None:
-    with contextlib.suppress(OSError):
-        client.shutdown(socket.SHUT_RDWR)
-
-
-def _allowed(client: socket.socket) -> bool:
-    packed = client.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
-    return _CREDENTIALS.unpack(packed)[1] in {0, os.geteuid()}
 
 
 def _read_line(peer: socket.socket, most: int, until_s: float) -> bytes:

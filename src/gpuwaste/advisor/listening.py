@@ -4,15 +4,14 @@ import contextlib
 import os
 import socket
 import stat
-import struct
 from pathlib import Path
 from typing import Final
 
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.core.unix_path import require_room
+from gpuwaste.wire.peer import peer_of
 
 BACKLOG: Final = 1024
-_CREDENTIALS: Final = struct.Struct("3i")  # pid, uid, gid of SO_PEERCRED
 _TRY_S: Final = 1.0
 
 
@@ -51,12 +50,6 @@ def remove_socket(path: Path, listener: socket.socket) -> None:
         if pid == os.getpid():
             path.unlink(missing_ok=True)
     listener.close()
-
-
-def peer_of(sock: socket.socket) -> tuple[int, int]:
-    """Return the pid and the uid of the process at the other end, as they were when it connected or listened."""
-    pid, uid, _ = _CREDENTIALS.unpack(sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size))
-    return pid, uid
 
 
 def refuse_living(path: Path) -> None:

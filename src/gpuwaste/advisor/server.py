@@ -18,10 +18,10 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from gpuwaste.advisor.counters import Counters
-from gpuwaste.advisor.listening import peer_of
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import ParseError
 from gpuwaste.wire.advice import HEADER, MAX_REQUEST, decode_header
+from gpuwaste.wire.peer import peer_of
 
 MAX_CONNECTIONS: Final = 512
 SILENT_US: Final = 1_000_000  # a connection without a whole request after that is dropped

@@ -96,6 +96,10 @@ class HubConfig:
     rollup_days: int = _key(
         3, "Days after which the hours of runs that have ended are added up, one row for each GPU and day; 0: never."
     )
+    unaccounted_days: int = _key(
+        90,
+        "Days for which hours of runs that accounting does not have are taken and kept; 0: for good, however many.",
+    )
     verdict_days: int = _key(400, "Days for which the audit's verdicts are kept.")
     staff_groups: tuple[str, ...] = _key((), "Unix groups whose members may read every job.")
     metrics_accounts: bool = _key(

@@ -19,6 +19,7 @@ _SLACK_MS: Final = 1000  # rounding of t0 and t1 to milliseconds, twice, and a c
 _NAME = re.compile(r"[A-Za-z0-9_.:\-/]{1,128}")
 _REASON = re.compile(r"[a-z0-9_:\-]{1,64}")
 _MAX_I64: Final = 2**63 - 1
+MAX_SEQ: Final = 10**9  # an agent counts from 1, a few times an hour; a far greater one could never be corrected
 
 
 @dataclass(slots=True)
@@ -117,7 +118,7 @@ def hour_from_wire(row: object) -> AllocationHour:
         node=fields.name("node"),
         gpu_uuid=fields.name("gpu_uuid"),
         hour_utc=fields.integer("hour_utc", 0, 2**40),
-        seq=fields.integer("seq", 0, _MAX_I64),
+        seq=fields.integer("seq", 0, MAX_SEQ),
         final=fields.flag("final"),
         share=fields.number("share", 0.0, 1.0),
         t0_ms=fields.millis("t0", 2**40),

@@ -9,6 +9,7 @@ from starlette.exceptions import HTTPException
 
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.hub.exchange import Exchange, json_response
+from gpuwaste.hub.methods import KnownMethods
 from gpuwaste.hub.models import ErrorAnswer
 from gpuwaste.hub.refusal import BAD, LATER, Refusal
 from gpuwaste.hub.routes import add_routes
@@ -22,7 +23,8 @@ _ERRORS: Final[dict[int | str, dict[str, Any]]] = {"4XX": {"model": ErrorAnswer}
 def build_app(services: Services, version: str, limits: Limits) -> FastAPI:
     """Return the application."""
     app = FastAPI(title="gpuwaste hub", version=version, docs_url=None, redoc_url=None, responses=_ERRORS)
-    app.add_middleware(Timing, metrics=services.metrics)
+    app.add_middleware(KnownMethods)
+    app.add_middleware(Timing, metrics=services.metrics)  # the last one added is the outermost
     _add_errors(app)
     add_routes(app, Exchange(services, limits))
     return app

@@ -36,6 +36,8 @@ from gpuwaste.hub.roller import Roller
 from gpuwaste.hub.server import WebServer, listening, make_room, open_tcp, open_unix
 from gpuwaste.hub.services import Limits, Services
 from gpuwaste.hub.site import Site
+from gpuwaste.hub.unaccounted import Unaccounted
+from gpuwaste.hub.unaccounted_store import UnaccountedStore
 from gpuwaste.hub.verdict_ingest import VerdictIngest
 from gpuwaste.hub.verdict_keeper import VerdictKeeper
 from gpuwaste.hub.verdict_reads import VerdictReads
@@ -111,7 +113,16 @@ class Hub:
         self.notify: NotifyParts = notify_parts(
             config.notify, self.store, ledger, clock, self._accounting, self.metrics.notice
         )
-        self._ingest = Ingest(self.store, self.identity, self.site, self.metrics, clock, check_origin=hub.check_origin)
+        self.unaccounted = Unaccounted(UnaccountedStore(self.store), clock, hub.unaccounted_days)
+        self._ingest = Ingest(
+            self.store,
+            self.identity,
+            self.site,
+            self.metrics,
+            clock,
+            check_origin=hub.check_origin,
+            unaccounted=self.unaccounted,
+        )
         self._reads = Reads(self.store, ledger, clock)
         self.backups = Backups(self.store, Path(hub.state_dir), clock, lambda: self.site.known_cluster)
         services = Services(
@@ -174,6 +185,7 @@ class Hub:
                 ("hub.staff_groups",): lambda c: self._roles.set_staff(c.hub.staff_groups),
                 ("hub.check_origin",): lambda c: setattr(self._ingest, "check_origin", c.hub.check_origin),
                 ("hub.rollup_days",): lambda c: setattr(self.roller, "days", c.hub.rollup_days),
+                ("hub.unaccounted_days",): lambda c: setattr(self.unaccounted, "days", c.hub.unaccounted_days),
                 ("hub.verdict_days",): lambda c: setattr(self.verdicts, "days", c.hub.verdict_days),
                 ("hub.map_min_interval_s",): lambda c: setattr(
                     self.cluster_map, "min_interval_s", c.hub.map_min_interval_s
@@ -209,6 +221,7 @@ class Hub:
     def _tidy(self) -> None:
         """Do what is due after an import. Raises StoreError."""
         self.verdicts.step()
+        self.unaccounted.step(self.importer.status.read_until)
         self.waste_day.step()
 
     def _judge_by(self, settings: LedgerSettings) -> None:

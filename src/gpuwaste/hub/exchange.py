@@ -9,6 +9,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
 
 from gpuwaste.hub.body import read_body
+from gpuwaste.hub.gate import Gate
 from gpuwaste.hub.refusal import BAD, Refusal
 from gpuwaste.hub.roles import Scope
 from gpuwaste.hub.services import Limits, Services
@@ -24,6 +25,7 @@ class Exchange:
     def __init__(self, services: Services, limits: Limits) -> None:
         self.services = services
         self.limits = limits
+        self._orders = Gate(limits.gate, lambda: None)
 
     async def body(self, request: Request, chunks: AsyncIterator[bytes] | None = None) -> bytes:
         """Return the request's body, read from `chunks` where they are given."""
@@ -60,7 +62,8 @@ class Exchange:
 
     async def order(self, request: Request, do: Callable[[Scope, bytes], dict[str, Any]]) -> Response:
         """Answer a request with a body by what `do` returns, done in a thread."""
-        body = await self.body(request)
+        with self._orders.visit(request.state.cut_off) as visit:  # whoever sends it has proven nothing yet
+            body = await self.body(request, visit.counted(request.stream()))
         scope = await self.scope(request, body)
         with self.services.turns.taken(scope):
             return json_response(await run_in_threadpool(do, scope, body))

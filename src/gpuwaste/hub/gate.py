@@ -25,6 +25,7 @@ class GateLimits:
     threads: int = 8  # batches worked on; most of them wait for one commit together
     waiting: int = 512  # whole batches that wait for their turn; a slow sender is none of them
     held_bytes: int = 64 * 1024**2  # bodies in memory
+    late_s: float = 2.0  # a body that is still to come after that gives its room to a new one
     patience_s: float = 5.0  # of a whole body for its turn; a sender gives up after ten seconds without an answer
 
 
@@ -39,22 +40,43 @@ class Gate:
         self._threads = CapacityLimiter(limits.threads)  # its own: reports do not wait behind batches
         self._waiting = 0
         self._held_b = 0
+        self._coming: dict[Visit, float] = {}  # bodies of which something is still to come, and since when
 
     @contextmanager
-    def visit(self) -> Iterator["Visit"]:
-        """Let one batch in for the length of the block. Raises Refusal 503 with Retry-After."""
+    def visit(self, cut_off: Callable[[], None] = lambda: None) -> Iterator["Visit"]:
+        """Let one batch in for the length of the block. Raises Refusal 503 with Retry-After.
+
+        `cut_off` ends its connection, where it has to make room.
+        """
         self._check_room()
-        visit = Visit(self)
+        visit = Visit(self, cut_off)
+        self._coming[visit] = asyncio.get_running_loop().time()
         try:
             yield visit
         finally:
-            self._held_b -= visit.held_b
+            self.release(visit)
 
-    def hold(self, size: int) -> None:
-        """Note bytes that a body takes in memory. Raises Refusal."""
-        if self._held_b + size > self._limits.held_bytes:
-            raise self._busy()
+    def hold(self, visit: "Visit", size: int) -> None:
+        """Note bytes that a body takes in memory. Raises Refusal where there is no room, nor a body that is late."""
+        late = asyncio.get_running_loop().time() - self._limits.late_s
+        while self._held_b + size > self._limits.held_bytes:
+            oldest = next(iter(self._coming), visit)
+            if oldest is visit or self._coming[oldest] > late:
+                raise self._busy()
+            self.release(oldest)
+            oldest.cut_off()
         self._held_b += size
+        visit.held_b += size
+
+    def release(self, visit: "Visit") -> None:
+        """Give back what a body held."""
+        self._coming.pop(visit, None)
+        self._held_b -= visit.held_b
+        visit.held_b = 0
+
+    def whole(self, visit: "Visit") -> None:
+        """Note that nothing of a body is still to come: it keeps its room until it is answered."""
+        self._coming.pop(visit, None)
 
     async def in_thread(self, work: Callable[[], _T]) -> _T:
         """Do the work in a thread when its turn comes. Raises Refusal where that takes too long."""
@@ -84,16 +106,17 @@ class Gate:
 class Visit:
     """One batch behind the gate."""
 
-    def __init__(self, gate: Gate) -> None:
+    def __init__(self, gate: Gate, cut_off: Callable[[], None]) -> None:
         self._gate = gate
+        self.cut_off = cut_off
         self.held_b = 0
 
     async def counted(self, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         """Yield the chunks of the batch's body, as long as there is room for them. Raises Refusal."""
         async for chunk in chunks:
-            self._gate.hold(len(chunk))
-            self.held_b += len(chunk)
+            self._gate.hold(self, len(chunk))
             yield chunk
+        self._gate.whole(self)
 
     async def in_thread(self, work: Callable[[], _T]) -> _T:
         """Do the work in a thread when its turn comes. Raises Refusal."""

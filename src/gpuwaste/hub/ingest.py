@@ -1,12 +1,13 @@
 """POST /v1/hours: rows of hours from the agent of each node."""
 
+import contextlib
 from collections.abc import Sequence
 from typing import Final
 
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import ParseError, StoreError
 from gpuwaste.core.hour import AllocationHour
-from gpuwaste.core.units import DAY_S
+from gpuwaste.core.units import DAY_S, HOUR_S
 from gpuwaste.hub.batch_taker import BatchTaker, sender_of
 from gpuwaste.hub.gpu_claims import GpuClaims
 from gpuwaste.hub.group_commit import GroupCommit
@@ -14,11 +15,13 @@ from gpuwaste.hub.identity import Identity
 from gpuwaste.hub.metrics import HubMetrics
 from gpuwaste.hub.refusal import FORBIDDEN, LATER, Refusal
 from gpuwaste.hub.site import Site, UnknownSiteError
+from gpuwaste.hub.unaccounted import Unaccounted
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.wire.batch import Envelope, parse_rows
 from gpuwaste.wire.identity import Caller
 
 _AHEAD_S: Final = DAY_S  # how far a node's clock may have gone before this host's
+_EARLY_S: Final = HOUR_S  # how far a node's clock may be behind the controller's, which tells the start
 _FIRST_S: Final = 946_684_800  # 2000-01-01: before it there was no Slurm
 
 
@@ -38,13 +41,16 @@ class Ingest(BatchTaker[AllocationHour]):
         clock: Clock,
         *,
         check_origin: bool = True,
+        unaccounted: Unaccounted | None = None,
     ) -> None:
+        """Without `unaccounted` rows are taken whatever accounting has."""
         super().__init__(identity, site)
         self._clock = clock
         self._commits = GroupCommit(store.upsert_hours, metrics.committed)
         self._metrics = metrics
         self._claims = GpuClaims(store)
         self.check_origin = check_origin
+        self._unaccounted = unaccounted
 
     def _store_rows(self, rows: Sequence[AllocationHour], envelope: Envelope, rejected: int) -> None:
         changed = self._commits.put(rows)
@@ -52,11 +58,12 @@ class Ingest(BatchTaker[AllocationHour]):
 
     def _sort(self, body: bytes, envelope: Envelope) -> tuple[list[AllocationHour], dict[int, str]]:
         good, rejected = _sort_rows(body, envelope, self._clock.utc_us() // 1_000_000 + _AHEAD_S)
-        try:
-            beyond = self._claims.refused(good)
-        except StoreError:  # the commit that follows fails as well, and says so
-            beyond = {}
-        return [row for line, row in good.items() if line not in beyond], rejected | beyond
+        if self._unaccounted is not None:
+            rejected |= self._unaccounted.rejected(envelope.node, good)
+        good = {line: row for line, row in good.items() if line not in rejected}
+        with contextlib.suppress(StoreError):  # the commit that follows fails as well, and says so
+            rejected |= self._claims.refused(good)
+        return [row for line, row in good.items() if line not in rejected], rejected
 
     def _check_sender(self, caller: Caller, envelope: Envelope) -> None:
         """Refuse a batch whose sender is not the agent of the node that it names."""
@@ -93,6 +100,8 @@ def _sort_rows(body: bytes, envelope: Envelope, latest: int) -> tuple[dict[int, 
             rejected[line] = f"cluster {row.run_key.cluster} is not the batch's {envelope.cluster}"
         elif not _FIRST_S <= row.hour_utc <= latest:
             rejected[line] = f"hour {row.hour_utc} lies before the year 2000 or in the future: set the node's clock"
+        elif row.hour_utc + HOUR_S + _EARLY_S <= row.run_key.start:
+            rejected[line] = f"hour {row.hour_utc} lies before the start of its run, {row.run_key.start}"
         else:
             good[line] = row
     return good, rejected

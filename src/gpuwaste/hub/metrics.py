@@ -3,12 +3,15 @@
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.verdict import ACTIONS
+
+MAX_NODES: Final = 16_384  # with a batch age each; without check_origin a node's name is what its agent writes
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +94,10 @@ class HubMetrics:
         self._rows.labels("changed").inc(changed)
         self._rows.labels("rejected").inc(rejected)
         with self._lock:
+            self._last_batch_us.pop(node, None)
             self._last_batch_us[node] = self._clock.mono_us()
+            if len(self._last_batch_us) > MAX_NODES:
+                del self._last_batch_us[next(iter(self._last_batch_us))]  # the one that sent nothing for longest
 
     def committed(self, batches: int) -> None:
         """Note a commit of hours rows, and how many batches were in it."""

@@ -101,8 +101,10 @@ class Predictions:
 
     def for_job(self, scope: Scope, printed_id: str) -> dict[str, Any]:
         """Return the prediction of a job of the store, by what was known at its submission. Raises Refusal."""
-        named = self._store.runs_named(printed_id) if PRINTED_ID.fullmatch(printed_id) else ()
-        jobs = [job for job in named if scope.everything or (scope.user and job.user == scope.user)]
+        if not PRINTED_ID.fullmatch(printed_id):
+            raise not_found()
+        accounts = None if scope.everything else ()
+        jobs = self._store.runs_named(printed_id, accounts=accounts, reader=scope.user or None)
         if not jobs:
             raise not_found()
         now = self._clock.utc_us() // 1_000_000

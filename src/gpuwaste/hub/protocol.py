@@ -5,13 +5,14 @@ import socket
 import struct
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from gpuwaste.hub.patience import Patience
+from gpuwaste.wire.connection_limiter import ConnectionLimiter
+from gpuwaste.wire.limited_listener import LimitedListener
+from gpuwaste.wire.peer import peer_uid
 
-_UCRED: Final = struct.Struct("3i")
 _NO_LINGER: Final = struct.pack("ii", 1, 0)
 
 
@@ -21,7 +22,7 @@ class Bounds:
 
     header_s: float = 10.0
     write_s: float = 60.0
-    waiting: int = 1536  # more than a thousand agents have at once
+    waiting: int = 3072  # more than two thousand agents have at once
 
 
 BOUNDS: Final = Bounds()
@@ -32,7 +33,8 @@ class HubProtocol(H11Protocol):
 
     header_deadline_s = BOUNDS.header_s
     write_deadline_s = BOUNDS.write_s
-    patience = Patience(BOUNDS.waiting)
+    limiter = ConnectionLimiter(BOUNDS.waiting)
+    listener: LimitedListener | None = None  # which counts connections during their handshake
     _impatient: asyncio.TimerHandle | None = None
     _unread: asyncio.TimerHandle | None = None
     _peer: Hashable = None
@@ -40,8 +42,11 @@ class HubProtocol(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Note who is there, and start the clock."""
         super().connection_made(transport)
-        uid = peer_uid(transport.get_extra_info("socket"))
-        self.app_state = {**self.app_state, "peer_uid": uid}
+        sock = transport.get_extra_info("socket")
+        if self.listener is not None:
+            self.listener.arrived(sock.fileno())  # from here on it is counted as this connection
+        uid = peer_uid(sock)
+        self.app_state = {**self.app_state, "peer_uid": uid, "cut_off": self.cut_off}
         self._peer = uid if uid is not None else (transport.get_extra_info("peername") or ("",))[0]
         self._impatient = self.loop.call_later(self.header_deadline_s, self._give_up)
         self._count()
@@ -79,7 +84,7 @@ class HubProtocol(H11Protocol):
         for timer in (self._impatient, self._unread):
             if timer is not None:
                 timer.cancel()
-        self.patience.have(self._peer, self)
+        self.limiter.have(self._peer, self)
         super().connection_lost(exc)
 
     def cut_off(self) -> None:
@@ -94,19 +99,11 @@ class HubProtocol(H11Protocol):
         if self.transport.is_closing():
             return
         if self.cycle is None or self.cycle.response_complete or self.cycle.more_body:
-            self.patience.wait_for(self._peer, self)
+            self.limiter.wait_for(self._peer, self)
         else:
-            self.patience.have(self._peer, self)
+            self.limiter.have(self._peer, self)
 
     def _give_up(self) -> None:
         self._impatient = None
         if not self.transport.is_closing() and (self.cycle is None or self.cycle.response_complete):
             self.transport.close()
-
-
-def peer_uid(sock: Any) -> int | None:
-    """Return the uid at the other end of a Unix socket, None for any other."""
-    if sock is None or sock.family != socket.AF_UNIX:
-        return None
-    _, uid, _ = _UCRED.unpack(sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _UCRED.size))
-    return int(uid)

@@ -69,11 +69,12 @@ class Reads:
             raise not_found()
         if question.owner is not None:
             scope = scope.seen_by(question.owner)
-        runs = picked_runs([run for run in self._store.runs_named(printed_id) if scope.may_read(run)], question)
+        accounts, reader = None if scope.everything else scope.accounts, scope.user or None
+        runs = picked_runs(self._store.runs_named(printed_id, accounts=accounts, reader=reader), question)
         keys = {run.run_key for run in runs}
         with self._store.reader() as db:
             document = job_document(
-                db, printed_id, self._settings, self._now(), may_read=lambda run: run.run_key in keys
+                db, printed_id, self._settings, self._now(), accounts=accounts, reader=reader, keys=keys
             )
         if document is None:
             raise not_found()

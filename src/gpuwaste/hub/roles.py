@@ -9,7 +9,6 @@ from typing import Final
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import ParseError, SlurmError
 from gpuwaste.core.groups import unix_groups
-from gpuwaste.core.job import JobRecord
 from gpuwaste.slurm.client import SlurmClient
 
 REFRESH_S: Final = 300.0
@@ -26,10 +25,6 @@ class Scope:
     everything: bool = False
     accounts: frozenset[str] = frozenset()
     agent: bool = False
-
-    def may_read(self, job: JobRecord) -> bool:
-        """Tell whether the run is the caller's to see."""
-        return self.everything or job.account in self.accounts or (bool(self.user) and job.user == self.user)
 
     def seen_by(self, user: str) -> "Scope":
         """Return the view of `user` as the owner of their jobs, as far as it is this caller's own: never more.

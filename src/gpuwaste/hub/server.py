@@ -10,22 +10,24 @@ import socket
 import stat
 from collections.abc import Callable, Generator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import uvicorn
 from fastapi import FastAPI
 
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.core.unix_path import require_room
-from gpuwaste.hub.patience import Patience
 from gpuwaste.hub.protocol import BOUNDS, Bounds, HubProtocol
+from gpuwaste.wire.connection_limiter import ConnectionLimiter
+from gpuwaste.wire.limited_listener import LimitedListener
 
 BEAT_S: Final = 1.0
 _STARTING_S: Final = 0.05
 _DRAIN_S: Final = 20  # for requests in flight at SIGTERM
 _KEEP_ALIVE_S: Final = 15
-_MAX_CONNECTIONS: Final = 2048
-_BACKLOG: Final = 2048
+_MAX_CONNECTIONS: Final = 3584
+_BACKLOG: Final = 2048  # connections that the kernel keeps for us
+_ACCEPTS: Final = 64  # taken in before those that are there are read: a burst must not make requests look late
 FILES: Final = 8192
 _log = logging.getLogger(__name__)
 
@@ -94,20 +96,23 @@ class WebServer:
         bounds: Bounds = BOUNDS,
     ) -> None:
         """Prepare; `tls` are the paths of certificate and key. Raises ConfigError where they cannot be used."""
-        self.patience = Patience(bounds.waiting)
-        own = {
+        self.limiter = ConnectionLimiter(bounds.waiting)
+        own: dict[str, Any] = {
             "header_deadline_s": bounds.header_s,
             "write_deadline_s": bounds.write_s,
-            "patience": self.patience,
+            "limiter": self.limiter,
         }
-        protocol = type("HubProtocol", (HubProtocol,), own)
+        if tcp is not None and tls is not None:
+            tcp = own["listener"] = LimitedListener.of(tcp, self.limiter)
+        over_tcp = type("HubProtocol", (HubProtocol,), own)
+        over_unix = type("HubProtocol", (HubProtocol,), {**own, "listener": None})
         self.serves: Callable[[], None] = lambda: None  # called once, when every socket is served
         self.beat: Callable[[], None] = lambda: None  # called by the event loop every BEAT_S
         self._servers: list[tuple[uvicorn.Server, socket.socket]] = []
         if tcp is not None:
-            self._servers.append((_Server(_config(app, protocol, tls)), tcp))
+            self._servers.append((_Server(_config(app, over_tcp, tls)), tcp))
         if unix is not None:
-            self._servers.append((_Server(_config(app, protocol, None)), unix))
+            self._servers.append((_Server(_config(app, over_unix, None)), unix))
 
     def run(self, *, signals: bool = True) -> None:
         """Serve until `stop`, or until SIGTERM or SIGINT; what is in flight is finished first."""
@@ -131,6 +136,8 @@ class WebServer:
     async def _beat(self) -> None:
         while not all(server.started for server, _ in self._servers):  # noqa: ASYNC110 uvicorn has no event for it
             await asyncio.sleep(_STARTING_S)
+        for _, sock in self._servers:
+            sock.listen(_BACKLOG)  # uvicorn's one number is both, the kernel's queue and asyncio's turns
         self.serves()
         while True:
             self.beat()
@@ -153,7 +160,7 @@ def _config(app: FastAPI, protocol: type[HubProtocol], tls: tuple[str, str] | No
         server_header=False,
         date_header=False,
         proxy_headers=False,
-        backlog=_BACKLOG,
+        backlog=_ACCEPTS,
         limit_concurrency=_MAX_CONNECTIONS,
         timeout_keep_alive=_KEEP_ALIVE_S,
         timeout_graceful_shutdown=_DRAIN_S,

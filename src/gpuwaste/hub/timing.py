@@ -4,6 +4,7 @@ import time
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from gpuwaste.hub.methods import OTHER, method_label
 from gpuwaste.hub.metrics import HubMetrics
 
 
@@ -31,6 +32,6 @@ class Timing:
         try:
             await self._app(scope, receive, watch)
         finally:
-            route = getattr(scope.get("route"), "path", "other")
-            method = scope["method"] if route != "other" else "other"
+            route = getattr(scope.get("route"), "path", OTHER)
+            method = method_label(scope["method"]) if route != OTHER else OTHER
             self._metrics.request(method, route, status, time.monotonic() - began)

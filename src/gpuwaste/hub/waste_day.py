@@ -36,6 +36,9 @@ _EXEMPT: Final = (
     "The part of the wasted GPU-seconds that is exempt: interactive grace, memory-resident.",
 )
 _log = logging.getLogger(__name__)
+OTHER: Final = "other"
+MAX_GROUPS: Final = 2000  # of partition and account; accounts beyond that are summed as "other"
+_MAX_ACCOUNT: Final = 128  # characters: where Slurm enforces no associations, the account is the user's own text
 Group = tuple[str, str]
 """Partition and account; the account is empty where accounts are not told apart."""
 
@@ -94,8 +97,10 @@ class WasteDay:
 
     def _add(self, tallies: dict[Group, Tally], jobs: Iterable[JobLedger]) -> None:
         for job in jobs:
-            account = job.job.account if self._by_account else ""
-            tally = tallies.setdefault((job.job.partition, account), Tally())
+            group = (job.job.partition, job.job.account[:_MAX_ACCOUNT] if self._by_account else "")
+            if group not in tallies and len(tallies) >= MAX_GROUPS:
+                group = (job.job.partition, OTHER)
+            tally = tallies.setdefault(group, Tally())
             for device in job.devices:
                 tally.add(device)
 

@@ -93,6 +93,7 @@ class LoneHub:
             "state_dir": str(self.directory / "state"),
             "agent_user": getpass.getuser(),
             "check_origin": False,
+            "unaccounted_days": 0,  # no Slurm, no accounting: of no run is there any
             **self.hub,
         }
         common = {

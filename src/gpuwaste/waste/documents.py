@@ -4,12 +4,12 @@ Times are UTC seconds, durations seconds, ratios 0..1, utilization percent; None
 counts changes that a renderer must know of.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from gpuwaste.core.hour import HOUR_S
-from gpuwaste.core.job import JobRecord
+from gpuwaste.core.run import RunKey
 from gpuwaste.store.database import Database
 from gpuwaste.waste.findings import all_findings
 from gpuwaste.waste.ledger import DeviceLedger, JobLedger
@@ -138,10 +138,17 @@ def job_document(
     settings: LedgerSettings,
     now: int,
     *,
-    may_read: Callable[[JobRecord], bool] | None = None,
+    accounts: Collection[str] | None = None,
+    reader: str | None = None,
+    keys: Collection[RunKey] | None = None,
 ) -> JobDocument | None:
-    """Report on every run of one job (7, 3_1, 4+1); None where there is none that `may_read` allows."""
-    jobs = [j for j in load_job(db, printed_id, settings, now) if may_read is None or may_read(j.job)]
+    """Report on the runs of one job (7, 3_1, 4+1) in scope; None where there is none.
+
+    `accounts` keeps to runs of these accounts and, where `reader` is given, to that user's own; `keys` to these runs.
+    """
+    jobs = load_job(db, printed_id, settings, now, accounts=accounts, reader=reader)
+    if keys is not None:
+        jobs = [j for j in jobs if j.job.run_key in keys]
     if not jobs:
         return None
     started = [j for j in jobs if j.job.start is not None]

@@ -9,6 +9,7 @@ from gpuwaste.core.hour import HOUR_S
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.units import DAY_S
 from gpuwaste.store.database import Answer, Database
+from gpuwaste.store.hub.rows import job_names
 from gpuwaste.waste.ledger import DeviceUse, JobLedger, judge_job
 from gpuwaste.waste.settings import LedgerSettings
 
@@ -97,10 +98,20 @@ def load_jobs(
     return _judge(runs, uses, settings, now, from_hour - from_hour % HOUR_S)
 
 
-def load_job(db: Database, printed_id: str, settings: LedgerSettings, now: int) -> list[JobLedger]:
-    """Return every run of a job, array or het job, as its printed or raw id names it, started or not."""
-    number = int(printed_id) if printed_id.isdecimal() else None
-    runs = _picked(db, "ledger_job_runs", {"printed_id": printed_id, "number": number})
+def load_job(
+    db: Database,
+    printed_id: str,
+    settings: LedgerSettings,
+    now: int,
+    *,
+    accounts: Collection[str] | None = None,
+    reader: str | None = None,
+) -> list[JobLedger]:
+    """Return every run of a job, array or het job, as its printed or raw id names it, started or not.
+
+    `accounts` keeps to runs of these accounts and, where `reader` is given, to that user's own.
+    """
+    runs = _picked(db, "ledger_job_runs", job_names(printed_id, accounts, reader))
     return _judge(runs, _uses(db, settings) if runs.rows else {}, settings, now, 0)
 
 

@@ -1,12 +1,12 @@
-"""/metrics over HTTP or HTTPS, in threads of its own, with an optional bearer token."""
+"""/metrics over HTTP or HTTPS, on threads of its own, with an optional bearer token."""
 
-import contextlib
 import hmac
+import io
 import socket
 import ssl
-import threading
+from collections.abc import Callable
 from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,12 +15,11 @@ from prometheus_client.registry import CollectorRegistry
 
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.core.files import read_closed
+from gpuwaste.wire.request_server import Request, RequestLimits, RequestServer
 
-_TIMEOUT_S: Final = 5.0  # for one read or write
-_DEADLINE_S: Final = 10.0  # for a whole request, however it trickles in
-_MAX_OPEN: Final = 64  # connections; one more costs the oldest its own, so that silent ones keep nobody out
+_LIMITS: Final = RequestLimits(end=b"\r\n\r\n", most=16 * 1024, deadline_s=10.0)
+_TOO_LARGE: Final = b"HTTP/1.0 431 Request Header Fields Too Large\r\nConnection: close\r\n\r\n"
 _MAX_TOKEN: Final = 4096  # bytes of the token's file
-_AT_WORK: Final = 4  # pages made at a time
 
 
 class MetricsServer:
@@ -43,81 +42,50 @@ class MetricsServer:
         context = server_tls(tls_cert, tls_key, section) if tls_cert else None
         host, port = _address(listen, section)
         try:
-            self._server = _Server(host, port, _handler(registry, token), context)
+            listener = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind((host, port))
+            listener.listen()
         except (OSError, OverflowError) as error:
             raise ConfigError(f"[{section}] listen: {listen}: {error}") from error
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.1,), name="exporter", daemon=True)
+        self._server = RequestServer("exporter", listener, _answerer(registry, token), _LIMITS, context)
 
     @property
     def port(self) -> int:
         """The port that is listened on."""
-        return int(self._server.server_address[1])
+        return int(self._server.address[1])
 
     def start(self) -> None:
         """Start to answer."""
-        self._thread.start()
+        self._server.start()
 
     def stop(self) -> None:
         """Stop to answer."""
-        if self._thread.is_alive():
-            self._server.shutdown()
-            self._thread.join()
-        self._server.server_close()
+        self._server.stop()
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
-    block_on_close = False
-    request_queue_size = 128
+class _Memory:
+    """A connection for http.server whose request is there and whose answer is kept."""
 
-    def __init__(
-        self, host: str, port: int, handler: type[BaseHTTPRequestHandler], context: ssl.SSLContext | None
-    ) -> None:
-        self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        self._context = context
-        self._lock = threading.Lock()
-        self._open: dict[Any, None] = {}  # the oldest first
-        super().__init__((host, port), handler)
+    def __init__(self, request: bytes) -> None:
+        self._request = request
+        self.answer = b""
 
-    def process_request(self, request: Any, client_address: Any) -> None:
-        """Take a connection in; where there are too many the oldest, which said the least for its time, has to go."""
-        with self._lock:
-            self._open[request] = None
-            while len(self._open) > _MAX_OPEN:
-                oldest = next(iter(self._open))
-                del self._open[oldest]
-                _hang_up(oldest)
-        super().process_request(request, client_address)
+    def makefile(self, *_: Any) -> io.BytesIO:
+        """Return what is read."""
+        return io.BytesIO(self._request)
 
-    def process_request_thread(self, request: Any, client_address: Any) -> None:
-        """Serve one connection; the TLS handshake is made here, not in the accepting thread."""
-        taken = request
-        deadline = threading.Timer(_DEADLINE_S, _hang_up, [request])
-        deadline.daemon = True
-        deadline.start()
-        try:
-            request.settimeout(_TIMEOUT_S)
-            if self._context is not None:
-                request = self._context.wrap_socket(request, server_side=True)
-            super().process_request_thread(request, client_address)
-        except OSError:  # a client that is no TLS client, or gone
-            self.shutdown_request(request)
-        finally:
-            deadline.cancel()
-            with self._lock:
-                self._open.pop(taken, None)
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing: a client that hangs up is no event of ours."""
+    def sendall(self, data: bytes) -> None:
+        """Take what is written."""
+        self.answer += data
 
 
-def _handler(registry: CollectorRegistry, token: bytes) -> type[BaseHTTPRequestHandler]:
-    at_work = threading.BoundedSemaphore(_AT_WORK)
+def _answerer(registry: CollectorRegistry, token: bytes) -> Callable[[Request], bytes]:
+    """Return what answers a request; HTTP is read and written by the standard library's handler."""
 
     class Handler(BaseHTTPRequestHandler):
         server_version = "gpuwaste"
         sys_version = ""
-        timeout = _TIMEOUT_S
 
         def do_GET(self) -> None:
             """Answer /metrics."""
@@ -129,9 +97,7 @@ def _handler(registry: CollectorRegistry, token: bytes) -> type[BaseHTTPRequestH
                 self._answer(HTTPStatus.UNAUTHORIZED, b"a bearer token is needed\n", ("WWW-Authenticate", "Bearer"))
                 return
             encode, content_type = choose_encoder(self.headers.get("Accept", ""))
-            with at_work:
-                page = encode(registry)
-            self._answer(HTTPStatus.OK, page, ("Content-Type", content_type))
+            self._answer(HTTPStatus.OK, encode(registry), ("Content-Type", content_type))
 
         def _answer(self, status: HTTPStatus, body: bytes, *headers: tuple[str, str]) -> None:
             self.send_response(status)
@@ -144,12 +110,15 @@ def _handler(registry: CollectorRegistry, token: bytes) -> type[BaseHTTPRequestH
         def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 the base class names it so
             """Log no scrapes."""
 
-    return Handler
+    def answer(request: Request) -> bytes:
+        if len(request.data) > _LIMITS.most:
+            return _TOO_LARGE
+        memory: Any = _Memory(request.data)
+        server: Any = None  # which it asks for nothing
+        Handler(memory, ("", 0), server)
+        return bytes(memory.answer)
 
-
-def _hang_up(request: socket.socket) -> None:
-    with contextlib.suppress(OSError):
-        request.shutdown(socket.SHUT_RDWR)
+    return answer
 
 
 def _address(listen: str, section: str) -> tuple[str, int]:

@@ -288,7 +288,7 @@ def test_a_step_of_a_het_job_keeps_its_run_alive(node: NodeDir) -> None:
     for component, at in ((1, 3), (0, 1)):
         name = f"gpu1_7.0.{component}"
         node.listen(name, at)
-    tracker = RunTracker("gpu1", node.spool, PrologSource(node.run_dir))
+    tracker = RunTracker("gpu1", node.spool, PrologSource(node.jobs))
     for at in (5, 70, 140):
         assert tracker.update(us(at), {}) == []
         assert tracker.runs[7].steps == {0: us(1)}

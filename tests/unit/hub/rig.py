@@ -4,7 +4,7 @@ import contextlib
 import json
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from http.client import HTTPConnection
 from pathlib import Path
@@ -30,6 +30,8 @@ from gpuwaste.hub.roles import Roles
 from gpuwaste.hub.server import WebServer, open_tcp, open_unix
 from gpuwaste.hub.services import Limits, Services
 from gpuwaste.hub.site import Site
+from gpuwaste.hub.unaccounted import Unaccounted
+from gpuwaste.hub.unaccounted_store import UnaccountedStore
 from gpuwaste.hub.verdict_ingest import VerdictIngest
 from gpuwaste.hub.verdict_reads import VerdictReads
 from gpuwaste.slurm.site import NodeInfo
@@ -68,6 +70,17 @@ class FakeClock:
         """Pass the time at once."""
         self.advance(seconds)
         return stop.is_set()
+
+
+class ShiftedClock(SystemClock):
+    """The machine's clocks, with the wall clock set to another time."""
+
+    def __init__(self, now_s: int) -> None:
+        self._ahead_us = now_s * 1_000_000 - super().utc_us()
+
+    def utc_us(self) -> int:
+        """Return the time."""
+        return super().utc_us() + self._ahead_us
 
 
 class FakeChecker:
@@ -191,9 +204,11 @@ def running_hub(
     *,
     notify: NotifyConfig | None = None,
     bounds: Bounds | None = None,
+    clock: SystemClock | None = None,
+    unaccounted: Callable[[UnaccountedStore], Unaccounted | None] = lambda _: None,
 ) -> Iterator[Rig]:
     """Run a hub on a free port and on a Unix socket."""
-    clock = SystemClock()
+    clock = clock or SystemClock()
     slurm = slurm or FakeSlurm(
         node_list=[NodeInfo("gpu1", address="10.0.0.1"), NodeInfo("gpu2", address="10.0.0.2")],
         levels={"oper": "Operator", "alice": "None"},
@@ -218,7 +233,7 @@ def running_hub(
     verdicts = VerdictReads(verdict_store, clock)
     services = Services(
         identity,
-        Ingest(store, identity, site, metrics, clock),
+        Ingest(store, identity, site, metrics, clock, unaccounted=unaccounted(UnaccountedStore(store))),
         Reads(store, LedgerSettings(), clock),
         cluster_map,
         metrics,
@@ -235,9 +250,9 @@ def running_hub(
     app = build_app(services, "0", limits)
     short = tempfile.TemporaryDirectory(prefix="gwrig", dir="/tmp")  # a Unix socket's path has 107 bytes
     tcp, path = open_tcp("127.0.0.1:0"), Path(short.name) / "hub.sock"
+    port = tcp.getsockname()[1]
     server = WebServer(app, tcp, open_unix(path), tls, bounds or Bounds(header_s=20.0))
     thread = threading.Thread(target=server.run, kwargs={"signals": False})
-    port = tcp.getsockname()[1]
     cluster_map.start()
     thread.start()
     try:

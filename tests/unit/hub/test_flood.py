@@ -13,7 +13,6 @@ import pytest
 from tests.unit.hub.rig import Rig, running_hub
 from tests.unit.hub.test_reads import record
 
-from gpuwaste.hub.patience import Patience
 from gpuwaste.hub.protocol import Bounds
 from gpuwaste.hub.roles import Scope
 from gpuwaste.testing.cluster_process import wait_until
@@ -29,16 +28,6 @@ def narrow(tmp_path: Path) -> Iterator[Rig]:
     """Run a hub that lets forty connections be silent, and is patient with each."""
     with running_hub(tmp_path, bounds=Bounds(header_s=60, write_s=0.3, waiting=WAITING)) as rig:
         yield rig
-
-
-class Named:
-    """A connection of a name, for Patience alone."""
-
-    def __init__(self) -> None:
-        self.cut = 0
-
-    def cut_off(self) -> None:
-        self.cut += 1
 
 
 def answered(sock: socket.socket) -> bool:
@@ -64,11 +53,11 @@ def test_a_flood_of_silent_connections_pushes_out_its_own(narrow: Rig, beginning
             held[-1].sendall(beginning)
         with socket.create_connection(("127.0.0.1", narrow.port), 20) as sock:
             assert answered(sock)
-        wait_until(lambda: len(narrow.server.patience) == WAITING - 1, 20, "the flood to be cut")
+        wait_until(lambda: len(narrow.server.limiter) == WAITING - 1, 20, "the flood to be cut")
         held[0].settimeout(20)
         with contextlib.suppress(ConnectionResetError):
             assert held[0].recv(1) == b""
-    wait_until(lambda: len(narrow.server.patience) == 0, 20, "all to be forgotten")
+    wait_until(lambda: len(narrow.server.limiter) == 0, 20, "all to be forgotten")
 
 
 def test_a_local_user_s_flood_leaves_another_user_s_connection(narrow: Rig) -> None:
@@ -93,25 +82,10 @@ def test_a_local_user_s_flood_leaves_another_user_s_connection(narrow: Rig) -> N
         try:
             assert flood.stdout is not None
             assert flood.stdout.readline() == b"open\n"
-            wait_until(lambda: len(narrow.server.patience) == WAITING, 20, "the flood to be cut")
+            wait_until(lambda: len(narrow.server.limiter) == WAITING, 20, "the flood to be cut")
             assert answered(mine)
         finally:
             flood.communicate(timeout=20)
-
-
-def test_the_peer_with_the_most_loses_its_oldest() -> None:
-    """Who has one connection keeps it, however many others have; a connection that is counted keeps its age."""
-    patience = Patience(4)
-    single, flood = Named(), [Named() for _ in range(6)]
-    patience.wait_for("10.0.0.1", single)
-    for connection in flood:
-        patience.wait_for("10.0.0.2", connection)
-        patience.wait_for("10.0.0.2", flood[0]) if not flood[0].cut else None
-    assert [connection.cut for connection in flood] == [1, 1, 1, 0, 0, 0]
-    assert (single.cut, len(patience), patience.cut) == (0, 4, 3)
-    patience.have("10.0.0.2", flood[5])
-    patience.have("10.0.0.2", flood[5])
-    assert len(patience) == 3
 
 
 def test_who_does_not_read_his_answer_is_let_go(narrow: Rig) -> None:

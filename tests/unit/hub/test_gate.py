@@ -1,6 +1,7 @@
 """The gate before ingest: too many batches are put off at once, and everybody else is served meanwhile."""
 
 import asyncio
+import contextlib
 import socket
 import threading
 from collections.abc import AsyncIterator
@@ -79,6 +80,26 @@ def test_bodies_in_memory_are_bounded() -> None:
         with gate.visit() as fourth:
             assert [len(chunk) async for chunk in fourth.counted(_chunks(100))] == [100]
         assert put_off == [1]
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("late_s", [0.0, 60.0])
+def test_a_body_that_does_not_come_gives_its_room_to_a_new_one(late_s: float) -> None:
+    """Once it is late its connection ends and its bytes are free; one that is whole or young keeps its room."""
+
+    async def story() -> None:
+        gate, put_off = _gate(GateLimits(held_bytes=100, late_s=late_s))
+        cut: list[str] = []
+        with gate.visit(lambda: cut.append("whole")) as whole, gate.visit(lambda: cut.append("half")) as half:
+            assert [len(chunk) async for chunk in whole.counted(_chunks(30))] == [30]
+            coming = half.counted(_chunks(60, 1))
+            assert len(await anext(coming)) == 60
+            with contextlib.suppress(Refusal), gate.visit() as new:
+                assert [len(chunk) async for chunk in new.counted(_chunks(50))] == [50]
+        assert (cut, put_off) == ((["half"], []) if not late_s else ([], [1]))
+        with gate.visit() as last:
+            assert [len(chunk) async for chunk in last.counted(_chunks(100))] == [100]
 
     asyncio.run(story())
 

@@ -1,13 +1,24 @@
 """GET routes over real HTTP: everybody gets what is his to see, and the same bytes for all else."""
 
+import contextlib
+from collections.abc import Iterator
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.hub.rig import AGENT_UID, HOUR, Answer, Rig, batch, hour
+from tests.unit.hub.rig import AGENT_UID, HOUR, Answer, FakeClock, Rig, batch, hour
 
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.request import JobRequest
+from gpuwaste.hub.metrics import HubMetrics
+from gpuwaste.hub.predictions import Predictions
+from gpuwaste.hub.reads import Reads
+from gpuwaste.hub.refusal import Refusal
+from gpuwaste.hub.roles import Scope
+from gpuwaste.store.database import Database
+from gpuwaste.store.hub.hub_store import HubStore
+from gpuwaste.waste.settings import LedgerSettings
 
 ALICE, BOB, CAROL, OPER = 1001, 1002, 1003, 1004
 
@@ -99,6 +110,61 @@ def test_one_run_of_a_job_id_can_be_asked_for(hub: Rig) -> None:
     assert starts(f"ended_since={again + 700}") == []
     assert starts("cluster=other") == []
     assert starts(f"owner=bob&start={again}") == []
+
+
+class AskedStore(HubStore):
+    """A store that notes the queries of its readers, and how many rows each gave."""
+
+    asked: tuple[list[tuple[str, int]], ...] = ([],)
+
+    @contextlib.contextmanager
+    def reader(self) -> Iterator[Database]:
+        with super().reader() as db:
+            yield Noting(db, self.asked[0])  # type: ignore[misc]
+
+
+class Noting:
+    """A cursor that notes what it is asked."""
+
+    def __init__(self, db: Database, asked: list[tuple[str, int]]) -> None:
+        self._db = db
+        self._asked = asked
+
+    def run(self, name: str, parameters: Any = None) -> None:
+        self._db.run(name, parameters)
+        self._asked.append((name, -1))
+
+    def rows(self, name: str, parameters: Any = None) -> Any:
+        rows = self._db.rows(name, parameters)
+        self._asked.append((name, len(rows)))
+        return rows
+
+    def answer(self, name: str, parameters: Any = None) -> Any:
+        answer = self._db.answer(name, parameters)
+        self._asked.append((name, len(answer.rows)))
+        return answer
+
+
+@pytest.mark.parametrize("what", ["job", "prediction"])
+def test_a_foreign_job_is_no_more_work_than_one_that_does_not_exist(tmp_path: Path, what: str) -> None:
+    """The store is asked the same for both and gives no row of either: nothing of somebody else's job is loaded."""
+    clock = FakeClock(HOUR + 7200)
+    store = AskedStore.open(tmp_path / "hub.duckdb", clock)
+    store.upsert_jobs([record(7, "alice"), record(8, "bob", "proj2"), record(9, "")])
+    store.upsert_hours([hour(7), hour(8)])
+    predictions = Predictions(
+        store, lambda: "gw", clock=clock, metrics=HubMetrics(clock), models_dir=tmp_path, state_dir=tmp_path
+    )
+    ask = Reads(store, LedgerSettings(), clock).job if what == "job" else predictions.for_job
+
+    def work(user: str, printed_id: str) -> list[tuple[str, int]]:
+        store.asked[0].clear()
+        with pytest.raises(Refusal, match="or not yours to see"):
+            ask(Scope(user), printed_id)
+        return store.asked[0].copy()
+
+    assert work("bob", "7") == work("bob", "4711") == work("", "9")
+    assert max(rows for _, rows in work("bob", "7")) == 0
 
 
 def test_a_captured_credential_is_of_no_use(filled: Rig) -> None:

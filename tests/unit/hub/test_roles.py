@@ -6,13 +6,8 @@ import pwd
 from tests.unit.hub.rig import FakeClock
 
 from gpuwaste.core.groups import unix_groups
-from gpuwaste.core.job import JobRecord
 from gpuwaste.hub.roles import REFRESH_S, RETRY_S, Roles, Scope
 from gpuwaste.testing.fake_slurm import FakeSlurm
-
-
-def job(user: str, account: str = "proj1") -> JobRecord:
-    return JobRecord("gw", 7, 900, user=user, account=account)
 
 
 def test_each_role_has_its_scope() -> None:
@@ -26,16 +21,6 @@ def test_each_role_has_its_scope() -> None:
     assert roles.scope("alice") == Scope("alice")
     assert roles.scope("carol") == Scope("carol", accounts=frozenset({"proj1"}))
     assert [roles.scope(u).everything for u in ("op", "root", "dora", "nobody")] == [True, True, True, False]
-    assert [roles.scope("carol").may_read(job(*who)) for who in (("alice",), ("bob", "proj2"), ("carol", "proj2"))] == [
-        True,
-        False,
-        True,
-    ]
-
-
-def test_a_caller_without_a_name_owns_nothing() -> None:
-    """A job whose user is not known belongs to nobody, not to every caller without a name."""
-    assert not Scope("", agent=True).may_read(job(""))
 
 
 def test_roles_survive_slurm_but_are_not_made_up() -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from tests.unit.hub.rig import HOUR, FakeClock, hour
 from tests.unit.hub.test_reads import record
 
-from gpuwaste.hub.waste_day import EVERY_S, STALE_S, WasteDay
+from gpuwaste.hub.waste_day import EVERY_S, MAX_GROUPS, STALE_S, WasteDay
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.waste.documents import report_document
 from gpuwaste.waste.settings import LedgerSettings
@@ -93,3 +93,20 @@ def test_a_new_store_need_not_wait_for_the_first_figures() -> None:
     store.upsert_jobs([record(7, "alice")])
     day.step()
     assert {key[1] for key in values(day)} == {"gpu"}
+
+
+def test_accounts_that_users_make_up_share_one_series() -> None:
+    """Where Slurm enforces no associations an account is a user's text: beyond a bound its time counts as other."""
+    clock, numbers = FakeClock(NOW), range(1, MAX_GROUPS + 10)
+    store = HubStore.open(":memory:", clock)
+    store.upsert_jobs([record(number, "bob", f"{number}" + "x" * 300) for number in numbers])
+    store.upsert_hours([hour(number, gpu_uuid=f"GPU-{number}") for number in numbers])
+    day = WasteDay(store, SETTINGS, clock, by_account=True)
+    day.step()
+    found = values(day)
+    seconds = {key: value for key, value in found.items() if key[0] == "gpuwaste_hub_day_gpu_seconds"}
+    assert len({key[2] for key in seconds}) == MAX_GROUPS + 1
+    assert max(len(key[2]) for key in seconds) == 128
+    with store.reader() as db:
+        totals = report_document(db, "cluster", "", NOW - 86_400, NOW + 1, SETTINGS, NOW).totals
+    assert sum(seconds.values()) == totals["gpu_s"]

@@ -81,10 +81,10 @@ def test_a_job_is_found_by_each_of_its_ids() -> None:
 def test_a_job_that_one_may_not_read_is_a_job_that_does_not_exist() -> None:
     """An id that came round again shows a reader his own run alone, and nothing if he has none."""
     db = store([job(7), job(7, user="bob", start=T0 + 9000, end=T0 + 9600)], [])
-    theirs = job_document(db, "7", SETTINGS, LATER, may_read=lambda record: record.user == "bob")
+    theirs = job_document(db, "7", SETTINGS, LATER, accounts=(), reader="bob")
     assert theirs is not None
     assert [run["user"] for run in theirs.runs] == ["bob"]
-    assert job_document(db, "7", SETTINGS, LATER, may_read=lambda _: False) is None
+    assert job_document(db, "7", SETTINGS, LATER, accounts=()) is None
 
 
 def test_a_job_document_has_both_ends_beside_each_other() -> None:

@@ -18,7 +18,7 @@ def add(app: FastAPI, exchange: Exchange) -> None:
 
     async def taken(request: Request, take: Callable[[str, str, bytes], Taken]) -> Response:
         try:
-            with gate.visit() as visit:
+            with gate.visit(request.state.cut_off) as visit:
                 body = await exchange.body(request, visit.counted(request.stream()))
                 answer = await visit.in_thread(lambda: take(authorization(request), target(request), body))
         except Refusal as refusal:

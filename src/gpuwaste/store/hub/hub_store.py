@@ -7,7 +7,7 @@ the commit is on disk, when it returns.
 import contextlib
 import logging
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,7 +22,7 @@ from gpuwaste.core.run import RunKey
 from gpuwaste.core.units import HOUR_S
 from gpuwaste.store.database import MEMORY, Database
 from gpuwaste.store.hub.job_columns import ACTIVE_PCT, FAR_S
-from gpuwaste.store.hub.rows import hour_row, job_record, job_row, to_json
+from gpuwaste.store.hub.rows import hour_row, job_names, job_record, job_row, to_json
 
 _HOUR_KEY: Final = ("cluster", "job_id", "run_start", "node", "gpu_uuid", "hour_utc")
 _LOG_B: Final = 16 << 20  # DuckDB's own limit
@@ -132,11 +132,15 @@ class HubStore:
         with self.reader() as db:
             return [job_record(row) for row in db.rows("jobs_of_id", {"cluster": cluster, "job_id": job_id})]
 
-    def runs_named(self, printed_id: str) -> list[JobRecord]:
-        """Return every run of the job, array or het job that a printed or raw id (7, 3_1, 4+1) names."""
-        names = {"printed_id": printed_id, "number": int(printed_id) if printed_id.isdecimal() else None}
+    def runs_named(
+        self, printed_id: str, *, accounts: Collection[str] | None = None, reader: str | None = None
+    ) -> list[JobRecord]:
+        """Return every run of the job, array or het job that a printed or raw id (7, 3_1, 4+1) names.
+
+        `accounts` keeps to runs of these accounts and, where `reader` is given, to that user's own.
+        """
         with self.reader() as db:
-            db.run("ledger_job_runs", names)
+            db.run("ledger_job_runs", job_names(printed_id, accounts, reader))
             return [job_record(row) for row in db.rows("ledger_picked")]
 
     def history(self, after: int, limit: int) -> list[HistoryEvent]:

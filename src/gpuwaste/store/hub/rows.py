@@ -1,7 +1,7 @@
 """Rows as the hub's store takes them: JSON arrays, which DuckDB reads a hundred times faster than bound values."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import fields
 from operator import attrgetter
 from typing import Any, Final
@@ -93,3 +93,16 @@ def job_record(row: Mapping[str, Any]) -> JobRecord:
 def clean(text: str) -> str:
     """Return text that DuckDB can hold: no NUL, no half of a surrogate pair."""
     return text.replace("\0", "\\x00").encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def job_names(printed_id: str, accounts: Collection[str] | None, reader: str | None) -> dict[str, Any]:
+    """Return the named parameters of query ledger_job_runs: the job, and the scope of who asks.
+
+    `accounts` keeps to runs of these accounts and, where `reader` is given, to that user's own; None is every run.
+    """
+    return {
+        "printed_id": printed_id,
+        "number": int(printed_id) if printed_id.isdecimal() else None,
+        "accounts": None if accounts is None else sorted(accounts),
+        "reader": reader,
+    }

@@ -1,0 +1,184 @@
+"""Connections whose request is not complete: anybody may open them, so they are counted and bounded.
+
+Where there are too many, one is cut. A network over its quota pays: over an eighth of all places with its connections
+that are older than a request sent at once ever gets, over half of them with any. Where no network is over its quota,
+those that wait for longest go first, by steps of age: of these the network with the most pays, in it the peer with the
+most, with its oldest.
+
+So one address, one network of many addresses and many networks of one address each cut their own connections. A fixed
+number for each address would hit a site whose agents come through one router.
+"""
+
+import time
+from collections.abc import Callable, Hashable
+from functools import lru_cache
+from ipaddress import IPv6Address, ip_address
+from itertools import pairwise
+from typing import Final, Protocol
+
+AGES_S: Final = (0.25, 1.0, 4.0)  # the first is far more than a request takes that is sent at once
+_IPV6_NETWORK_B: Final = 8  # a /64: what one host may have for itself
+_QUOTA: Final = 1 / 8  # of all places, for the old connections of one network
+_MOST_OF_ALL: Final = 1 / 2
+
+
+class Waiting(Protocol):
+    """A connection that can be cut off."""
+
+    def cut_off(self) -> None:
+        """End it at once, without an answer."""
+        ...
+
+
+class ConnectionLimiter:
+    """At most `most` connections that wait; for one thread."""
+
+    def __init__(self, most: int, now_s: Callable[[], float] = time.monotonic) -> None:
+        self.cut = 0  # connections that had to go
+        self._most = most
+        self._now_s = now_s
+        self._groups = [_Group() for _ in (0, *AGES_S)]  # by steps of age, the youngest first
+        self._networks = _Ranking()
+
+    def __len__(self) -> int:
+        return sum(map(len, self._groups))
+
+    def wait_for(self, peer: Hashable, connection: Waiting) -> None:
+        """Count a connection of which something is still to come; one that is counted keeps its age."""
+        if any(connection in group.since_s for group in self._groups):
+            return
+        self._groups[0].add(peer, connection, self._now_s())
+        self._networks.change(network_of(peer), 1)
+        if len(self) > self._most:
+            self._age()
+            peer, connection = self._choice()
+            self.have(peer, connection)
+            self.cut += 1
+            connection.cut_off()
+
+    def have(self, peer: Hashable, connection: Waiting) -> None:
+        """Forget a connection whose request is there, or that is gone."""
+        for group in self._groups:
+            if connection in group.since_s:
+                group.remove(peer, connection)
+                self._networks.change(network_of(peer), -1)
+
+    def _choice(self) -> tuple[Hashable, Waiting]:
+        """Return the connection that has to go, with its peer."""
+        network = self._networks.first()
+        share = self._networks.greatest / self._most
+        old_first = self._groups[::-1]
+        payers = old_first if share > _MOST_OF_ALL else old_first[:-1] if share > _QUOTA else []
+        for group in payers:
+            if (found := group.of(network)) is not None:
+                return found
+        group = next(group for group in old_first if len(group))
+        if group is self._groups[0]:  # all are young: a request that was sent at once is never the oldest
+            connection, (peer, _) = next(iter(group.since_s.items()))
+            return peer, connection
+        return group.of_busiest()
+
+    def _age(self) -> None:
+        """Move connections on that have become older; each does so once a step."""
+        now_s = self._now_s()
+        for (young, old), age_s in zip(pairwise(self._groups), AGES_S, strict=True):
+            while young.since_s:
+                connection, (peer, since_s) = next(iter(young.since_s.items()))
+                if now_s - since_s < age_s:
+                    break
+                young.remove(peer, connection)
+                old.add(peer, connection, since_s)
+
+
+class _Group:
+    """Connections by network and peer; who has the most is known without looking at all."""
+
+    def __init__(self) -> None:
+        self.since_s: dict[Waiting, tuple[Hashable, float]] = {}  # peer and when it began to wait, the oldest first
+        self._networks = _Ranking()
+        self._peers: dict[Hashable, _Ranking] = {}  # by network
+        self._held: dict[Hashable, dict[Waiting, None]] = {}  # by peer, the oldest first
+
+    def __len__(self) -> int:
+        return len(self.since_s)
+
+    def add(self, peer: Hashable, connection: Waiting, since_s: float) -> None:
+        """Count a connection that is not counted."""
+        network = network_of(peer)
+        self.since_s[connection] = (peer, since_s)
+        self._held.setdefault(peer, {})[connection] = None
+        self._peers.setdefault(network, _Ranking()).change(peer, 1)
+        self._networks.change(network, 1)
+
+    def remove(self, peer: Hashable, connection: Waiting) -> None:
+        """Forget a connection that is counted."""
+        network = network_of(peer)
+        del self.since_s[connection]
+        del self._held[peer][connection]
+        if not self._held[peer]:
+            del self._held[peer]
+        self._peers[network].change(peer, -1)
+        if not self._peers[network]:
+            del self._peers[network]
+        self._networks.change(network, -1)
+
+    def of(self, network: Hashable) -> tuple[Hashable, Waiting] | None:
+        """Return the oldest connection of the network's peer with the most, and that peer; None where it has none."""
+        if network not in self._peers:
+            return None
+        peer = self._peers[network].first()
+        return peer, next(iter(self._held[peer]))
+
+    def of_busiest(self) -> tuple[Hashable, Waiting]:
+        """Return the same of the network with the most connections here; there has to be one."""
+        found = self.of(self._networks.first())
+        assert found is not None  # noqa: S101 a network without connections has no rank
+        return found
+
+
+class _Ranking:
+    """Counts by key, and the key with the greatest: changes by one and questions take the same time at any size."""
+
+    def __init__(self) -> None:
+        self._count: dict[Hashable, int] = {}
+        self._keys: dict[int, dict[Hashable, None]] = {}  # by count
+        self.greatest = 0
+
+    def __len__(self) -> int:
+        return len(self._count)
+
+    def change(self, key: Hashable, by: int) -> None:
+        """Add 1 or -1 to a key's count."""
+        before = self._count.get(key, 0)
+        after = before + by
+        if before:
+            del self._keys[before][key]
+            if not self._keys[before]:
+                del self._keys[before]
+        if after:
+            self._count[key] = after
+            self._keys.setdefault(after, {})[key] = None
+        else:
+            del self._count[key]
+        if after > self.greatest or self.greatest not in self._keys:
+            self.greatest = after
+
+    def first(self) -> Hashable:
+        """Return the key with the greatest count; of several the one that has had it for longest."""
+        return next(iter(self._keys[self.greatest]))
+
+
+@lru_cache(maxsize=4096)
+def network_of(peer: Hashable) -> Hashable:
+    """Return the /24 or /64 of an address; a peer that is no address (a uid) is a network of its own."""
+    if not isinstance(peer, str):
+        return peer
+    try:
+        address = ip_address(peer.partition("%")[0])
+    except ValueError:
+        return peer
+    if isinstance(address, IPv6Address):
+        if address.ipv4_mapped is None:
+            return address.packed[:_IPV6_NETWORK_B]
+        address = address.ipv4_mapped
+    return address.packed[:-1]

@@ -1,0 +1,62 @@
+"""A listening socket whose connections are counted from the moment in which they are taken.
+
+asyncio tells of a TLS connection only after its handshake: what never makes one would be counted by nobody.
+"""
+
+import contextlib
+import socket
+import struct
+from collections.abc import Hashable
+from typing import Any, Final
+
+from gpuwaste.wire.connection_limiter import ConnectionLimiter
+from gpuwaste.wire.peer import peer_uid
+
+_NO_LINGER: Final = struct.pack("ii", 1, 0)
+
+
+class LimitedListener(socket.socket):
+    """Counts each connection as one that waits until it is closed, or `arrived` names it; for one event loop."""
+
+    limiter: ConnectionLimiter
+    _taken: dict[int, "_Connection"]
+
+    @classmethod
+    def of(cls, listener: socket.socket, limiter: ConnectionLimiter) -> "LimitedListener":
+        """Take over a listening socket; the one that was given is closed."""
+        new = cls(listener.family, listener.type, listener.proto, fileno=listener.detach())
+        new.limiter, new._taken = limiter, {}
+        return new
+
+    def accept(self) -> tuple[socket.socket, Any]:
+        """Return the next connection and its address."""
+        plain, address = super().accept()
+        connection = _Connection(plain.family, plain.type, plain.proto, fileno=plain.detach())
+        connection.listener = self
+        uid = peer_uid(connection)
+        connection.peer = address[0] if uid is None else uid
+        self._taken[connection.fileno()] = connection
+        self.limiter.wait_for(connection.peer, connection)
+        return connection, address
+
+    def arrived(self, number: int) -> None:
+        """Count the connection with this descriptor no more."""
+        connection = self._taken.pop(number, None)
+        if connection is not None:
+            self.limiter.have(connection.peer, connection)
+
+
+class _Connection(socket.socket):
+    listener: LimitedListener
+    peer: Hashable
+
+    def cut_off(self) -> None:
+        """End it at once: whoever reads it finds its end, and closes it."""
+        with contextlib.suppress(OSError):
+            self.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
+            self.shutdown(socket.SHUT_RDWR)
+
+    def close(self) -> None:
+        """Close it and count it no more."""
+        self.listener.arrived(self.fileno())
+        super().close()
