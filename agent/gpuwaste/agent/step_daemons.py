@@ -7,12 +7,12 @@ belong to the job's user, has to be believed.
 import os
 import re
 import socket
-import struct
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-_CREDENTIALS: Final = struct.Struct("3i")  # pid, uid, gid of SO_PEERCRED
+from gpuwaste.wire.peer import peer_of
+
 _START: Final = 19  # starttime in /proc/PID/stat, fields after the name
 _MAX_STAT_B: Final = 4096
 _MAX_CGROUP_B: Final = 65_536
@@ -88,12 +88,11 @@ def listener(path: Path) -> int | None:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as client:
             client.setblocking(False)  # noqa: FBT003 the socket's own interface
             client.connect(str(path))
-            packed = client.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+            pid, _ = peer_of(client)
     except (ConnectionRefusedError, FileNotFoundError):
         return None
     except OSError:  # its queue is full, or it may not be asked
         return UNKNOWN
-    pid: int = _CREDENTIALS.unpack(packed)[0]
     return pid or UNKNOWN
 
 

@@ -9,7 +9,6 @@ import json
 import pwd
 import shutil
 import socket
-import struct
 import subprocess
 import urllib.error
 import urllib.request
@@ -24,9 +23,9 @@ from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.daemon_config import free_port, to_toml
 from gpuwaste.testing.runtime import Runtime, shared_runtime
 from gpuwaste.testing.simnvml import OracleEvent, SimNode, library_env, make_gpus, read_oracle
+from gpuwaste.wire.peer import peer_of
 
 _USER: Final = "gpuwaste"
-_CREDENTIALS: Final = struct.Struct("3i")  # pid, uid, gid of SO_PEERCRED
 
 
 @dataclass(slots=True)
@@ -314,8 +313,7 @@ def _wait_listening(process: ManagedProcess, path: Path) -> None:
         with socket.socket(socket.AF_UNIX) as probe:
             if probe.connect_ex(str(path)):
                 return False
-            credentials = probe.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
-            return bool(_CREDENTIALS.unpack(credentials)[0] == process.pid)
+            return peer_of(probe)[0] == process.pid
 
     process.wait_for(listens, 60, f"{process.name} to listen")
 

@@ -27,7 +27,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class RequestLimits:
-    """What a connection may take: a request ends with `end`, or is cut after `most` bytes."""
+    """What a connection may take: a request ends with `end`, after `most` bytes, or with its time."""
 
     end: bytes
     most: int
@@ -157,7 +157,7 @@ class _Conversation(asyncio.Protocol):
         assert isinstance(transport, asyncio.Transport)  # noqa: S101 narrows the type
         self._transport = transport
         self.number = transport.get_extra_info("socket").fileno()
-        self._clock = self._loop.call_later(self._server.limits.deadline_s, transport.abort)
+        self._clock = self._loop.call_later(self._server.limits.deadline_s, self._late)
         self._server.opened(self)
 
     def data_received(self, data: bytes) -> None:
@@ -191,6 +191,13 @@ class _Conversation(asyncio.Protocol):
     def end(self) -> None:
         """End the connection at once."""
         self._transport.abort()
+
+    def _late(self) -> None:
+        """Answer what came of a request, so that its sender learns why; a silent connection ends."""
+        if self._data:
+            self._ask()
+        else:
+            self.end()
 
     def _ask(self) -> None:
         self._asked = True

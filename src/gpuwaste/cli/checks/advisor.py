@@ -3,7 +3,6 @@
 import os
 import pwd
 import socket
-import struct
 import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -12,13 +11,13 @@ from typing import Any, Final
 from gpuwaste.cli.check import Check, Role, Status, Surroundings
 from gpuwaste.core.errors import GpuwasteError, ParseError
 from gpuwaste.wire.advice import HEADER, MAX_REPLY, decode_header, decode_reply, encode_frame
+from gpuwaste.wire.peer import peer_of
 
 PLACE: Final = 80
 NAME: Final = "advisor"
 ROLES: Final = frozenset({Role.ADVISOR})
 _ASK_S: Final = 5.0
 _AGAIN: Final = 2  # questions to an advisor whose history is old
-_CREDENTIALS: Final = struct.Struct("3i")  # pid, uid, gid of SO_PEERCRED
 _START: Final = "systemctl start gpuwaste-advisor, and look at its log"
 
 
@@ -108,11 +107,11 @@ def _wants_more(data: bytes) -> bool:
 
 
 def _ask(path: Path) -> tuple[str, dict[str, Any] | None]:
-    """Return who listens, and his answer, None where he hung up. Raises OSError, ParseError."""
+    """Return who listens, and their answer, None where they hung up. Raises OSError, ParseError."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
         sock.settimeout(_ASK_S)
         sock.connect(str(path))
-        _, uid, _ = _CREDENTIALS.unpack(sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size))
+        _, uid = peer_of(sock)
         try:
             owner = pwd.getpwuid(uid).pw_name
         except KeyError:
