@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.passable import let_others_through
 from tests.plugins.client_driver import LONG_AGO, SHORT_US, Asked, Client, write_config
 
 from gpuwaste.testing.cluster_process import wait_until
@@ -226,8 +227,7 @@ def foreign_server(path: Path, uid: int) -> Iterator[None]:
 def test_only_the_advisors_user_is_believed(harness: Path, tmp_path: Path, uid: int, *, taken: bool) -> None:
     """A socket of another user is refused, however good its replies; one of advisor_user is taken."""
     tmp_path.chmod(0o777)
-    for parent in list(tmp_path.parents)[:2]:
-        parent.chmod(0o755)
+    let_others_through(tmp_path)
     with Client(harness) as client:
         client.say("open", write_config(tmp_path, advisor_user="www-data"))
         with foreign_server(tmp_path / "advisor.sock", uid):
@@ -253,8 +253,7 @@ def test_a_hung_name_service_holds_no_submission(harness: Path, tmp_path: Path, 
     pipe = tmp_path / "hung"
     os.mkfifo(pipe)
     tmp_path.chmod(0o777)
-    for parent in list(tmp_path.parents)[:2]:
-        parent.chmod(0o755)
+    let_others_through(tmp_path)
     with Client(harness, threads=threads, GW_HUNG_USER="www-data", GW_HUNG=str(pipe)) as client:
         client.say("open", write_config(tmp_path, advisor_user="www-data", breaker_misses=1_000_000))
         with foreign_server(tmp_path / "advisor.sock", 33):

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.passable import let_others_through
 
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.core.owner import as_owner, owner_of
@@ -118,9 +119,7 @@ def test_a_call_as_the_owner_is_theirs_and_over_afterwards(tmp_path: Path) -> No
     """Files made within the block are the owner's, root's own are closed to it; then root is root again."""
     path, secret = theirs(tmp_path), tmp_path / "secret"
     secret.touch(mode=0o600)
-    tmp_path.chmod(0o755)
-    for parent in list(tmp_path.parents)[:2]:
-        parent.chmod(0o755)
+    let_others_through(tmp_path)
     before = (os.geteuid(), os.getegid(), os.getgroups())
     with pytest.raises(ZeroDivisionError), as_owner(path) as owner:
         assert owner is not None
