@@ -25,6 +25,8 @@ GPUS: Final = (0, 1)
 SIM: Final = "/srv/sim"
 _SHIM: Final = Path(__file__).with_name("systemctl_shim.py")
 _FILES: Final = Path(__file__).with_name("machine")
+_GLIBC: Final = ("2.2.5", "2.3", "2.3.2", "2.3.3", "2.3.4", *(f"2.{minor}" for minor in range(4, 37)))
+"""What Debian 12's glibc provides on x86_64, by the versions of its symbols; some minors are none and harm nothing."""
 _BOOT: Final = """
 hostname "$2"
 mount -t proc proc "$1/proc"
@@ -69,7 +71,7 @@ def stand_in(folder: Path, name: str, version: str, provides: Sequence[str] = ()
 def debian_as_rpms(folder: Path) -> list[Path]:
     """Return what rpm is told of Debian: the packages that ours require on Enterprise Linux."""
     glibc = ["rtld(GNU_HASH)", "libc.so.6()(64bit)"]
-    glibc += [f"libc.so.6(GLIBC_{version})(64bit)" for version in ("2.2.5", "2.3", "2.4", "2.14", "2.17", "2.33")]
+    glibc += [f"libc.so.6(GLIBC_{version})(64bit)" for version in _GLIBC]
     return [
         stand_in(folder, "glibc", "2.36", glibc),
         stand_in(folder, "bash", "5.2", ["/bin/sh"]),
