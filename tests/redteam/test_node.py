@@ -1,6 +1,7 @@
 """A compromised node with a good credential: what it can make the hub keep is bounded, and goes away again."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -115,8 +116,8 @@ def test_runs_that_were_elsewhere_or_over_take_no_hours(hub: Rig) -> None:
 
 
 def test_gpus_that_a_node_makes_up_are_bounded(hub: Rig) -> None:
-    """A run that was really there is no way to rows without end: a node has so many GPUs and no more."""
-    hub.store.upsert_jobs([record(7, "alice", start=HOUR, end=None)])
+    """A run whose GPUs accounting does not count is no way to rows without end: a node has so many GPUs, no more."""
+    hub.store.upsert_jobs([replace(record(7, "alice", start=HOUR, end=None), gpus=None)])
     taken = 0
     for first in range(0, 3000, 500):
         answer = hub.post(batch(*(at(7, HOUR, gpu_uuid=f"GPU-{number}") for number in range(first, first + 500))))

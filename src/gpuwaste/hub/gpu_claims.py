@@ -1,12 +1,13 @@
-"""Accounting's GPU count bounds what is stored for a run: hours of a GPU beyond it are rejected, by run and GPU.
+"""Accounting's GPU count bounds what is stored of a run on each node: hours of a GPU beyond it are rejected.
 
+Nodes are counted apart, since accounting has one count for all of them: a node that lies takes no other node's place.
 Where accounting does not know the run yet, or does not count GPUs, its hours are taken; the ledger bounds what counts
 of them (waste/gpu_bound.py). The GPUs that came first stay, and a GPU that the driver does not list takes no real one's
 place.
 """
 
 import threading
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -18,25 +19,25 @@ from gpuwaste.store.hub.rows import to_json
 from gpuwaste.waste.gpu_bound import MISSING
 
 _MAX_RUNS: Final = 20_000  # that are remembered; a run that is not is read from the store again
-_Name = tuple[str, str]
 
 
 @dataclass(slots=True)
 class _Claims:
-    """The GPUs, by node and UUID, that are taken for one run."""
+    """The GPUs, by UUID on each node, that are taken for one run."""
 
     gpus: int
-    real: set[_Name] = field(default_factory=set)
-    missing: set[_Name] = field(default_factory=set)
+    real: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    missing: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
 
-    def take(self, name: _Name) -> bool:
+    def take(self, node: str, uuid: str) -> bool:
         """Tell whether hours of this GPU are taken; from then on they are."""
-        if name in self.real or name in self.missing:
+        real, missing = self.real[node], self.missing[node]
+        if uuid in real or uuid in missing:
             return True
-        lacking = name[1].startswith(MISSING)
-        held = len(self.real) + (len(self.missing) if lacking else 0)
+        lacking = uuid.startswith(MISSING)
+        held = len(real) + (len(missing) if lacking else 0)
         if held < self.gpus:
-            (self.missing if lacking else self.real).add(name)
+            (missing if lacking else real).add(uuid)
         return held < self.gpus
 
 
@@ -64,7 +65,7 @@ class GpuClaims:
         if claims is None:
             return True
         self._runs.move_to_end(row.run_key)
-        return claims.take((row.node, row.gpu_uuid))
+        return claims.take(row.node, row.gpu_uuid)
 
     def _reason(self, row: AllocationHour) -> str:
         gpus, run = self._runs[row.run_key].gpus, row.run_key
@@ -80,7 +81,7 @@ class GpuClaims:
             parameters = {"rows": _keys(known), "lo": min(run.start for run in known)}
             with self._store.reader() as db:
                 for row in db.rows("claims_stored", parameters):
-                    claims[known[row["no"]]].take((row["node"], row["gpu_uuid"]))
+                    claims[known[row["no"]]].take(row["node"], row["gpu_uuid"])
         self._runs.update(claims)
         while len(self._runs) > _MAX_RUNS:
             self._runs.popitem(last=False)

@@ -1,5 +1,7 @@
 """Accounting's GPU count bounds what is stored for a run, whatever a node's agent was made to believe."""
 
+from dataclasses import replace
+
 from tests.unit.hub.rig import HOUR, Rig, batch, hour
 
 from gpuwaste.core.job import JobRecord
@@ -71,3 +73,11 @@ def test_a_count_that_grew_is_taken_up(hub: Rig) -> None:
     assert hub.post(batch(hour(gpu_uuid="GPU-a"), hour(gpu_uuid="GPU-b"))).json["accepted"] == 1
     hub.store.upsert_jobs([run(2)])
     assert hub.post(batch(hour(gpu_uuid="GPU-b"))).json["accepted"] == 1
+
+
+def test_what_one_node_names_takes_no_place_of_another_s_gpus(hub: Rig) -> None:
+    """A node that names GPUs of a run first costs the hours of the others nothing, whether the run is on it or not."""
+    hub.store.upsert_jobs([run(1), replace(run(2, job=8), nodes="gpu[1-2]")])
+    lies = [hour(job, node="gpu2", gpu_uuid=f"GPU-lie{at}") for job in (7, 8) for at in range(3)]
+    assert hub.post(batch(*lies, node="gpu2"), origin="10.0.0.2").json["accepted"] == 3
+    assert hub.post(batch(hour(7), hour(8))).json["accepted"] == 2
