@@ -28,7 +28,7 @@ _PARTS: Final = (
     ("Of several services", ("core", "policy", "predict", "slurm", "wire", "models", "cli")),
 )
 _PLUGINS: Final = ("plugins/job_submit/common", "plugins/job_submit/c", "plugins/job_submit/lua")
-_SAID: Final = re.compile(r'\b(?:say\([\w>-]+, |slurm_(?:error|info)\()("gpuwaste: (?:[^"]|" PRIu64 ")*")')
+_SAID: Final = re.compile(r'\b(?:gw_say\([\w>-]+, |slurm_(?:error|info)\()("gpuwaste: (?:[^"]|" PRIu64 ")*")')
 _VALUE: Final = re.compile(r"%(?:ll)?[sdu]")
 _KINDS: Final = {
     "submitted": "a job is queued: the request alone",

@@ -1,6 +1,5 @@
 /* The client: settings that follow the file, the kill switch, the breaker, the totals, and what is said in the log. */
 #include <pthread.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,19 +63,6 @@ void gw_read_totals(const gw_client *client, gw_totals *totals)
 	totals->killed = total_of(client, KILLED);
 	totals->stale = total_of(client, STALE);
 	totals->oversize = total_of(client, OVERSIZE);
-}
-
-__attribute__((format(printf, 2, 3))) static void say(gw_client *client, const char *format, ...)
-{
-	char text[GW_LOG_BYTES];
-	va_list arguments;
-
-	if (!client->log)
-		return;
-	va_start(arguments, format);
-	vsnprintf(text, sizeof(text), format, arguments);
-	va_end(arguments);
-	client->log(text);
 }
 
 /* Have advisor_user looked up, without waiting. */
@@ -216,7 +202,7 @@ static void miss(gw_client *client, const gw_frame *frame, const gw_settings *se
 	if (!is_due(&client->open_ms, now))
 		return;
 	atomic_store(&client->open_named, true);
-	say(client, "gpuwaste: advisor at %s: %s; jobs pass unseen, it is asked again after %lld ms", settings->socket,
+	gw_say(client->log, "gpuwaste: advisor at %s: %s; jobs pass unseen, it is asked again after %lld ms", settings->socket,
 	    why, (long long)settings->breaker_first_ms);
 }
 
@@ -224,7 +210,7 @@ static void miss(gw_client *client, const gw_frame *frame, const gw_settings *se
 static void name_refused(gw_client *client, const gw_settings *settings, const char *why)
 {
 	if (is_due(&client->name_ms, now_ms()))
-		say(client, "gpuwaste: advisor at %s: refused: %s; the job passes", settings->socket, why);
+		gw_say(client->log, "gpuwaste: advisor at %s: refused: %s; the job passes", settings->socket, why);
 }
 
 static bool is_stale(const gw_reply *reply, const gw_settings *settings)
@@ -245,7 +231,7 @@ static void answered(gw_client *client, gw_reply *reply, const gw_settings *sett
 {
 	count(client, ANSWERED);
 	if (gw_breaker_answered(&client->breaker) && atomic_exchange(&client->open_named, false))
-		say(client, "gpuwaste: advisor at %s answers again", settings->socket);
+		gw_say(client->log, "gpuwaste: advisor at %s answers again", settings->socket);
 	if (!is_stale(reply, settings))
 		return;
 	count(client, STALE);

@@ -5,7 +5,6 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,23 +60,10 @@ typedef struct reader {
 	unsigned odd; /* lines that were not understood; only the first is named */
 } reader;
 
-__attribute__((format(printf, 2, 3))) static void say(gw_log log, const char *format, ...)
-{
-	char text[GW_LOG_BYTES];
-	va_list arguments;
-
-	if (!log)
-		return;
-	va_start(arguments, format);
-	vsnprintf(text, sizeof(text), format, arguments);
-	va_end(arguments);
-	log(text);
-}
-
 static void say_odd(reader *at, const char *what)
 {
 	if (!at->odd++)
-		say(at->log, "gpuwaste: %s:%u: %s; the default holds", at->path, at->line, what);
+		gw_say(at->log, "gpuwaste: %s:%u: %s; the default holds", at->path, at->line, what);
 }
 
 static void set_text(gw_settings *settings, const text_key *key, const char *value)
@@ -279,11 +265,11 @@ void gw_config_read(const char *path, gw_settings *settings, gw_log log)
 	} else {
 		char reason[128];
 
-		say(log, "gpuwaste: %s: %s; the defaults hold", path,
+		gw_say(log, "gpuwaste: %s: %s; the defaults hold", path,
 		    errno == EINVAL ? "no plain file of at most 1 MiB" : strerror_r(errno, reason, sizeof(reason)));
 	}
 	if (at.odd > 1)
-		say(log, "gpuwaste: %s: %u more lines were not understood", path, at.odd - 1);
+		gw_say(log, "gpuwaste: %s: %u more lines were not understood", path, at.odd - 1);
 	if (settings->breaker_max_ms < settings->breaker_first_ms)
 		settings->breaker_max_ms = settings->breaker_first_ms;
 }

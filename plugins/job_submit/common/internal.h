@@ -12,6 +12,9 @@
 #define GW_USER_BYTES 64
 #define GW_LOG_BYTES 512
 
+/* One line of the log, cut at GW_LOG_BYTES; nothing where there is no log. */
+__attribute__((format(printf, 2, 3))) void gw_say(gw_log log, const char *format, ...);
+
 /* [plugin] and [advisor] socket of gpuwaste.toml; PluginConfig in core/config.py says what each key is. */
 typedef struct gw_settings {
 	int64_t deadline_us;

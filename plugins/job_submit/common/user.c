@@ -6,7 +6,6 @@
 #include <pthread.h>
 #include <pwd.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,19 +27,6 @@ struct gw_user {
 	bool again;             /* it was asked for anew meanwhile */
 	unsigned holders;       /* the client, and the thread */
 };
-
-__attribute__((format(printf, 2, 3))) static void say(gw_log log, const char *format, ...)
-{
-	char text[GW_LOG_BYTES];
-	va_list arguments;
-
-	if (!log)
-		return;
-	va_start(arguments, format);
-	vsnprintf(text, sizeof(text), format, arguments);
-	va_end(arguments);
-	log(text);
-}
 
 gw_user *gw_user_open(gw_log log)
 {
@@ -113,7 +99,7 @@ static void *look_up_names(void *argument)
 		user->known = found;
 		user->uid = uid;
 		if (!found)
-			say(log, "gpuwaste: no user %s (advisor_user): until there is, only an advisor that runs as root is believed",
+			gw_say(log, "gpuwaste: no user %s (advisor_user): until there is, only an advisor that runs as root is believed",
 			    name);
 	} while (user->again && user->log);
 	user->running = false;
@@ -170,7 +156,7 @@ void gw_user_wait(gw_user *user, int64_t wait_ms)
 	while (user->running && !late)
 		late = pthread_cond_timedwait(&user->changed, &user->lock, &until) == ETIMEDOUT;
 	if (user->running)
-		say(user->log, "gpuwaste: looking up user %s (advisor_user) takes long; jobs accepted without advice until then",
+		gw_say(user->log, "gpuwaste: looking up user %s (advisor_user) takes long; jobs accepted without advice until then",
 		    user->name);
 	pthread_mutex_unlock(&user->lock);
 }
