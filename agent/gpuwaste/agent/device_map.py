@@ -16,9 +16,9 @@ from gpuwaste.agent.facts.identities import Identities
 from gpuwaste.agent.facts.positions import PositionTable
 from gpuwaste.agent.facts.prolog import PrologSource
 from gpuwaste.agent.facts.remote import Answer, RemoteSource
-from gpuwaste.agent.meter import MISSING_PREFIX
 from gpuwaste.agent.model import GpuIdentity, Holding, JobMap
 from gpuwaste.agent.runs import RunTracker
+from gpuwaste.core.hour import MISSING_PREFIX
 from gpuwaste.core.run import RunKey
 from gpuwaste.core.sample import Confidence, MapSource
 from gpuwaste.slurm.slurmd_g import DevicePosition

@@ -11,10 +11,9 @@ from typing import Final, NamedTuple
 
 from gpuwaste.agent.accumulator import FULL_PCT, SUSPENDED, Accumulator, State, whole_percent
 from gpuwaste.agent.model import GpuReading, HostUse
-from gpuwaste.core.hour import HOUR_MS
+from gpuwaste.core.hour import HOUR_MS, MISSING_PREFIX
 from gpuwaste.core.sample import Sample
 
-MISSING_PREFIX: Final = "missing:"  # of the uuid of a GPU that Slurm has and NVML lacks
 STEP_US: Final = 2_000_000
 
 

@@ -19,6 +19,7 @@ _SLACK_MS: Final = 1000  # rounding of t0 and t1 to milliseconds, twice, and a c
 _NAME = re.compile(r"[A-Za-z0-9_.:\-/]{1,128}")
 _REASON = re.compile(r"[a-z0-9_:\-]{1,64}")
 _MAX_I64: Final = 2**63 - 1
+MISSING_PREFIX: Final = "missing:"  # of the uuid of a GPU that Slurm has and NVML lacks
 MAX_SEQ: Final = 10**9  # an agent counts from 1, a few times an hour; a far greater one could never be corrected
 
 

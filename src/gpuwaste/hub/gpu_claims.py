@@ -12,11 +12,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from gpuwaste.core.hour import AllocationHour
+from gpuwaste.core.hour import MISSING_PREFIX, AllocationHour
 from gpuwaste.core.run import RunKey
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.rows import to_json
-from gpuwaste.waste.gpu_bound import MISSING
 
 _MAX_RUNS: Final = 20_000  # that are remembered; a run that is not is read from the store again
 
@@ -34,7 +33,7 @@ class _Claims:
         real, missing = self.real[node], self.missing[node]
         if uuid in real or uuid in missing:
             return True
-        lacking = uuid.startswith(MISSING)
+        lacking = uuid.startswith(MISSING_PREFIX)
         held = len(real) + (len(missing) if lacking else 0)
         if held < self.gpus:
             (missing if lacking else real).add(uuid)

@@ -7,10 +7,11 @@ lists come last, and of the others those of which most is known come first. The 
 from collections.abc import Iterable
 from typing import Final, Protocol, TypeVar
 
-FORGEABLE: Final = "environ"
-"""The map_source of agents before 0.2 that read what a job's user can write."""
-MISSING: Final = "missing:"
-"""How an agent names a GPU that Slurm gave away and the driver does not list."""
+from gpuwaste.core.hour import MISSING_PREFIX
+from gpuwaste.core.sample import MapSource
+
+FORGEABLE: Final = MapSource.ENVIRON
+"""What agents before 0.2 read, which a job's user can write."""
 
 
 class Named(Protocol):
@@ -39,7 +40,7 @@ class Named(Protocol):
 
 def order(use: Named) -> tuple[bool, bool, int, str, str]:
     """Return what the GPUs of a run are sorted by: accounting's count is cut off the front."""
-    forgeable, missing = use.map_source == FORGEABLE, use.gpu_uuid.startswith(MISSING)
+    forgeable, missing = use.map_source == FORGEABLE, use.gpu_uuid.startswith(MISSING_PREFIX)
     return forgeable, missing, -use.known_ms, use.node, use.gpu_uuid
 
 
