@@ -16,6 +16,7 @@ from gpuwaste.slurm.commands import CommandClient
 from gpuwaste.slurm.rest_differences import allowed
 from gpuwaste.slurm.sacct import BadRow
 from gpuwaste.testing.cluster import LoopbackCluster
+from gpuwaste.testing.cluster_process import wait_until
 
 pytestmark = pytest.mark.cluster
 NAMES = ("lr=1|bs=2", "two\nlines|and|more", "\ufeffbom", "||", "caf\udce9", "plain")
@@ -36,6 +37,8 @@ def jobs(cluster: LoopbackCluster) -> dict[int, str]:
     ids[per_cpu] = "per cpu"
     for job in ids:
         cluster.wait_accounted(job)
+    # sacct leaves a job out of a window until slurmctld has told slurmdbd since when it is eligible
+    wait_until(lambda: len(accounting(cluster, ids)) == len(ids), 30, "accounting to list all jobs of the hour")
     return ids
 
 

@@ -15,6 +15,7 @@ from gpuwaste.core.request import JobRequest
 from gpuwaste.slurm import sacctmgr
 from gpuwaste.slurm.command import CommandError, Output, check, run_command, stream_lines
 from gpuwaste.slurm.rest_live import requests_of
+from gpuwaste.slurm.rest_value import clean
 from gpuwaste.slurm.sacct import BadRow, parse_sacct, sacct_argv, sacct_fields
 from gpuwaste.slurm.scontrol import BadRecord, RunningJob, parse_job, parse_jobs
 from gpuwaste.slurm.site import NodeInfo, Partition, SlurmConfig, parse_config, parse_nodes, parse_partitions
@@ -174,10 +175,12 @@ class CommandClient:
 
     def _names(self) -> dict[int, str]:
         """Return raw id -> name from squeue's JSON, in which a name cannot imitate anything."""
-        text = self._text("squeue", "--all", "--states=all", "--json")
-        try:
-            rows = json.loads(text, strict=False)["jobs"]
-            return {int(row["job_id"]): str(row["name"]) for row in rows}
+        argv = ("squeue", "--all", "--states=all", "--json")
+        output = self._run(*argv)
+        check(argv, output)
+        try:  # a byte that is no UTF-8 becomes an escape after reading: within JSON the escape itself would be an error
+            rows = json.loads(output.stdout.decode("utf-8", "surrogateescape"), strict=False)["jobs"]
+            return {int(row["job_id"]): clean(str(row["name"])) for row in rows}
         except (ValueError, KeyError, TypeError) as error:
             raise ParseError(f"squeue --json: not the jobs that it should list: {error}") from error
 

@@ -106,8 +106,9 @@ def test_a_request_that_came_too_late_is_not_read(sockets: ExitStack) -> None:
 def test_short_requests_do_not_wait_for_long_ones(sockets: ExitStack) -> None:
     """Of requests that came together the short ones are answered first."""
     journal, replies = _Journal(), list[dict[str, Any]]()
+    short = job("short", script="#!/bin/sh\n# a script that no other test has had read\n")
     long = [job(f"long{n}", script=f"#!/bin/sh\n# {n}\n" + "mpirunx " * 4000) for n in range(3)]
-    questions = [{"op": "submit", "deadline_us": 5_000_000, "job": one} for one in (*long, job("short"))]
+    questions = [{"op": "submit", "deadline_us": 5_000_000, "job": one} for one in (*long, short)]
     _desk(journal, replies, reading_s=0.0).answer([_exchange(sockets, question) for question in questions])
     assert len(replies) == 4
     assert journal.verdicts[0].name == "short"

@@ -77,6 +77,25 @@ def test_a_name_that_imitates_a_job_is_settled_by_asking_again(site: Site) -> No
     assert site.client.rpcs == {"scontrol": 3, "squeue": 1}
 
 
+def test_a_name_that_is_no_utf_8_keeps_no_other_job_from_being_settled(site: Site) -> None:
+    """Squeue prints such bytes into its JSON as they are; the jobs beside it, and it itself, are told right."""
+    text = (ODD / "scontrol_name_forges_another_job.txt").read_text(encoding="utf-8")
+    name = text[text.index("JobName=") + 8 : text.index("\n   UserId=alice")]
+    true = text.index("JobId=3 JobName=true")
+    listing = site.file("all", text)
+    site.file("2", text[:true])
+    (site.directory / "3").write_bytes(text[true : text.index("JobId=4")].encode().replace(b"=true", b"=caf\xe9"))
+    site.command("scontrol", f'case "$5" in "") cat {listing};; *) cat "{site.directory}/$5";; esac')
+    rows = [{"job_id": 2, "name": name}, {"job_id": 3, "name": "CAF"}, {"job_id": 4, "name": "good"}]
+    jobs = json.dumps({"jobs": rows})
+        {"jobs": [{"job_id": 2, "name": name}, {"job_id": 3, "name": "CAF"}, {"job_id": 4, "name": "good"}]}
+    )
+    (site.directory / "squeue.json").write_bytes(jobs.encode().replace(b"CAF", b"caf\xe9"))
+    site.command("squeue", f"cat {site.directory}/squeue.json")
+    found = {job.job_id: (job.user, sorted(job.nodes)) for job in site.client.jobs()}
+    assert found == {2: ("alice", ["gpu1"]), 3: ("bob", ["gpu2"]), 4: ("alice", ["gpu1"])}
+
+
 def test_what_cannot_be_settled_is_logged_and_the_rest_is_kept(site: Site, caplog: pytest.LogCaptureFixture) -> None:
     """No record is dropped in silence."""
     site.command("scontrol", f"cat {ODD / 'scontrol_cut_off_in_a_gres_list.txt'}")
