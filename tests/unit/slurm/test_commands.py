@@ -88,8 +88,6 @@ def test_a_name_that_is_no_utf_8_keeps_no_other_job_from_being_settled(site: Sit
     site.command("scontrol", f'case "$5" in "") cat {listing};; *) cat "{site.directory}/$5";; esac')
     rows = [{"job_id": 2, "name": name}, {"job_id": 3, "name": "CAF"}, {"job_id": 4, "name": "good"}]
     jobs = json.dumps({"jobs": rows})
-        {"jobs": [{"job_id": 2, "name": name}, {"job_id": 3, "name": "CAF"}, {"job_id": 4, "name": "good"}]}
-    )
     (site.directory / "squeue.json").write_bytes(jobs.encode().replace(b"CAF", b"caf\xe9"))
     site.command("squeue", f"cat {site.directory}/squeue.json")
     found = {job.job_id: (job.user, sorted(job.nodes)) for job in site.client.jobs()}
