@@ -21,11 +21,11 @@ import numpy as np
 
 from gpuwaste.advisor.boot import SAVED
 from gpuwaste.core.job import JobRecord
+from gpuwaste.history.follow import Follower
+from gpuwaste.history.outcome import Outcome
+from gpuwaste.history.replay import replay
 from gpuwaste.predict.bundle import BASELINE
-from gpuwaste.predict.follow import Follower
-from gpuwaste.predict.outcome import Outcome
 from gpuwaste.predict.registry import Registry
-from gpuwaste.predict.replay import replay
 from gpuwaste.testing.histories import made_table
 from gpuwaste.testing.lone_advisor import LoneAdvisor
 from gpuwaste.wire.advice import encode_frame
@@ -69,7 +69,7 @@ def save_history(directory: Path, users: int) -> None:
     rng = np.random.default_rng(3)
     table.user.codes[:] = rng.permutation(np.arange(users * 2) % users)  # everybody, not only the busiest
     table.name.codes[:] = table.user.codes
-    state = replay(table, groups=()).state
+    state = replay(table)
     follower = Follower(state, "gw")
     for number in range(users):
         job = JobRecord("gw", number + 1, 1, user=f"u{number}", name="train", gpus=4)

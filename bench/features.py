@@ -17,12 +17,13 @@ import numpy as np
 import psutil
 
 from gpuwaste.core.request import JobRequest
+from gpuwaste.history.keys import KEYS
+from gpuwaste.history.outcome import Outcome
+from gpuwaste.history.replay import replay
+from gpuwaste.history.state import HistoryState
 from gpuwaste.predict.features import FEATURES
-from gpuwaste.predict.keys import KEYS
-from gpuwaste.predict.outcome import Outcome
-from gpuwaste.predict.replay import replay
-from gpuwaste.predict.state import HistoryState
-from gpuwaste.testing.histories import Told, made_table, requests
+from gpuwaste.predict.vectors import replay_vectors
+from gpuwaste.testing.histories import made_table, requests, vector_told
 from gpuwaste.testing.plain_history import PlainHistory
 
 SITE_KEYS = 5  # of a user at a large site: the user, two sizes, two names
@@ -35,19 +36,19 @@ def rate(jobs: int, rounds: int) -> list[float]:
     for seed in range(rounds):
         table = made_table(jobs, users=max(jobs // 200, 10), seed=seed)
         began = time.perf_counter()
-        result = replay(table)
+        result = replay_vectors(table)
         rates.append(jobs / (time.perf_counter() - began))
         del result, table
         gc.collect()
     return rates
 
 
-def latencies(told: Told, asked: list[JobRequest]) -> dict[str, list[float]]:
+def latencies(told: HistoryState | PlainHistory, asked: list[JobRequest]) -> dict[str, list[float]]:
     """Return microseconds of each vector and of each update (submission and end), jobs one after another."""
     vector, update, both = [], [], []
     for number, request in enumerate(asked):
         t0 = time.perf_counter_ns()
-        told.vector(request)
+        vector_told(told, request)
         t1 = time.perf_counter_ns()
         told.submitted(request, number)
         told.ended(number, request.submit, request.submit + 60, 60.0, Outcome.COMPLETED)
@@ -67,11 +68,11 @@ def site(users: int) -> list[JobRequest]:
     ]
 
 
-def grown(make: Callable[[], Told], users: int, answer: Any) -> None:
+def grown(make: Callable[[], HistoryState | PlainHistory], users: int, answer: Any) -> None:
     """Fill a history and send back the growth of the resident set, the arrays' bytes, and the number of keys."""
     asked, process = site(users), psutil.Process()
     told = make()
-    told.vector(asked[0])
+    vector_told(told, asked[0])
     gc.collect()
     before = process.memory_info().rss
     for number, request in enumerate(asked):
@@ -86,7 +87,7 @@ def grown(make: Callable[[], Told], users: int, answer: Any) -> None:
     answer.send((after - before, keys, count))
 
 
-def memory(make: Callable[[], Told], users: int) -> tuple[int, int, int]:
+def memory(make: Callable[[], HistoryState | PlainHistory], users: int) -> tuple[int, int, int]:
     """Return what `grown` sends, from a fresh process."""
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe(duplex=False)
@@ -114,7 +115,7 @@ def main() -> None:
     options = parser.parse_args()
     rates = rate(options.jobs, options.rounds)
     asked = requests(made_table(options.online, users=500, seed=7))
-    warm = replay(made_table(50_000, users=500, seed=8)).state
+    warm = replay(made_table(50_000, users=500, seed=8))
     ours, plain = latencies(warm, asked), latencies(PlainHistory(), asked)
     state_rss, state_bytes, keys = memory(HistoryState, options.users)
     plain_rss, _, plain_keys = memory(PlainHistory, options.users)

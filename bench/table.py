@@ -17,9 +17,9 @@ from typing import Any, Final, TypeVar
 
 from bench.report import fill
 from gpuwaste.core.clock import SystemClock
-from gpuwaste.predict.follow import Follower
-from gpuwaste.predict.from_store import read_table
-from gpuwaste.predict.replay import replay
+from gpuwaste.history.follow import Follower
+from gpuwaste.history.from_store import read_table
+from gpuwaste.history.replay import replay
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore
 
@@ -73,7 +73,7 @@ def measure(path: Path) -> dict[str, Any]:
     with store.reader() as db:
         snapshot = timed("read_table", lambda: read_table(db, "bench"))
     store.close()
-    follower = Follower(timed("replay_state", lambda: replay(snapshot.table, groups=()).state), "bench")
+    follower = Follower(timed("replay_state", lambda: replay(snapshot.table)), "bench")
     timed("boot", lambda: follower.boot(snapshot))
     follower.seq, follower._ended = last - PAGE, {}  # noqa: SLF001 as if these had not been told
     timed("follow_page", lambda: follower.apply(events))

@@ -20,8 +20,6 @@ from typing import Final
 
 OURS: Final = {"agent": "agent", "hub": "hub", "advisor": "advisor", "models": "models"}
 """Which package a folder of gpuwaste goes into; every other goes into the common one."""
-LEFT_OUT: Final = "testing"
-"""Clusters on loopback are the work of a checkout, not of a site."""
 BASELINE: Final = PurePosixPath("predict/baseline")
 WHEELS: Final = {"runtime": "runtime", "onnx": "onnx", "web": "hub"}
 """Which package a list of wheels goes into."""
@@ -95,7 +93,7 @@ def our_files(source: Path) -> Iterator[tuple[str, PurePosixPath, Path]]:
         top = source / root / "gpuwaste"
         for file in sorted(top.rglob("*")):
             name = PurePosixPath(file.relative_to(top))
-            if not file.is_file() or "__pycache__" in name.parts or name.parts[0] == LEFT_OUT:
+            if not file.is_file() or "__pycache__" in name.parts:
                 continue
             yield ("models" if BASELINE in name.parents else OURS.get(name.parts[0], "common")), name, file
 

@@ -10,8 +10,8 @@ import pytest
 from gpuwaste.core.errors import UsageError
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.run import RunKey
-from gpuwaste.models.history.files import sacct_file
-from gpuwaste.models.history.source import Notes, Source, parser_of
+from gpuwaste.ingest.files import sacct_file
+from gpuwaste.ingest.source import Notes, Source, parser_of
 from gpuwaste.slurm.commands import CommandClient
 from gpuwaste.slurm.rest_differences import allowed
 from gpuwaste.slurm.sacct import BadRow

@@ -212,7 +212,7 @@ def test_a_killed_owner_s_cluster_is_reaped(make_cluster: ClusterFactory) -> Non
 
 
 def test_up_status_and_down_from_the_shell(make_cluster: ClusterFactory, capsys: pytest.CaptureFixture[str]) -> None:
-    """`gpuwaste-cluster up` leaves a cluster running, refuses a second there; `down` ends it; it starts again."""
+    """`tools/cluster up` leaves a cluster running, refuses a second there; `down` ends it; it starts again."""
     directory = make_cluster(start=False).directory
     where = ["--dir", str(directory)]
     assert main(["up", *where, "--variant", "gres_order=gpu1:3-1-0-2"]) == 0
@@ -243,12 +243,12 @@ def test_a_directory_that_cannot_be_used_is_refused(make_cluster: ClusterFactory
 
 
 def test_an_ordinary_user_is_told_in_one_line(cluster: LoopbackCluster) -> None:
-    """Without root `gpuwaste-cluster up` says what it needs and exits with 1."""
+    """Without root `tools/cluster up` says what it needs and exits with 1."""
     argv = [sys.executable, "-m", "gpuwaste.testing.cluster_cli", "up", "--dir", str(cluster.directory / "bob")]
     path = ":".join(path for path in sys.path if path)
     process = cluster.spawn(argv, user="bob", env={"PYTHONPATH": path}, name="up-by-bob")
     assert process.wait() == 1
-    assert process.logs[0].read_text() == f"gpuwaste-cluster: {cluster_host.missing(uid=1)}\n"
+    assert process.logs[0].read_text() == f"tools/cluster: {cluster_host.missing(uid=1)}\n"
 
 
 def test_a_backup_controller_takes_over(make_cluster: ClusterFactory) -> None:

@@ -8,9 +8,9 @@ from tests.system.asking import wait_told
 
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.job import JobRecord
-from gpuwaste.models.history.importer import import_source
-from gpuwaste.models.history.sources.sacct import SacctFile, SacctLive
-from gpuwaste.models.history.windows import Period
+from gpuwaste.ingest.importer import import_source
+from gpuwaste.ingest.sources.sacct import SacctFile, SacctLive
+from gpuwaste.ingest.windows import Period
 from gpuwaste.slurm.commands import CommandClient
 from gpuwaste.store.hub.history_store import HistoryStore
 from gpuwaste.store.hub.rows import job_record

@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 
 from gpuwaste.core.clock import SystemClock
+from gpuwaste.history.follow import Follower
+from gpuwaste.history.from_store import read_table
+from gpuwaste.history.outcome import Outcome
+from gpuwaste.history.state import HistoryState
 from gpuwaste.hub.importer import Importer, ImportSettings
 from gpuwaste.hub.metrics import HubMetrics
 from gpuwaste.hub.site import Site
-from gpuwaste.predict.follow import Follower
-from gpuwaste.predict.from_store import read_table
-from gpuwaste.predict.outcome import Outcome
-from gpuwaste.predict.state import HistoryState
 from gpuwaste.slurm.commands import CommandClient
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.cluster import LoopbackCluster

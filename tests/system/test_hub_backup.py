@@ -19,12 +19,12 @@ from bench.ingest import START, make_batches
 
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.job import JobRecord
+from gpuwaste.documents.report import report_document
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.page_files import PageFiles
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.lone_hub import LoneHub, munged_path, private_munged
-from gpuwaste.waste.documents import report_document
 from gpuwaste.waste.settings import LedgerSettings
 from gpuwaste.wire.batch import Envelope
 

@@ -20,13 +20,14 @@ from gpuwaste.core.logs import one_line
 from gpuwaste.core.script_hash import script_hash
 from gpuwaste.core.units import parse_duration_s, parse_size_b
 from gpuwaste.core.verdict import token_of, verdict_from_json
+from gpuwaste.history import keys
 from gpuwaste.hub.notify.addresses import is_address
 from gpuwaste.hub.questions import parse_requests
 from gpuwaste.hub.refusal import Refusal
 from gpuwaste.policy import text as policy_text
 from gpuwaste.policy.rules.override import reason_of
 from gpuwaste.policy.values import Patterns
-from gpuwaste.predict import keys, texts
+from gpuwaste.predict import texts
 from gpuwaste.predict.request_json import requests_from_json
 from gpuwaste.report import cells
 from gpuwaste.slurm.bitmap import task_text

@@ -142,7 +142,7 @@ MEANINGS: Final[dict[tuple[str, str], str]] = {
         "Often a power cut or a full disk. The time of those rows is unknown in reports; keep the file for a report."
     ),
     ("wire.durable_file", "outbox {} cannot be made smaller: {}"): "Space is not given back now; nothing is lost.",
-    ("wire.outbox", "outbox {}: a kept row cannot be read and stays as it is: {}"): (
+    ("agent.outbox", "outbox {}: a kept row cannot be read and stays as it is: {}"): (
         "A row from another version, or a damaged one; the others are sent. Report it."
     ),
     ("hub.unaccounted", "{} hours of runs that accounting has not told in {} days were removed"): (

@@ -25,7 +25,10 @@ _PARTS: Final = (
     ("Of the agent", ("agent",)),
     ("Of the hub", ("hub",)),
     ("Of the advisor", ("advisor",)),
-    ("Of several services", ("core", "policy", "predict", "slurm", "wire", "models", "cli")),
+    (
+        "Of several services",
+        ("core", "documents", "history", "ingest", "policy", "predict", "slurm", "wire", "models", "cli"),
+    ),
 )
 _PLUGINS: Final = ("plugins/job_submit/common", "plugins/job_submit/c", "plugins/job_submit/lua")
 _SAID: Final = re.compile(r'\b(?:gw_say\([\w>-]+, |slurm_(?:error|info)\()("gpuwaste: (?:[^"]|" PRIu64 ")*")')

@@ -57,8 +57,8 @@ def read(log: Log, data: Path) -> Source:
     if path.suffix != ".csv":
         return load_swf(path, log.name)
     from gpuwaste.core.clock import SystemClock  # noqa: PLC0415 readers of one log of eight
-    from gpuwaste.models.history.importer import import_source  # noqa: PLC0415
-    from gpuwaste.models.history.sources.sacct import SacctFile  # noqa: PLC0415
+    from gpuwaste.ingest.importer import import_source  # noqa: PLC0415
+    from gpuwaste.ingest.sources.sacct import SacctFile  # noqa: PLC0415
     from gpuwaste.store.hub.history_store import HistoryStore  # noqa: PLC0415
 
     with tempfile.TemporaryDirectory(prefix="gpuwaste-scorecard-") as folder:

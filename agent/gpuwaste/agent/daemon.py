@@ -23,6 +23,7 @@ from gpuwaste.agent.hour_book import GAP_INTERVALS, HourBook, replay_from_us
 from gpuwaste.agent.jobstats import JobstatsCollector, Owners
 from gpuwaste.agent.metrics import Health
 from gpuwaste.agent.node_store import NodeStore
+from gpuwaste.agent.outbox import Outbox
 from gpuwaste.agent.questions import Questions
 from gpuwaste.agent.sampler import Sampler
 from gpuwaste.agent.sinks import HourSink, RawSink
@@ -40,7 +41,6 @@ from gpuwaste.slurm.commands import CommandClient
 from gpuwaste.wire.batch import Batch, Envelope
 from gpuwaste.wire.client import HubClient
 from gpuwaste.wire.notify import SILENT, Notifier
-from gpuwaste.wire.outbox import Outbox
 from gpuwaste.wire.shipper import Shipper
 
 _DISKLESS_S: Final = 60.0

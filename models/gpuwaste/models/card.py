@@ -9,13 +9,13 @@ from typing import Any, Final
 import numpy as np
 import xgboost
 
+from gpuwaste.history.table import JobTable
 from gpuwaste.models.fit import Fitted
 from gpuwaste.models.parity import Parity
 from gpuwaste.models.search import Found
 from gpuwaste.models.split import FINAL_SHARE, SHARES
 from gpuwaste.predict.features import FEATURES
 from gpuwaste.predict.manifest import Manifest
-from gpuwaste.predict.table import JobTable
 
 SCHEMA: Final = 1
 MOST_USED: Final = 10  # features listed for a target

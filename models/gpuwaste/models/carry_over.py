@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuwaste.core.errors import NoDataError
+from gpuwaste.history.table import JobTable
 from gpuwaste.models.fit import Fitted, fit
 from gpuwaste.models.metrics import average_precision, ece, reserved_over_used, under_rate
 from gpuwaste.models.split import Rows, split_by_time
@@ -18,7 +19,6 @@ from gpuwaste.predict.bundle import BASELINE, Bundle, load_bundle, our_features
 from gpuwaste.predict.manifest import TargetModel
 from gpuwaste.predict.roll import roll, static
 from gpuwaste.predict.rolling import busy_users
-from gpuwaste.predict.table import JobTable
 from gpuwaste.predict.targets import BY_NAME, labels
 
 QUANTILE: Final = 0.95  # of the walltime, whose under-estimates are printed

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
 from gpuwaste.core.errors import NoDataError
+from gpuwaste.history.table import JobTable
 from gpuwaste.models.operating import operating_points
 from gpuwaste.models.recipe import DEFAULTS, Recipe
 from gpuwaste.models.split import Rows
 from gpuwaste.predict.manifest import Calibration
-from gpuwaste.predict.table import JobTable
 from gpuwaste.predict.targets import Target, labels
 
 Vectors = NDArray[np.float32]

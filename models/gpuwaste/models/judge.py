@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from gpuwaste.history.table import JobTable
 from gpuwaste.models import metrics
 from gpuwaste.models.fit import Fitted, Vectors, calibrated
 from gpuwaste.models.split import Split
@@ -18,7 +19,6 @@ from gpuwaste.predict.features import FEATURES
 from gpuwaste.predict.manifest import TargetModel
 from gpuwaste.predict.roll import roll
 from gpuwaste.predict.rolling import busy_users
-from gpuwaste.predict.table import JobTable
 from gpuwaste.predict.targets import Target, labels, request_cap
 
 Array = NDArray[np.float64]

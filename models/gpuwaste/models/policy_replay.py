@@ -13,6 +13,11 @@ from typing import Any, Final
 
 from gpuwaste.core.history import HistoryEvent
 from gpuwaste.core.request import JobRequest
+from gpuwaste.history.follow import Follower
+from gpuwaste.history.from_store import Snapshot
+from gpuwaste.history.replay import replay
+from gpuwaste.history.requests import request_of
+from gpuwaste.history.table import JobTable
 from gpuwaste.models.replay_events import Told, events_of, known_at
 from gpuwaste.models.replay_score import Submission, Tally
 from gpuwaste.models.replay_spending import Spent
@@ -23,12 +28,7 @@ from gpuwaste.predict.beside import corrections_of
 from gpuwaste.predict.bundle import Bundle
 from gpuwaste.predict.corrections import BundleCorrections
 from gpuwaste.predict.expectation import expectations, suggestions
-from gpuwaste.predict.follow import Follower
-from gpuwaste.predict.from_store import Snapshot
 from gpuwaste.predict.predictor import Predictor
-from gpuwaste.predict.replay import replay
-from gpuwaste.predict.requests import request_of
-from gpuwaste.predict.table import JobTable
 
 _CLUSTER: Final = "replay"
 _NEVER: Final = 1 << 62
@@ -62,7 +62,7 @@ class _Replay:
     def __init__(self, table: JobTable, policies: PolicySet, question: Question, bundle: Bundle | None) -> None:
         self._table, self._policies, self._question, self._bundle = table, policies, question, bundle
         before = known_at(table, question.start)
-        self._follower = Follower(replay(before, groups=()).state, _CLUSTER)
+        self._follower = Follower(replay(before), _CLUSTER)
         self._follower.boot(Snapshot(before, 0))
         state, recall = self._follower.state, self._follower.recall
         self._by_history = Predictor(None, state, None, recall)

@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuwaste.core.errors import ModelError
+from gpuwaste.history.state import HistoryState
+from gpuwaste.history.table import JobTable
 from gpuwaste.models.usable import require_usable
 from gpuwaste.predict.features import FEATURES
-from gpuwaste.predict.replay import replay
-from gpuwaste.predict.state import HistoryState
-from gpuwaste.predict.table import JobTable
+from gpuwaste.predict.vectors import replay_vectors
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ def prepare(table: JobTable, where: str, since: int | None = None) -> Prepared:
     kept = _first_told(table)
     runs = table if kept.all() else table.take(np.flatnonzero(kept))
     require_usable(runs, where)
-    told = replay(runs)
+    told = replay_vectors(runs)
     _check(told.vectors)
     first = 0 if since is None else int(np.searchsorted(runs.submit, since))
     vectors = told.vectors

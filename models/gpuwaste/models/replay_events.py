@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from gpuwaste.core.history import EventKind, RunUse
 from gpuwaste.core.job import JobRecord
-from gpuwaste.predict.outcome import Outcome
-from gpuwaste.predict.table import ABSENT, Floats, JobTable
+from gpuwaste.history.outcome import Outcome
+from gpuwaste.history.table import ABSENT, Floats, JobTable
 
 # At equal seconds what ends comes first; a run's own events of the second in which it was submitted come after that.
 _ENDED, _LEDGER, _STARTED, _SUBMITTED = 0, 1, 2, 3

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from gpuwaste.core.units import HOUR_S
+from gpuwaste.history.table import ABSENT, Floats, JobTable
 from gpuwaste.policy.declarations import PROBABILITIES, QUANTITIES
 from gpuwaste.policy.facts import Decision
-from gpuwaste.predict.table import ABSENT, Floats, JobTable
 from gpuwaste.predict.targets import MIN_COVERAGE, labels, request_cap
 
 ALL: Final = "all"

@@ -14,11 +14,11 @@ import optuna
 import xgboost
 from numpy.typing import NDArray
 
+from gpuwaste.history.table import JobTable
 from gpuwaste.models.fit import MIN_OF_A_CLASS, Vectors, columns, conformal, grow, learnable
 from gpuwaste.models.metrics import average_precision
 from gpuwaste.models.recipe import DEFAULTS, Recipe
 from gpuwaste.models.split import Rows, folds_by_time
-from gpuwaste.predict.table import JobTable
 from gpuwaste.predict.targets import Target, request_cap
 
 FOLDS: Final = 3

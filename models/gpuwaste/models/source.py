@@ -13,8 +13,8 @@ from gpuwaste.core.errors import NoDataError, ParseError, StoreError, UsageError
 from gpuwaste.core.history import HistoryEvent, RunUse, event_from_json
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.owner import as_owner
-from gpuwaste.predict.from_store import read_table
-from gpuwaste.predict.table import GpuUse, JobTable, table_of
+from gpuwaste.history.from_store import read_table
+from gpuwaste.history.table import GpuUse, JobTable, table_of
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.job_columns import clusters
 
@@ -109,7 +109,7 @@ def load_hub(hub: Hub, cluster: str = "", progress: Progress = lambda _: None) -
 
 def load_swf(path: Path, cluster: str = "") -> Source:
     """Return the jobs of a log in the standard workload format. Raises NoDataError, UsageError, ParseError."""
-    from gpuwaste.predict.swf_table import swf_table  # noqa: PLC0415 a reader that only logs need
+    from gpuwaste.history.swf_table import swf_table  # noqa: PLC0415 a reader that only logs need
 
     name = cluster or path.name.partition(".")[0]
     return Source(swf_table(path, name).table, name, path.name)

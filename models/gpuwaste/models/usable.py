@@ -5,9 +5,9 @@ from typing import Final
 import numpy as np
 
 from gpuwaste.core.errors import NoDataError
+from gpuwaste.history.outcome import Outcome
+from gpuwaste.history.table import Categories, JobTable
 from gpuwaste.models.split import MIN_ROWS
-from gpuwaste.predict.outcome import Outcome
-from gpuwaste.predict.table import Categories, JobTable
 from gpuwaste.predict.targets import Target, labels
 
 _NO_STATE: Final = "the log does not say how jobs ended"

@@ -8,8 +8,8 @@ from typing import Final, Protocol
 
 from gpuwaste.core.errors import GpuwasteError, ParseError, StoreError, WireError
 from gpuwaste.core.history import HistoryEvent
-from gpuwaste.predict.follow import Follower
-from gpuwaste.predict.state import HistoryState
+from gpuwaste.history.follow import Follower
+from gpuwaste.history.state import HistoryState
 
 SAVED: Final = "history"
 FAR_BEHIND: Final = 20_000  # events; the hub's snapshot is quicker from there on

@@ -15,7 +15,7 @@ from gpuwaste.advisor.boot import SAVED, HistorySource
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import GpuwasteError, StoreError, WireError
 from gpuwaste.core.history import HistoryEvent
-from gpuwaste.predict.follow import Follower
+from gpuwaste.history.follow import Follower
 
 PAGE: Final = 50  # events of a page while requests come: a larger one takes the interpreter for too long
 MAX_PENDING: Final = 2000

@@ -9,12 +9,13 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final, Protocol
+from typing import Final
 
 from gpuwaste.advisor.spending import Accounts
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.request import JobRequest
 from gpuwaste.core.verdict import Expectation, Op, Suggestion, Verdict, new_id
+from gpuwaste.history.recall import Recall
 from gpuwaste.policy.declarations import GPUS, QUANTITIES, Policy
 from gpuwaste.policy.facts import Decision, Facts, ScriptSays
 from gpuwaste.policy.policy_set import PolicySet, needs_of
@@ -24,7 +25,7 @@ from gpuwaste.predict.features import feature_hash
 from gpuwaste.predict.own import own_sentences
 from gpuwaste.predict.prediction import TargetPrediction
 from gpuwaste.predict.predictor import Predictor, Vector
-from gpuwaste.predict.recall import Recall
+from gpuwaste.predict.vectors import KeyHistories, vectors_of
 from gpuwaste.slurm.job_desc import JobDesc
 
 _GPU_TARGETS: Final = frozenset({"gpu_underused", "gpus_needed"})
@@ -32,20 +33,12 @@ _REASONS: Final = 8  # sentences kept in a verdict's row
 _ROW_TEXT: Final = 1024  # characters of a text in a verdict's row
 
 
-class Batched(Protocol):
-    """The history, as far as a judge asks it."""
-
-    def vectors(self, requests: Sequence[JobRequest]) -> Vector:
-        """Return the features [n, F] of some requests."""
-        ...
-
-
 @dataclass(slots=True)
 class Knowledge:
     """What answers rest on; each part is replaced as a whole, on the loop's thread."""
 
     predictor: Predictor
-    state: Batched
+    state: KeyHistories
     recall: Recall
     policies: PolicySet
     model_hash: str = ""
@@ -100,7 +93,7 @@ class Judge:
         scored = [n for n, wanted in enumerate(wants) if wanted.targets and not submissions[n].unread]
         raw: dict[str, Vector] = {}
         if scored:
-            vectors = known.state.vectors([submissions[place].request for place in scored])
+            vectors = vectors_of(known.state, [submissions[place].request for place in scored])
             raw = known.predictor.raws(vectors, frozenset[str]().union(*(wants[place].targets for place in scored)))
         rows = {place: row for row, place in enumerate(scored)}
         found = []

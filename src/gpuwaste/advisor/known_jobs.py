@@ -4,7 +4,7 @@ from typing import Final
 
 from gpuwaste.core.history import HistoryEvent
 from gpuwaste.core.request import JobRequest
-from gpuwaste.predict.requests import request_of
+from gpuwaste.history.requests import request_of
 
 MAX_JOBS: Final = 20_000
 

@@ -18,24 +18,24 @@ from gpuwaste.advisor.server import Limits, Server
 from gpuwaste.advisor.site import whole_partitions
 from gpuwaste.advisor.spending import Accounts
 from gpuwaste.advisor.users import Users
+from gpuwaste.advisor.verdict_outbox import VerdictOutbox
 from gpuwaste.advisor.writer import Writer
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.config import AdvisorConfig, Config
 from gpuwaste.core.errors import GpuwasteError, StoreError
 from gpuwaste.core.version import own_version
+from gpuwaste.history.follow import Follower
+from gpuwaste.history.state import HistoryState
 from gpuwaste.policy.loading import load_policies
 from gpuwaste.policy.policy_set import PolicySet
 from gpuwaste.predict.champion import Champion
-from gpuwaste.predict.follow import Follower
 from gpuwaste.predict.predictor import Predictor
-from gpuwaste.predict.state import HistoryState
 from gpuwaste.slurm.client import SlurmClient
 from gpuwaste.wire.batch import Envelope, VerdictBatch
 from gpuwaste.wire.client import SCORE_PATH, HubClient
 from gpuwaste.wire.exporter import MetricsServer
 from gpuwaste.wire.program_metrics import ProgramCollector
 from gpuwaste.wire.shipper import Shipper
-from gpuwaste.wire.verdict_outbox import VerdictOutbox
 
 CORRECTIONS: Final = "corrections.npz"
 OUTBOX: Final = "verdicts.sqlite"

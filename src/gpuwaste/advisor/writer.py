@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from gpuwaste.advisor.journal import Journal
+from gpuwaste.advisor.verdict_outbox import VerdictOutbox
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import GpuwasteError, StoreError
 from gpuwaste.core.verdict import is_token
 from gpuwaste.policy.facts import Spent
 from gpuwaste.wire.batch import MAX_VERDICT_BYTES, VerdictRow
-from gpuwaste.wire.verdict_outbox import VerdictOutbox
 
 CHUNK: Final = 200  # verdicts of a transaction: between two the loop gets its turn
 _PAUSE_S: Final = 0.002

@@ -18,9 +18,9 @@ from gpuwaste.core.units import DAY_S, format_size
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gpuwaste.models.history.importer import ImportResult, Progress
-    from gpuwaste.models.history.source import Source
-    from gpuwaste.models.history.windows import Period
+    from gpuwaste.ingest.importer import ImportResult, Progress
+    from gpuwaste.ingest.source import Source
+    from gpuwaste.ingest.windows import Period
     from gpuwaste.store.hub.history_store import HistoryStore
 
 Answer = tuple[dict[str, Any], str]
@@ -29,7 +29,7 @@ _LOCALTIME: Final = Path("/etc/localtime")
 
 def bring(options: argparse.Namespace, config: Config) -> Answer:
     """Import. Raises GpuwasteError; NoDataError where there is nothing at all to import."""
-    from gpuwaste.models.history.importer import import_again, import_source
+    from gpuwaste.ingest.importer import import_again, import_source
 
     path = _store_path(options, config)
     _become_owner(path, options)
@@ -51,7 +51,7 @@ def bring(options: argparse.Namespace, config: Config) -> Answer:
 
 def stand(options: argparse.Namespace, config: Config) -> Answer:
     """Tell what the store holds. Raises NoDataError where there is none."""
-    from gpuwaste.models.history.status import status_document, status_text
+    from gpuwaste.ingest.status import status_document, status_text
 
     path = _store_path(options, config)
     become_owner(path)
@@ -90,15 +90,15 @@ def _source(options: argparse.Namespace, config: Config) -> "Source":
     cluster = options.cluster or config.common.cluster
     zone = options.time_zone or local_zone()
     if options.swf is not None:
-        from gpuwaste.models.history.sources.swf import SwfFile
+        from gpuwaste.ingest.sources.swf import SwfFile
 
         return SwfFile(options.swf, options.cluster)
     if options.csv is not None:
-        from gpuwaste.models.history.files import csv_file
+        from gpuwaste.ingest.files import csv_file
 
         return csv_file(options.csv, options.mapping, cluster, zone=zone)
     if options.sacct is not None:
-        from gpuwaste.models.history.files import sacct_file
+        from gpuwaste.ingest.files import sacct_file
 
         return sacct_file(options.sacct, cluster, delimiter=options.delimiter, columns=options.format, zone=zone)
     return _live(options, config)
@@ -110,10 +110,10 @@ def _live(options: argparse.Namespace, config: Config) -> "Source":
     common, period = config.common, _period(options, config)
     commands = CommandClient(slurm_conf=common.slurm_conf, timeout_s=common.slurm_timeout_s)
     if not options.slurmrestd:
-        from gpuwaste.models.history.sources.sacct import SacctLive
+        from gpuwaste.ingest.sources.sacct import SacctLive
 
         return SacctLive(commands, options.cluster or common.cluster or commands.cluster_name(), period)
-    from gpuwaste.models.history.sources.slurmrestd import Slurmrestd
+    from gpuwaste.ingest.sources.slurmrestd import Slurmrestd
     from gpuwaste.slurm.rest_client import RestClient
     from gpuwaste.slurm.rest_http import RestServer
 
@@ -125,7 +125,7 @@ def _live(options: argparse.Namespace, config: Config) -> "Source":
 
 
 def _period(options: argparse.Namespace, config: Config) -> "Period":
-    from gpuwaste.models.history.windows import Period
+    from gpuwaste.ingest.windows import Period
 
     now = datetime.now()  # noqa: DTZ005 the caller's own zone is meant
     start = None if options.starttime is None else parse_time(options.starttime, now)

@@ -9,7 +9,7 @@ from gpuwaste.core.config import Config
 from gpuwaste.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from gpuwaste.models.history.source import Source as Pages
+    from gpuwaste.ingest.source import Source as Pages
     from gpuwaste.models.source import Source
 
 
@@ -59,7 +59,7 @@ def _pages(options: argparse.Namespace, config: Config) -> "Pages":
     from gpuwaste.cli.history_import import local_zone
 
     zone, cluster = options.time_zone or local_zone(), options.cluster or config.common.cluster
-    from gpuwaste.models.history.files import csv_file, sacct_file
+    from gpuwaste.ingest.files import csv_file, sacct_file
 
     if options.csv is not None:
         return csv_file(options.csv, options.mapping, cluster, zone=zone)
@@ -74,7 +74,7 @@ def _through_a_store(pages: "Pages", file: Path, cluster: str) -> "Source":
     from dataclasses import replace
 
     from gpuwaste.core.clock import SystemClock
-    from gpuwaste.models.history.importer import import_source
+    from gpuwaste.ingest.importer import import_source
     from gpuwaste.models.source import load_store
     from gpuwaste.store.hub.history_store import HistoryStore
 

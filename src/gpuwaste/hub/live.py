@@ -12,15 +12,15 @@ from typing import BinaryIO, Final
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import GpuwasteError, ParseError, StoreError
 from gpuwaste.core.request import JobRequest
+from gpuwaste.history.follow import Follower
+from gpuwaste.history.from_store import read_table
+from gpuwaste.history.recall import ScriptSays
+from gpuwaste.history.replay import replay
+from gpuwaste.history.state import HistoryState
 from gpuwaste.predict.champion import Champion
-from gpuwaste.predict.follow import Follower
-from gpuwaste.predict.from_store import read_table
 from gpuwaste.predict.own import own_sentences
 from gpuwaste.predict.prediction import Prediction
 from gpuwaste.predict.predictor import Predictor
-from gpuwaste.predict.recall import ScriptSays
-from gpuwaste.predict.replay import replay
-from gpuwaste.predict.state import HistoryState
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.verdict_store import VerdictStore
 from gpuwaste.wire.snapshot_tar import write_tar
@@ -132,7 +132,7 @@ class Live:
         with self._store.reader() as db:
             snapshot = read_table(db, self._cluster)
         # Without a group of features no vector is made: a million runs' would take more than a gigabyte.
-        follower = Follower(replay(snapshot.table, groups=()).state, self._cluster)
+        follower = Follower(replay(snapshot.table), self._cluster)
         follower.boot(snapshot)
         for run in VerdictStore(self._store, self._clock).failed_scripts(self._cluster):
             follower.recall.learn_script(*run)

@@ -17,6 +17,7 @@ from gpuwaste.core.cpu_budget import Budget, CpuBudget, NotReadError
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.request import JobRequest
+from gpuwaste.history.requests import request_of
 from gpuwaste.hub.metrics import HubMetrics
 from gpuwaste.hub.questions import parse_requests
 from gpuwaste.hub.reads import PRINTED_ID
@@ -25,7 +26,6 @@ from gpuwaste.hub.roles import Scope
 from gpuwaste.hub.sayings import Sayings
 from gpuwaste.policy.in_use import PoliciesInUse
 from gpuwaste.predict.expectation import expectations, suggestions
-from gpuwaste.predict.requests import request_of
 from gpuwaste.predict.texts import script_facts
 from gpuwaste.store.hub.hub_store import HubStore
 

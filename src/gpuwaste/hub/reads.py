@@ -6,14 +6,14 @@ from typing import Any, Final
 
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.units import DAY_S, HOUR_S
+from gpuwaste.documents.report import Scope as ReportScope
+from gpuwaste.documents.report import job_document, report_document, top_document
 from gpuwaste.hub.refusal import BAD, FORBIDDEN, Refusal, not_found
 from gpuwaste.hub.roles import Scope
 from gpuwaste.hub.run_choice import ANY, JobQuestion, picked_runs
 from gpuwaste.hub.verdict_reads import VerdictReads
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.verdict_store import VerdictStore
-from gpuwaste.waste.documents import Scope as ReportScope
-from gpuwaste.waste.documents import job_document, report_document, top_document
 from gpuwaste.waste.settings import LedgerSettings
 
 MAX_HISTORY: Final = 10_000

@@ -10,10 +10,10 @@ from typing import Any, Final
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.units import DAY_S
+from gpuwaste.documents.verdict_score import SCHEMA, score_document
 from gpuwaste.hub.refusal import BAD, FORBIDDEN, Refusal, not_found
 from gpuwaste.hub.roles import Scope
 from gpuwaste.store.hub.verdict_store import Pick, VerdictStore, verdict_json
-from gpuwaste.waste.verdict_score import SCHEMA, score_document
 
 MAX_VERDICTS: Final = 10_000
 SAID: Final = frozenset({"annotate", "warn", "reject"})  # what the user may know of; a pass tells him nothing

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Final
 
 from gpuwaste.core.errors import GpuwasteError
+from gpuwaste.history.state import HistoryState
 from gpuwaste.predict.bundle import Bundle
 from gpuwaste.predict.rolling import Rolling
-from gpuwaste.predict.state import HistoryState
 
 HISTORY: Final = "history.state"
 CORRECTIONS: Final = "rolling.npz"

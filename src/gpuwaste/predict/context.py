@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from gpuwaste.core.request import JobRequest
 from gpuwaste.core.units import DAY_S, HOUR_S, MINUTE_S
-from gpuwaste.predict.table import Categories, Floats, JobTable
+from gpuwaste.history.table import Categories, Floats, JobTable
 from gpuwaste.predict.texts import NAME_FACTS, SCRIPT_FACTS, name_facts, script_facts
 
 PLAIN: Final = ("limit_s", "nodes", "cpus", "mem_b", "gpus", "is_array", "interactive")

@@ -3,15 +3,16 @@
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gpuwaste.core.history import RunUse
 from gpuwaste.core.job import JobRecord
+from gpuwaste.core.request import JobRequest
+from gpuwaste.history.follow_types import Scores, State
+from gpuwaste.history.table import GpuUse, JobTable, table_of
 from gpuwaste.predict.bundle import Bundle
-from gpuwaste.predict.follow_types import Scores
 from gpuwaste.predict.rolling import Rolling, busy_users
-from gpuwaste.predict.table import GpuUse, JobTable, table_of
 from gpuwaste.predict.targets import labels
+from gpuwaste.predict.vectors import vector_of
 
 _BUSY: Final = "busy"  # kept beside the scores, as it was at the submission
 _OF_THE_LEDGER: Final = frozenset({"gpu_underused", "gpus_needed"})
@@ -24,8 +25,9 @@ class BundleCorrections:
         self._bundle = bundle
         self._rolling = rolling
 
-    def score(self, vector: NDArray[np.float32]) -> Scores:
-        """Return the raw output [1 or quantiles] of each model for one vector [F], and whether its user was busy."""
+    def score(self, state: State, request: JobRequest) -> Scores:
+        """Return the raw output [1 or quantiles] of each model for a request, and whether its user was busy."""
+        vector = vector_of(state, request)
         scores = {target: self._bundle.raw(target, vector[None])[0] for target in self._bundle.targets}
         return scores | {_BUSY: busy_users(vector[None], self._bundle.manifest.features).astype(np.float32)}
 

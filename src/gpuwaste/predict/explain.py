@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuwaste.core.units import say_duration
+from gpuwaste.history.keys import KEYS
 from gpuwaste.predict.features import FEATURES, GROUPS
-from gpuwaste.predict.keys import KEYS
 from gpuwaste.predict.prediction import Reason
 from gpuwaste.predict.view import (
     ENDED,

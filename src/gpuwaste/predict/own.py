@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Final
 
 from gpuwaste.core.request import JobRequest
+from gpuwaste.history.recall import OwnRun, Recall
 from gpuwaste.predict.prediction import Reason, TargetPrediction
-from gpuwaste.predict.recall import OwnRun, Recall
 
 _NAME: Final = 40
 _LEAST_FAILED: Final = 2  # jobs from which failures are counted

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuwaste.core.request import JobRequest
+from gpuwaste.history.recall import Recall
 from gpuwaste.predict import whatif
 from gpuwaste.predict.explain import reasons
 from gpuwaste.predict.features import FEATURES
@@ -16,11 +17,11 @@ from gpuwaste.predict.history import from_history
 from gpuwaste.predict.manifest import TargetModel
 from gpuwaste.predict.own import gpus_needed
 from gpuwaste.predict.prediction import Change, Prediction, Source, TargetPrediction
-from gpuwaste.predict.recall import Recall
 from gpuwaste.predict.request_json import request_to_json
 from gpuwaste.predict.rolling import Rolling, busy_columns
-from gpuwaste.predict.scores import Model, State, applies, cap
+from gpuwaste.predict.scores import Model, applies, cap
 from gpuwaste.predict.targets import BY_NAME, TARGETS
+from gpuwaste.predict.vectors import KeyHistories, vector_of
 from gpuwaste.predict.view import ENDED, View
 
 Vector = NDArray[np.float32]
@@ -37,7 +38,7 @@ class Predictor:
     """Answers requests, one thread at a time; state and corrections belong to the caller and stay as they are."""
 
     def __init__(
-        self, bundle: Model | None, state: State, rolling: Rolling | None = None, recall: Recall | None = None
+        self, bundle: Model | None, state: KeyHistories, rolling: Rolling | None = None, recall: Recall | None = None
     ) -> None:
         """Take a bundle (None: history alone speaks), the state, and what there is of corrections and of own runs."""
         self._bundle = bundle
@@ -54,7 +55,7 @@ class Predictor:
 
     def predict(self, request: JobRequest) -> Prediction:
         """Return every target of one request, with reasons, and what a smaller request would change."""
-        vector = self._state.vector(request)
+        vector = vector_of(self._state, request)
         view = View.of(request, _NAMES, vector)
         said = self.explained(request, vector, self.scored(request, vector, ALL))
         bundle = self._bundle
@@ -69,7 +70,7 @@ class Predictor:
 
     def vector(self, request: JobRequest) -> Vector:
         """Return the features of a request as things stand."""
-        return self._state.vector(request)
+        return vector_of(self._state, request)
 
     def raws(self, vectors: Vector, wanted: Container[str]) -> dict[str, Vector]:
         """Return the raw output [n, 1 or quantiles] of each wanted target that there is a model of."""
@@ -119,7 +120,7 @@ class Predictor:
 
     def _again(self, requests: Sequence[JobRequest]) -> list[tuple[TargetPrediction, ...]]:
         """Return the targets of other requests of the same user, without reasons."""
-        vectors = np.stack([self._state.vector(request) for request in requests])
+        vectors = np.stack([vector_of(self._state, request) for request in requests])
         raw = self.raws(vectors, ALL)
         return [
             self.scored(request, vectors[place], ALL, {name: rows[place] for name, rows in raw.items()})

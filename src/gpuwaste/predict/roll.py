@@ -6,10 +6,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from gpuwaste.history.table import ABSENT, Floats, JobTable
 from gpuwaste.predict.conformal import Shifts
 from gpuwaste.predict.manifest import Manifest, TargetModel
 from gpuwaste.predict.rolling import Rolling
-from gpuwaste.predict.table import ABSENT, Floats, JobTable
 from gpuwaste.predict.targets import BY_NAME, labels, request_cap
 
 _END: Final = 0

@@ -28,14 +28,6 @@ class Model(Protocol):
         ...
 
 
-class State(Protocol):
-    """What is asked of the site's history; `predict.state.HistoryState` is one."""
-
-    def vector(self, request: JobRequest) -> NDArray[np.float32]:
-        """Return float32 [F], what is known at the request's submission."""
-        ...
-
-
 def cap(target: str, request: JobRequest) -> float | None:
     """Return what a quantity cannot exceed, None where nothing was asked for: `request_cap` for one request."""
     asked: int | None = getattr(request, ASKED[target]) if target in ASKED else None

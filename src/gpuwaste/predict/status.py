@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuwaste.core.errors import NoDataError
+from gpuwaste.history.table import ABSENT, JobTable
 from gpuwaste.predict.bundle import Bundle
 from gpuwaste.predict.drift import (
     COVERAGE_LIMIT,
@@ -22,7 +23,6 @@ from gpuwaste.predict.drift import (
 from gpuwaste.predict.manifest import TargetModel
 from gpuwaste.predict.roll import roll, static
 from gpuwaste.predict.rolling import busy_users
-from gpuwaste.predict.table import ABSENT, JobTable
 from gpuwaste.predict.targets import labels
 
 _LEAD: Final = 2 * RECENT  # ended jobs with which the rolling correction is warmed up before it is judged

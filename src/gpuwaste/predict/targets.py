@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuwaste.core import hits
-from gpuwaste.predict.keys import COLUMNS
-from gpuwaste.predict.outcome import Outcome
-from gpuwaste.predict.table import Floats, JobTable
+from gpuwaste.history.keys import COLUMNS
+from gpuwaste.history.outcome import Outcome
+from gpuwaste.history.table import Floats, JobTable
 
 Kind = Literal["probability", "quantiles"]
 # The thesis' rule: mean use below 5 %, over 30 s, completed, coverage 80 %.

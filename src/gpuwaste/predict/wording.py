@@ -4,8 +4,8 @@ import re
 from typing import Final
 
 from gpuwaste.core.units import DAY_S, HOUR_S, format_size, say_duration
+from gpuwaste.history.keys import KEYS
 from gpuwaste.predict.features.base import Feature
-from gpuwaste.predict.keys import KEYS
 from gpuwaste.predict.view import LONGEST, RING, SHORTEST, View
 
 _NAME: Final = 40

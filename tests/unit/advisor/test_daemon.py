@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from tests.unit.advisor.conftest import USER, job, jobs
 
+from gpuwaste.advisor.verdict_outbox import VerdictOutbox
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.errors import ParseError
 from gpuwaste.predict.bundle import BASELINE
@@ -22,7 +23,6 @@ from gpuwaste.testing.lone_advisor import LoneAdvisor, read_reply, run_as, spool
 from gpuwaste.testing.lone_hub import LoneHub
 from gpuwaste.wire.advice import HEADER, VERSION, encode_frame
 from gpuwaste.wire.batch import VerdictRow
-from gpuwaste.wire.verdict_outbox import VerdictOutbox
 
 WARN = """
 [policy]

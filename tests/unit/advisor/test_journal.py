@@ -9,10 +9,10 @@ import pytest
 
 from gpuwaste.advisor import journal as module
 from gpuwaste.advisor.journal import Journal
+from gpuwaste.advisor.verdict_outbox import VerdictOutbox
 from gpuwaste.advisor.writer import Writer
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.verdict import Verdict, new_id
-from gpuwaste.wire.verdict_outbox import VerdictOutbox
 
 T0_US = 1_700_000_000_000_000
 

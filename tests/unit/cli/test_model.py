@@ -10,13 +10,13 @@ from tests.unit.predict.bundles import manifest_of, probability_graph, quantile_
 from gpuwaste.cli.main import main
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.job import JobRecord
+from gpuwaste.history.table import table_of
 from gpuwaste.models.export import write_files
 from gpuwaste.predict.bundle import BASELINE, FeatureSet, our_features
 from gpuwaste.predict.drift import bins
 from gpuwaste.predict.manifest import Manifest
 from gpuwaste.predict.registry import Registry
-from gpuwaste.predict.replay import replay
-from gpuwaste.predict.table import table_of
+from gpuwaste.predict.vectors import replay_vectors
 from gpuwaste.store.hub.hub_store import HubStore
 
 
@@ -105,7 +105,7 @@ def test_status_reads_a_store_and_names_what_moved(tmp_path: Path, capsys: pytes
     ]
     fill(store, jobs)
     table = table_of(jobs)
-    edges, shares = bins(replay(table).vectors[:600])
+    edges, shares = bins(replay_vectors(table).vectors[:600])
     window = (0, int(table.submit[599]))
     base = manifest_of("spring", features=our_features())
     write_champion(tmp_path / "models", replace(base, drift_bins=edges, drift_shares=shares, window=window))

@@ -17,10 +17,10 @@ from tests.unit.predict.site_of_predict import Run, history
 from tests.unit.report.predictions import prediction
 
 from gpuwaste.cli.main import main
+from gpuwaste.history.outcome import Outcome
 from gpuwaste.models.export import write_files
 from gpuwaste.predict.bundle import our_features
 from gpuwaste.predict.manifest import TargetModel
-from gpuwaste.predict.outcome import Outcome
 from gpuwaste.slurm.sbatch import read_submission
 
 SCRIPT = "#!/bin/bash\n#SBATCH --gres=gpu:a100:4\n#SBATCH -p gpu -t 12:00:00\npython train.py\n"

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.wire.verdicts import NOON_US, verdict
+from tests.unit.advisor.verdicts import NOON_US, verdict
 
 from gpuwaste.core.errors import ParseError
 from gpuwaste.core.verdict import is_token, new_id, token_of, verdict_from_json

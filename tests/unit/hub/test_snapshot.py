@@ -8,17 +8,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.unit.advisor.verdicts import verdict
 from tests.unit.hub.rig import AGENT_UID, Rig
 from tests.unit.hub.test_predict import ended
 from tests.unit.hub.test_verdicts import said
-from tests.unit.wire.verdicts import verdict
 
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.errors import AuthError, RetryableWireError, StoreError, WireError
 from gpuwaste.core.request import JobRequest
+from gpuwaste.history.follow import Follower
+from gpuwaste.history.state import HistoryState
 from gpuwaste.hub.predictions import Predictions
-from gpuwaste.predict.follow import Follower
-from gpuwaste.predict.state import HistoryState
+from gpuwaste.predict.vectors import vector_of
 from gpuwaste.store.hub.verdict_store import VerdictStore
 from gpuwaste.wire.batch import Envelope, VerdictBatch, encode_verdict
 from gpuwaste.wire.client import HubClient
@@ -67,7 +68,7 @@ def test_the_state_travels_and_goes_on(hub: Rig, tmp_path: Path) -> None:
     asked = JobRequest("alice", 1_700_009_000, account="proj1", partition="gpu", name="train")
     mine = follower.state
     assert isinstance(mine, HistoryState)
-    np.testing.assert_array_equal(mine.vector(asked), live._follower.state.vector(asked))
+    np.testing.assert_array_equal(vector_of(mine, asked), vector_of(live._follower.state, asked))
     assert len(follower.recall.runs("alice", "train")) == 6
 
 

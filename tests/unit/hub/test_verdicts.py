@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.unit.advisor.verdicts import verdict
 from tests.unit.hub.rig import AGENT_UID, Answer, Rig
-from tests.unit.wire.verdicts import verdict
 
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.verdict import Verdict

@@ -5,9 +5,9 @@ from dataclasses import replace
 from tests.unit.hub.rig import HOUR, FakeClock, hour
 from tests.unit.hub.test_reads import record
 
+from gpuwaste.documents.report import report_document
 from gpuwaste.hub.waste_day import EVERY_S, MAX_GROUPS, STALE_S, WasteDay
 from gpuwaste.store.hub.hub_store import HubStore
-from gpuwaste.waste.documents import report_document
 from gpuwaste.waste.settings import LedgerSettings
 
 NOW = HOUR + 7200

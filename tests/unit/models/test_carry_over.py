@@ -7,7 +7,7 @@ from tests.unit.predict.test_rolling import jobs
 
 from gpuwaste.models.carry_over import Log, carry_over, section
 from gpuwaste.models.split import split_by_time
-from gpuwaste.predict.replay import replay
+from gpuwaste.predict.vectors import replay_vectors
 
 
 def test_each_log_is_judged_by_every_model_and_the_baseline() -> None:
@@ -17,7 +17,7 @@ def test_each_log_is_judged_by_every_model_and_the_baseline() -> None:
         table = jobs(600, seed)[0]
         if name == "C":
             table = replace(table, outcome=np.zeros_like(table.outcome))
-        logs.append(Log(name, table, replay(table).vectors))
+        logs.append(Log(name, table, replay_vectors(table).vectors))
     results = carry_over(logs, ("failure",), threads=1)
     assert [(r.judged_on, r.learnt_on) for r in results] == [
         (judged, learnt) for judged in ("A", "B") for learnt in ("A", "B", "baseline")

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from gpuwaste.core.errors import NoDataError
+from gpuwaste.history.outcome import Outcome
 from gpuwaste.models.fit import calibrated, conformal, fit, learnable, platt
 from gpuwaste.models.recipe import Recipe
-from gpuwaste.predict.outcome import Outcome
 from gpuwaste.predict.targets import BY_NAME
 from gpuwaste.testing.planted import planted_table
 

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from gpuwaste.history.table import JobTable
 from gpuwaste.models.fit import Fitted
 from gpuwaste.models.judge import NAMES, judge
 from gpuwaste.models.split import split_by_time
 from gpuwaste.predict.manifest import Calibration
-from gpuwaste.predict.table import JobTable
 from gpuwaste.predict.targets import BY_NAME, labels
 from gpuwaste.testing.planted import planted_table
 

@@ -9,6 +9,8 @@ import pytest
 from tests.unit.predict.bundles import manifest_of, probability_graph
 
 from gpuwaste.core.job import JobRecord
+from gpuwaste.history.requests import request_of
+from gpuwaste.history.table import ABSENT, GpuUse, JobTable, table_of
 from gpuwaste.models.export import write_files
 from gpuwaste.models.policy_replay import Question, false_reject_ratio, replay_policies
 from gpuwaste.models.replay_events import events_of, known_at
@@ -16,8 +18,6 @@ from gpuwaste.policy.loading import built_in, policy_from_toml
 from gpuwaste.policy.policy_set import PolicySet
 from gpuwaste.predict.bundle import Bundle, load_bundle, our_features
 from gpuwaste.predict.manifest import TargetModel
-from gpuwaste.predict.requests import request_of
-from gpuwaste.predict.table import ABSENT, GpuUse, JobTable, table_of
 from gpuwaste.testing.histories import made_table, requests
 
 WARNS = '[policy]\nname = "w"\nmode = "warn"\n[targets.{0}]\nwarn = {1}\n[floor]\nprecision = 0\n'

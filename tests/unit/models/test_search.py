@@ -6,9 +6,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from gpuwaste.history.table import JobTable
 from gpuwaste.models.recipe import DEFAULTS
 from gpuwaste.models.search import Found, Trial, _chosen, search
-from gpuwaste.predict.table import JobTable
 from gpuwaste.predict.targets import BY_NAME
 from gpuwaste.testing.planted import planted_table
 

@@ -10,16 +10,16 @@ from typing import Any
 import duckdb
 import numpy as np
 import pytest
-from tests.unit.predict.test_follow import T0, some_jobs
-from tests.unit.predict.test_from_store import assert_equal, hour_of
+from tests.unit.history.test_follow import T0, some_jobs
+from tests.unit.history.test_from_store import assert_equal, hour_of
 
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.errors import NoDataError, RetryableWireError, StoreError, UsageError, WireError
+from gpuwaste.history.from_store import read_table
 from gpuwaste.hub.reads import Reads
 from gpuwaste.hub.roles import Scope
 from gpuwaste.models import source
 from gpuwaste.models.source import load_hub, load_source, load_store
-from gpuwaste.predict.from_store import read_table
 from gpuwaste.store.database import migrations
 from gpuwaste.store.hub.history_store import HistoryStore
 from gpuwaste.store.hub.hub_store import HubStore

@@ -5,8 +5,8 @@ import pytest
 
 from gpuwaste.core.errors import NoDataError
 from gpuwaste.core.job import JobRecord
+from gpuwaste.history.table import JobTable, table_of
 from gpuwaste.models.split import folds_by_time, split_by_time
-from gpuwaste.predict.table import JobTable, table_of
 
 
 def table(n: int, run_s: int = 5, every_s: int = 10) -> JobTable:

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from gpuwaste.core.errors import ModelError, NoDataError, UsageError
+from gpuwaste.history.outcome import Outcome
+from gpuwaste.history.state import HistoryState
+from gpuwaste.history.table import ABSENT, JobTable
 from gpuwaste.models.source import Source
 from gpuwaste.models.training import Settings, Trained, train
 from gpuwaste.predict.bundle import load_bundle
-from gpuwaste.predict.outcome import Outcome
 from gpuwaste.predict.registry import Registry
 from gpuwaste.predict.rolling import Rolling
-from gpuwaste.predict.state import HistoryState
-from gpuwaste.predict.table import ABSENT, JobTable
 from gpuwaste.predict.targets import TARGETS
 from gpuwaste.testing.planted import planted_table
 

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuwaste.core.request import JobRequest
+from gpuwaste.history.outcome import Outcome
+from gpuwaste.history.state import HistoryState
+from gpuwaste.history.table import GpuUse
 from gpuwaste.predict.features import FEATURE_VERSION, FEATURES, feature_hash
 from gpuwaste.predict.manifest import Manifest, Origin, TargetModel
-from gpuwaste.predict.outcome import Outcome
-from gpuwaste.predict.state import HistoryState
-from gpuwaste.predict.table import GpuUse
 
 NAMES = tuple(feature.name for feature in FEATURES)
 COLUMN = {name: place for place, name in enumerate(NAMES)}

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from tests.unit.predict.site_of_predict import HOUR_S, NAMES, NOW, TRAIN, FormulaModel, Run, history
 
 from gpuwaste.core.units import say_duration
+from gpuwaste.history.outcome import Outcome
+from gpuwaste.history.state import HistoryState
 from gpuwaste.predict import view
 from gpuwaste.predict.explain import bundled, occluded
-from gpuwaste.predict.outcome import Outcome
 from gpuwaste.predict.prediction import Reason
 from gpuwaste.predict.predictor import Predictor
-from gpuwaste.predict.state import HistoryState
 
 FAILED = Run(Outcome.FAILED, 1200.0)
 GOOD = Run(Outcome.COMPLETED, 2100.0)

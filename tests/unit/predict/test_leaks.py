@@ -9,12 +9,12 @@ import pytest
 from numpy.typing import NDArray
 
 from gpuwaste.core.job import JobRecord, KnownAt
+from gpuwaste.history.outcome import Outcome
+from gpuwaste.history.table import GpuUse, JobTable, table_of
 from gpuwaste.predict.context import Context
 from gpuwaste.predict.features import GROUPS
 from gpuwaste.predict.features.base import Block, Feature, Group
-from gpuwaste.predict.outcome import Outcome
-from gpuwaste.predict.replay import replay
-from gpuwaste.predict.table import GpuUse, JobTable, table_of
+from gpuwaste.predict.vectors import replay_vectors
 from gpuwaste.testing.histories import made_jobs, made_table
 
 Groups = Callable[[JobTable], tuple[Group, ...]]
@@ -56,7 +56,7 @@ def later_fields_leave_their_own_vector_alone(groups: Groups, jobs: list[JobReco
     """Change each field of job i that is known later than its submission; tell whether vector i stays the same."""
     use = [GpuUse(0.5, 1, 1.0, (job.end or 0) + 5) if job.gpus else None for job in jobs]
     table = table_of(jobs, use=use)
-    before = replay(table, groups=groups(table)).vectors
+    before = replay_vectors(table, groups=groups(table)).vectors
     for place in places:
         job = jobs[place]
         changes: list[dict[str, Any]] = [
@@ -68,7 +68,7 @@ def later_fields_leave_their_own_vector_alone(groups: Groups, jobs: list[JobReco
         for change in changes:
             others = [*jobs[:place], replace(job, **change), *jobs[place + 1 :]]
             changed = table_of(others, use=[*use[:place], GpuUse(0.0, 4, 0.5, 0), *use[place + 1 :]])
-            after = replay(changed, groups=groups(changed)).vectors
+            after = replay_vectors(changed, groups=groups(changed)).vectors
             if before[place].tobytes() != after[place].tobytes():
                 return False
     return True
@@ -77,13 +77,13 @@ def later_fields_leave_their_own_vector_alone(groups: Groups, jobs: list[JobReco
 def the_future_leaves_the_past_alone(groups: Groups, table: JobTable, places: range) -> bool:
     """Change at random all that happens after submission i; tell whether the vectors up to i stay the same."""
     rng = np.random.default_rng(3)
-    before = replay(table, groups=groups(table)).vectors
+    before = replay_vectors(table, groups=groups(table)).vectors
     for place in places:
         now = int(table.submit[place])
         upto = int(np.searchsorted(table.submit, now, side="right"))
         for rows in (np.arange(upto), np.concatenate((np.arange(upto), upto + rng.permutation(len(table) - upto)))):
             other = _shuffled(table.take(np.arange(len(rows))), table.take(rows), upto, now, rng)
-            after = replay(other, groups=groups(other)).vectors
+            after = replay_vectors(other, groups=groups(other)).vectors
             if before[:upto].tobytes() != after[:upto].tobytes():
                 return False
     return True

@@ -7,11 +7,12 @@ import pytest
 from tests.unit.predict.site_of_predict import GIB, HOUR_S, TRAIN, FormulaModel, Run, history
 
 from gpuwaste.core.request import JobRequest
-from gpuwaste.predict.outcome import Outcome
+from gpuwaste.history.outcome import Outcome
+from gpuwaste.history.state import HistoryState
 from gpuwaste.predict.prediction import Prediction, TargetPrediction
 from gpuwaste.predict.predictor import NO_HISTORY, NO_MODEL, Predictor
 from gpuwaste.predict.rolling import Rolling
-from gpuwaste.predict.state import HistoryState
+from gpuwaste.predict.vectors import vector_of
 
 FAILING = [Run(Outcome.FAILED if n in {1, 2, 4, 5, 6, 7} else Outcome.COMPLETED, 1200.0 + 60 * n) for n in range(8)]
 
@@ -125,10 +126,10 @@ def test_asking_changes_nothing() -> None:
     """Two questions have the same answer, and the vectors of others stay the same."""
     state = history(FAILING)
     other = replace(TRAIN, user="bob")
-    before = state.vector(other)
+    before = vector_of(state, other)
     predictor = Predictor(FormulaModel({"name_failed_8": 0.4}, bias=-2), state)
     assert predictor.predict(TRAIN) == predictor.predict(TRAIN)
-    assert np.array_equal(before, state.vector(other), equal_nan=True)
+    assert np.array_equal(before, vector_of(state, other), equal_nan=True)
 
 
 def test_a_request_of_nothing_is_answered() -> None:

@@ -185,7 +185,7 @@ def test_kill_9_at_any_moment_leaves_a_champion_that_loads(registry: Registry) -
             registry.rollback()
         """
     )
-    path = os.pathsep.join([str(ROOT), *(str(ROOT / root) for root in ("src", "agent", "models"))])
+    path = os.pathsep.join([str(ROOT), *(str(ROOT / root) for root in ("src", "agent", "models", "testing"))])
     for number in range(4):
         process = subprocess.Popen(
             [sys.executable, "-c", script, registry.models_dir],

@@ -12,6 +12,7 @@ from tests.unit.predict.bundles import FAILURE, FEATURES, WALLTIME, manifest_of,
 
 from gpuwaste.core.errors import ModelError, ParseError, StoreError
 from gpuwaste.core.job import JobRecord
+from gpuwaste.history.table import JobTable, table_of
 from gpuwaste.predict.bundle import load_bundle
 from gpuwaste.predict.conformal import MIN_ENDS, WINDOW, Shifts
 from gpuwaste.predict.corrections import BundleCorrections
@@ -20,7 +21,6 @@ from gpuwaste.predict.manifest import Calibration, TargetModel
 from gpuwaste.predict.recalibration import Recalibration
 from gpuwaste.predict.roll import roll, static
 from gpuwaste.predict.rolling import Rolling, busy_users
-from gpuwaste.predict.table import JobTable, table_of
 from gpuwaste.predict.targets import labels, request_cap
 
 

@@ -6,13 +6,13 @@ import pytest
 from tests.unit.predict.site_of_predict import GIB, HOUR_S, TRAIN, FormulaModel, Run, history
 
 from gpuwaste.core.request import JobRequest
+from gpuwaste.history.outcome import Outcome
+from gpuwaste.history.state import HistoryState
 from gpuwaste.predict.changes import proposers
 from gpuwaste.predict.changes.memory import friendly_gib
 from gpuwaste.predict.changes.time_limit import friendly_s
-from gpuwaste.predict.outcome import Outcome
 from gpuwaste.predict.prediction import Change
 from gpuwaste.predict.predictor import Predictor
-from gpuwaste.predict.state import HistoryState
 
 FITTING = FormulaModel(
     bias=-3.0,

@@ -6,10 +6,11 @@ import pytest
 from tests.unit.predict.site_of_predict import GIB, NAMES, TRAIN, Run, history
 
 from gpuwaste.core.units import say_duration
+from gpuwaste.history.keys import KEYS
+from gpuwaste.history.outcome import Outcome
 from gpuwaste.predict.explain import bundled
 from gpuwaste.predict.features import FEATURES
-from gpuwaste.predict.keys import KEYS
-from gpuwaste.predict.outcome import Outcome
+from gpuwaste.predict.vectors import vector_of
 from gpuwaste.predict.view import OWN, View
 from gpuwaste.predict.wording import amount, feature_text, others_text
 
@@ -20,7 +21,7 @@ BY_NAME = {feature.name: feature for feature in FEATURES}
 def view() -> View:
     """Return alice's view after eight runs, every other one failed."""
     runs = [Run(Outcome.FAILED if n % 2 else Outcome.COMPLETED, 1200.0 + 60 * n, 3.0 * GIB, 1) for n in range(8)]
-    return View.of(TRAIN, NAMES, history(runs).vector(TRAIN))
+    return View.of(TRAIN, NAMES, vector_of(history(runs), TRAIN))
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from typing import Any
 
 from tests.unit.waste.builders import GIB, LATER, SETTINGS, T0, add_rows, hour, job, store
 
+from gpuwaste.documents.report import job_document, report_document, top_document
 from gpuwaste.store.database import Database
-from gpuwaste.waste.documents import job_document, report_document, top_document
 
 END = T0 + 7 * 86400
 HOSTILE_NAMES = (

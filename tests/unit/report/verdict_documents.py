@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from gpuwaste.waste.verdict_score import score_document
+from gpuwaste.documents.verdict_score import score_document
 
 AT = 1_700_049_600
 _USER = ("id", "at_utc_us", "op", "action", "user", "account", "partition", "qos", "name", "is_array", "gpus")

@@ -21,10 +21,10 @@ from gpuwaste.core.hour import HOUR_MS, HOUR_S, AllocationHour
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.run import RunKey
 from gpuwaste.core.units import DAY_S
+from gpuwaste.documents.report import Scope, job_document, report_document
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.rollup import Rollup
-from gpuwaste.waste.documents import Scope, job_document, report_document
 from gpuwaste.waste.load import HANG_LIMITS
 from gpuwaste.waste.settings import LedgerSettings
 

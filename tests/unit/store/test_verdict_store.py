@@ -8,8 +8,8 @@ import duckdb
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.unit.advisor.verdicts import verdict
 from tests.unit.hub.rig import FakeClock
-from tests.unit.wire.verdicts import verdict
 
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.hour import AllocationHour

@@ -6,8 +6,8 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.unit.advisor.verdicts import verdict
 from tests.unit.hub.rig import batch, hour
-from tests.unit.wire.verdicts import verdict
 
 from gpuwaste.core.errors import GpuwasteError, ParseError
 from gpuwaste.core.history import HistoryEvent, RunUse, event_from_json

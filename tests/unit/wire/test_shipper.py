@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from gpuwaste.agent.outbox import Outbox
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.errors import AuthError, RetryableWireError, WireError
 from gpuwaste.core.hour import AllocationHour
@@ -16,7 +17,6 @@ from gpuwaste.core.run import RunKey
 from gpuwaste.testing.fake_hub import FakeHub
 from gpuwaste.wire.batch import Ack, Batch, Envelope, encode_batch
 from gpuwaste.wire.client import BusyError, HubClient, RefusedError
-from gpuwaste.wire.outbox import Outbox
 from gpuwaste.wire.shipper import BACKOFF_MAX_S, MAX_SUSPECTS, MIN_BATCH_BYTES, Shipper
 from gpuwaste.wire.tokens import TokenChecker, TokenIssuer
 

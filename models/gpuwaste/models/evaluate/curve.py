@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuwaste.predict.table import Floats
+from gpuwaste.history.table import Floats
 
 _NAN = float("nan")
 

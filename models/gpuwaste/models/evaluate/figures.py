@@ -7,12 +7,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from gpuwaste.history.table import Floats
 from gpuwaste.models import metrics
 from gpuwaste.models.evaluate.curve import Curve
 from gpuwaste.models.evaluate.method import Answer
 from gpuwaste.models.metrics import bootstrap_by_user, worst_decile
 from gpuwaste.predict.drift import short
-from gpuwaste.predict.table import Floats
 
 PRECISION: Final = 0.95
 _NAN: Final = float("nan")

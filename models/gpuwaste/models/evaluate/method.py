@@ -10,9 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from gpuwaste.history.table import Floats
 from gpuwaste.models.evaluate import methods
 from gpuwaste.models.evaluate.question import Question
-from gpuwaste.predict.table import Floats
 from gpuwaste.predict.targets import Target
 
 OURS: Final = "model"

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuwaste.predict.table import ABSENT, Floats, JobTable
+from gpuwaste.history.table import ABSENT, Floats, JobTable
 
 State = tuple[float, ...]
 _END, _SUBMIT = 0, 1

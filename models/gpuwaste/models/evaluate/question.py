@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gpuwaste.history.outcome import Outcome
+from gpuwaste.history.table import Floats, JobTable
 from gpuwaste.models.evaluate.learning import Learnt, learn
 from gpuwaste.models.recipe import DEFAULTS, Recipe
 from gpuwaste.models.split import Rows, Split
 from gpuwaste.predict.bundle import our_features
-from gpuwaste.predict.outcome import Outcome
 from gpuwaste.predict.rolling import busy_users
-from gpuwaste.predict.table import Floats, JobTable
 from gpuwaste.predict.targets import Target, labels
 
 NO_STATUS = "the log has no status: walltime only"

@@ -103,8 +103,8 @@ def _show(options: argparse.Namespace, registry: "Registry", _: "Config") -> int
 def _status(options: argparse.Namespace, registry: "Registry", config: "Config") -> int:
     from gpuwaste.cli.programs import load_program
     from gpuwaste.core.owner import as_owner, become_owner
-    from gpuwaste.predict.replay import replay
     from gpuwaste.predict.status import drifted, status_document
+    from gpuwaste.predict.vectors import replay_vectors
     from gpuwaste.report.models import status_text
 
     with as_owner(registry.models_dir):
@@ -120,7 +120,7 @@ def _status(options: argparse.Namespace, registry: "Registry", config: "Config")
         found = source.load_source(store, hub_client(config) if not options.store else None, options.cluster)
     become_owner(registry.models_dir)
     bundle = _bundle(registry, None)
-    document = status_document(bundle, found.table, replay(found.table).vectors)
+    document = status_document(bundle, found.table, replay_vectors(found.table).vectors)
     _print({**document, "source": found.text}, options, status_text)
     return 4 if drifted(document) else 0
 

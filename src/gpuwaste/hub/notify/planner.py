@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from gpuwaste.documents.notices import Decision, Standing, addressed, decide, reach_s, staff_list
 from gpuwaste.hub.notify.addresses import AddressBook, read_names
 from gpuwaste.hub.notify.settings import NotifySettings
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.notice_store import NoticeStore
 from gpuwaste.waste.load import Selection, load_by_user
-from gpuwaste.waste.notices import Decision, Standing, addressed, decide, reach_s, staff_list
 from gpuwaste.waste.settings import LedgerSettings
 
 Period = tuple[int, int]

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import GpuwasteError
+from gpuwaste.documents.notices import Decision
 from gpuwaste.hub.notify.mailer import Delivery, Mailer, ServerDownError
 from gpuwaste.hub.notify.message import make_message
 from gpuwaste.hub.notify.planner import Period, Planner
@@ -16,7 +17,6 @@ from gpuwaste.report.cells import harmless_document
 from gpuwaste.report.layout import Look
 from gpuwaste.report.notice_text import digest_subject, digest_text, staff_subject, staff_text
 from gpuwaste.store.hub.notice_store import OPEN, NoticeStore
-from gpuwaste.waste.notices import Decision
 
 DIGEST: Final = "digest"
 STAFF: Final = "staff"

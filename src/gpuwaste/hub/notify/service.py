@@ -7,12 +7,12 @@ from typing import Any, Final
 
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.units import DAY_S
+from gpuwaste.documents.notices import Decision
 from gpuwaste.hub.notify.planner import Planner
 from gpuwaste.hub.notify.runner import DIGEST, Notifier, words
 from gpuwaste.hub.refusal import BAD, FORBIDDEN, LATER, Refusal, not_found
 from gpuwaste.hub.roles import Scope
 from gpuwaste.report.layout import Look
-from gpuwaste.waste.notices import Decision
 
 SCHEMA: Final = 1
 MAX_NOTICES: Final = 10_000

@@ -8,9 +8,9 @@ from typing import Final, Self
 from gpuwaste.core.config import NotifyConfig
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.core.units import DAY_S, HOUR_S
+from gpuwaste.documents.notices import NoticeRules
 from gpuwaste.hub.notify.addresses import is_address
 from gpuwaste.hub.notify.schedule import WEEKDAYS, QuietHours, Schedule, read_time, read_zone
-from gpuwaste.waste.notices import NoticeRules
 
 _TLS: Final = ("none", "starttls", "tls")
 

@@ -1,6 +1,6 @@
 """The features, a file for each group: one function from a context to vectors, for one job and for many.
 
-May import predict's table, rows and context. A new group is a file with GROUP and its name in GROUPS.
+May import predict's context, and history. A new group is a file with GROUP and its name in GROUPS.
 """
 
 import hashlib
@@ -10,12 +10,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from gpuwaste.history.keys import KEYS
 from gpuwaste.predict.context import Context
 from gpuwaste.predict.features import durations, gpu, memory, outcomes, queue, request, script
 from gpuwaste.predict.features.base import Feature, Group, feature_list
-from gpuwaste.predict.keys import KEYS
 
-FEATURE_VERSION: Final = 2  # of what the names mean: raise it when a formula, a key or the packed state changes
+FEATURE_VERSION: Final = 2  # of what the names mean: raise it when a formula changes, or history's STATE_VERSION
 GROUPS: Final[tuple[Group, ...]] = (
     request.GROUP,
     script.GROUP,

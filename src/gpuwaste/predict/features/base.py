@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from gpuwaste.history.keys import KEYS
 from gpuwaste.predict.context import Context
-from gpuwaste.predict.keys import KEYS
 
 Block = NDArray[np.float32]
 

@@ -2,10 +2,10 @@
 
 import numpy as np
 
+from gpuwaste.history.recurrences import MINUTE_S
+from gpuwaste.history.rows import AMOUNTS, EWS
 from gpuwaste.predict.context import AT, PAIR_AT, Context
 from gpuwaste.predict.features.base import Block, Feature, Group
-from gpuwaste.predict.recurrences import MINUTE_S
-from gpuwaste.predict.rows import AMOUNTS, EWS
 
 FEATURES = (
     Feature("run_1", "s", "the last of the {jobs} ran {value}"),

@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from gpuwaste.history.rows import LASTS
 from gpuwaste.predict.context import Context
 from gpuwaste.predict.features.base import Block, Feature, Group
-from gpuwaste.predict.rows import LASTS
 
 FEATURES = (
     Feature("gpu_used", "", "the GPUs of the last of the {jobs} were used {value} of the time"),

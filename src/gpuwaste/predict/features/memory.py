@@ -2,10 +2,10 @@
 
 import numpy as np
 
+from gpuwaste.history.recurrences import PEAK_UNIT_B
+from gpuwaste.history.rows import LASTS
 from gpuwaste.predict.context import AT, Context
 from gpuwaste.predict.features.base import Block, Feature, Group
-from gpuwaste.predict.recurrences import PEAK_UNIT_B
-from gpuwaste.predict.rows import LASTS
 
 FEATURES = (
     Feature("peak_1", "B", "the last of the {jobs} used {value} of memory at most"),

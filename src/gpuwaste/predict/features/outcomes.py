@@ -2,10 +2,10 @@
 
 import numpy as np
 
+from gpuwaste.history.recurrences import FAILED_OF
+from gpuwaste.history.rows import COUNTS, RECENT
 from gpuwaste.predict.context import Context
 from gpuwaste.predict.features.base import Block, Feature, Group
-from gpuwaste.predict.recurrences import FAILED_OF
-from gpuwaste.predict.rows import COUNTS, RECENT
 
 FEATURES = (
     Feature("fail_1", "", "the last of the {jobs} failed ({value}: 1 yes, 0 no)"),

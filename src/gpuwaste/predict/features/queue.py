@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from gpuwaste.history.rows import BURSTS, COUNTS, INSTANTS, SENT
 from gpuwaste.predict.context import PAIR_AT, Context
 from gpuwaste.predict.features.base import Block, Feature, Group
-from gpuwaste.predict.rows import BURSTS, COUNTS, INSTANTS, SENT
 
 FEATURES = (
     Feature("running", "", "{value} {jobs} are running"),

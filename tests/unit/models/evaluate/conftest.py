@@ -4,11 +4,11 @@ import pytest
 from tests.unit.models.evaluate.logs import mixed_jobs, table
 
 from gpuwaste.models.evaluate.evaluation import Evaluation, evaluate
-from gpuwaste.predict.replay import replay
+from gpuwaste.predict.vectors import replay_vectors
 
 
 @pytest.fixture(scope="session")
 def evaluated() -> Evaluation:
     """Return the evaluation of a log whose failures follow from the run time alone, both protocols."""
     jobs = table(mixed_jobs(by_run=True))
-    return evaluate("small", jobs, replay(jobs).vectors, threads=1, jfp=True)
+    return evaluate("small", jobs, replay_vectors(jobs).vectors, threads=1, jfp=True)

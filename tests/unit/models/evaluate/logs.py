@@ -4,7 +4,7 @@ import random
 from collections.abc import Iterable
 
 from gpuwaste.core.job import JobRecord
-from gpuwaste.predict.table import JobTable, table_of
+from gpuwaste.history.table import JobTable, table_of
 
 HOUR = 3600
 

@@ -15,10 +15,10 @@ from gpuwaste.models.evaluate.question import Question
 from gpuwaste.models.evaluate.text import JFP, evaluation_json, evaluation_text
 from gpuwaste.models.split import split_by_time
 from gpuwaste.predict.bundle import our_features
-from gpuwaste.predict.replay import replay
 from gpuwaste.predict.roll import roll
 from gpuwaste.predict.rolling import busy_users
 from gpuwaste.predict.targets import BY_NAME
+from gpuwaste.predict.vectors import replay_vectors
 
 
 def test_the_json_is_target_method_metric_value(evaluated: Evaluation) -> None:
@@ -58,7 +58,7 @@ def test_the_text_names_the_rule_of_ends_on_every_table_and_labels_the_other_pro
 def test_a_log_without_status_has_walltime_only_and_says_so() -> None:
     """Failures and timeouts are left out with the reason, though a run at its limit looks like a timeout."""
     jobs = table(mixed_jobs(status=False))
-    found = evaluate("nostatus", jobs, replay(jobs).vectors, threads=1, intervals=False)
+    found = evaluate("nostatus", jobs, replay_vectors(jobs).vectors, threads=1, intervals=False)
     assert list(found.results) == ["walltime"]
     assert {"failure", "failure_or_cancel", "timeout"} <= set(found.left_out)
     assert "walltime only" in evaluation_text(found)
@@ -71,13 +71,13 @@ def test_a_log_of_which_nothing_had_ended_is_one_line() -> None:
     """Where every job is still running when the validation part begins there is nothing to learn."""
     jobs = table([job(i, "a", 1000 + i, 10_000) for i in range(1, 101)])
     with pytest.raises(NoDataError, match="nothing could be learnt"):
-        evaluate("short", jobs, replay(jobs).vectors)
+        evaluate("short", jobs, replay_vectors(jobs).vectors)
 
 
 def test_the_correction_is_that_of_predict() -> None:
     """A user with other jobs in the system has the window of such users, as online, in training and in status."""
     jobs = table(mixed_jobs(1600))
-    vectors = replay(jobs).vectors
+    vectors = replay_vectors(jobs).vectors
     question = Question(BY_NAME["walltime"], jobs, vectors, split_by_time(jobs), threads=1)
     learnt, busy = question.learnt, busy_users(vectors, our_features().names)
     scored = np.arange(len(jobs)) >= learnt.begin
@@ -93,7 +93,7 @@ def test_equal_runs_give_equal_texts() -> None:
     """The same log, seed and thread give the same figures to the last digit."""
     jobs = table(mixed_jobs(300))
     texts = [
-        evaluation_text(evaluate("x", jobs, replay(jobs).vectors, targets=[BY_NAME["failure"]], threads=1))
+        evaluation_text(evaluate("x", jobs, replay_vectors(jobs).vectors, targets=[BY_NAME["failure"]], threads=1))
         for _ in range(2)
     ]
     assert texts[0] == texts[1]

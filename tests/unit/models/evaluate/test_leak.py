@@ -14,8 +14,8 @@ from gpuwaste.models.evaluate.method import all_methods
 from gpuwaste.models.evaluate.methods.jfp import after_run
 from gpuwaste.models.evaluate.question import Question
 from gpuwaste.models.split import split_by_time
-from gpuwaste.predict.replay import replay
 from gpuwaste.predict.targets import BY_NAME
+from gpuwaste.predict.vectors import replay_vectors
 
 JOBS = mixed_jobs()
 CUT = JOBS[510].submit  # an instant in the test part
@@ -24,7 +24,7 @@ CUT = JOBS[510].submit  # an instant in the test part
 def question(jobs: list[JobRecord], target: str) -> Question:
     """Return the question of a log with its own vectors."""
     known = table(jobs)
-    return Question(BY_NAME[target], known, replay(known).vectors, split_by_time(known), threads=1)
+    return Question(BY_NAME[target], known, replay_vectors(known).vectors, split_by_time(known), threads=1)
 
 
 def changed(job: JobRecord) -> JobRecord:
@@ -53,7 +53,7 @@ def test_what_ends_after_a_submission_changes_no_prediction_at_it(target: str) -
 def test_labels_of_test_rows_reach_neither_trees_nor_thresholds() -> None:
     """With the same vectors, shuffled labels of the test part change nothing that was learnt."""
     known = table(JOBS)
-    vectors, split = replay(known).vectors, split_by_time(known)
+    vectors, split = replay_vectors(known).vectors, split_by_time(known)
     shuffled = known.outcome.copy()
     rows = split.test.tolist()
     random.Random(3).shuffle(rows)

@@ -8,10 +8,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from gpuwaste.history.table import ABSENT, JobTable
 from gpuwaste.models.evaluate.method import Answer
 from gpuwaste.models.evaluate.methods.model import said
 from gpuwaste.models.evaluate.question import Question
-from gpuwaste.predict.table import ABSENT, JobTable
 from gpuwaste.predict.targets import Target
 
 TITLE: Final = "JFP protocol"

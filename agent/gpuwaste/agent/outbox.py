@@ -1,0 +1,128 @@
+"""The durable outbox: rows of hours from the moment they are put until the hub has acknowledged them.
+
+A file of its own (durable_file.py). Nothing that is not acknowledged is ever dropped: while the hub is away the file
+grows by about 1 KB per GPU, job and hour (a node of eight GPUs with hour-long jobs: 200 rows, 0.2 MB a day).
+"""
+
+import json
+import logging
+import sqlite3
+import time
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from gpuwaste.agent.outbox_schema import KEY, MIGRATIONS
+from gpuwaste.core.errors import ParseError
+from gpuwaste.core.hour import AllocationHour, hour_from_wire
+from gpuwaste.wire.batch import MAX_BATCH_BYTES, Batch, BatchRow, encode_hour
+from gpuwaste.wire.durable_file import DurableFile
+
+MAX_BATCH_ROWS: Final = 5000
+_MATCH: Final = " AND ".join(f"{column} = ?" for column in KEY)
+_COLUMNS: Final = ", ".join(KEY)
+_PUT: Final = (
+    f"INSERT INTO hours ({_COLUMNS}, seq, final, payload) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) "  # noqa: S608 constants
+    f"ON CONFLICT ({_COLUMNS}) DO UPDATE SET seq = excluded.seq, final = excluded.final, payload = excluded.payload "
+    "WHERE excluded.seq > hours.seq"
+)
+_UNSENT: Final = (
+    f"SELECT {_COLUMNS}, seq, final, payload FROM hours WHERE seq > acked_seq "  # noqa: S608 constants
+    f"ORDER BY hour_utc, {_COLUMNS} LIMIT ?"
+)
+_log = logging.getLogger(__name__)
+
+
+class Outbox(DurableFile):
+    """One open outbox. The sampling thread puts and the shipper takes: a lock keeps them apart."""
+
+    migrations = MIGRATIONS
+    owner = "agent"
+
+    def put(self, rows: Sequence[AllocationHour]) -> int:
+        """Store rows durably, all or none; return how many were news (a seq above the one kept of that key).
+
+        Raises StoreError (disk full, disk error): nothing was stored. The caller then keeps the rows in memory, the
+        newest of each key, and puts them again with the next ones: putting twice is harmless.
+        """
+        encoded = [encode_hour(row) for row in rows]
+        values = [(*row.key, row.seq, row.final, row.line) for row in encoded]
+
+        def store(connection: sqlite3.Connection) -> int:
+            before = connection.total_changes
+            connection.executemany(_PUT, values)
+            return connection.total_changes - before
+
+        return self._run(store) if values else 0
+
+    def open_rows(self) -> list[AllocationHour]:
+        """Return the rows that are not final, oldest first, from which the agent goes on after a restart."""
+        sql = f"SELECT payload FROM hours WHERE NOT final ORDER BY hour_utc, {_COLUMNS}"  # noqa: S608 constants
+        payloads = self._run(lambda connection: connection.execute(sql).fetchall())
+        return [hour for (payload,) in payloads if (hour := self._decoded(payload)) is not None]
+
+    def take(self, max_bytes: int = MAX_BATCH_BYTES, max_rows: int = MAX_BATCH_ROWS) -> Batch | None:
+        """Return the oldest rows whose newest version is not acknowledged, in a new batch, or None where there is none.
+
+        They stay here until `ack`. A row that is larger than `max_bytes` alone is a batch of its own.
+        """
+        rows: list[BatchRow] = []
+
+        def collect(connection: sqlite3.Connection) -> None:
+            rows.clear()
+            size = 0
+            for row in connection.execute(_UNSENT, (max_rows,)):
+                size += len(row[8]) + 1
+                if rows and size > max_bytes:
+                    break
+                rows.append(BatchRow(row[:6], row[6], bool(row[7]), row[8]))
+
+        self._run(collect)
+        return Batch(tuple(rows)) if rows else None
+
+    def ack(self, batch: Batch, rejected: Mapping[int, str] | None = None) -> list[tuple[BatchRow, str]]:
+        """Note that the hub has the batch: a row that is final goes, any other stays with its acknowledged seq.
+
+        `rejected` maps line numbers (the first row is line 2) to reasons: those rows are kept in the table `rejected`.
+        Returns the rejected rows that were not there before, with their reasons. Raises StoreError: then the rows are
+        sent again, which is harmless.
+        """
+        refused = [(batch.rows[line - 2], reason) for line, reason in (rejected or {}).items()]
+
+        def settle(connection: sqlite3.Connection) -> list[tuple[BatchRow, str]]:
+            new = [(row, reason) for row, reason in refused if _reject(connection, row, reason)]
+            keys = [(*row.key, row.seq) for row in batch.rows]
+            connection.executemany(f"DELETE FROM hours WHERE {_MATCH} AND seq = ? AND final", keys)  # noqa: S608 constants
+            connection.executemany(
+                f"UPDATE hours SET acked_seq = max(acked_seq, ?) WHERE {_MATCH}",  # noqa: S608 constants
+                [(row.seq, *row.key) for row in batch.rows],
+            )
+            return new
+
+        new = self._run(settle)
+        self._shrink()
+        return new
+
+    def depth(self) -> int:
+        """Return the number of rows whose newest version is not acknowledged."""
+        return self._count("SELECT count(*) FROM hours WHERE seq > acked_seq")
+
+    def rejected_count(self) -> int:
+        """Return the number of rows that the hub has refused."""
+        return self._count("SELECT count(*) FROM rejected")
+
+    def _decoded(self, payload: bytes) -> AllocationHour | None:
+        try:
+            return hour_from_wire(json.loads(payload))
+        except (ParseError, ValueError) as error:
+            _log.error("outbox %s: a kept row cannot be read and stays as it is: %s", self.path, error)
+            return None
+
+
+def _reject(connection: sqlite3.Connection, row: BatchRow, reason: str) -> bool:
+    """Keep a refused row aside; true where no version of it was there."""
+    known = connection.execute(f"SELECT 1 FROM rejected WHERE {_MATCH}", row.key).fetchone()  # noqa: S608 constants
+    connection.execute(
+        "INSERT OR REPLACE INTO rejected VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (*row.key, row.seq, reason, int(time.time()), row.line),
+    )
+    return known is None

@@ -1,0 +1,237 @@
+"""Whom a digest of wasted GPU-time reaches: rules over judged runs, no mail and no store.
+
+Only what is known for sure counts: runs that have ended, of which enough is known, on GPUs that their user could have
+done without. Exempt waste is left out, and so are runs that were given whole nodes: there is nothing to advise.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Literal
+
+from gpuwaste.documents.report_sums import added
+from gpuwaste.waste.findings import all_findings
+from gpuwaste.waste.ledger import JobLedger
+from gpuwaste.waste.rows import Line, by_user, findings_json, job_lines, job_row
+from gpuwaste.waste.settings import LedgerSettings
+
+Why = Literal[
+    "", "no_jobs", "whole_node", "little_known", "little_waste", "small_share",
+    "opted_out", "cooldown", "no_address", "mail_cap",
+]  # fmt: skip
+_INFORMATION: Final = "memory_resident"  # a finding without blame
+_ROW: Final = ("jobid", "name", "partition", "state", "tasks", "gpus", "gpu_s", "mean_util_pct", "end")
+
+
+@dataclass(frozen=True, slots=True)
+class NoticeRules:
+    """When a user is told; durations in seconds, shares 0..1."""
+
+    min_wasted_s: float = 5 * 3600.0
+    min_wasted_share: float = 0.25
+    min_coverage: float = 0.8
+    jobs: int = 5
+    max_mails: int = 100
+    cooldown_s: float = 6 * 86400.0
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What is known of users beside their jobs: who wants no mail, and the end of the period last told to each."""
+
+    opted_out: Collection[str] = ()
+    last_told: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """One user in one period: told (`why` is empty) or not; GPU-seconds of the runs that could be judged."""
+
+    user: str
+    why: Why
+    start: int
+    end: int
+    jobs: int = 0
+    gpu_s: float = 0.0
+    wasted_s: float = 0.0
+    exempt_s: float = 0.0
+    coverage: float | None = None
+    digest: dict[str, Any] = field(default_factory=dict)
+    address: str = ""
+
+    @property
+    def told(self) -> bool:
+        """Whether a digest goes to the user."""
+        return not self.why
+
+
+def decide(
+    jobs: Iterable[JobLedger],
+    period: tuple[int, int],
+    rules: NoticeRules,
+    settings: LedgerSettings,
+    standing: Standing,
+) -> list[Decision]:
+    """Decide on every user with runs that ended in `period` (UTC seconds); `jobs` are all runs of these users.
+
+    They may reach back as far as `reach_s` says: after days of silence a digest covers them all.
+    """
+    ended = by_user(j for j in jobs if j.job.end is not None and j.job.end < period[1])
+    decisions = [_decide(user, theirs, period, rules, settings, standing) for user, theirs in ended.items()]
+    return [d for d in decisions if d.why != "no_jobs"]
+
+
+def addressed(decisions: Iterable[Decision], rules: NoticeRules, address_of: Callable[[str], str]) -> list[Decision]:
+    """Give each digest its address, the largest waste first; no more digests than the rules allow.
+
+    `address_of` returns an empty text for a user without an address; what it raises is raised.
+    """
+    done: list[Decision] = []
+    mails = 0
+    for decision in sorted(decisions, key=lambda d: (-d.wasted_s, -d.gpu_s, d.user)):
+        if not decision.told:
+            done.append(decision)
+            continue
+        if mails >= rules.max_mails:
+            done.append(replace(decision, why="mail_cap", digest={}))
+            continue
+        address = address_of(decision.user)
+        mails += bool(address)
+        done.append(replace(decision, address=address) if address else replace(decision, why="no_address", digest={}))
+    return done
+
+
+def reach_s(period: tuple[int, int], rules: NoticeRules) -> int:
+    """Return how far before the period's end a digest may reach: a whole cooldown where that is longer."""
+    return max(period[1] - period[0], int(rules.cooldown_s))
+
+
+def staff_list(
+    groups: Iterable[Sequence[JobLedger]], period: tuple[int, int], min_coverage: float, users: int
+) -> dict[str, Any]:
+    """Return who wasted most by runs that ended in `period`, as a JSON object; what is not clear is counted apart.
+
+    Each group has all runs of some users.
+    """
+    rows: list[dict[str, Any]] = []
+    sums: dict[str, Any] = {"job_count": 0, "unclear_jobs": 0, **_sums(())}
+    for jobs in groups:
+        ended = [j for j in jobs if period[0] <= (j.job.end or 0) < period[1] and j.devices]
+        judged = [j for j in ended if clear(j, min_coverage)]
+        rows += _staff_rows(judged)
+        sums = added(sums, {"job_count": len(judged), "unclear_jobs": len(ended) - len(judged), **_sums(judged)})
+    rows.sort(key=lambda r: (-r["wasted_s"], r["user"]))
+    return {
+        "start": period[0],
+        "end": period[1],
+        **sums,
+        "users": rows[:users],
+        "users_left_out": max(0, len(rows) - users),
+    }
+
+
+def counted_ms(ledger: JobLedger) -> int:
+    """Return the waste of a run without what is exempt, GPU-milliseconds."""
+    return ledger.wasted_ms - exempt_ms(ledger)
+
+
+def exempt_ms(ledger: JobLedger) -> int:
+    """Return the exempt part of a run's waste, GPU-milliseconds."""
+    return sum(ms for d in ledger.devices for ms in d.exempt.values())
+
+
+def clear(ledger: JobLedger, min_coverage: float) -> bool:
+    """Tell whether enough of an ended run is known, and nothing of it is still on its way."""
+    late = any(d.pending_ms for d in ledger.devices)
+    return bool(ledger.devices) and not ledger.running and not late and ledger.coverage >= min_coverage
+
+
+def _decide(  # noqa: PLR0917 in the order in which they are asked
+    user: str,
+    jobs: Sequence[JobLedger],
+    period: tuple[int, int],
+    rules: NoticeRules,
+    settings: LedgerSettings,
+    standing: Standing,
+) -> Decision:
+    last = standing.last_told.get(user)
+    since = max(period[1] - reach_s(period, rules), last or 0)
+    ended = [j for j in jobs if since <= (j.job.end or 0) and j.devices]
+    found = Decision(user, "no_jobs", since, period[1])
+    if not ended or not user:
+        return found
+    own = [j for j in ended if not j.whole_node]
+    judged = [j for j in own if clear(j, rules.min_coverage)]
+    sums: dict[str, Any] = _sums(judged)
+    found = replace(found, jobs=len(judged), coverage=_coverage(own), **sums)
+    why = _why(found, own, rules)
+    if not why and user in standing.opted_out:
+        why = "opted_out"
+    if not why and last is not None and last + rules.cooldown_s > period[1]:
+        why = "cooldown"
+    digest = {} if why else _digest(found, judged, len(own) - len(judged), rules, settings)
+    return replace(found, why=why, digest=digest)
+
+
+def _staff_rows(judged: Iterable[JobLedger]) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = [
+        {"user": user, "accounts": sorted({j.job.account for j in theirs}), "jobs": len(theirs), **_sums(theirs)}
+        for user, theirs in by_user(judged).items()
+    ]
+    return [row for row in rows if row["wasted_s"] > 0]
+
+
+def _why(found: Decision, own: Sequence[JobLedger], rules: NoticeRules) -> Why:
+    """Return the rule by which a user is not told, empty for none."""
+    if not own:
+        return "whole_node"
+    if not found.jobs or (found.coverage or 0.0) < rules.min_coverage:
+        return "little_known"
+    if found.wasted_s < rules.min_wasted_s or found.wasted_s <= 0:
+        return "little_waste"
+    return "small_share" if found.wasted_s < rules.min_wasted_share * found.gpu_s else ""
+
+
+def _sums(jobs: Sequence[JobLedger]) -> dict[str, float]:
+    return {
+        "gpu_s": sum(j.alloc_ms for j in jobs) / 1000,
+        "wasted_s": sum(counted_ms(j) for j in jobs) / 1000,
+        "exempt_s": sum(exempt_ms(j) for j in jobs) / 1000,
+    }
+
+
+def _coverage(jobs: Sequence[JobLedger]) -> float | None:
+    devices = [d for j in jobs for d in j.devices]
+    active = sum(d.alloc_ms - d.suspended_ms for d in devices)
+    return sum(d.known_ms for d in devices) / active if active > 0 else None
+
+
+def _digest(
+    found: Decision, judged: Sequence[JobLedger], unclear: int, rules: NoticeRules, settings: LedgerSettings
+) -> dict[str, Any]:
+    """Return what the mail says, as a JSON object."""
+    lines = sorted(job_lines(j for j in judged if counted_ms(j) > 0), key=lambda line: -_line_ms(line))
+    named = lines[: rules.jobs]
+    runs = [task for line in named for task in line.tasks]
+    findings = [f for f in all_findings(runs, settings) if f.kind != _INFORMATION and not f.provisional]
+    return {
+        "user": found.user,
+        "start": found.start,
+        "end": found.end,
+        "job_count": found.jobs,
+        "unclear_jobs": unclear,
+        "gpu_s": found.gpu_s,
+        "wasted_s": found.wasted_s,
+        "exempt_s": found.exempt_s,
+        "jobs": [_row(line) for line in named],
+        "jobs_left_out": len(lines) - len(named),
+        "findings": findings_json(findings[: rules.jobs], runs),
+    }
+
+
+def _row(line: Line) -> dict[str, Any]:
+    whole = job_row(line)
+    return {**{name: whole[name] for name in _ROW}, "wasted_s": _line_ms(line) / 1000}
+
+
+def _line_ms(line: Line) -> int:
+    return sum(counted_ms(task) for task in line.tasks)

@@ -1,0 +1,248 @@
+"""Follower: keeps what is known of past jobs up from the history stream, for the hub and for the advisor.
+
+Events come in the order in which the hub learned them: late, sometimes more than once, sometimes the end alone. A run
+is (job id, submission): its first event of whatever kind is its submission, each step counts once, and a step before
+the one that was counted last is a repeat. Memory is bounded: runs that are in the system, and the last that ended.
+"""
+
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Self
+from zipfile import BadZipFile
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpuwaste.core.errors import ParseError, StoreError
+from gpuwaste.core.history import HistoryEvent
+from gpuwaste.core.hits import MIN_COVERAGE
+from gpuwaste.core.job import JobRecord
+from gpuwaste.history.follow_types import Corrections, RunId, Scores, State
+from gpuwaste.history.outcome import Outcome, outcome_of
+from gpuwaste.history.recall import Recall
+from gpuwaste.history.requests import request_of
+from gpuwaste.history.table import ABSENT, GpuUse
+
+if TYPE_CHECKING:
+    from gpuwaste.history.from_store import Snapshot  # brings the store's library, which the advisor does without
+
+MAX_OPEN: Final = 200_000  # runs in the system: above it the one seen first is taken for lost
+MAX_ENDED: Final = 200_000  # ended runs of which a repeat is known and a ledger is awaited
+_STATE: Final = "state"
+_PLACE: Final = "place.npz"
+_RECALL: Final = "recall.npy"
+_SCORES: Final = "score_"
+_WAITS: Final = 0
+_RUNS: Final = 1
+
+
+class Follower:
+    """The state of one cluster's history and where in the stream it stands. One thread at a time."""
+
+    def __init__(
+        self,
+        state: State,
+        cluster: str,
+        after: int = 0,
+        *,
+        max_open: int = MAX_OPEN,
+        max_ended: int = MAX_ENDED,
+    ) -> None:
+        self.state = state
+        self.recall = Recall()
+        self.cluster = cluster
+        self.seq = after
+        self.corrections: Corrections | None = None
+        self.scored_by = ""  # the hash of the model whose scores are kept
+        self.counts: Counter[str] = Counter()  # events by what became of them
+        self._max_open, self._max_ended = max_open, max_ended
+        self._open: dict[RunId, int] = {}
+        self._ended: dict[RunId, bool] = {}  # whether its GPUs' use was taken
+        self._scores: dict[RunId, Scores] = {}
+
+    def boot(self, snapshot: "Snapshot") -> None:
+        """Take the runs of a table which `state` has replayed: what comes after it is told by the stream."""
+        table = snapshot.table
+        self.recall = Recall.of(table)
+        for row in np.flatnonzero(table.end == ABSENT).tolist():
+            self._open[int(table.job_id[row]), int(table.submit[row])] = _RUNS if table.start[row] != ABSENT else _WAITS
+        gone = np.flatnonzero(table.end != ABSENT)
+        used = table.gpu_coverage >= MIN_COVERAGE
+        for row in gone[np.argsort(table.end[gone], kind="stable")][-self._max_ended :].tolist():
+            self._ended[int(table.job_id[row]), int(table.submit[row])] = bool(used[row])
+        self.seq = snapshot.last_event
+
+    def apply(self, events: Iterable[HistoryEvent]) -> None:
+        """Take events in the order of the stream; those before `seq` and other clusters' are passed over."""
+        for event in events:
+            if event.seq <= self.seq:
+                self.counts["repeated"] += 1
+                continue
+            self.counts[self._take(event)] += 1
+            self.seq = event.seq
+
+    def _take(self, event: HistoryEvent) -> str:
+        """Apply one event; returns what became of it."""
+        job = event.job
+        if event.run_key.cluster != self.cluster:
+            return "foreign"
+        if job is None:
+            return "untold"  # accounting has replaced this run: the one in its place is told too
+        run = (job.job_id, job.submit)
+        if run in self._ended:
+            return self._late(event, job, run)
+        if event.kind == "ledger":
+            return "early" if run in self._open else "untold"  # its use comes again with the end; or long forgotten
+        stage = self._open.get(run)
+        if stage is None:
+            self._submit(job, run)
+        if event.kind == "started" and stage != _RUNS:
+            self._start(job, run)
+        elif event.kind == "ended":
+            self._end(event, job, run)
+        else:
+            return "repeated" if stage is not None else "taken"
+        return "taken"
+
+    def _submit(self, job: JobRecord, run: RunId) -> None:
+        while len(self._open) >= self._max_open:
+            self._lose(next(iter(self._open)), job.submit)
+        request = request_of(job)
+        if self.corrections is not None:
+            self._scores[run] = self.corrections.score(self.state, request)
+        self.state.submitted(request, job.job_id)
+        self._open[run] = _WAITS
+
+    def _start(self, job: JobRecord, run: RunId) -> None:
+        if job.start is not None:
+            self.state.started(*run, job.start)
+            self._open[run] = _RUNS
+
+    def _end(self, event: HistoryEvent, job: JobRecord, run: RunId) -> None:
+        if self._open[run] != _RUNS:
+            self._start(job, run)
+        del self._open[run]
+        at, outcome = event.at_utc if job.end is None else job.end, outcome_of(job.state, started=job.start is not None)
+        self.recall.ended(job, at, outcome, event.script)
+        self.state.ended(
+            *run,
+            at,
+            None if job.elapsed_s is None else float(job.elapsed_s),
+            outcome,
+            max_rss_b=None if job.max_rss_b is None else float(job.max_rss_b),
+        )
+        self._ended[run] = False
+        while len(self._ended) > self._max_ended:
+            forgotten = next(iter(self._ended))
+            del self._ended[forgotten]
+            self._scores.pop(forgotten, None)
+        if self.corrections is not None and run in self._scores:
+            self.corrections.ended(self._scores[run], job)
+            if not job.gpus:
+                del self._scores[run]
+        self._use(event, job, run)
+
+    def _late(self, event: HistoryEvent, job: JobRecord, run: RunId) -> str:
+        """Take the use of a run that has ended before; all else was counted."""
+        return "taken" if event.kind == "ledger" and self._use(event, job, run) else "repeated"
+
+    def _use(self, event: HistoryEvent, job: JobRecord, run: RunId) -> bool:
+        """Take what is known of the GPUs once, as soon as it is enough to judge them by."""
+        use = event.use
+        if use is None or use.coverage < MIN_COVERAGE or self._ended[run]:
+            return False
+        known_at = max(event.at_utc, event.at_utc if job.end is None else job.end)
+        self.state.gpu_use(*run, GpuUse(use.used_ratio, use.gpus_active, use.coverage, known_at))
+        self.recall.used(job, use.gpus_active)
+        self._ended[run] = True
+        scores = self._scores.pop(run, None)
+        if self.corrections is not None and scores is not None:
+            self.corrections.gpu_use(scores, job, use)
+        return True
+
+    def _lose(self, run: RunId, at: int) -> None:
+        """Let go of a run that accounting tells no more."""
+        self.state.ended(*run, at, None, Outcome.UNKNOWN)
+        del self._open[run]
+        self._scores.pop(run, None)
+        self.counts["lost"] += 1
+
+    def correct_by(self, corrections: Corrections | None, model: str) -> None:
+        """Learn for a model, by its hash: what another one said of the runs in the system is forgotten."""
+        self.corrections = corrections
+        if model != self.scored_by:
+            self._scores.clear()
+        self.scored_by = model
+
+    def copy(self) -> "Follower":
+        """Return a follower of its own that stands at the same place, without corrections: to save it elsewhere."""
+        other = Follower(self.state.copy(), self.cluster, self.seq)
+        other.recall = self.recall.copy()
+        other.scored_by = self.scored_by
+        other._open, other._ended, other._scores = dict(self._open), dict(self._ended), dict(self._scores)
+        return other
+
+    def save(self, directory: Path, *, still: bool = False) -> None:
+        """Write state and place to a directory, which is replaced as a whole; `still` as of HistoryState.save.
+
+        Raises StoreError.
+        """
+        fresh, old = directory.with_name(f"{directory.name}.new"), directory.with_name(f"{directory.name}.old")
+        try:
+            for path in (fresh, old):
+                shutil.rmtree(path, ignore_errors=True)
+            fresh.mkdir(parents=True, mode=0o700)
+            self.state.save(fresh / _STATE, still=still)
+            columns: dict[str, Any] = self._columns()
+            np.savez(fresh / _PLACE, **columns)
+            self.recall.save(fresh / _RECALL)
+            if directory.exists():
+                directory.rename(old)
+            fresh.rename(directory)
+            shutil.rmtree(old, ignore_errors=True)
+        except OSError as error:
+            raise StoreError(f"{directory}: the state of the history cannot be written: {error.strerror}") from error
+
+    @classmethod
+    def load(
+        cls, directory: Path, cluster: str, load_state: Callable[[Path], State], *, max_ended: int = MAX_ENDED
+    ) -> Self:
+        """Go on where `save` stopped, without corrections. Raises StoreError, ParseError."""
+        follower = cls(load_state(directory / _STATE), cluster, max_ended=max_ended)
+        follower.recall = Recall.load(directory / _RECALL)
+        try:
+            with np.load(directory / _PLACE, allow_pickle=False) as saved:
+                if str(saved["cluster"]) != cluster:
+                    raise ParseError(f"{directory}: is the state of cluster {str(saved['cluster'])[:64]!r}: remove it")
+                follower.seq = int(saved["seq"])
+                follower._open = {(i, s): stage for i, s, stage in saved["open"].tolist()}
+                follower._ended = {(i, s): bool(used) for i, s, used in saved["ended"][-max_ended:].tolist()}
+                follower.scored_by = str(saved["model"])
+                names = [name for name in saved.files if name.startswith(_SCORES)]
+                scores = {name.removeprefix(_SCORES): saved[name] for name in names}
+                for row, (i, s) in enumerate(saved["scored"].tolist()):
+                    follower._scores[i, s] = {target: values[row] for target, values in scores.items()}
+        except OSError as error:
+            raise StoreError(f"{directory}: cannot be read: {error.strerror or error}") from error
+        except (ValueError, TypeError, KeyError, IndexError, EOFError, BadZipFile) as error:
+            raise ParseError(f"{directory}: is no state of a follower: remove it, the history is told again") from error
+        return follower
+
+    def _columns(self) -> dict[str, NDArray[Any]]:
+        targets = sorted(next(iter(self._scores.values()), {}))
+        scores = {_SCORES + t: np.array([of_run[t] for of_run in self._scores.values()]) for t in targets}
+        return scores | {
+            "model": np.array(self.scored_by),
+            "scored": _numbers(self._scores, 2),
+            "seq": np.array(self.seq),
+            "cluster": np.array(self.cluster),
+            "open": _numbers(((*run, stage) for run, stage in self._open.items()), 3),
+            "ended": _numbers(((*run, used) for run, used in self._ended.items()), 3),
+        }
+
+
+def _numbers(rows: Iterable[tuple[int, ...]], width: int) -> NDArray[np.int64]:
+    """Return int64 [n, width], number by number: other threads get their turn while many rows are saved."""
+    return np.fromiter((number for row in rows for number in row), dtype=np.int64).reshape(-1, width)

@@ -1,0 +1,60 @@
+"""A JobTable from the hub's store: equal to `table_of` of the same runs, without a Python loop over them."""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpuwaste.core.job import JobRecord
+from gpuwaste.history.outcome import outcome_of
+from gpuwaste.history.requests import request_of
+from gpuwaste.history.table import Categories, Floats, JobTable
+from gpuwaste.store.database import Database
+from gpuwaste.store.hub.job_columns import JobColumns, job_columns
+
+_PLAIN: Final = ("user", "account", "partition", "qos", "name")  # texts of the store that are columns of the table
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A table, and the newest event of the history stream that it has in it: a follower goes on after that one."""
+
+    table: JobTable
+    last_event: int
+
+
+def read_table(db: Database, cluster: str) -> Snapshot:
+    """Return every run of a cluster, pending and running ones included. Raises StoreError."""
+    columns = job_columns(db, cluster)
+    return Snapshot(_table(columns), columns.last_event)
+
+
+def _table(columns: JobColumns) -> JobTable:
+    found = columns.numbers
+    values = {name: found[name] for name in ("job_id", "submit", "start", "end", "ledger_at")}
+    values |= {name: found[name] for name in ("limit_s", "run_s", "max_rss_b", "used_ratio", "gpus_active")}
+    values |= {name: found[name] for name in ("gpu_coverage", "is_array", "interactive")}
+    values |= {name: Categories(found[name], columns.texts[name]) for name in _PLAIN}
+    values |= _amounts(columns.texts["req_tres"], found["req_tres"])
+    outcome = _outcomes(columns.texts["state"], found["state"], found["start"] >= 0)
+    return JobTable(outcome=outcome, end_rule=columns.end_rule, **values)
+
+
+def _amounts(texts: tuple[str, ...], codes: NDArray[np.int32]) -> dict[str, Floats | Categories]:
+    """Return the columns that ReqTRES tells; each different text is read once, by the rule of every other reader."""
+    asked = [request_of(JobRecord("", 0, 0, req_tres=text)) for text in texts]
+    types = Categories.of(request.gpu_type for request in asked)
+
+    def amount(name: str) -> Floats:
+        known = (getattr(request, name) for request in asked)
+        return np.array([np.nan if v is None else v for v in known], dtype=np.float64)[codes]
+
+    return {name: amount(name) for name in ("nodes", "cpus", "mem_b", "gpus")} | {
+        "gpu_type": types.take(codes.astype(np.intp))
+    }
+
+
+def _outcomes(states: tuple[str, ...], codes: NDArray[np.int32], started: NDArray[np.bool_]) -> NDArray[np.uint8]:
+    classes = [[outcome_of(state, started=yes) for state in states] for yes in (False, True)]
+    return np.array(classes, dtype=np.uint8).reshape(2, -1)[started.astype(np.intp), codes]

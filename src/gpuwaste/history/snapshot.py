@@ -1,0 +1,136 @@
+"""The snapshot of a history on disk: one line of JSON with sizes and a checksum, then the packed rows and open runs."""
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpuwaste.core.errors import ParseError, StoreError
+from gpuwaste.history.keys import KEYS
+from gpuwaste.history.rows import ROW, STATE_VERSION
+
+Run = tuple[int, int]  # job id and submission
+Buffer = bytes | memoryview
+_FORMAT: Final = "gpuwaste history 1"
+_HEADER_MAX: Final = 4096
+_OPEN: Final = np.dtype(
+    [
+        ("run", "<i8", (2,)),
+        ("amounts", "<f8", (3,)),
+        ("flags", "u1", (2,)),
+        ("rows", "<u4", (len(KEYS),)),
+    ]
+)
+_LAYOUT: Final = hashlib.sha256(repr((STATE_VERSION, ROW.descr, _OPEN.descr, KEYS)).encode()).hexdigest()
+
+
+@dataclass(slots=True)
+class OpenRun:
+    """A run that is waiting, running, or ended and not yet judged by the ledger; `rows` are those of its keys."""
+
+    rows: tuple[int, ...]
+    cpus: float
+    limit_s: float
+    gpus: float
+    started: bool = False
+    ended: bool = False
+
+
+class Content(NamedTuple):
+    """What a snapshot holds."""
+
+    rows: NDArray[np.void]
+    open: list[tuple[Run, OpenRun]]
+    as_of: int
+    max_keys: int
+
+
+def encode(rows: NDArray[np.void], runs: Mapping[Run, OpenRun], *, as_of: int, max_keys: int) -> list[Buffer]:
+    """Return the file's bytes in parts; that of the rows is `rows` itself: it must not change until it is written."""
+    held = np.zeros(len(runs), dtype=_OPEN)
+    for place, (key, run) in enumerate(runs.items()):
+        held[place] = (key, (run.cpus, run.limit_s, run.gpus), (run.started, run.ended), run.rows)
+    parts = (np.ascontiguousarray(rows).view(np.uint8).data, held.view(np.uint8).data)
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(part)
+    header = {
+        "format": _FORMAT, "layout": _LAYOUT, "rows": len(rows), "open": len(held), "as_of": as_of,
+        "max_keys": max_keys, "sha256": digest.hexdigest(),
+    }  # fmt: skip
+    return [json.dumps(header).encode() + b"\n", *parts]
+
+
+def write_snapshot(path: Path, parts: Iterable[Buffer]) -> None:
+    """Put the file in place in one step, on disk before it has its name. Raises StoreError."""
+    try:
+        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
+            try:
+                for part in parts:
+                    file.write(part)
+                file.flush()
+                os.fsync(file.fileno())
+                Path(file.name).replace(path)
+            except BaseException:
+                Path(file.name).unlink(missing_ok=True)
+                raise
+        directory = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(directory)
+        finally:
+            os.close(directory)
+    except OSError as error:
+        raise StoreError(f"history snapshot {path} cannot be written: {error.strerror or error}") from error
+
+
+def read_snapshot(path: Path) -> Content:
+    """Read and check a snapshot. Raises StoreError (cannot be read) or ParseError (not a whole one of ours)."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise StoreError(f"history snapshot {path} cannot be read: {error.strerror or error}") from error
+    first = data[: _HEADER_MAX + 1].partition(b"\n")[0]
+    payload = memoryview(data)[len(first) + 1 :]  # no copy: the rows are most of the memory
+    header = _header(first, path)
+    if header["layout"] != _LAYOUT:
+        raise ParseError(f"history snapshot {path} is of another version of the state: replay the history")
+    sizes = (header["rows"] * ROW.itemsize, header["open"] * _OPEN.itemsize)
+    if len(payload) != sum(sizes):
+        raise ParseError(
+            f"history snapshot {path} is truncated: {len(payload)} of {sum(sizes)} bytes: replay the history"
+        )
+    if hashlib.sha256(payload).hexdigest() != header["sha256"]:
+        raise ParseError(f"history snapshot {path} is corrupt, its checksum differs: replay the history")
+    rows = np.frombuffer(payload, dtype=ROW, count=header["rows"])
+    held = np.frombuffer(payload, dtype=_OPEN, offset=sizes[0])
+    return Content(rows, [_open_run(item) for item in held.tolist()], header["as_of"], header["max_keys"])
+
+
+def _header(line: bytes, path: Path) -> dict[str, Any]:
+    try:
+        header = json.loads(line) if len(line) <= _HEADER_MAX else None
+    except (ValueError, RecursionError):
+        header = None
+    numbers = ("rows", "open", "as_of", "max_keys")
+    if (
+        not isinstance(header, dict)
+        or header.get("format") != _FORMAT
+        or not all(type(header.get(name)) is int and header[name] >= 0 for name in numbers)
+        or not all(isinstance(header.get(name), str) for name in ("layout", "sha256"))
+    ):
+        raise ParseError(f"{path} is no history snapshot of this version: replay the history")
+    return header
+
+
+def _open_run(item: tuple[Any, ...]) -> tuple[Run, OpenRun]:
+    (job_id, submit), (cpus, limit_s, gpus), (started, ended), rows = item
+    return (int(job_id), int(submit)), OpenRun(
+        tuple(int(row) for row in rows), float(cpus), float(limit_s), float(gpus), bool(started), bool(ended)
+    )

@@ -1,0 +1,145 @@
+"""JobTable: many runs as columns, in the order of submission; what replay, labels and baselines read."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Final, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpuwaste.core.job import JobRecord
+from gpuwaste.history.outcome import outcome_of
+from gpuwaste.history.requests import request_of
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+EndRule = Literal["accounting", "submit + run"]
+ABSENT: Final = -1  # an instant that is not known
+
+
+@dataclass(frozen=True, slots=True)
+class Categories:
+    """A text column: `values[codes[i]]` is the text of row i; "" is a value like any other."""
+
+    codes: NDArray[np.int32]
+    values: tuple[str, ...]
+
+    @classmethod
+    def of(cls, texts: Iterable[str]) -> Self:
+        """Encode texts in the order of their first occurrence."""
+        numbers: dict[str, int] = {}
+        codes = np.fromiter((numbers.setdefault(t, len(numbers)) for t in texts), dtype=np.int32)
+        return cls(codes, tuple(numbers))
+
+    def take(self, rows: NDArray[np.intp]) -> Self:
+        """Return the rows asked for, with the same values."""
+        return type(self)(self.codes[rows], self.values)
+
+
+@dataclass(frozen=True, slots=True)
+class JobTable:
+    """Runs sorted by (submit, job_id): arrays of n rows each.
+
+    Instants are UTC seconds, ABSENT (-1) where not known; amounts are float64 with NaN for "not known". The request
+    columns hold what was known at submission, `start` to `max_rss_b` what was known later. `used_ratio` (mean
+    utilization of the allocated GPUs, 0..1, NaN unknown), `gpus_active` (GPUs whose mean reaches the under-used
+    threshold) and `gpu_coverage` (known share of the allocation) come from the ledger, and were known at `ledger_at`.
+    """
+
+    job_id: Ints
+    submit: Ints
+    user: Categories
+    account: Categories
+    partition: Categories
+    qos: Categories
+    name: Categories
+    gpu_type: Categories
+    limit_s: Floats
+    nodes: Floats
+    cpus: Floats
+    mem_b: Floats
+    gpus: Floats
+    is_array: NDArray[np.bool_]
+    interactive: NDArray[np.bool_]
+    start: Ints
+    end: Ints
+    run_s: Floats
+    outcome: NDArray[np.uint8]
+    max_rss_b: Floats
+    used_ratio: Floats
+    gpus_active: Floats
+    gpu_coverage: Floats
+    ledger_at: Ints
+    end_rule: EndRule = "accounting"
+
+    def __len__(self) -> int:
+        return len(self.submit)
+
+    def take(self, rows: NDArray[np.intp]) -> Self:
+        """Return a table of the rows asked for, in the order given (ascending keeps the table sorted)."""
+        values: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self)}
+        for name, value in values.items():
+            if name != "end_rule":
+                values[name] = value.take(rows) if isinstance(value, Categories) else value[rows]
+        return type(self)(**values)
+
+    @property
+    def wait_known(self) -> bool:
+        """Whether starts are what happened, not assumed to be the submission."""
+        return self.end_rule == "accounting"
+
+
+@dataclass(frozen=True, slots=True)
+class GpuUse:
+    """What the ledger says of one run's GPUs; see JobTable."""
+
+    used_ratio: float
+    gpus_active: int
+    coverage: float
+    known_at: int
+
+
+def table_of(
+    jobs: Sequence[JobRecord], *, use: Sequence[GpuUse | None] | None = None, end_rule: EndRule = "accounting"
+) -> JobTable:
+    """Return the table of runs in any order; `use` has an entry for each of `jobs`."""
+    pairs = list(zip(jobs, use if use is not None else [None] * len(jobs), strict=True))
+    pairs.sort(key=lambda pair: (pair[0].submit, pair[0].job_id, pair[0].start or 0))
+    runs = [pair[0] for pair in pairs]
+    uses = [pair[1] for pair in pairs]
+    asked = [request_of(job) for job in runs]
+    return JobTable(
+        job_id=_ints(j.job_id for j in runs),
+        submit=_ints(j.submit for j in runs),
+        user=Categories.of(r.user for r in asked),
+        account=Categories.of(r.account for r in asked),
+        partition=Categories.of(r.partition for r in asked),
+        qos=Categories.of(r.qos for r in asked),
+        name=Categories.of(r.name for r in asked),
+        gpu_type=Categories.of(r.gpu_type for r in asked),
+        limit_s=_floats(r.time_limit_s for r in asked),
+        nodes=_floats(r.nodes for r in asked),
+        cpus=_floats(r.cpus for r in asked),
+        mem_b=_floats(r.mem_b for r in asked),
+        gpus=_floats(r.gpus for r in asked),
+        is_array=np.array([r.is_array for r in asked], dtype=np.bool_),
+        interactive=np.array([r.interactive for r in asked], dtype=np.bool_),
+        start=_ints(ABSENT if j.start is None else j.start for j in runs),
+        end=_ints(ABSENT if j.end is None else j.end for j in runs),
+        run_s=_floats(j.elapsed_s if j.end is not None else None for j in runs),
+        outcome=np.array([outcome_of(j.state, started=j.start is not None) for j in runs], dtype=np.uint8),
+        max_rss_b=_floats(j.max_rss_b for j in runs),
+        used_ratio=_floats(None if u is None else u.used_ratio for u in uses),
+        gpus_active=_floats(None if u is None else u.gpus_active for u in uses),
+        gpu_coverage=_floats(None if u is None else u.coverage for u in uses),
+        ledger_at=_ints(ABSENT if u is None else u.known_at for u in uses),
+        end_rule=end_rule,
+    )
+
+
+def _ints(values: Iterable[int]) -> Ints:
+    return np.fromiter(values, dtype=np.int64)
+
+
+def _floats(values: Iterable[float | None]) -> Floats:
+    return np.fromiter((np.nan if v is None else float(v) for v in values), dtype=np.float64)

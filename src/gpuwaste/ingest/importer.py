@@ -1,0 +1,133 @@
+"""The bulk import: pages of a source into the store, one after the other, and kept pages once more."""
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from gpuwaste.core.errors import NoDataError
+from gpuwaste.ingest.source import EACH_ONCE, UNREAD, Page, Source
+from gpuwaste.ingest.work import work_page, work_pages
+from gpuwaste.store.hub.history_store import HistoryStore, PageRow
+from gpuwaste.store.hub.page_files import Kept
+
+ASSUMED: Final = "submit + run"
+_FEW_ASSUMED: Final = 0.01  # a source of which fewer of the starts are assumed is one with waits
+_SHOWN_BAD: Final = 5
+_log = logging.getLogger(__name__)
+
+Progress = Callable[[int, int], None]
+"""progress(until, runs): how far the source was read, and how many runs the page had."""
+
+
+@dataclass(slots=True)
+class ImportResult:
+    """What an import did; `bad` counts rows kept aside, and `first_bad` shows some of them.
+
+    `unread` has the fields that are unknown in some runs because their values cannot be read, each with the first.
+    """
+
+    kind: str
+    key: str
+    cluster: str
+    pages: int = 0
+    size_b: int = 0
+    packed_b: int = 0
+    runs: int = 0
+    changed: int = 0
+    bad: int = 0
+    first_bad: list[dict[str, Any]] = field(default_factory=list)
+    unread: dict[str, dict[str, Any]] = field(default_factory=dict)
+    notes: dict[str, int] = field(default_factory=dict)
+    end_rule: str = ""
+    seconds: float = 0.0
+
+    def add(self, page: PageRow, changed: int) -> None:
+        """Count a page that was stored."""
+        self.pages += 1
+        self.size_b += page.size_b
+        self.packed_b += page.packed_b
+        self.runs += page.runs
+        self.changed += changed
+        self.bad += page.bad_count
+        for row in page.bad[: _SHOWN_BAD - len(self.first_bad)]:
+            self.first_bad.append({"source": page.place, "line": row.line, "reason": row.reason})
+        for name, count in page.notes.items():
+            self.notes[name] = self.notes.get(name, 0) + count
+        for name, first in page.unread.items():
+            entry = self.unread.setdefault(name, {"source": page.place, "line": first.line, "reason": first.reason})
+            entry["runs"] = self.notes[UNREAD + name]
+
+    def document(self) -> dict[str, Any]:
+        """Return it for JSON."""
+        return asdict(self)
+
+
+def import_source(
+    store: HistoryStore, path: Path, source: Source, *, processes: int = 1, progress: Progress = lambda *_: None
+) -> ImportResult:
+    """Read what a source has anew; each page is stored with its mark before the next one is.
+
+    Raises NoDataError, with nothing stored, where the first page has bad rows alone; GpuwasteError as the source does,
+    after what it gave is stored.
+    """
+    began = time.monotonic()
+    result = ImportResult(source.kind, source.key, source.cluster)
+    resume = store.resume(source.key)
+    import_id: int | None = None
+    store.forget_taken()
+    for page in work_pages(source.kind, source.context, path, source.pages(resume), processes):
+        if import_id is None:
+            if resume is None and page.bad_count and not page.runs:
+                raise _refused(store, source, page)
+            import_id = store.begin(source.kind, source.key, source.cluster, source.context)
+        result.add(*store.take(import_id, source.key, page, once=source.kind in EACH_ONCE))
+        page.rows.unlink(missing_ok=True)
+        progress(page.until, page.runs)
+    result.end_rule = _end_rule(store, source.key)
+    if import_id is None and resume is not None and not resume.ended:  # it was cut off after its last page
+        import_id = store.begin(source.kind, source.key, source.cluster, source.context)
+    if import_id is not None:
+        store.end(import_id, result.end_rule)
+    result.seconds = time.monotonic() - began
+    return result
+
+
+def _refused(store: HistoryStore, source: Source, page: PageRow) -> NoDataError:
+    """Forget a first page without a run, and return what to say: this is no file of that kind."""
+    page.rows.unlink(missing_ok=True)
+    store.drop(page.digest)
+    first = page.bad[0]
+    return NoDataError(
+        f"{source.key}: no job in its first {page.bad_count} rows: line {first.line}: {first.reason}: "
+        f"is it {source.kind}?"
+    )
+
+
+def import_again(store: HistoryStore, path: Path, *, progress: Progress = lambda *_: None) -> list[ImportResult]:
+    """Parse every kept page again, in the order in which they were read, and take what they give now."""
+    results: dict[str, ImportResult] = {}
+    for kept in store.kept_pages():
+        if kept.key not in results:
+            store.forget_taken()
+        began = time.monotonic()
+        data = store.files.read(kept.digest)
+        raw = Page(kept.number, kept.place, data, kept.position, kept.until, kept.until, kept.line)
+        page = work_page(kept.kind, kept.context, path, raw, Kept(kept.digest, len(data), 0))
+        result = results.setdefault(kept.key, ImportResult(kept.kind, kept.key, kept.context.get("cluster", "")))
+        result.add(*store.take_again(kept.import_id, page, once=kept.kind in EACH_ONCE))
+        page.rows.unlink(missing_ok=True)
+        result.seconds += time.monotonic() - began
+        progress(1, page.runs)
+    for key, result in results.items():
+        result.end_rule = _end_rule(store, key)
+    return list(results.values())
+
+
+def _end_rule(store: HistoryStore, key: str) -> str:
+    """Return how the ends of a source's runs are known."""
+    runs, notes = store.notes(key)
+    assumed = notes.get("assumed_starts", 0)
+    return ASSUMED if assumed > _FEW_ASSUMED * runs else "accounting"

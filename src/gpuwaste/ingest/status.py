@@ -1,0 +1,96 @@
+"""What the store holds of history, as one document and as text."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from tabulate import tabulate
+
+from gpuwaste.core.units import format_size
+from gpuwaste.ingest.source import UNREAD
+from gpuwaste.slurm.times import format_time
+from gpuwaste.store.hub.history_store import HistoryStore
+
+QUARANTINE_ROWS: Final = 20
+_RAW_SHOWN: Final = 120
+
+
+def status_document(store: HistoryStore, path: Path, now: int) -> dict[str, Any]:
+    """Return sources, marks, runs by cluster, month and state, runs without an end, and rows kept aside."""
+    sources = store.ask("history_sources")
+    quarantine = store.ask("history_quarantine", {"limit": QUARANTINE_ROWS})
+    return {
+        "store": str(path),
+        "sources": sources,
+        "marks": {row["key"]: row["value"] for row in store.ask("marks_all")},
+        "runs": store.ask("history_months"),
+        "open": store.ask("history_open", {"now": now}),
+        "unread": _unread(store, sources),
+        "quarantine": [{**row, "example": row["example"][:_RAW_SHOWN]} for row in quarantine],
+        "quarantined": store.ask("counts")[0]["quarantine"],
+    }
+
+
+def _unread(store: HistoryStore, sources: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return of each source the fields that are unknown because their values cannot be read, and in how many runs."""
+    return [
+        {"source": row["key"], "field": name.removeprefix(UNREAD), "runs": count}
+        for row in sources
+        for name, count in sorted(store.notes(row["key"])[1].items())
+        if name.startswith(UNREAD)
+    ]
+
+
+def status_text(document: Mapping[str, Any]) -> str:
+    """Return the document for a person."""
+    parts = [f"store {document['store']}"]
+    if document["sources"]:
+        parts.append(_table(("source", "imports", "pages", "raw", "kept", "runs", "bad", "stands at", "ends"), [
+            (
+                row["key"], row["imports"], row["pages"], format_size(row["size_b"]), format_size(row["packed_b"]),
+                row["runs"], row["bad"], _stands(row, document["marks"]), row["end_rule"] or "cut off",
+            )
+            for row in document["sources"]
+        ]))  # fmt: skip
+    parts.append(_months(document["runs"]))
+    parts += [
+        f"{row['cluster']}: {row['open']} runs without an end"
+        + (f", {row['runaway']} of them a day past their limit (runaway jobs?)" if row["runaway"] else "")
+        for row in document["open"]
+    ]
+    if document["unread"]:
+        parts.append(_table(("source", "field", "runs in which it cannot be read"), [
+            (row["source"], row["field"], row["runs"]) for row in document["unread"]
+        ]))  # fmt: skip
+    if document["quarantined"]:
+        parts.append(f"{document['quarantined']} rows kept aside")
+        parts.append(_table(("rows", "source", "first line", "reason"), [
+            (row["rows"], row["source"], row["first_line"], row["reason"]) for row in document["quarantine"]
+        ]))  # fmt: skip
+    return "\n\n".join(parts) + "\n"
+
+
+def _stands(row: Mapping[str, Any], marks: Mapping[str, int]) -> str:
+    mark = marks.get(row["key"])
+    if mark is None:
+        return ""
+    return format_time(mark) if "-live:" in row["key"] or row["kind"] == "slurmrestd" else f"byte {mark}"
+
+
+def _months(runs: list[Mapping[str, Any]]) -> str:
+    """Return a table of cluster and month by state."""
+    if not runs:
+        return "no runs"
+    states = sorted({row["state"] or "unknown" for row in runs})
+    months: dict[tuple[str, str], dict[str, int]] = {}
+    for row in runs:
+        months.setdefault((row["cluster"], row["month"]), {})[row["state"] or "unknown"] = row["runs"]
+    rows = [
+        (cluster, month, sum(counts.values()), *(counts.get(state, 0) for state in states))
+        for (cluster, month), counts in months.items()
+    ]
+    return _table(("cluster", "month", "runs", *states), rows)
+
+
+def _table(header: tuple[str, ...], rows: list[tuple[Any, ...]]) -> str:
+    return tabulate(rows, header, disable_numparse=True)

@@ -1,0 +1,137 @@
+"""One page's work, in this process or in a pool's: keep the raw bytes, parse them, write the runs as JSON."""
+
+import multiprocessing
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from functools import partial
+from itertools import chain
+from multiprocessing.connection import wait
+from pathlib import Path
+from typing import Any, Final
+
+from gpuwaste.core.errors import GpuwasteError
+from gpuwaste.core.job import JobRecord
+from gpuwaste.core.run import RunKey
+from gpuwaste.ingest.source import UNREAD, Notes, Page, parser_of
+from gpuwaste.slurm.sacct import BadRow
+from gpuwaste.store.hub.history_store import PageRow
+from gpuwaste.store.hub.hub_store import Aside
+from gpuwaste.store.hub.page_files import Kept, PageFiles
+from gpuwaste.store.hub.rows import clean, job_row, to_json
+
+KEPT_BAD: Final = 2000  # bad rows of a page that are kept aside; all are counted, and the raw page has them
+_AHEAD: Final = 2  # pages of each process that are read before they are needed
+
+
+def work_page(kind: str, context: Mapping[str, str], store: Path, page: Page, kept: Kept | None = None) -> PageRow:
+    """Keep a page, unless it is `kept` already, and parse it; the rows are in a scratch file of the store."""
+    files = PageFiles(store)
+    kept = kept or files.keep(page.data)
+    runs = dict[RunKey, dict[str, Any]]()
+    bad: list[Aside] = []
+    notes = Notes()
+    unread: dict[str, Aside] = {}
+    bad_count = 0
+    for row in _parsed(kind, context, page, notes):
+        if isinstance(row, JobRecord):
+            if row.run_key in runs:
+                notes["twice"] += 1
+            runs[row.run_key] = job_row(row)
+            continue
+        aside = Aside(row.line + page.line - 1, clean(row.reason), clean(row.raw))
+        if row.field:
+            notes[UNREAD + row.field] += 1
+            unread.setdefault(row.field, aside)
+            continue
+        bad_count += 1
+        if len(bad) < KEPT_BAD:
+            bad.append(aside)
+    rows = files.scratch / f"{kept.digest}.{os.getpid()}.json"
+    rows.write_text(to_json(runs.values()), encoding="utf-8")
+    lines = page.data.count(b"\n") + (not page.data.endswith(b"\n"))
+    return PageRow(
+        number=page.number,
+        place=page.place,
+        digest=kept.digest,
+        size_b=kept.size_b,
+        packed_b=kept.packed_b,
+        position=page.position,
+        until=page.until,
+        line=page.line,
+        lines=lines,
+        runs=len(runs),
+        rows=rows,
+        bad=bad,
+        bad_count=bad_count,
+        unread=unread,
+        notes=dict(notes),
+        mark=page.mark,
+    )
+
+
+def work_pages(
+    kind: str, context: Mapping[str, str], store: Path, pages: Iterable[Page], processes: int
+) -> Iterator[PageRow]:
+    """Yield the pages' rows in their order; `processes` under 2, or a single page, need no pool.
+
+    Raises GpuwasteError as the pages and the parser do, after the pages before.
+    """
+    rest = iter(pages)
+    first = next(rest, None)
+    if first is None:
+        return
+    second = next(rest, None) if processes > 1 else None
+    if second is None:
+        yield work_page(kind, context, store, first)
+        for page in rest:
+            yield work_page(kind, context, store, page)
+        return
+    pages = chain([first, second], rest)
+    yield from _pooled(partial(work_page, kind, context, store), pages, processes)
+
+
+def _pooled(call: Callable[[Page], PageRow], pages: Iterator[Page], processes: int) -> Iterator[PageRow]:
+    spawn = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(processes, mp_context=spawn, initializer=_end_with_parent)
+    waiting: deque[Future[PageRow]] = deque()
+    problem: GpuwasteError | None = None
+    try:
+        while True:
+            while problem is None and len(waiting) < processes * _AHEAD:
+                try:
+                    page = next(pages, None)
+                except GpuwasteError as error:  # what was read before it is stored first
+                    problem = error
+                    break
+                if page is None:
+                    break
+                waiting.append(pool.submit(call, page))
+            if not waiting:
+                break
+            yield waiting.popleft().result()
+    except BrokenProcessPool as error:
+        raise GpuwasteError("a process that parses pages was killed: for want of memory? try --jobs 1") from error
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+    if problem is not None:
+        raise problem
+
+
+def _parsed(kind: str, context: Mapping[str, str], page: Page, notes: Notes) -> Iterator[JobRecord | BadRow]:
+    """Parse a page; where it cannot be read as a whole it is one bad row, and kept."""
+    parse = parser_of(kind)
+    try:
+        yield from parse(page.data, context, notes)
+    except GpuwasteError as error:
+        yield BadRow(1, str(error), page.data[:200].decode("utf-8", "backslashreplace"))
+
+
+def _end_with_parent() -> None:
+    """End this process when its parent does, however that ends; it would wait for work for ever."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=lambda: (wait([parent.sentinel]), os._exit(1)), daemon=True).start()

@@ -1,0 +1,229 @@
+"""The advisor's outbox keeps every verdict until it is acknowledged, and counts what is spent exactly once."""
+
+import json
+import os
+import random
+import subprocess
+import sys
+from datetime import UTC, timedelta, timezone
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.unit.advisor.verdicts import DAY_US, NOON_US, verdict
+
+from gpuwaste.advisor.verdict_outbox import VerdictOutbox
+from gpuwaste.core.errors import ParseError, StoreError
+from gpuwaste.core.verdict import verdict_from_json
+from gpuwaste.wire.batch import MAX_BATCH_BYTES, Envelope, encode_batch
+
+ROOT = Path(__file__).parents[3]
+TODAY = "2023-11-15"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "state" / "verdicts.sqlite"
+
+
+def waiting(outbox: VerdictOutbox) -> list[int]:
+    batch = outbox.take()
+    return [] if batch is None else [int(row.id) for row in batch.rows]
+
+
+def test_verdicts_leave_in_order_when_they_are_acknowledged(path: Path) -> None:
+    """They are offered until then, whole, and are nowhere afterwards; a restart in between changes nothing."""
+    outbox = VerdictOutbox(path, UTC)
+    assert outbox.put([verdict(2), verdict(1)]) == 2
+    outbox.close()
+    outbox = VerdictOutbox(path, UTC)
+    batch = outbox.take()
+    assert batch is not None
+    assert [verdict_from_json(json.loads(row.line)) for row in batch.rows] == [verdict(2), verdict(1)]
+    assert outbox.depth() == 2
+    assert outbox.ack(batch) == []
+    assert (outbox.take(), outbox.depth()) == (None, 0)
+
+
+def test_a_verdict_that_is_put_again_is_no_news(path: Path) -> None:
+    """The first one of an id stays, and one reject counts once, also after the hub has it."""
+    outbox = VerdictOutbox(path, UTC)
+    reject = verdict(1, action="reject")
+    assert [outbox.put([reject]), outbox.put([reject, verdict(2)])] == [1, 1]
+    batch = outbox.take()
+    assert batch is not None
+    outbox.ack(batch)
+    outbox.put([reject])
+    assert outbox.spent("reject", "alice", TODAY) == 1
+
+
+def test_what_counts_in_which_budget(path: Path) -> None:
+    """Rejects that were said, and overrides that held something back; by user and by local day."""
+    outbox = VerdictOutbox(path, UTC)
+    outbox.put(
+        [
+            verdict(1, action="reject"),
+            verdict(2, action="warn", would_be="reject", held="budget"),
+            verdict(3, action="annotate", would_be="reject", held="override", override="deadline"),
+            verdict(4, action="pass", would_be="pass", override="deadline"),
+            verdict(5, action="reject", user="bob"),
+            verdict(6, action="reject", at_utc_us=NOON_US + DAY_US),
+        ]
+    )
+    assert outbox.spent("reject", "alice", TODAY) == 1
+    assert outbox.spent("override", "alice", TODAY) == 1
+    assert outbox.spent("reject", "bob", TODAY) == 1
+    assert outbox.spent("reject", "alice", "2023-11-16") == 1
+    assert outbox.spent("override", "bob", TODAY) == 0
+
+
+def test_a_day_is_the_site_s_own_and_old_ones_go(path: Path) -> None:
+    """Noon in Greenwich is the next day far in the east; what was spent three days before the newest is forgotten."""
+    outbox = VerdictOutbox(path, timezone(timedelta(hours=13)))
+    assert outbox.day_of(NOON_US) == "2023-11-16"
+    outbox.put([verdict(1, action="reject")])
+    assert outbox.spent("reject", "alice", "2023-11-16") == 1
+    outbox.put([verdict(2, at_utc_us=NOON_US + 3 * DAY_US)])
+    assert outbox.spent("reject", "alice", "2023-11-16") == 0
+    assert outbox.depth() == 2
+
+
+def test_a_batch_fits_the_hub_s_limit(path: Path) -> None:
+    """Large verdicts leave in several batches, each with its envelope within 1 MiB; rows are bounded too."""
+    outbox = VerdictOutbox(path, UTC)
+    outbox.put([verdict(n, lines=("x" * 4000,) * 3) for n in range(200)])
+    envelope = Envelope("gw" * 128, "h" * 256, "b" * 256, "v" * 256)
+    seen = []
+    while (batch := outbox.take()) is not None:
+        assert len(encode_batch(envelope, batch)) <= MAX_BATCH_BYTES
+        seen.append(len(batch.rows))
+        outbox.ack(batch)
+    assert (sum(seen), len(seen) > 1) == (200, True)
+    outbox.put([verdict(n) for n in range(9)])
+    few = outbox.take(max_rows=4)
+    assert few is not None
+    assert len(few.rows) == 4
+
+
+def test_rejected_verdicts_are_kept_aside_and_said_once(path: Path) -> None:
+    """The hub's refusal of one line takes it out of the way of the others."""
+    outbox = VerdictOutbox(path, UTC)
+    outbox.put([verdict(1), verdict(2)])
+    batch = outbox.take()
+    assert batch is not None
+    assert [(row.id, why) for row, why in outbox.ack(batch, {3: "bad"})] == [(verdict(2).id, "bad")]
+    assert (outbox.depth(), outbox.rejected_count()) == (0, 1)
+    assert outbox.ack(batch, {3: "bad"}) == []
+
+
+def test_a_put_is_all_or_nothing(path: Path) -> None:
+    """A verdict that cannot travel, too large or with a NaN in it, stops the whole put before anything is stored."""
+    outbox = VerdictOutbox(path, UTC)
+    for bad in (verdict(2, p={"failure": float("nan")}), verdict(2, lines=("x" * 70_000,))):
+        with pytest.raises(ParseError, match="0000000000000002"):
+            outbox.put([verdict(1, action="reject"), bad])
+    assert (outbox.depth(), outbox.spent("reject", "alice", TODAY)) == (0, 0)
+
+
+def test_a_full_disk_stores_nothing_and_heals(path: Path) -> None:
+    """StoreError names the disk; neither the verdicts nor what they spend were stored, and the same put succeeds."""
+    outbox = VerdictOutbox(path, UTC)
+    connection = outbox._connection
+    assert connection is not None
+    connection.execute("PRAGMA max_page_count = 20")
+    many = [verdict(n, action="reject") for n in range(1, 500)]
+    with pytest.raises(StoreError, match=r"verdicts\.sqlite: the disk is full"):
+        outbox.put(many)
+    assert (outbox.depth(), outbox.spent("reject", "alice", TODAY)) == (0, 0)
+    connection.execute("PRAGMA max_page_count = 100000")
+    assert outbox.put(many) == outbox.spent("reject", "alice", TODAY) == 499
+
+
+def test_a_second_advisor_is_refused(path: Path) -> None:
+    """Two advisors with one state_dir: the second is told in one line."""
+    outbox = VerdictOutbox(path)
+    with pytest.raises(StoreError, match="another advisor"):
+        VerdictOutbox(path)
+    outbox.close()
+
+
+def test_a_corrupt_file_is_set_aside(path: Path) -> None:
+    """The file is kept under another name, and the advisor goes on with an empty one."""
+    outbox = VerdictOutbox(path, UTC)
+    outbox.put([verdict(n) for n in range(1, 300)])
+    outbox.close()
+    data = bytearray(path.read_bytes())
+    data[4096:9000] = os.urandom(4904)
+    path.write_bytes(data)
+    assert outbox.put([verdict(1)]) == 1
+    assert [kept.name for kept in outbox.set_aside] == ["verdicts.sqlite.corrupt-1"]
+    assert waiting(outbox) == [1]
+
+
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("put"), st.lists(st.integers(0, 20), max_size=4)),
+        st.tuples(st.just("ack"), st.integers(1, 5)),
+        st.tuples(st.just("lost"), st.integers(1, 5)),  # the hub took them, its answer did not come
+        st.tuples(st.just("restart"), st.none()),
+    ),
+    max_size=30,
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(steps=STEPS)
+def test_any_order_of_steps_loses_and_doubles_nothing(
+    steps: list[tuple[str, list[int] | int | None]], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Puts, repeated ones, acknowledgements, lost ones, restarts: the hub gets all by id; spending counts ids."""
+    path = tmp_path_factory.mktemp("outbox") / "verdicts.sqlite"
+    outbox, put, hub = VerdictOutbox(path, UTC), set[int](), set[int]()
+    for step, value in steps:
+        if step == "put" and isinstance(value, list):
+            outbox.put([verdict(n, action="reject" if n % 2 else "warn") for n in value])
+            put |= set(value)
+        elif step == "restart":
+            outbox.close()
+            outbox = VerdictOutbox(path, UTC)
+        elif isinstance(value, int) and (batch := outbox.take(max_rows=value)) is not None:
+            hub |= {int(row.id) for row in batch.rows}
+            if step == "ack":
+                outbox.ack(batch)
+    assert hub | set(waiting(outbox)) == put
+    assert outbox.spent("reject", "alice", TODAY) == sum(n % 2 for n in put)
+    outbox.close()
+
+
+def test_nothing_is_lost_or_doubled_through_kills(path: Path) -> None:
+    """A writer is killed at ten seeded moments: what put had promised is with the hub or here; budgets agree."""
+    rng = random.Random(21)
+    promised, hub = set[int](), set[int]()
+    for turn in range(10):
+        command = [
+            sys.executable,
+            "-m",
+            "tests.unit.advisor.verdict_writer",
+            str(path),
+            str(turn),
+            str(1 + 10**6 * turn),
+        ]
+        writer = subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT)
+        assert writer.stdout is not None
+        lines = [writer.stdout.readline() for _ in range(rng.randint(1, 300))]
+        writer.kill()
+        lines += writer.stdout.readlines()
+        writer.stdout.close()
+        assert writer.wait() == -9
+        for word, number in (line.split() for line in lines):
+            (promised if word == b"put" else hub).add(int(number))
+        outbox = VerdictOutbox(path)
+        assert not outbox.set_aside
+        here = set(waiting(outbox))
+        assert promised <= hub | here
+        day = outbox.day_of(NOON_US)
+        spent = outbox.spent("reject", "alice", day)
+        outbox.close()
+        assert sum(n % 2 for n in promised) <= spent == sum(n % 2 for n in hub | here)
+    assert len(promised) > 100
