@@ -70,7 +70,7 @@ def installed(machine: Machine) -> set[str]:
 
 def test_repository(machine: Machine) -> None:
     """With the page's repository, dnf finds for each kind of host what the page's table says, and nothing more."""
-    for heading in ("A repository", "The user, the same everywhere"):
+    for heading in ("A repository", "The user, with the same uid everywhere"):
         take(machine, PAGE, heading)
     for wanted, expected in KINDS.items():
         said = machine.try_run(f"dnf install --assumeno {wanted}").stdout
