@@ -160,7 +160,7 @@ def test_slurm_goes_up_with_its_plugin_or_not_at_all(machine: Machine, packages:
     assert machine.run("rpm -q slurm") == f"slurm-{EARLIER}-1.noarch\n"
 
     offer(machine, *machine.root.file("/srv/aside").iterdir())
-    (wrote,) = take(machine, UPGRADE, "On the day")
+    (wrote,) = take(machine, UPGRADE, "Upgrade Slurm and the plugin")
     assert "fail " not in wrote
     assert f"slurm{SLURM}" in machine.run("rpm -q gpuwaste-slurm-plugin")
     machine.run("systemctl is-active slurmctld")
