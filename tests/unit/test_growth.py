@@ -32,7 +32,7 @@ from gpuwaste.predict.request_json import requests_from_json
 from gpuwaste.report import cells
 from gpuwaste.slurm.bitmap import task_text
 from gpuwaste.slurm.gres import parse_gres, parse_positions
-from gpuwaste.slurm.hostlist import expand, fold
+from gpuwaste.slurm.hostlist import expand
 from gpuwaste.slurm.interactive import is_interactive
 from gpuwaste.slurm.job_desc import read_job_desc
 from gpuwaste.slurm.sacct import DELIMITER, FIELDS, parse_sacct
@@ -41,7 +41,6 @@ from gpuwaste.slurm.sbatch import read_argv, read_submission
 from gpuwaste.slurm.scontrol import parse_job, parse_jobs
 from gpuwaste.slurm.site import parse_config, parse_nodes, parse_partitions
 from gpuwaste.slurm.slurmd_g import parse_slurmd_g
-from gpuwaste.slurm.stepd import parse_listpids
 from gpuwaste.slurm.swf import read_swf
 from gpuwaste.slurm.times import parse_cpu_s, parse_time_s
 from gpuwaste.slurm.tres import parse_tres
@@ -135,10 +134,8 @@ READERS: Final[Mapping[str, Read]] = {
     ),
     "hostlist": expand,
     "hostlist in brackets": lambda text: expand(f"gpu[{text}]"),
-    "hostlist back": lambda text: fold([text, f"{text}1"]),
     "accounting": _accounted,
     "verdict": lambda text: verdict_from_json({**_VERDICT, "policy": text, "reasons": [text]}),
-    "listpids": parse_listpids,
     "slurmd -G": lambda text: parse_slurmd_g(f"Gres Name=gpu Count=1 {text}", lambda _: None),
     "SWF": lambda text: list(read_swf(text.encode("utf-8", "surrogateescape").splitlines(keepends=True), "gw")[1]),
     "address": is_address,

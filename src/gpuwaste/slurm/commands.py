@@ -20,7 +20,6 @@ from gpuwaste.slurm.sacct import BadRow, parse_sacct, sacct_argv, sacct_fields
 from gpuwaste.slurm.scontrol import BadRecord, RunningJob, parse_job, parse_jobs
 from gpuwaste.slurm.site import NodeInfo, Partition, SlurmConfig, parse_config, parse_nodes, parse_partitions
 from gpuwaste.slurm.slurmd_g import DevicePosition, parse_slurmd_g
-from gpuwaste.slurm.stepd import parse_listpids
 
 _LOG = logging.getLogger(__name__)
 _SHOW: Final = ("scontrol", "--all", "--details", "show")
@@ -121,25 +120,12 @@ class CommandClient:
         """Run `sacctmgr show account withcoord`."""
         return sacctmgr.parse_coordinators(self._sacctmgr(*sacctmgr.COORDINATORS))
 
-    def associations(self) -> Mapping[str, frozenset[str]]:
-        """Run `sacctmgr show assoc`."""
-        return sacctmgr.parse_associations(self._sacctmgr(*sacctmgr.ASSOCIATIONS), self.cluster_name())
-
     def device_list(self, node: str) -> list[DevicePosition]:
         """Run `slurmd -G -N NODE`, which prints to stderr, between what its log says."""
         argv = ("slurmd", "-G", "-N", node)
         output = self._run(*argv)
         check(argv, output)
         return parse_slurmd_g((output.stdout + b"\n" + output.stderr).decode("utf-8", "backslashreplace"))
-
-    def listpids(self, job_id: int, node: str) -> Mapping[str, frozenset[int]]:
-        """Run `scontrol listpids`; a job without steps here gives an empty mapping."""
-        argv = ("scontrol", "listpids", str(job_id), node)
-        output = self._run(*argv, rpc=False)
-        pids = parse_listpids(output.stdout.decode("utf-8", "backslashreplace"))
-        if not pids and b"no steps for job" not in output.stderr.lower():
-            check(argv, output)
-        return pids
 
     def _job_text(self, job_id: int) -> str | None:
         try:

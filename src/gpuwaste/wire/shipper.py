@@ -60,7 +60,6 @@ class ShipperStatus:
     sent_rows: int = 0
     rejected_rows: int = 0
     failures: int = 0  # in a row; 0 when the hub was reached last
-    last_ok_utc_us: int | None = None
     last_error: str = ""
 
 
@@ -165,11 +164,7 @@ class Shipper(Generic[B]):
     def _send(self, batch: B) -> None:
         ack = self._send_rows(self._envelope, batch)
         self._settle(batch, ack.rejected)
-        self._status = replace(
-            self._status,
-            sent_rows=self._status.sent_rows + ack.accepted,
-            last_ok_utc_us=self._clock.utc_us(),
-        )
+        self._status = replace(self._status, sent_rows=self._status.sent_rows + ack.accepted)
 
     def _settle(self, batch: B, rejected: dict[int, str]) -> None:
         for row, reason in self._outbox.ack(batch, rejected):
