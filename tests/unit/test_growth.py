@@ -18,6 +18,7 @@ from gpuwaste.core.cpu_budget import UNLIMITED
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.logs import one_line
 from gpuwaste.core.script_hash import script_hash
+from gpuwaste.core.text import harmless, storable, words_of
 from gpuwaste.core.units import parse_duration_s, parse_size_b
 from gpuwaste.core.verdict import token_of, verdict_from_json
 from gpuwaste.history import keys
@@ -107,7 +108,9 @@ READERS: Final[Mapping[str, Read]] = {
     "patterns": _PATTERNS.match,
     "policy's line": policy_text.line,
     "policy's harmless": policy_text.harmless,
-    "cell": lambda text: cells.fit(cells.harmless(text), 40),
+    "cell": lambda text: cells.fit(harmless(text), 40),
+    "words of a server": words_of,
+    "stored text": storable,
     "submit line": lambda text: gpu_request.gpu_request(JobRecord("gw", 7, 0, submit_line=f"sbatch {text}")),
     "interactive": lambda text: is_interactive(text, ()),
     "admin comment": token_of,

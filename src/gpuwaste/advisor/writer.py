@@ -4,7 +4,6 @@ import json
 import logging
 import os
 import queue
-import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
@@ -13,7 +12,9 @@ from gpuwaste.advisor.journal import Journal
 from gpuwaste.advisor.verdict_outbox import Chunk, VerdictOutbox
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import GpuwasteError, StoreError
+from gpuwaste.core.once import Once
 from gpuwaste.core.verdict import is_token
+from gpuwaste.core.worker import Worker
 from gpuwaste.wire.batch import MAX_VERDICT_BYTES, VerdictRow
 
 CHUNK: Final = 200  # verdicts of a transaction: between two the loop gets its turn
@@ -24,7 +25,7 @@ _log = logging.getLogger(__name__)
 
 
 class Writer:
-    """Moves every `every_s` seconds; `call` has work done on the loop's thread."""
+    """Moves every `every_s` seconds, run by `worker`; `call` has work done on the loop's thread."""
 
     def __init__(
         self,
@@ -43,37 +44,20 @@ class Writer:
         self._clock = clock
         self._every_s = every_s
         self._moved = moved
-        self._said = ""
+        self._trouble = Once()
         self._asked: queue.SimpleQueue[_Swapped] | None = None
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
+        self.worker = Worker("writer", self.step, clock)
 
-    def start(self) -> None:
-        """Start the thread."""
-        self._thread.start()
-
-    def stop(self, timeout_s: float = 5.0) -> None:
-        """End the thread; what it leaves is read at the next start."""
-        self._stop.set()
-        if self._thread.is_alive():
-            self._thread.join(timeout_s)
-
-    def _run(self) -> None:
-        while not self._clock.wait(self._stop, self._every_s):
-            self.step()
-
-    def step(self) -> None:
-        """Swap the journal's file and move what was written. Raises nothing."""
+    def step(self) -> float:
+        """Swap the journal's file and move what was written; what cannot be moved is read again at the next start."""
         try:
             self._swap()
             self.move()
-            self._said = ""
+            self._trouble.over()
         except GpuwasteError as error:
-            if str(error) != self._said:
-                self._said = str(error)
+            if self._trouble.news(str(error)):
                 _log.error("verdicts stay in the spool: %s", error)
-        except Exception:  # noqa: BLE001 a defect must not end the thread
-            _log.exception("defect in moving verdicts: they stay in the spool")
+        return self._every_s
 
     def move(self) -> int:
         """Move the files that are not written to any more; return how many verdicts they held. Raises StoreError."""
@@ -121,7 +105,7 @@ class Writer:
                 count += len(chunk.rows)
                 self._outbox.put(chunk)
                 chunk = Chunk()
-                self._clock.wait(self._stop, _PAUSE_S)
+                self._clock.wait(self.worker.stopping, _PAUSE_S)
         self._outbox.put(chunk)
         return count + len(chunk.rows)
 

@@ -311,5 +311,5 @@ def test_stop_does_not_wait_for_a_hub_that_is_away(outbox: Outbox, hub: Scripted
     shipper.wake()
     until(lambda: shipper.status.failures >= 1)
     shipper.stop()
-    assert not shipper._thread.is_alive()
+    assert not [thread for thread in threading.enumerate() if thread.name == "shipper"]
     assert outbox.depth() == 1
