@@ -11,7 +11,8 @@ from gpuwaste.core.errors import UsageError
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.run import RunKey
 from gpuwaste.ingest.files import sacct_file
-from gpuwaste.ingest.source import Notes, Source, parser_of
+from gpuwaste.ingest.rows import Notes
+from gpuwaste.ingest.source import Source, parser_of
 from gpuwaste.slurm.commands import CommandClient
 from gpuwaste.slurm.rest_differences import allowed
 from gpuwaste.slurm.sacct import BadRow

@@ -69,9 +69,7 @@ def _fake() -> Subject:
         records=[record],
         levels={"alice": "None", "gpuwaste": "Operator"},
         account_coordinators={"proj1": frozenset({"carol"})},
-        user_accounts={"alice": frozenset({"proj1"})},
         devices={"gpu1": [DevicePosition(i, (f"/dev/nvidia{i}",), "a100", minor=i) for i in range(4)]},
-        pids={(7, "gpu1"): {"batch": frozenset({4242})}},
     )
     return Subject(fake, 7, (0, 1, 2, 3))
 
@@ -136,8 +134,6 @@ def _node(subject: Subject) -> None:
     devices = subject.client.device_list("gpu1")
     assert [device.position for device in devices] == [0, 1, 2, 3]
     assert tuple(device.minor for device in devices) == subject.minors
-    assert any(_until(lambda: subject.client.listpids(subject.job_id, "gpu1")).values())
-    assert subject.client.listpids(99_999_999, "gpu1") == {}
     assert subject.client.rpcs.total() == before, "a node's own facts cost no RPC"
 
 
@@ -160,7 +156,6 @@ def _accounted(subject: Subject) -> list[JobRecord]:
 def _people(subject: Subject) -> None:
     assert subject.client.admin_levels()["gpuwaste"] == "Operator"
     assert subject.client.coordinators()["proj1"] == {"carol"}
-    assert subject.client.associations()["alice"] == {"proj1"}
 
 
 def _until(ask: Callable[[], _T]) -> _T:
@@ -192,7 +187,7 @@ def test_a_name_that_imitates_a_job_changes_nobody_s_devices(cluster: LoopbackCl
 def test_the_sockets_of_a_running_job_are_found(cluster: LoopbackCluster) -> None:
     """Several slurmd share this host; each node's steps are its own."""
     subject = _real(cluster)
-    _until(lambda: subject.client.listpids(subject.job_id, "gpu1"))
+    _until(lambda: scan_steps(cluster.nodes["gpu1"].spool_dir, "gpu1"))
     steps = {name: scan_steps(node.spool_dir, name) for name, node in cluster.nodes.items()}
     assert {(step.job_id, step.step_id) for step in steps["gpu1"]} == {(subject.job_id, BATCH_STEP)}
     assert not steps["gpu2"]

@@ -9,9 +9,10 @@ from gpuwaste.history.follow import Follower
 from gpuwaste.history.from_store import read_table
 from gpuwaste.history.outcome import Outcome
 from gpuwaste.history.state import HistoryState
-from gpuwaste.hub.importer import Importer, ImportSettings
+from gpuwaste.hub.importer import Importer
 from gpuwaste.hub.metrics import HubMetrics
 from gpuwaste.hub.site import Site
+from gpuwaste.ingest.accounting import ImportSettings
 from gpuwaste.slurm.commands import CommandClient
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.cluster import LoopbackCluster

@@ -18,6 +18,7 @@ from gpuwaste.core.cpu_budget import UNLIMITED
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.logs import one_line
 from gpuwaste.core.script_hash import script_hash
+from gpuwaste.core.text import harmless, storable, words_of
 from gpuwaste.core.units import parse_duration_s, parse_size_b
 from gpuwaste.core.verdict import token_of, verdict_from_json
 from gpuwaste.history import keys
@@ -32,7 +33,7 @@ from gpuwaste.predict.request_json import requests_from_json
 from gpuwaste.report import cells
 from gpuwaste.slurm.bitmap import task_text
 from gpuwaste.slurm.gres import parse_gres, parse_positions
-from gpuwaste.slurm.hostlist import expand, fold
+from gpuwaste.slurm.hostlist import expand
 from gpuwaste.slurm.interactive import is_interactive
 from gpuwaste.slurm.job_desc import read_job_desc
 from gpuwaste.slurm.sacct import DELIMITER, FIELDS, parse_sacct
@@ -41,7 +42,6 @@ from gpuwaste.slurm.sbatch import read_argv, read_submission
 from gpuwaste.slurm.scontrol import parse_job, parse_jobs
 from gpuwaste.slurm.site import parse_config, parse_nodes, parse_partitions
 from gpuwaste.slurm.slurmd_g import parse_slurmd_g
-from gpuwaste.slurm.stepd import parse_listpids
 from gpuwaste.slurm.swf import read_swf
 from gpuwaste.slurm.times import parse_cpu_s, parse_time_s
 from gpuwaste.slurm.tres import parse_tres
@@ -108,7 +108,9 @@ READERS: Final[Mapping[str, Read]] = {
     "patterns": _PATTERNS.match,
     "policy's line": policy_text.line,
     "policy's harmless": policy_text.harmless,
-    "cell": lambda text: cells.fit(cells.harmless(text), 40),
+    "cell": lambda text: cells.fit(harmless(text), 40),
+    "words of a server": words_of,
+    "stored text": storable,
     "submit line": lambda text: gpu_request.gpu_request(JobRecord("gw", 7, 0, submit_line=f"sbatch {text}")),
     "interactive": lambda text: is_interactive(text, ()),
     "admin comment": token_of,
@@ -135,10 +137,8 @@ READERS: Final[Mapping[str, Read]] = {
     ),
     "hostlist": expand,
     "hostlist in brackets": lambda text: expand(f"gpu[{text}]"),
-    "hostlist back": lambda text: fold([text, f"{text}1"]),
     "accounting": _accounted,
     "verdict": lambda text: verdict_from_json({**_VERDICT, "policy": text, "reasons": [text]}),
-    "listpids": parse_listpids,
     "slurmd -G": lambda text: parse_slurmd_g(f"Gres Name=gpu Count=1 {text}", lambda _: None),
     "SWF": lambda text: list(read_swf(text.encode("utf-8", "surrogateescape").splitlines(keepends=True), "gw")[1]),
     "address": is_address,

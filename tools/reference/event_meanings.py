@@ -6,7 +6,6 @@ DEFECT: Final = (
     "A defect of gpuwaste; the line ends with where. What was being done is left, the service goes on. Report it."
 )
 SHOWN: Final = {
-    ("hub.notify.runner", "{}"): "{}",
     ("wire.shipper", "{}"): "hours are not shipped, they wait in the outbox: {}",
     ("agent.guard", "{}: {}"): "nvml: {}",
     ("agent.sampler", "{}: {}"): "hours: {}",
@@ -100,7 +99,7 @@ MEANINGS: Final[dict[tuple[str, str], str]] = {
     ("hub.notify.runner", "a notice to {}: {}: {}"): (
         "The mail server's word on one mail: later is tried again, failed and unclear are not. `gpuwaste notify list`."
     ),
-    ("hub.notify.runner", "{}"): (
+    ("hub.notify.runner", "notices wait: {}"): (
         "Why no notices go out now: the mail server, an address file or command, accounting that is behind. "
         "They wait and are sent when it is over."
     ),

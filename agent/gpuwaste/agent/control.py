@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import GpuwasteError, NoDataError, UsageError
-from gpuwaste.core.logs import ESCAPES
+from gpuwaste.core.text import harmless
 from gpuwaste.core.unix_path import require_room
 from gpuwaste.wire.request_server import Request, RequestLimits, RequestServer
 
@@ -83,7 +83,7 @@ def socket_of(run_dir: Path) -> Path:
 def ask_agent(config: Config, request: dict[str, Any], timeout_s: float = 60.0) -> str:
     """Send a command to the agent of this node and return its answer as lines of `key: value`; raises as below."""
     answer = agent_answer(config, request, timeout_s)
-    return "".join(f"{key}: {value}".translate(ESCAPES) + "\n" for key, value in answer.items())
+    return "".join(harmless(f"{key}: {value}") + "\n" for key, value in answer.items())
 
 
 def agent_answer(config: Config, request: dict[str, Any], timeout_s: float = 60.0) -> dict[str, Any]:

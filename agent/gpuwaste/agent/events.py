@@ -1,20 +1,13 @@
 """One log line per event: the same trouble, over and over, is said once in ten minutes with a count."""
 
 import logging
-from dataclasses import dataclass
 from typing import Final
 
 from gpuwaste.core.clock import Clock
+from gpuwaste.core.once import Once
 
 _QUIET_US: Final = 600_000_000
 _log = logging.getLogger("gpuwaste.agent")
-
-
-@dataclass(slots=True)
-class _Trouble:
-    message: str
-    said_us: int
-    unsaid: int = 0
 
 
 class Events:
@@ -22,18 +15,14 @@ class Events:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._troubles: dict[str, _Trouble] = {}
+        self._troubles: dict[str, Once] = {}
 
     def trouble(self, key: str, message: str, level: int = logging.WARNING) -> None:
         """Log a trouble, unless the same one of this key was logged a short while ago."""
-        now_us = self._clock.mono_us()
-        known = self._troubles.get(key)
-        if known and known.message == message and now_us - known.said_us < _QUIET_US:
-            known.unsaid += 1
-            return
-        more = f" (and {known.unsaid} times unsaid)" if known and known.unsaid else ""
-        self._troubles[key] = _Trouble(message, now_us)
-        _log.log(level, "%s: %s%s", key, message, more)
+        known = self._troubles.setdefault(key, Once())
+        unsaid = known.unsaid
+        if known.news(message, self._clock.mono_us(), _QUIET_US):
+            _log.log(level, "%s: %s%s", key, message, f" ({unsaid} repeats suppressed)" if unsaid else "")
 
     def over(self, key: str) -> None:
         """Log that the trouble of this key, if there was one, has ended."""

@@ -6,6 +6,7 @@ from typing import Final, Generic, TypeVar
 
 from gpuwaste.agent.errors import CollectorError
 from gpuwaste.agent.events import Events
+from gpuwaste.core.backoff import backoff_s
 from gpuwaste.core.clock import Clock
 
 _T = TypeVar("_T")
@@ -52,8 +53,8 @@ class Guard(Generic[_T]):
 
     def _failed(self, reason: str, message: str) -> None:
         self.ok, self.reason = False, reason
-        wait_s = min(_MAX_WAIT_S, self._first_wait_s * 2.0 ** min(self._failures, 20))
         self._failures += 1
+        wait_s = backoff_s(self._failures, self._first_wait_s, _MAX_WAIT_S)
         # A little less than whole intervals, so that the wait does not cost one tick more.
         self._not_before_us = self._clock.mono_us() + int((wait_s - self._first_wait_s / 2) * 1e6)
         self._events.trouble(self.name, message)

@@ -43,11 +43,6 @@ class HourBook:
         self._ending: list[Accumulator] = []  # closed, not handed out yet
         self._closed: dict[tuple[int, str], Accumulator] = {}  # handed out as final; may be taken up again
 
-    @property
-    def open_holdings(self) -> int:
-        """How many holdings stand or wait for their run's start."""
-        return len(self._open) + len(self._ending)
-
     def observe(self, tick: Tick, jobs: JobMap) -> None:
         """Take in one tick: at most one sample per GPU, and the device map of that instant.
 

@@ -106,10 +106,6 @@ class Outbox(DurableFile):
         """Return the number of rows whose newest version is not acknowledged."""
         return self._count("SELECT count(*) FROM hours WHERE seq > acked_seq")
 
-    def rejected_count(self) -> int:
-        """Return the number of rows that the hub has refused."""
-        return self._count("SELECT count(*) FROM rejected")
-
     def _decoded(self, payload: bytes) -> AllocationHour | None:
         try:
             return hour_from_wire(json.loads(payload))

@@ -13,9 +13,11 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 from gpuwaste.agent.facts.remote import GONE, Answer
+from gpuwaste.core.backoff import backoff_s
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import GpuwasteError, NoDataError
 from gpuwaste.core.sample import MapSource
+from gpuwaste.core.worker import Worker
 from gpuwaste.slurm.scontrol import RunningJob
 
 _MAX_OPEN: Final = 1000
@@ -75,10 +77,7 @@ class Questions:
         self._answered: dict[tuple[int, int], int] = {}  # when, steady microseconds
         self._answers: deque[Answer] = deque(maxlen=_MAX_OPEN)
         self._chores_us: int | None = None
-        self._stop = threading.Event()
-        self._wake = threading.Event()
-        self._thread: threading.Thread | None = None
-        self.hub_questions = 0
+        self._worker = Worker("questions", self.step, clock)
         self.slurmctld_questions = 0
         self.dropped = 0
         self.health = ""
@@ -95,7 +94,7 @@ class Questions:
                 return
             self._open.add(ident)
             heapq.heappush(self._due, _Question(now_us, ident))
-        self._wake.set()
+        self._worker.wake()
 
     def answers(self) -> list[Answer]:
         """Return the answers since the last call."""
@@ -106,21 +105,11 @@ class Questions:
 
     def start(self) -> None:
         """Start the thread."""
-        self._thread = threading.Thread(target=self._run, name="questions", daemon=True)
-        self._thread.start()
+        self._worker.start()
 
     def stop(self, timeout_s: float = 5.0) -> None:
-        """Stop the thread; one that waits for an answer is left behind, it is a daemon thread."""
-        self._stop.set()
-        self._wake.set()
-        if self._thread is not None:
-            self._thread.join(timeout_s)
-
-    def _run(self) -> None:
-        while not self._stop.is_set():
-            wait_s = self.step()
-            self._wake.wait(wait_s)
-            self._wake.clear()
+        """Stop the thread; one that waits for an answer is left behind."""
+        self._worker.stop(timeout_s)
 
     def step(self) -> float:
         """Do what is due, one question at most, and return the seconds until something is due again."""
@@ -158,12 +147,11 @@ class Questions:
         if tries == 1:
             return self._rng.uniform(0.0, self._jitter_s)
         low, high = _BACKOFF_S
-        return min(high, low * 2.0 ** min(tries - 2, 10)) * self._rng.uniform(0.5, 1.0)
+        return backoff_s(tries - 1, low, high) * self._rng.uniform(0.5, 1.0)
 
     def _ask_hub(self, ident: tuple[int, int]) -> Answer | None:
         if self._hub is None:
             return None
-        self.hub_questions += 1
         try:
             document = self._hub.get("/v1/map", {"node": self._node, "job": str(ident[0])})
         except NoDataError:

@@ -12,9 +12,12 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 from gpuwaste.advisor.boot import SAVED, HistorySource
+from gpuwaste.core.backoff import backoff_s
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import GpuwasteError, StoreError, WireError
 from gpuwaste.core.history import HistoryEvent
+from gpuwaste.core.once import Once
+from gpuwaste.core.worker import Worker
 from gpuwaste.history.follow import Follower
 
 PAGE: Final = 50  # events of a page while requests come: a larger one takes the interpreter for too long
@@ -56,7 +59,7 @@ class Pending:
 
 
 class Feed:
-    """Runs on its own thread; `call` has work done on the loop's."""
+    """`worker` runs it; `call` has work done on the loop's."""
 
     def __init__(
         self,
@@ -69,7 +72,6 @@ class Feed:
         every_s: float,
         state_dir: Path,
     ) -> None:
-        self.failures = 0
         self.each: list[Callable[[], None]] = []  # done at every turn
         self.seldom: list[Callable[[], None]] = []  # done every two minutes
         self.saving: list[Callable[[], None]] = []  # saved with the history; raise StoreError
@@ -81,26 +83,16 @@ class Feed:
         self._every_s = every_s
         self._saved = state_dir / SAVED
         self._asked = follower.seq
-        self._error = ""
+        self._trouble = Once()
         self._lag_s = 0.0
         self._saved_us = clock.mono_us()
         self._slow_us: int | None = None
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="feed", daemon=True)
+        self.worker = Worker("feed", self.step, clock)
 
-    def start(self) -> None:
-        """Start the thread."""
-        self._thread.start()
-
-    def stop(self, timeout_s: float = 5.0) -> None:
-        """End the thread."""
-        self._stop.set()
-        if self._thread.is_alive():
-            self._thread.join(timeout_s)
-
-    def _run(self) -> None:
-        while not self._stop.is_set():
-            self._clock.wait(self._stop, self.step())
+    @property
+    def failures(self) -> int:
+        """How often in a row the hub was asked in vain."""
+        return self._trouble.times
 
     def step(self) -> float:
         """Do what is due; return the seconds until the next time. Raises nothing."""
@@ -113,9 +105,8 @@ class Feed:
             _log.exception("defect in following the history")
             wait_s = self._failed(f"{type(error).__name__}: {error}")
         else:
-            if self.failures:
-                _log.info("the history is told again after %d failed attempts", self.failures)
-            self.failures, self._error = 0, ""
+            if failures := self._trouble.over():
+                _log.info("the history is told again after %d failed attempts", failures)
         for work in self._due():
             self._guarded(work)
         return wait_s
@@ -143,7 +134,7 @@ class Feed:
     def _follow(self) -> None:
         """Ask for what is new until there is nothing more. Raises GpuwasteError."""
         self._lag_s = self._hub_lag_s()
-        while not self._stop.is_set():
+        while not self.worker.stopping.is_set():
             began_us = self._clock.mono_us()
             events = self._hub.history(self._asked, PAGE)
             if events and events[-1].seq <= self._asked:
@@ -154,9 +145,9 @@ class Feed:
             if len(events) < PAGE:
                 self._pending.items.append(began_us - int(self._lag_s * 1e6))
                 return
-            while len(self._pending) > MAX_PENDING and not self._clock.wait(self._stop, _PAUSE_S):
+            while len(self._pending) > MAX_PENDING and not self._clock.wait(self.worker.stopping, _PAUSE_S):
                 pass
-            self._clock.wait(self._stop, _PAUSE_S)
+            self._clock.wait(self.worker.stopping, _PAUSE_S)
 
     def _hub_lag_s(self) -> float:
         """Return how far behind accounting the hub itself is. Raises GpuwasteError."""
@@ -183,8 +174,6 @@ class Feed:
             _log.exception("defect beside the history")
 
     def _failed(self, words: str) -> float:
-        if words != self._error:
+        if self._trouble.news(words):
             _log.warning("the history is not up to date: %s", words)
-        self._error = words
-        self.failures += 1
-        return min(_RETRY_S, self._every_s * 2.0 ** min(self.failures - 1, 10))
+        return backoff_s(self._trouble.times, self._every_s, _RETRY_S)

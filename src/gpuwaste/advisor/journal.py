@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from gpuwaste.core.errors import StoreError
+from gpuwaste.core.once import Once
 from gpuwaste.core.verdict import Verdict
 
 MAX_HELD: Final = 20_000  # lines in memory while nothing can be written: about 20 MB
@@ -35,7 +36,7 @@ class Journal:
         self._clock_us = clock_us
         self._held: deque[bytes] = deque()
         self._torn = False
-        self._said = ""
+        self._said = Once()
         self._count = 0
         try:
             directory.mkdir(parents=True, exist_ok=True, mode=0o750)
@@ -118,8 +119,7 @@ class Journal:
         self._held.append(line)
 
     def _trouble(self, words: str) -> None:
-        if words != self._said:
-            self._said = words
+        if self._said.news(words):
             _log.error("%s: verdicts wait in memory, answers go out: %s: free space", self.directory, words)
 
 

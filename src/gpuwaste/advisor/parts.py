@@ -98,7 +98,7 @@ class Parts:
 
     def start(self) -> None:
         """Start the threads."""
-        for part in (self._users, self._writer, self._shipper, self._feed, self._exporter):
+        for part in (self._users.worker, self._writer.worker, self._shipper, self._feed.worker, self._exporter):
             if part is not None:
                 part.start()
 
@@ -106,14 +106,14 @@ class Parts:
         """End the threads and leave everything on the disk. The loop has ended before."""
         started = hasattr(self, "_feed")
         if started:
-            self._feed.stop()
-            self._users.stop()
-            self._writer.stop()
+            self._feed.worker.stop()
+            self._users.worker.end()
+            self._writer.worker.stop()
             if self._exporter is not None:
                 self._exporter.stop()
         self._journal.close()
         if started:
-            self._writer.step()
+            self._writer.worker.turn()
             self._shipper.stop()
             self._save()
         self._outbox.close()

@@ -6,19 +6,18 @@ be given to somebody else, who must not hear of the other's jobs.
 """
 
 import pwd
-import queue
-import threading
+from collections import deque
 from collections.abc import Callable
 from typing import Final, NamedTuple, Protocol
 
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.groups import unix_groups
+from gpuwaste.core.worker import Worker
 
 MAX_KNOWN: Final = 20_000
 FRESH_US: Final = 60_000_000  # what is older is asked for again, while it is still used
 OLD_US: Final = 900_000_000  # what is older is used only where the directory does not answer in time
 _WAITING: Final = 2000  # questions in the queue; more are not asked ahead
-_END: Final = None
 
 
 class User(NamedTuple):
@@ -71,7 +70,7 @@ class SystemDirectory:
 
 
 class Users:
-    """What is known of users; `get` and `ask` on the loop's thread alone."""
+    """What is known of users, looked up by `worker`; `get` and `ask` on the loop's thread alone."""
 
     def __init__(
         self, call: Callable[[Callable[[], None]], None], clock: Clock, directory: Directory | None = None
@@ -83,16 +82,8 @@ class Users:
         self._known: dict[int, User] = {}
         self._ahead: set[str] = set()
         self._asked: set[int] = set()
-        self._questions: queue.SimpleQueue[int | str | None] = queue.SimpleQueue()
-        self._thread = threading.Thread(target=self._run, name="users", daemon=True)
-
-    def start(self) -> None:
-        """Start to look up."""
-        self._thread.start()
-
-    def stop(self) -> None:
-        """End the thread, once its lookup has come back."""
-        self._questions.put(_END)
+        self._questions: deque[int | str] = deque()
+        self.worker = Worker("users", self._step, clock)
 
     def get(self, uid: int) -> User | None:
         """Return what is known of a uid, None where it has to be awaited: nothing is known, or it is old."""
@@ -108,11 +99,11 @@ class Users:
 
     def ahead(self, name: str) -> None:
         """Look a user up by name who may submit soon."""
-        if name and name not in self._ahead and self._questions.qsize() < _WAITING:
+        if name and name not in self._ahead and len(self._questions) < _WAITING:
             if len(self._ahead) >= MAX_KNOWN:
                 self._ahead.clear()
             self._ahead.add(name)
-            self._questions.put(name)
+            self._put(name)
 
     def forget(self) -> None:
         """Ask anew for everybody: policies have begun to look at groups."""
@@ -122,10 +113,15 @@ class Users:
     def _ask(self, uid: int) -> None:
         if uid not in self._asked:
             self._asked.add(uid)
-            self._questions.put(uid)
+            self._put(uid)
 
-    def _run(self) -> None:
-        while (question := self._questions.get()) is not _END:
+    def _put(self, question: int | str) -> None:
+        self._questions.append(question)
+        self.worker.wake()
+
+    def _step(self) -> None:
+        while self._questions and not self.worker.stopping.is_set():
+            question = self._questions.popleft()
             try:
                 uid = self._directory.uid(question) if isinstance(question, str) else question
                 if uid is not None:

@@ -6,14 +6,14 @@ for each verdict while the hub is away.
 
 import sqlite3
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import Final
 
-from gpuwaste.core.verdict import Verdict
 from gpuwaste.policy.facts import Spent
-from gpuwaste.wire.batch import MAX_BATCH_BYTES, VerdictBatch, VerdictRow, encode_verdict
+from gpuwaste.wire.batch import MAX_BATCH_BYTES, VerdictBatch, VerdictRow
 from gpuwaste.wire.durable_file import DurableFile
 
 MAX_BATCH_ROWS: Final = 5000
@@ -45,6 +45,15 @@ MIGRATIONS: Final = (
 )
 
 
+@dataclass(slots=True)
+class Chunk:
+    """Verdicts as they travel, with what they spend as (id, kind, user, day): stored in one transaction."""
+
+    rows: list[VerdictRow] = field(default_factory=list)
+    spent: list[tuple[str, Spent, str, str]] = field(default_factory=list)
+    newest_utc_us: int = 0
+
+
 class VerdictOutbox(DurableFile):
     """One open outbox; any thread may put, spend, take and acknowledge."""
 
@@ -56,50 +65,36 @@ class VerdictOutbox(DurableFile):
         self._zone = zone
         super().__init__(path)
 
-    def put(self, verdicts: Sequence[Verdict]) -> int:
+    def put(self, chunk: Chunk) -> int:
         """Store verdicts durably, all or none, and count what they spend; return how many were news.
 
-        A verdict whose id waits here already changes nothing, and no id counts twice in a budget. A reject counts
-        where it was said, an override where it held something back. Raises StoreError (disk full, disk error):
-        nothing was stored, and putting again is harmless. Raises ParseError for a verdict that cannot travel.
+        A verdict whose id waits here already changes nothing, and no id counts twice in a budget. Raises StoreError
+        (disk full, disk error): nothing was stored, and putting again is harmless.
         """
-        spent = [(v.id, kind, v.user, self.day_of(v.at_utc_us)) for v in verdicts for kind in _spends(v)]
-        newest = max((v.at_utc_us for v in verdicts), default=0)
-        return self.put_rows([encode_verdict(verdict) for verdict in verdicts], spent, newest)
-
-    def put_rows(
-        self, verdicts: Sequence[VerdictRow], spent: Sequence[tuple[str, Spent, str, str]], newest_utc_us: int
-    ) -> int:
-        """Store verdicts as they travel, with what they spend as (id, kind, user, day); see `put`."""
-        rows = [(row.id, row.line) for row in verdicts]
+        rows = [(row.id, row.line) for row in chunk.rows]
         if not rows:
             return 0
-        newest = self.day_of(newest_utc_us)
+        newest = self.day_of(chunk.newest_utc_us)
         oldest = (date.fromisoformat(newest) - timedelta(days=_KEPT_DAYS)).isoformat()
 
         def store(connection: sqlite3.Connection) -> int:
             before = connection.total_changes
             connection.executemany("INSERT OR IGNORE INTO verdicts (id, payload) VALUES (?, ?)", rows)
             news = connection.total_changes - before
-            connection.executemany("INSERT OR IGNORE INTO spent VALUES (?, ?, ?, ?)", spent)
+            connection.executemany("INSERT OR IGNORE INTO spent VALUES (?, ?, ?, ?)", chunk.spent)
             connection.execute("DELETE FROM spent WHERE day < ?", (oldest,))
             return news
 
         return self._run(store)
 
-    def spent(self, kind: Spent, user: str, day: str) -> int:
-        """Return how many of a kind the user has had on a local date, YYYY-MM-DD (see `day_of`)."""
-        sql = "SELECT count(*) FROM spent WHERE day = ? AND kind = ? AND user = ?"
-        return int(self._run(lambda connection: connection.execute(sql, (day, kind, user)).fetchone())[0])
-
     def spent_on(self, day: str) -> Mapping[tuple[Spent, str], int]:
-        """Return what every user has had on a local date, by (kind, user)."""
+        """Return what every user has had on a local date (see `day_of`), by (kind, user)."""
         sql = "SELECT kind, user, count(*) FROM spent WHERE day = ? GROUP BY kind, user"
         rows = self._run(lambda connection: connection.execute(sql, (day,)).fetchall())
         return {(kind, user): int(count) for kind, user, count in rows}
 
     def day_of(self, at_utc_us: int) -> str:
-        """Return the local date of an instant, as `spent` takes it."""
+        """Return the local date of an instant, YYYY-MM-DD."""
         return datetime.fromtimestamp(at_utc_us // 1_000_000, UTC).astimezone(self._zone).date().isoformat()
 
     def take(
@@ -144,14 +139,3 @@ class VerdictOutbox(DurableFile):
     def depth(self) -> int:
         """Return the number of verdicts that the hub has not acknowledged."""
         return self._count("SELECT count(*) FROM verdicts")
-
-    def rejected_count(self) -> int:
-        """Return the number of verdicts that the hub has refused."""
-        return self._count("SELECT count(*) FROM rejected")
-
-
-def _spends(verdict: Verdict) -> Iterator[Spent]:
-    if verdict.action == "reject":
-        yield "reject"
-    if verdict.override and verdict.held == "override":
-        yield "override"

@@ -4,18 +4,17 @@ import json
 import logging
 import os
 import queue
-import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from gpuwaste.advisor.journal import Journal
-from gpuwaste.advisor.verdict_outbox import VerdictOutbox
+from gpuwaste.advisor.verdict_outbox import Chunk, VerdictOutbox
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import GpuwasteError, StoreError
+from gpuwaste.core.once import Once
 from gpuwaste.core.verdict import is_token
-from gpuwaste.policy.facts import Spent
+from gpuwaste.core.worker import Worker
 from gpuwaste.wire.batch import MAX_VERDICT_BYTES, VerdictRow
 
 CHUNK: Final = 200  # verdicts of a transaction: between two the loop gets its turn
@@ -25,15 +24,8 @@ _Swapped = tuple[Path, int, list[bytes]]
 _log = logging.getLogger(__name__)
 
 
-@dataclass(slots=True)
-class _Chunk:
-    rows: list[VerdictRow]
-    spent: list[tuple[str, Spent, str, str]]
-    newest_utc_us: int = 0
-
-
 class Writer:
-    """Moves every `every_s` seconds; `call` has work done on the loop's thread."""
+    """Moves every `every_s` seconds, run by `worker`; `call` has work done on the loop's thread."""
 
     def __init__(
         self,
@@ -52,37 +44,20 @@ class Writer:
         self._clock = clock
         self._every_s = every_s
         self._moved = moved
-        self._said = ""
+        self._trouble = Once()
         self._asked: queue.SimpleQueue[_Swapped] | None = None
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
+        self.worker = Worker("writer", self.step, clock)
 
-    def start(self) -> None:
-        """Start the thread."""
-        self._thread.start()
-
-    def stop(self, timeout_s: float = 5.0) -> None:
-        """End the thread; what it leaves is read at the next start."""
-        self._stop.set()
-        if self._thread.is_alive():
-            self._thread.join(timeout_s)
-
-    def _run(self) -> None:
-        while not self._clock.wait(self._stop, self._every_s):
-            self.step()
-
-    def step(self) -> None:
-        """Swap the journal's file and move what was written. Raises nothing."""
+    def step(self) -> float:
+        """Swap the journal's file and move what was written; what cannot be moved is read again at the next start."""
         try:
             self._swap()
             self.move()
-            self._said = ""
+            self._trouble.over()
         except GpuwasteError as error:
-            if str(error) != self._said:
-                self._said = str(error)
+            if self._trouble.news(str(error)):
                 _log.error("verdicts stay in the spool: %s", error)
-        except Exception:  # noqa: BLE001 a defect must not end the thread
-            _log.exception("defect in moving verdicts: they stay in the spool")
+        return self._every_s
 
     def move(self) -> int:
         """Move the files that are not written to any more; return how many verdicts they held. Raises StoreError."""
@@ -122,31 +97,35 @@ class Writer:
 
     def _put(self, data: bytes) -> int:
         """Store the lines of a file in chunks; a line that is no verdict is counted. Raises StoreError."""
-        chunk, count = _Chunk([], []), 0
+        chunk, count = Chunk(), 0
         for line in data.split(b"\n"):
-            if line and not self._take(line, chunk):
+            if line and not add_line(chunk, line, self._outbox.day_of):
                 self.bad_lines += 1
             if len(chunk.rows) >= CHUNK:
                 count += len(chunk.rows)
-                self._outbox.put_rows(chunk.rows, chunk.spent, chunk.newest_utc_us)
-                chunk = _Chunk([], [])
-                self._clock.wait(self._stop, _PAUSE_S)
-        self._outbox.put_rows(chunk.rows, chunk.spent, chunk.newest_utc_us)
+                self._outbox.put(chunk)
+                chunk = Chunk()
+                self._clock.wait(self.worker.stopping, _PAUSE_S)
+        self._outbox.put(chunk)
         return count + len(chunk.rows)
 
-    def _take(self, line: bytes, chunk: _Chunk) -> bool:
-        """Add a line to a chunk; false where it is no whole verdict. The hub checks each part of it again."""
-        try:
-            row: Any = json.loads(line)
-            at_utc_us, user = int(row["at_utc_us"]), str(row["user"])
-            if not is_token(row["id"]) or len(line) > MAX_VERDICT_BYTES:
-                return False
-        except (ValueError, TypeError, KeyError, RecursionError):
+
+def add_line(chunk: Chunk, line: bytes, day_of: Callable[[int], str]) -> bool:
+    """Add a line to a chunk; false where it is no whole verdict. The hub checks each part of it again.
+
+    A reject counts in the user's budget where it was said, an override where it held something back.
+    """
+    try:
+        row: Any = json.loads(line)
+        at_utc_us, user = int(row["at_utc_us"]), str(row["user"])
+        if not is_token(row["id"]) or len(line) > MAX_VERDICT_BYTES:
             return False
-        chunk.rows.append(VerdictRow(row["id"], line))
-        chunk.newest_utc_us = max(chunk.newest_utc_us, at_utc_us)
-        if row.get("action") == "reject":
-            chunk.spent.append((row["id"], "reject", user, self._outbox.day_of(at_utc_us)))
-        if row.get("override") and row.get("held") == "override":
-            chunk.spent.append((row["id"], "override", user, self._outbox.day_of(at_utc_us)))
-        return True
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return False
+    chunk.rows.append(VerdictRow(row["id"], line))
+    chunk.newest_utc_us = max(chunk.newest_utc_us, at_utc_us)
+    if row.get("action") == "reject":
+        chunk.spent.append((row["id"], "reject", user, day_of(at_utc_us)))
+    if row.get("override") and row.get("held") == "override":
+        chunk.spent.append((row["id"], "override", user, day_of(at_utc_us)))
+    return True

@@ -15,7 +15,8 @@ from gpuwaste.cli import checks
 from gpuwaste.cli.check import Check, Role, Status, Surroundings, is_there
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import GpuwasteError, SlurmError
-from gpuwaste.report.cells import harmless, one_line
+from gpuwaste.core.text import harmless
+from gpuwaste.report.cells import one_line
 
 DEADLINE_S: Final = 20.0
 NAGIOS_UNKNOWN: Final = 3

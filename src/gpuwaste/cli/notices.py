@@ -10,7 +10,7 @@ from gpuwaste.cli.hub_access import LONG_PATIENCE_S, ask_hub, hub_client
 from gpuwaste.cli.times import parse_time
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import UsageError
-from gpuwaste.report.cells import harmless
+from gpuwaste.core.text import harmless
 from gpuwaste.report.layout import Look
 from gpuwaste.report.notice_text import notices_text, preview_text, replay_text, run_text
 

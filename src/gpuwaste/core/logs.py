@@ -14,14 +14,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, TextIO
 
+from gpuwaste.core.text import harmless
 from gpuwaste.core.units import MINUTE_S
 
 LONGEST: Final = 4096  # characters of a line; what is longer is cut
 _KNOWN: Final = 256  # different lines of the last minute that are remembered
 _PRIORITIES: Final = ((logging.CRITICAL, 2), (logging.ERROR, 3), (logging.WARNING, 4), (logging.INFO, 6))
 _DEBUG: Final = 7
-_CONTROLS: Final = (*range(0x20), *range(0x7F, 0xA0), 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A))
-ESCAPES: Final = {code: f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" for code in _CONTROLS}  # noqa: PLR2004
 _QUIETER: Final = {"urllib3": logging.ERROR, "uvicorn.error": logging.WARNING}  # our own lines say what theirs would
 
 
@@ -111,7 +110,7 @@ def one_line(record: logging.LogRecord, *, names: bool) -> str:
     if names:
         text = f"{record.name}: {text}"
     text = text[: LONGEST - 3] + "..." if len(text) > LONGEST else text
-    return text.translate(ESCAPES)
+    return harmless(text)
 
 
 def priority(level: int) -> int:

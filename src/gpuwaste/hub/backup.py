@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from gpuwaste.core.clock import Clock
-from gpuwaste.core.errors import MAX_WORDS, GpuwasteError
+from gpuwaste.core.errors import GpuwasteError
+from gpuwaste.core.text import words_of
 from gpuwaste.core.version import own_version
 from gpuwaste.hub.refusal import FORBIDDEN, LATER, Refusal
 from gpuwaste.hub.roles import Scope
@@ -98,7 +99,7 @@ class Backups:
         except (GpuwasteError, OSError) as error:
             _log.warning("no backup was made: %s", error)
             with self._lock:
-                self._state = {"state": "failed", "error": " ".join(str(error).split())[:MAX_WORDS]}
+                self._state = {"state": "failed", "error": words_of(error)}
             return
         finally:
             shutil.rmtree(folder, ignore_errors=True)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Final, Generic, TypeVar
 
 from gpuwaste.core.errors import AuthError, ParseError, StoreError
+from gpuwaste.core.once import Once
 from gpuwaste.hub.identity import Identity
 from gpuwaste.hub.refusal import BAD, LATER, UPGRADE, Refusal
 from gpuwaste.hub.site import Site
@@ -39,7 +40,7 @@ class BatchTaker(ABC, Generic[_Row]):
         self._identity = identity
         self._site = site
         self._said: set[str] = set()
-        self._refused = 0  # batches since the store failed
+        self._refused = Once()  # batches since the store failed
         self._said_lock = threading.Lock()
 
     def take(self, authorization: str, target: str, body: bytes) -> Taken:
@@ -83,13 +84,13 @@ class BatchTaker(ABC, Generic[_Row]):
             self._store_rows(rows, envelope, len(rejected))
         except StoreError as error:
             with self._said_lock:
-                new, self._refused = not self._refused, self._refused + 1
+                new = self._refused.news("")
             if new:
                 _log.error("%s are not stored, %ss keep them: %s", self.what, self.sender, error)
             raise Refusal(LATER, "the hub's store cannot be written: see its log") from error
-        if self._refused:
+        if self._refused.times:
             with self._said_lock:
-                refused, self._refused = self._refused, 0
+                refused = self._refused.over()
             _log.info("%s are stored again after %d refused batches", self.what, refused)
 
     def _say(self, envelope: Envelope, rejected: dict[int, str]) -> None:

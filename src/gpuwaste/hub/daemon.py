@@ -6,7 +6,6 @@ import pwd
 import signal
 import socket
 import sys
-import threading
 from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
@@ -22,7 +21,7 @@ from gpuwaste.core.version import own_version
 from gpuwaste.hub.app import build_app
 from gpuwaste.hub.backup import Backups
 from gpuwaste.hub.identity import Checkers, Identity
-from gpuwaste.hub.importer import Importer, ImportSettings
+from gpuwaste.hub.importer import Importer
 from gpuwaste.hub.ingest import Ingest
 from gpuwaste.hub.map import ClusterMap
 from gpuwaste.hub.memory import collect_seldom, use_few_arenas
@@ -32,7 +31,7 @@ from gpuwaste.hub.notify.runner import Accounting
 from gpuwaste.hub.predictions import Predictions
 from gpuwaste.hub.reads import Reads
 from gpuwaste.hub.roles import Roles
-from gpuwaste.hub.roller import Roller
+from gpuwaste.hub.roller import FIRST_S, Roller
 from gpuwaste.hub.server import WebServer, listening, make_room, open_tcp, open_unix
 from gpuwaste.hub.services import Limits, Services
 from gpuwaste.hub.site import Site
@@ -42,6 +41,7 @@ from gpuwaste.hub.verdict_ingest import VerdictIngest
 from gpuwaste.hub.verdict_keeper import VerdictKeeper
 from gpuwaste.hub.verdict_reads import VerdictReads
 from gpuwaste.hub.waste_day import WasteDay
+from gpuwaste.ingest.accounting import ImportSettings
 from gpuwaste.slurm.client import SlurmClient
 from gpuwaste.slurm.commands import CommandClient
 from gpuwaste.store.hub.hub_store import HubStore
@@ -145,33 +145,29 @@ class Hub:
 
         A sign of life needs both: the event loop that answers, and the importer's thread.
         """
-        stop = threading.Event()
-        importing = threading.Thread(target=self.importer.run, args=(stop,), name="importer", daemon=True)
-        predicting = threading.Thread(target=self.predictions.run, args=(stop,), name="predictions", daemon=True)
-        rolling = threading.Thread(target=self.roller.run, args=(stop,), name="rollup", daemon=True)
-        threads = [importing, predicting, rolling]
+        workers = [self.importer.worker, self.predictions.worker, self.roller.worker]
         if self.notify.notifier is not None:
             self.notify.notifier.begin()
-            threads.append(threading.Thread(target=self.notify.notifier.run, args=(stop,), name="notices", daemon=True))
+            workers.append(self.notify.notifier.worker)
         hub = self._config.hub
         tls = (hub.tls_cert, hub.tls_key) if hub.tls_cert else None
         server = WebServer(self.app, tcp, unix, tls)
         server.serves = lambda: notifier.ready(f"store {hub.state_dir}")
-        server.beat = lambda: notifier.alive() if importing.is_alive() else None
+        server.beat = lambda: notifier.alive() if self.importer.worker.alive else None
         try:
             self.cluster_map.start()
-            for thread in threads:
-                thread.start()
+            for worker in workers:
+                worker.start(FIRST_S if worker is self.roller.worker else 0.0)
             server.run()
         finally:
             notifier.stopping()
-            stop.set()
+            for worker in workers:
+                worker.end()
             self.cluster_map.stop()
             self.backups.stop()
-            for thread in threads:
+            for worker in workers:
                 # A Slurm command may hang; a write after the close fails, and is done again at the next start.
-                if thread.ident:
-                    thread.join(_PATIENCE_S)
+                worker.stop(_PATIENCE_S)
             self.store.close()
 
     def reloader(self, read: Callable[[], Config]) -> Reloader:

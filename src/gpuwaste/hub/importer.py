@@ -1,24 +1,25 @@
-"""The one importer of accounting: sacct into the hub's store, a window at a time, with an overlap for late rows."""
+"""The one importer of accounting: when to read it, what to do while it is down, and runs that it has forgotten."""
 
 import logging
-import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
+from gpuwaste.core.backoff import backoff_s
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.job import JobRecord
+from gpuwaste.core.once import Once
 from gpuwaste.core.run import RunKey
-from gpuwaste.core.units import DAY_S
+from gpuwaste.core.worker import Worker
 from gpuwaste.hub.metrics import HubMetrics
 from gpuwaste.hub.site import Site
+from gpuwaste.ingest.accounting import AccountingImport, ImportSettings
+from gpuwaste.ingest.windows import windows
 from gpuwaste.slurm.client import SlurmClient
 from gpuwaste.slurm.site import whole_node_partitions
 from gpuwaste.store.hub.hub_store import Aside, HubStore
 
-CHUNK: Final = 2000  # runs written at a time
-WINDOW_S: Final = DAY_S  # accounting read at a time
 PARTITIONS_EVERY_S: Final = 300.0
 WIDE_EVERY_S: Final = 600.0
 BACKOFF_MAX_S: Final = 300.0
@@ -36,17 +37,8 @@ class ImportStatus:
     bad_rows: int = 0  # since the start
 
 
-@dataclass(frozen=True, slots=True)
-class ImportSettings:
-    """Seconds between imports, seconds read again each time, days read by the first."""
-
-    every_s: float = 60.0
-    overlap_s: float = 3600.0
-    first_days: int = 30
-
-
 class Importer:
-    """Brings runs from accounting; keeps trying while it is down."""
+    """Brings runs from accounting, run by `worker`; keeps trying while it is down."""
 
     def __init__(
         self,
@@ -66,18 +58,19 @@ class Importer:
         self._metrics = metrics
         self._clock = clock
         self.settings = settings
-        self._learn = learn
         self._tidy = tidy
+        self._accounting = AccountingImport(store, slurm, learn, self._set_aside)
+        self._trouble = Once()
+        self._bad_rows = 0
         self._partitions_at_us: int | None = None
         self._wide_at_us: int | None = None
         self._missing: frozenset[RunKey] = frozenset()
-        self.status = ImportStatus()
+        self.worker = Worker("importer", self.step, clock)
 
-    def run(self, stop: threading.Event) -> None:
-        """Import until `stop` is set."""
-        while not stop.is_set():
-            wait_s = self.step()
-            self._clock.wait(stop, wait_s)
+    @property
+    def status(self) -> ImportStatus:
+        """How the import stands; any thread may ask."""
+        return ImportStatus(self._accounting.read_until, self._trouble.times, self._trouble.words, self._bad_rows)
 
     def step(self) -> float:
         """Import once; returns the seconds to wait. Raises nothing that Slurm or the store can cause."""
@@ -90,62 +83,25 @@ class Importer:
         except Exception as error:  # noqa: BLE001 a defect must not end the import for good; the log has its place
             _log.exception("defect in the import from accounting")
             return self._failed(f"defect: {type(error).__name__}: {error}")
-        if self.status.failures:
-            _log.info("accounting is read again after %d failed attempts", self.status.failures)
-        self.status = replace(self.status, failures=0, error="")
+        if failures := self._trouble.over():
+            _log.info("accounting is read again after %d failed attempts", failures)
         return self.settings.every_s
 
     def lag_s(self) -> float | None:
         """Return the age of the newest accounting that was read."""
-        until = self.status.read_until
+        until = self._accounting.read_until
         return None if until is None else max(0.0, self._clock.utc_us() / 1e6 - until)
 
     def _import(self) -> None:
         cluster = self._site.cluster()
         now = self._clock.utc_us() // 1_000_000
-        key = f"sacct:{cluster}"
-        mark = self._store.mark(key)
-        self.status = replace(self.status, read_until=mark)
-        first = now - self.settings.first_days * DAY_S if mark is None else mark - int(self.settings.overlap_s)
-        seen: set[RunKey] = set()
-        start = min(first, now)
-        while True:
-            end = min(start + WINDOW_S, now)
-            seen |= self._window(start, end)
-            self._store.set_mark(key, end)
-            self.status = replace(self.status, read_until=end)
-            if end >= now:
-                break
-            start = end
-        self._refresh_missing(cluster, seen, first, now)
+        first, told = self._accounting.read_new(cluster, now, self.settings)
+        self._refresh_missing(cluster, told, first, now)
 
-    def _window(self, start: int, end: int) -> set[RunKey]:
-        """Read the runs that overlap [start, end]; returns their keys."""
-        seen: set[RunKey] = set()
-        runs: list[JobRecord] = []
-        bad: list[Aside] = []
-        for row in self._slurm.accounting(start, end):
-            if isinstance(row, JobRecord):
-                runs.append(row)
-            else:
-                bad.append(Aside(row.line, row.reason, row.raw))
-            if len(runs) >= CHUNK:
-                seen |= self._write(runs)
-                runs = []
-        seen |= self._write(runs)
-        self._set_aside(bad)
-        return seen
-
-    def _write(self, runs: list[JobRecord]) -> set[RunKey]:
-        self._store.upsert_jobs(runs)
-        self._learn(runs)
-        return {run.run_key for run in runs}
-
-    def _set_aside(self, bad: list[Aside]) -> None:
-        new = self._store.quarantine("sacct", bad)
+    def _set_aside(self, bad: Sequence[Aside], new: int) -> None:
         if new:
             self._metrics.quarantined("sacct", new)
-            self.status = replace(self.status, bad_rows=self.status.bad_rows + new)
+            self._bad_rows += new
             _log.warning("%d rows of sacct are kept aside; line %d: %s", new, bad[0].line, bad[0].reason)
 
     def _refresh_missing(self, cluster: str, seen: set[RunKey], first: int, now: int) -> None:
@@ -160,9 +116,8 @@ class Importer:
             return
         self._wide_at_us = self._clock.mono_us()
         earliest = min(open_runs[key] for key in missing)
-        while earliest < first:
-            self._window(earliest, min(earliest + WINDOW_S, first))
-            earliest += WINDOW_S
+        for start, end in windows(earliest, first):
+            self._accounting.read(start, end)
         still = self._store.open_runs(cluster).keys()
         self._missing = frozenset(missing & still)
         if self._missing:
@@ -179,8 +134,7 @@ class Importer:
         self._partitions_at_us = now_us
 
     def _failed(self, words: str) -> float:
-        if words != self.status.error:
+        if self._trouble.news(words):
             _log.warning("accounting is not read, what is known stays: %s", words)
-        failures = self.status.failures + 1
-        self.status = replace(self.status, failures=failures, error=words)
-        return min(BACKOFF_MAX_S, _BACKOFF_FIRST_S * 2.0 ** min(failures - 1, 10), self.settings.every_s * failures)
+        failures = self._trouble.times
+        return min(backoff_s(failures, _BACKOFF_FIRST_S, BACKOFF_MAX_S), self.settings.every_s * failures)

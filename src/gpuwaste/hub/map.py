@@ -15,6 +15,7 @@ from typing import Any, Final
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.job import JobRecord
+from gpuwaste.core.worker import Worker
 from gpuwaste.hub.site import Site
 from gpuwaste.slurm.client import SlurmClient
 from gpuwaste.slurm.gres import GresOnNode
@@ -60,56 +61,51 @@ class ClusterMap:
         self._site = site
         self._clock = clock
         self.min_interval_s = min_interval_s
-        self._wanted = threading.Condition()
+        self._lock = threading.RLock()
         self._entries: dict[int, _Entry] = {}
         self._waiting: dict[int, list[tuple[str, Future[Answer]]]] = {}
         self._waiting_nodes: list[tuple[str, Future[Answer]]] = []
         self._all_known = False
-        self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._loop, name="map", daemon=True)
+        self._worker = Worker("map", self._turn, clock)
         self.questions: Counter[str] = Counter()
 
     def start(self) -> None:
         """Start the asking thread."""
-        self._thread.start()
+        self._worker.start()
 
     def stop(self) -> None:
         """End the thread; who waits gets an error."""
-        self._stopping.set()
-        with self._wanted:
-            self._wanted.notify_all()
-        if self._thread.is_alive():
-            self._thread.join(2.0)
-        with self._wanted:
+        self._worker.stop(2.0)
+        with self._lock:
             self._fail(GpuwasteError("the hub stops"))
 
     def ask(self, node: str, job_id: int) -> "Future[Answer]":
         """Return the run that holds the job's id, as a list of none or one, for an agent on `node`."""
         future: Future[Answer] = Future()
-        with self._wanted:
+        with self._lock:
             entry = self._entries.get(job_id)
             if entry is not None and self._fresh(entry, node):
                 entry.told.add(node)
                 future.set_result(_answer(entry))
             else:
                 self._waiting.setdefault(job_id, []).append((node, future))
-                self._wanted.notify_all()
+                self._worker.wake()
         return future
 
     def ask_node(self, node: str) -> "Future[Answer]":
         """Return every run known to hold something on `node`; the first such question loads the whole cluster."""
         future: Future[Answer] = Future()
-        with self._wanted:
+        with self._lock:
             if self._all_known:
                 future.set_result(self._of_node(node))
             else:
                 self._waiting_nodes.append((node, future))
-                self._wanted.notify_all()
+                self._worker.wake()
         return future
 
     def learn(self, records: Iterable[JobRecord]) -> None:
         """Forget runs that accounting has ended, or replaced by another run of the same job."""
-        with self._wanted:
+        with self._lock:
             for record in records:
                 entry = self._entries.get(record.job_id)
                 if entry is None or entry.run is None:
@@ -129,18 +125,16 @@ class ClusterMap:
     def _of_node(self, node: str) -> Answer:
         return [e.run for e in self._entries.values() if e.run is not None and e.holds(node)]
 
-    def _loop(self) -> None:
-        while not self._stopping.is_set():
-            with self._wanted:
-                while not (self._waiting or self._waiting_nodes or self._stopping.is_set()):
-                    self._wanted.wait()
-            if not self._stopping.is_set():
-                self.step()
-                self._clock.wait(self._stopping, self.min_interval_s)
+    def _turn(self) -> float | None:
+        if not (self._waiting or self._waiting_nodes):
+            return None
+        self.step()
+        self._clock.wait(self._worker.stopping, self.min_interval_s)  # whoever asks meanwhile does not cut it short
+        return 0.0
 
     def step(self) -> None:
         """Ask one question for what waits now, and answer all whom it serves."""
-        with self._wanted:
+        with self._lock:
             wanted = list(self._waiting)
             everything = bool(self._waiting_nodes) or len(wanted) > MANY
         if not wanted and not everything:
@@ -156,7 +150,7 @@ class ClusterMap:
             self._settle(asked, jobs, everything=everything)
         except GpuwasteError as error:
             _log.warning("the map's question is not answered: %s", error)
-            with self._wanted:
+            with self._lock:
                 self._fail(error)
 
     def _settle(self, asked: list[int], jobs: list[RunningJob], *, everything: bool) -> None:
@@ -166,7 +160,7 @@ class ClusterMap:
         for job_id in asked:
             if job_id not in live:
                 found[job_id] = _Entry(self._from_accounting(job_id), now_us)
-        with self._wanted:
+        with self._lock:
             if everything:
                 self._all_known = True
             if len(self._entries) + len(found) > MAX_ENTRIES:

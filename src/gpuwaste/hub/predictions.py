@@ -6,7 +6,6 @@ host without the extra `predict` it is 501, and everything else of the hub runs.
 
 import logging
 import tempfile
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +15,9 @@ from gpuwaste.core.clock import Clock
 from gpuwaste.core.cpu_budget import Budget, CpuBudget, NotReadError
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.job import JobRecord
+from gpuwaste.core.once import Once
 from gpuwaste.core.request import JobRequest
+from gpuwaste.core.worker import Worker
 from gpuwaste.history.requests import request_of
 from gpuwaste.hub.metrics import HubMetrics
 from gpuwaste.hub.questions import parse_requests
@@ -41,7 +42,7 @@ _log = logging.getLogger(__name__)
 
 
 class Predictions:
-    """Answers for requests and for jobs of the store; `run` on a thread of its own."""
+    """Answers for requests and for jobs of the store; `worker` keeps them up to date."""
 
     def __init__(
         self,
@@ -67,19 +68,17 @@ class Predictions:
         self._whole: frozenset[str] = frozenset()
         self._sayings = Sayings(self._policies, lambda: self._whole)
         self._live: Live | None = None
-        self._error = ""
+        self._trouble = Once()
         self._missing = ""
+        self.worker = Worker("predictions", self.step, clock, last=self._save)
 
-    def run(self, stop: threading.Event) -> None:
-        """Read the history, then keep up, until `stop` is set."""
-        while not stop.is_set() and not self._missing:
-            self._clock.wait(stop, self.step())
+    def _save(self) -> None:
         if self._live is not None:
             self._live.save()
 
     def health(self) -> dict[str, Any]:
         """Return the part of GET /v1/health."""
-        live, error = self._live, self._error
+        live, error = self._live, self._trouble.words
         answer: dict[str, Any] = {"state": "starting", "model": "", "model_hash": "", "created": None, "event": None}
         if self._missing:
             answer["state"] = "not installed"
@@ -128,7 +127,7 @@ class Predictions:
             raise Refusal(NOT_INSTALLED, self._missing)
         live = self._live
         if live is None:
-            words = self._error or "the hub is still reading the history of jobs"
+            words = self._trouble.words or "the hub is still reading the history of jobs"
             raise Refusal(LATER, f"no prediction yet: {words}: ask again in a minute", retry_after=10)
         return live
 
@@ -151,8 +150,11 @@ class Predictions:
             "policy": self._sayings.said(scope, facts),
         }
 
-    def step(self) -> float:
-        """Do what is due; returns the seconds to wait. Raises nothing that the store or a model can cause."""
+    def step(self) -> float | None:
+        """Do what is due; returns the seconds to wait, None where prediction is not installed.
+
+        Raises nothing that the store or a model can cause.
+        """
         try:
             self._policies.refresh()
             self._whole = self._store.whole_node_partitions(self._cluster())
@@ -166,13 +168,13 @@ class Predictions:
                 " install gpuwaste with its extra [predict] on the hub's host"
             )
             _log.info("%s", self._missing)
-            return 0.0
+            return None
         except GpuwasteError as error:
             return self._failed(str(error))
         except Exception as error:  # noqa: BLE001 a defect here must not end predictions for good
             _log.exception("defect in prediction")
             return self._failed(f"defect: {type(error).__name__}: {error}")
-        self._error = ""
+        self._trouble.over()
         return self._every_s
 
     def _begin(self) -> "Live":
@@ -181,9 +183,8 @@ class Predictions:
         return Live(self._store, self._cluster(), self._models_dir, self._state_dir, self._clock)
 
     def _failed(self, words: str) -> float:
-        if words != self._error:
+        if self._trouble.news(words):
             _log.warning("predictions are not up to date: %s", words)
-        self._error = words
         return RETRY_S
 
 

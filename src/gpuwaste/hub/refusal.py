@@ -2,7 +2,8 @@
 
 from typing import Any, Final
 
-from gpuwaste.core.errors import MAX_WORDS, GpuwasteError
+from gpuwaste.core.errors import GpuwasteError
+from gpuwaste.core.text import words_of
 
 
 class Refusal(GpuwasteError):  # noqa: N818 an answer, not a failure of ours
@@ -16,7 +17,7 @@ class Refusal(GpuwasteError):  # noqa: N818 an answer, not a failure of ours
 
     def body(self) -> dict[str, Any]:
         """Return the answer's JSON object."""
-        return {"error": " ".join(str(self).split())[:MAX_WORDS], **self.extra}
+        return {"error": words_of(self), **self.extra}
 
 
 BAD: Final = 400

@@ -9,18 +9,19 @@ from typing import Final
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.units import DAY_S
+from gpuwaste.core.worker import Worker
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.packing import DayPacking, JobPacking
 from gpuwaste.store.hub.rollup import Rollup
 from gpuwaste.waste.load import HANG_LIMITS
 
 EVERY_S: Final = 3600.0
-_FIRST_S: Final = 30.0  # after the start, when agents and importer have the most to write
+FIRST_S: Final = 30.0  # after the start, when agents and importer have the most to write
 _log = logging.getLogger(__name__)
 
 
 class Roller:
-    """`run` on one thread; `days` may be set by any."""
+    """`worker` runs it; `days` may be set by any thread."""
 
     def __init__(self, store: HubStore, clock: Clock, days: int) -> None:
         self._store = store
@@ -28,13 +29,11 @@ class Roller:
         self._packings = (DayPacking(store), JobPacking(store))
         self._clock = clock
         self.days = days
+        self.worker = Worker("rollup", self._turn, clock)
 
-    def run(self, stop: threading.Event) -> None:
-        """Add up what becomes due until `stop` is set."""
-        wait_s = _FIRST_S
-        while not self._clock.wait(stop, wait_s):
-            self.step(stop)
-            wait_s = EVERY_S
+    def _turn(self) -> float:
+        self.step(self.worker.stopping)
+        return EVERY_S
 
     def step(self, stop: threading.Event) -> int:
         """Add up what is due, then pack; returns the hours taken. Raises nothing that the store can cause."""

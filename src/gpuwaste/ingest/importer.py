@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from gpuwaste.core.errors import NoDataError
-from gpuwaste.ingest.source import EACH_ONCE, UNREAD, Page, Source
+from gpuwaste.ingest.rows import UNREAD
+from gpuwaste.ingest.source import EACH_ONCE, Page, Source
 from gpuwaste.ingest.work import work_page, work_pages
 from gpuwaste.store.hub.history_store import HistoryStore, PageRow
 from gpuwaste.store.hub.page_files import Kept

@@ -6,7 +6,6 @@ is stored with its pages, by which they can be parsed again years later.
 
 import importlib
 import pkgutil
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, Protocol
@@ -14,11 +13,10 @@ from typing import Final, Protocol
 from gpuwaste.core.errors import StoreError
 from gpuwaste.core.job import JobRecord
 from gpuwaste.ingest import sources
+from gpuwaste.ingest.rows import Notes
 from gpuwaste.slurm.sacct import BadRow
 from gpuwaste.store.hub.history_store import Resume
 
-Notes = Counter[str]  # what a parser counts, by name
-UNREAD: Final = "unread "  # a count with this name and a field's: runs of which that field cannot be read
 EACH_ONCE: Final = frozenset({"csv"})  # kinds whose rows are a run each: a second row of a run is another run's
 PAGE_B: Final = 8 * 1024**2  # about how much of a file makes a page
 

@@ -37,6 +37,14 @@ class Period:
         return max(self.start, resume.position) if resume is not None and cut_off else self.start
 
 
+def windows(start: int, end: int, window_s: int = DAY_S) -> Iterator[tuple[int, int]]:
+    """Yield the windows that make up [start, end], none where it is empty."""
+    while start < end:
+        stop = min(start + window_s, end)
+        yield start, stop
+        start = stop
+
+
 def window_pages(
     key: str, period: Period, read: Callable[[int, int], Iterator[Cut]], resume: Resume | None
 ) -> Iterator[Page]:
@@ -44,9 +52,8 @@ def window_pages(
 
     A window without a row is one empty page, so that it is known to have been read. Raises as `read` does.
     """
-    number, start = 0, min(period.begin(resume), period.end)
-    while start < period.end:
-        end = min(start + period.window_s, period.end)
+    number = 0
+    for start, end in windows(period.begin(resume), period.end, period.window_s):
         place = f"{key} {format_time(start)}"
         held: Cut | None = None
         for cut in read(start, end):
@@ -57,4 +64,3 @@ def window_pages(
         number += 1
         held = held or Cut(0, 1, b"")
         yield Page(number, place, held.data, start, end, end, held.line)
-        start = end

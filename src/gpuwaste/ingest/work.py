@@ -11,19 +11,18 @@ from functools import partial
 from itertools import chain
 from multiprocessing.connection import wait
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.job import JobRecord
-from gpuwaste.core.run import RunKey
-from gpuwaste.ingest.source import UNREAD, Notes, Page, parser_of
+from gpuwaste.core.text import decoded
+from gpuwaste.ingest.rows import Notes, SortedRows
+from gpuwaste.ingest.source import Page, parser_of
 from gpuwaste.slurm.sacct import BadRow
 from gpuwaste.store.hub.history_store import PageRow
-from gpuwaste.store.hub.hub_store import Aside
 from gpuwaste.store.hub.page_files import Kept, PageFiles
-from gpuwaste.store.hub.rows import clean, job_row, to_json
+from gpuwaste.store.hub.rows import job_row, to_json
 
-KEPT_BAD: Final = 2000  # bad rows of a page that are kept aside; all are counted, and the raw page has them
 _AHEAD: Final = 2  # pages of each process that are read before they are needed
 
 
@@ -31,27 +30,11 @@ def work_page(kind: str, context: Mapping[str, str], store: Path, page: Page, ke
     """Keep a page, unless it is `kept` already, and parse it; the rows are in a scratch file of the store."""
     files = PageFiles(store)
     kept = kept or files.keep(page.data)
-    runs = dict[RunKey, dict[str, Any]]()
-    bad: list[Aside] = []
-    notes = Notes()
-    unread: dict[str, Aside] = {}
-    bad_count = 0
-    for row in _parsed(kind, context, page, notes):
-        if isinstance(row, JobRecord):
-            if row.run_key in runs:
-                notes["twice"] += 1
-            runs[row.run_key] = job_row(row)
-            continue
-        aside = Aside(row.line + page.line - 1, clean(row.reason), clean(row.raw))
-        if row.field:
-            notes[UNREAD + row.field] += 1
-            unread.setdefault(row.field, aside)
-            continue
-        bad_count += 1
-        if len(bad) < KEPT_BAD:
-            bad.append(aside)
+    found = SortedRows(page.line)
+    for row in _parsed(kind, context, page, found.notes):
+        found.add(row)
     rows = files.scratch / f"{kept.digest}.{os.getpid()}.json"
-    rows.write_text(to_json(runs.values()), encoding="utf-8")
+    rows.write_text(to_json(job_row(run) for run in found.runs.values()), encoding="utf-8")
     lines = page.data.count(b"\n") + (not page.data.endswith(b"\n"))
     return PageRow(
         number=page.number,
@@ -63,12 +46,12 @@ def work_page(kind: str, context: Mapping[str, str], store: Path, page: Page, ke
         until=page.until,
         line=page.line,
         lines=lines,
-        runs=len(runs),
+        runs=len(found.runs),
         rows=rows,
-        bad=bad,
-        bad_count=bad_count,
-        unread=unread,
-        notes=dict(notes),
+        bad=found.bad,
+        bad_count=found.bad_count,
+        unread=found.unread,
+        notes=dict(found.notes),
         mark=page.mark,
     )
 
@@ -127,7 +110,7 @@ def _parsed(kind: str, context: Mapping[str, str], page: Page, notes: Notes) -> 
     try:
         yield from parse(page.data, context, notes)
     except GpuwasteError as error:
-        yield BadRow(1, str(error), page.data[:200].decode("utf-8", "backslashreplace"))
+        yield BadRow(1, str(error), decoded(page.data[:200]))
 
 
 def _end_with_parent() -> None:

@@ -1,12 +1,10 @@
 """A prediction as the hub answered it, read back: for commands that go on with it."""
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 from gpuwaste.core.errors import ParseError
 from gpuwaste.predict.prediction import Change, Reason, TargetPrediction
-
-_OTHER_FORM: Final = "the prediction has another form than this version knows: are hub and command of one version?"
 
 
 def targets_of(document: Mapping[str, Any]) -> tuple[TargetPrediction, ...]:

@@ -9,7 +9,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuwaste.core.errors import MAX_WORDS, ModelError
+from gpuwaste.core.errors import ModelError
+from gpuwaste.core.text import words_of
 from gpuwaste.predict.bundle_files import AGAIN, BundleFiles, read_bundle
 from gpuwaste.predict.manifest import NAME, Manifest, TargetModel
 from gpuwaste.predict.session import Session, Vectors
@@ -163,7 +164,7 @@ def _try(session: Session, row: Vectors, path: Path, *, probability: bool) -> No
     try:
         raw = session.run(row)
     except Exception as error:
-        words = " ".join(str(error).split())[:MAX_WORDS]
+        words = words_of(error)
         raise ModelError(f"{path}: loads but does not run: {words}: {AGAIN}") from error
     if not np.isfinite(raw).all() or (probability and not ((raw >= 0) & (raw <= 1)).all()):
         raise ModelError(f"{path}: gives {raw.tolist()} for a row of unknowns: {AGAIN}")

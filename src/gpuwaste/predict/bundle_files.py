@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from gpuwaste.core.errors import MAX_WORDS, ModelError, ParseError
+from gpuwaste.core.errors import ModelError, ParseError
+from gpuwaste.core.text import words_of
 from gpuwaste.predict.manifest import NAME, Manifest, sha256_hex
 
 MAX_MANIFEST_B: Final = 4 * 1024**2
@@ -102,4 +103,4 @@ def _cause(error: Exception) -> str:
 
 
 def _reason(error: Exception, directory: Path) -> str:
-    return " ".join(str(error).removeprefix(f"{directory / NAME}: ").split())[:MAX_WORDS]
+    return words_of(str(error).removeprefix(f"{directory / NAME}: "))

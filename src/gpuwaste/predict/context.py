@@ -41,11 +41,6 @@ class Context:
     rows: NDArray[np.void]
 
 
-def context_of(request: JobRequest, rows: NDArray[np.void]) -> Context:
-    """Return the context of one request and the rows [1, keys] of its keys."""
-    return contexts_of_requests((request,), rows)
-
-
 def contexts_of_requests(requests: Sequence[JobRequest], rows: NDArray[np.void]) -> Context:
     """Return the context of some requests and the rows [n, keys] of their keys."""
     columns = np.array([_row(request) for request in requests], dtype=np.float32)

@@ -12,7 +12,8 @@ import numpy as np
 import onnxruntime
 from numpy.typing import NDArray
 
-from gpuwaste.core.errors import MAX_WORDS, ModelError
+from gpuwaste.core.errors import ModelError
+from gpuwaste.core.text import words_of
 
 INPUT: Final = "features"
 OUTPUT: Final = "raw"
@@ -87,4 +88,4 @@ def _options() -> onnxruntime.SessionOptions:
 
 
 def _line(error: Exception) -> str:
-    return " ".join(str(error).split())[:MAX_WORDS]
+    return words_of(error)

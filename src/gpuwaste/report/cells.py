@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 from datetime import datetime, tzinfo
 from typing import Any, Final
 
+from gpuwaste.core.text import harmless
 from gpuwaste.core.units import HOUR_S, MINUTE_S
 
 UNKNOWN: Final = "-"
@@ -14,7 +15,6 @@ _UUID: Final = re.compile(r"(GPU-[0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4
 _LONGEST: Final = 4096
 _WIDE: Final = frozenset("WF")
 # Control, format (bidirectional overrides, zero-width joiners), surrogate, private use, unassigned, line separators.
-_UNSAFE: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _CODES: Final = {
     "BOOT_FAIL": "BF",
     "CANCELLED": "CA",
@@ -31,13 +31,6 @@ _CODES: Final = {
     "SUSPENDED": "S",
     "TIMEOUT": "TO",
 }
-
-
-def harmless(text: str) -> str:
-    """Return `text` with every character that a terminal or a line-based format may act on written as an escape."""
-    if text.isascii() and text.isprintable():
-        return text
-    return "".join(c if unicodedata.category(c) not in _UNSAFE else _escape(c) for c in text)
 
 
 def harmless_document(value: Any) -> Any:
@@ -142,7 +135,3 @@ def _columns(character: str) -> int:
     if unicodedata.combining(character):
         return 0
     return 2 if unicodedata.east_asian_width(character) in _WIDE else 1
-
-
-def _escape(character: str) -> str:
-    return character.encode("unicode_escape").decode("ascii")

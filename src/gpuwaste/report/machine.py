@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from gpuwaste.report.cells import harmless
+from gpuwaste.core.text import harmless
 
 _SUMS: Final = (
     "gpu_s",

@@ -4,7 +4,8 @@ import textwrap
 from collections.abc import Mapping
 from typing import Any, Final
 
-from gpuwaste.report.cells import UNKNOWN, fit, harmless, local_time, percent, share, short, uncut
+from gpuwaste.core.text import harmless
+from gpuwaste.report.cells import UNKNOWN, fit, local_time, percent, share, short, uncut
 from gpuwaste.report.layout import COLUMNS, Look, bullet, finding_lines
 
 REASONS: Final = {

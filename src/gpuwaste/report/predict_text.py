@@ -3,8 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from gpuwaste.core.text import harmless
 from gpuwaste.core.units import format_duration, format_size, say_duration
-from gpuwaste.report.cells import UNKNOWN, fit, harmless, uncut
+from gpuwaste.report.cells import UNKNOWN, fit, uncut
 from gpuwaste.report.layout import COLUMNS, Look, bullet, facts
 
 _NAMES: Final = {

@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from gpuwaste.report.cells import UNKNOWN, fit, harmless, local_time, percent, state_code, uncut
+from gpuwaste.core.text import harmless
+from gpuwaste.report.cells import UNKNOWN, fit, local_time, percent, state_code, uncut
 from gpuwaste.report.layout import COLUMNS, Look, bullet
 
 _ROWS: Final = 40

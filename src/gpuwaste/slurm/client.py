@@ -50,16 +50,8 @@ class SlurmClient(Protocol):
         """Return account -> its coordinators."""
         ...
 
-    def associations(self) -> Mapping[str, frozenset[str]]:
-        """Return user -> accounts on this cluster."""
-        ...
-
     def device_list(self, node: str) -> list[DevicePosition]:
         """Return the node's GPUs in the order of positions; asked of this host's slurmd, not of slurmctld."""
-        ...
-
-    def listpids(self, job_id: int, node: str) -> Mapping[str, frozenset[int]]:
-        """Return step -> pids of a job on a node of this host; asked of slurmstepd, not of slurmctld."""
         ...
 
 

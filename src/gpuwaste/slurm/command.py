@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import IO, Final
 
 from gpuwaste.core.errors import MAX_WORDS, SlurmError
+from gpuwaste.core.text import decoded
 
 _CHUNK_B: Final = 1 << 16
 _STDERR_KEPT_B: Final = 1 << 20
@@ -82,7 +83,7 @@ def check(argv: Sequence[str], output: Output) -> None:
 
 def last_line(data: bytes) -> str:
     """Return the last line that is not empty, as printable text of bounded length."""
-    lines = [line for line in data.decode("utf-8", "backslashreplace").splitlines() if line.strip()]
+    lines = [line for line in decoded(data).splitlines() if line.strip()]
     return lines[-1].strip()[:MAX_WORDS] if lines else ""
 
 

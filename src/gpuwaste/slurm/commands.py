@@ -12,15 +12,14 @@ from typing import Final
 from gpuwaste.core.errors import ParseError, SlurmError
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.request import JobRequest
+from gpuwaste.core.text import decoded, storable
 from gpuwaste.slurm import sacctmgr
 from gpuwaste.slurm.command import CommandError, Output, check, run_command, stream_lines
 from gpuwaste.slurm.rest_live import requests_of
-from gpuwaste.slurm.rest_value import clean
 from gpuwaste.slurm.sacct import BadRow, parse_sacct, sacct_argv, sacct_fields
 from gpuwaste.slurm.scontrol import BadRecord, RunningJob, parse_job, parse_jobs
 from gpuwaste.slurm.site import NodeInfo, Partition, SlurmConfig, parse_config, parse_nodes, parse_partitions
 from gpuwaste.slurm.slurmd_g import DevicePosition, parse_slurmd_g
-from gpuwaste.slurm.stepd import parse_listpids
 
 _LOG = logging.getLogger(__name__)
 _SHOW: Final = ("scontrol", "--all", "--details", "show")
@@ -121,25 +120,12 @@ class CommandClient:
         """Run `sacctmgr show account withcoord`."""
         return sacctmgr.parse_coordinators(self._sacctmgr(*sacctmgr.COORDINATORS))
 
-    def associations(self) -> Mapping[str, frozenset[str]]:
-        """Run `sacctmgr show assoc`."""
-        return sacctmgr.parse_associations(self._sacctmgr(*sacctmgr.ASSOCIATIONS), self.cluster_name())
-
     def device_list(self, node: str) -> list[DevicePosition]:
         """Run `slurmd -G -N NODE`, which prints to stderr, between what its log says."""
         argv = ("slurmd", "-G", "-N", node)
         output = self._run(*argv)
         check(argv, output)
-        return parse_slurmd_g((output.stdout + b"\n" + output.stderr).decode("utf-8", "backslashreplace"))
-
-    def listpids(self, job_id: int, node: str) -> Mapping[str, frozenset[int]]:
-        """Run `scontrol listpids`; a job without steps here gives an empty mapping."""
-        argv = ("scontrol", "listpids", str(job_id), node)
-        output = self._run(*argv, rpc=False)
-        pids = parse_listpids(output.stdout.decode("utf-8", "backslashreplace"))
-        if not pids and b"no steps for job" not in output.stderr.lower():
-            check(argv, output)
-        return pids
+        return parse_slurmd_g(decoded(output.stdout + b"\n" + output.stderr))
 
     def _job_text(self, job_id: int) -> str | None:
         try:
@@ -180,7 +166,7 @@ class CommandClient:
         check(argv, output)
         try:  # a byte that is no UTF-8 becomes an escape after reading: within JSON the escape itself would be an error
             rows = json.loads(output.stdout.decode("utf-8", "surrogateescape"), strict=False)["jobs"]
-            return {int(row["job_id"]): clean(str(row["name"])) for row in rows}
+            return {int(row["job_id"]): storable(str(row["name"])) for row in rows}
         except (ValueError, KeyError, TypeError) as error:
             raise ParseError(f"squeue --json: not the jobs that it should list: {error}") from error
 
@@ -190,7 +176,7 @@ class CommandClient:
     def _text(self, *argv: str, rpc: bool = True) -> str:
         output = self._run(*argv, rpc=rpc)
         check(argv, output)
-        return output.stdout.decode("utf-8", "backslashreplace")
+        return decoded(output.stdout)
 
     def _run(self, *argv: str, rpc: bool = True) -> Output:
         if rpc:

@@ -43,14 +43,6 @@ class ComposedClient:
         """By the commands."""
         return self.commands.coordinators()
 
-    def associations(self) -> Mapping[str, frozenset[str]]:
-        """By the commands."""
-        return self.commands.associations()
-
     def device_list(self, node: str) -> list[DevicePosition]:
         """By the commands: slurmd's own knowledge."""
         return self.commands.device_list(node)
-
-    def listpids(self, job_id: int, node: str) -> Mapping[str, frozenset[int]]:
-        """By the commands: slurmstepd's own knowledge."""
-        return self.commands.listpids(job_id, node)

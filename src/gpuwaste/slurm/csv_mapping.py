@@ -29,7 +29,6 @@ from gpuwaste.slurm.csv_tres import check_names
 from gpuwaste.slurm.times import zone_of
 
 REQUEST: Final = {"req_cpus": "cpu", "req_mem_b": "mem", "req_nodes": "node", "req_gpus": "gres/gpu"}
-TIMES: Final = frozenset({"submit", "start", "end"})
 _NOT_MAPPED: Final = frozenset({"cluster", "printed_id", "het_job_id", "het_offset", "verdict_id"})
 FIELDS: Final = frozenset({f.name for f in fields(JobRecord)} - _NOT_MAPPED) | REQUEST.keys() | {"wait_s"}
 UNITS: Final = {

@@ -1,7 +1,6 @@
-"""Hostlists as Slurm prints them: `gpu[1-2,04-06]-ib,login1` to names and back."""
+"""Hostlists as Slurm prints them: `gpu[1-2,04-06]-ib,login1` to names."""
 
 import re
-from collections.abc import Iterable
 from typing import Final
 
 from gpuwaste.core.errors import ParseError
@@ -11,10 +10,8 @@ _MAX_TEXT: Final = 1_000_000
 _MAX_PIECES: Final = 64  # brackets of one name
 _LONGEST_NAME: Final = 1024
 _PIECE = re.compile(r"([^\[\],\s]*)(?:\[([^\[\]\s]*)\])?")
-_DIGITS: Final = "0123456789"
 _MAX_DIGITS: Final = 18
 _RANGE = re.compile(rf"([0-9]{{1,{_MAX_DIGITS}}})(?:-([0-9]{{1,{_MAX_DIGITS}}}))?")
-_NUMBER = re.compile(r"[0-9]+")
 _BLANKS = re.compile(r"[ \t\n]")  # separate names, as a comma does
 _ABSENT: Final = frozenset({"", "(null)", "None assigned", "None", "N/A"})
 
@@ -33,25 +30,6 @@ def expand(text: str) -> list[str]:
     for part in split_outside(_BLANKS.sub(",", text), "[", "]"):
         names.extend(_expand_one(part, text, MAX_NAMES - len(names)))
     return names
-
-
-def fold(names: Iterable[str]) -> str:
-    """Return one expression for the distinct names, in the order of `scontrol show hostlistsorted`.
-
-    Only a number at the end of a name goes into brackets: Slurm 22.05 refuses text after the last bracket.
-    """
-    plain: list[tuple[str, bool, str]] = []
-    numbers: dict[str, list[str]] = {}
-    for name in dict.fromkeys(names):
-        prefix = name.rstrip(_DIGITS)
-        number = name[len(prefix) :]
-        if 0 < len(number) <= _MAX_DIGITS:
-            numbers.setdefault(prefix, []).append(number)
-        else:
-            plain.append((name, False, name))
-    numbered = [(prefix, True, _bracketed(prefix, found)) for prefix, found in numbers.items()]
-    ordered = sorted(plain + numbered, key=lambda item: (_NUMBER.sub(_natural, item[0]), *item[1:]))
-    return ",".join(text for _, _, text in ordered)
 
 
 def split_outside(text: str, opening: str, closing: str) -> list[str]:
@@ -117,28 +95,3 @@ def _numbers(text: str, whole: str, room: int) -> list[str]:
             raise ParseError(f"hostlist {whole[:60]!r}: more than {MAX_NAMES} names")
         found.extend(str(number).zfill(len(match[1])) for number in range(low, high + 1))
     return found
-
-
-def _bracketed(prefix: str, numbers: list[str]) -> str:
-    """Return the prefix with its numbers: the shorter first, then the smaller; 9 and 10 follow, 09 and 9 do not."""
-    runs: list[list[str]] = []
-    for number in sorted(numbers, key=lambda text: (len(text), text)):
-        if runs and _follows(runs[-1], number):
-            runs[-1][1:] = [number]
-        else:
-            runs.append([number])
-    if len(numbers) == 1:
-        return f"{prefix}{numbers[0]}"
-    return f"{prefix}[{','.join('-'.join(run) for run in runs)}]"
-
-
-def _natural(number: re.Match[str]) -> str:
-    """Return a text that sorts as Slurm's strnatcmp: numbers with a leading zero first, the others by their value."""
-    text = number[0]
-    return f"00{text}\0" if text.startswith("0") else f"01{len(text):07}{text}"
-
-
-def _follows(run: list[str], number: str) -> bool:
-    # A range prints each number at the width of its first, so another width follows only where no zero is written.
-    same_width = len(run[0]) == len(number) or not (run[0].startswith("0") or number.startswith("0"))
-    return same_width and int(number) == int(run[-1]) + 1

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from gpuwaste.core.errors import ParseError
 from gpuwaste.core.request import JobRequest
+from gpuwaste.core.text import decoded
 from gpuwaste.core.units import MINUTE_S
 from gpuwaste.slurm.gpu_amounts import KILO, GpusAsked, Settled, counted, cpus_of, settle
 
@@ -191,17 +192,13 @@ def _count(job: Mapping[str, Any], member: str, most: int = _LARGEST) -> int | N
 
 
 def _text(job: Mapping[str, Any], member: str, most: int = _LONGEST) -> str:
-    """Return a text, bytes that are not UTF-8 as escapes: the same as sbatch_words.printable."""
+    """Return a text, bytes that are not UTF-8 as escapes: as `storable` gives them."""
     value = job.get(member)
     if type(value) is str:
-        return value[:most] if value.isascii() else _printable(value[:most].encode("utf-8", "surrogatepass"))
+        return value[:most] if value.isascii() else decoded(value[:most].encode("utf-8", "surrogatepass"))
     if isinstance(value, Mapping) and isinstance(encoded := value.get("b64"), str):
         try:
-            return _printable(base64.b64decode(encoded[: 2 * most], validate=True))[:most]
+            return decoded(base64.b64decode(encoded[: 2 * most], validate=True))[:most]
         except ValueError:
             return ""
     return ""
-
-
-def _printable(data: bytes) -> str:
-    return data.decode("utf-8", "backslashreplace")

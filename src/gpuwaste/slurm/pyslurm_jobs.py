@@ -12,6 +12,7 @@ from typing import Any, Final
 from gpuwaste.core.errors import GpuwasteError, ParseError
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.request import JobRequest
+from gpuwaste.core.text import storable
 from gpuwaste.core.units import MINUTE_S
 from gpuwaste.core.verdict import token_of
 from gpuwaste.slurm import rest_value as value
@@ -32,7 +33,7 @@ def records(jobs: Iterable[Any], cluster: str) -> Iterator[JobRecord | BadRow]:
         try:
             yield _record(_Attributes(job), cluster)
         except GpuwasteError as error:
-            yield BadRow(line, str(error), value.clean(f"job {getattr(job, 'id', '?')}"))
+            yield BadRow(line, str(error), storable(f"job {getattr(job, 'id', '?')}"))
 
 
 def request(job: Any) -> JobRequest:

@@ -21,9 +21,10 @@ from urllib3.connection import HTTPConnection
 from urllib3.exceptions import ConnectTimeoutError, HTTPError, MaxRetryError, NewConnectionError, ReadTimeoutError
 
 from gpuwaste.core.errors import ConfigError, ParseError, SlurmError
+from gpuwaste.core.text import words_of
 from gpuwaste.core.unix_path import require_room
 from gpuwaste.slurm.rest_token import Token, read_token
-from gpuwaste.slurm.rest_value import clean, error_text, jobs
+from gpuwaste.slurm.rest_value import error_text, jobs
 
 _LOG = logging.getLogger(__name__)
 logging.getLogger("urllib3.connectionpool").setLevel(logging.ERROR)  # our error says what its warnings would
@@ -173,8 +174,8 @@ def _answer_errors(body: bytes) -> tuple[str, frozenset[int]]:
         numbers = frozenset(item["error_number"] for item in errors if isinstance(item.get("error_number"), int))
         return error_text(answer), numbers
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        words = " ".join(body[:200].decode("utf-8", "backslashreplace").split())
-        return ("" if words.startswith(("<", "{")) else clean(words)), frozenset()
+        words = words_of(body[:200])
+        return ("" if words.startswith(("<", "{")) else words), frozenset()
 
 
 def _pool(url: str, timeout_s: float) -> Any:

@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from gpuwaste.core.errors import GpuwasteError, ParseError
 from gpuwaste.core.job import JobRecord
+from gpuwaste.core.text import storable
 from gpuwaste.core.units import MINUTE_S
 from gpuwaste.core.verdict import token_of
 from gpuwaste.slurm import rest_value as value
@@ -42,7 +43,7 @@ def records(items: list[Any], cluster: str) -> Iterator[JobRecord | BadRow]:
         try:
             yield _record(item, cluster)
         except GpuwasteError as error:
-            yield BadRow(line, str(error), value.clean(json.dumps(item, ensure_ascii=False))[:_KEPT])
+            yield BadRow(line, str(error), storable(json.dumps(item, ensure_ascii=False))[:_KEPT])
 
 
 def _record(job: Any, cluster: str) -> JobRecord:

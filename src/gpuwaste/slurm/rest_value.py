@@ -7,11 +7,11 @@ Up to v0.0.39 a number stands alone and null, NO_VAL or INFINITE say "no number"
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
 from typing import Any, Final
 
 from gpuwaste.core.errors import ParseError, SlurmError
 from gpuwaste.core.job import TERMINAL_STATES
+from gpuwaste.core.text import storable
 from gpuwaste.slurm.no_value import NO_NUMBERS
 
 Json = Mapping[str, Any]
@@ -60,11 +60,11 @@ def error_text(answer: Json) -> str:
     errors = answer.get("errors")
     for error in errors if isinstance(errors, list) else []:
         if not isinstance(error, dict):
-            return clean(str(error))[:200]
+            return storable(str(error))[:200]
         if error.get("error_number") in _NOTHING_FOUND:
             continue
         words = (error.get("error"), error.get("description"), error.get("source"))
-        parts = dict.fromkeys(clean(str(word)) for word in words if word)
+        parts = dict.fromkeys(storable(str(word)) for word in words if word)
         return ": ".join(parts)[:300] or "an error without words"
     return ""
 
@@ -119,16 +119,7 @@ def text(found: Any, *path: str) -> str:
         return ""
     if isinstance(value, dict | list | bool):
         raise ParseError(f"{'.'.join(path)}: expected a text, found {_shown(value)}")
-    return clean(str(value))
-
-
-def clean(value: str) -> str:
-    """Return a text that can be stored anywhere: no NUL, lone surrogates and bytes that are no UTF-8 as escapes."""
-    if value.isascii():
-        return value.replace("\0", "")
-    with suppress(UnicodeEncodeError):  # a surrogate that JSON itself names
-        value = value.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-    return value.encode("utf-8", "backslashreplace").decode("utf-8").replace("\0", "")
+    return storable(str(value))
 
 
 def state(found: Any, *path: str) -> str:
@@ -138,7 +129,7 @@ def state(found: Any, *path: str) -> str:
     for word in (*_STATE_FLAGS, *words):
         if word in words and (word in _STATE_FLAGS or word in _STATES):
             return word
-    return clean(words[0]) if words else ""
+    return storable(words[0]) if words else ""
 
 
 def exit_of(found: Any, *path: str) -> tuple[int | None, int | None]:

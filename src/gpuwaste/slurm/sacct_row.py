@@ -8,6 +8,7 @@ from typing import Final, TypeVar
 
 from gpuwaste.core.errors import GpuwasteError, ParseError
 from gpuwaste.core.job import JobRecord
+from gpuwaste.core.text import decoded
 from gpuwaste.core.units import parse_duration_s, parse_size_b
 from gpuwaste.core.verdict import token_of
 from gpuwaste.slurm.bounds import within
@@ -66,7 +67,7 @@ def row_of(raw: bytes, fields: Sequence[str], delimiter: bytes, line: int) -> Sa
 
     None where it has more separators than its columns of free text can explain.
     """
-    text = raw.removesuffix(b"\n").removesuffix(b"\r").decode("utf-8", "backslashreplace").replace("\0", "")
+    text = decoded(raw.removesuffix(b"\n").removesuffix(b"\r")).replace("\0", "")
     parts: list[str] | None = text.split(delimiter.decode("utf-8"))
     if parts is not None and len(parts) != len(fields):
         parts = settle(parts, fields, delimiter.decode("utf-8"))

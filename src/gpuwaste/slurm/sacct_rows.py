@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from gpuwaste.core.text import decoded
 from gpuwaste.slurm.sacct_row import SacctRow, is_row_start, row_of
 from gpuwaste.slurm.sacct_shape import FREE, has_free
 
@@ -123,7 +124,7 @@ class _Joiner:
         reason = f"{seen + 1} fields where {self._wanted + 1} were asked"
         if seen == self._wanted:
             reason = "JobIDRaw is no job id"
-        return BadRow(self._first, reason, (self._take() + line)[:_KEPT_B].decode("utf-8", "backslashreplace"))
+        return BadRow(self._first, reason, decoded((self._take() + line)[:_KEPT_B]))
 
     def _take(self) -> bytes:
         raw = b"".join(self._parts)

@@ -1,10 +1,9 @@
-"""sacctmgr's tables: who administers, who coordinates which account, who belongs to which account."""
+"""sacctmgr's tables: who administers, who coordinates which account."""
 
 from gpuwaste.core.errors import ParseError
 
 ADMIN_LEVELS = ("show", "user", "format=user,adminlevel")
 COORDINATORS = ("show", "account", "withcoord", "format=account,coord")
-ASSOCIATIONS = ("show", "assoc", "format=cluster,account,user")
 
 
 def parse_admin_levels(text: str) -> dict[str, str]:
@@ -19,15 +18,6 @@ def parse_coordinators(text: str) -> dict[str, frozenset[str]]:
         names = frozenset(user for user in users.split(",") if user)
         found[account] = found.get(account, frozenset()) | names
     return found
-
-
-def parse_associations(text: str, cluster: str) -> dict[str, frozenset[str]]:
-    """Return user -> accounts on `cluster`. Raises ParseError."""
-    found: dict[str, set[str]] = {}
-    for where, account, user in _rows(text, 3, "associations"):
-        if user and where == cluster:
-            found.setdefault(user, set()).add(account)
-    return {user: frozenset(accounts) for user, accounts in found.items()}
 
 
 def _rows(text: str, width: int, what: str) -> list[list[str]]:

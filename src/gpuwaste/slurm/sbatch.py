@@ -8,10 +8,11 @@ from typing import Final
 
 from gpuwaste.core.errors import ParseError
 from gpuwaste.core.request import JobRequest
+from gpuwaste.core.text import storable
 from gpuwaste.slurm.sbatch_amounts import amounts
 from gpuwaste.slurm.sbatch_components import CommandLine, options_of_components, read_argv
 from gpuwaste.slurm.sbatch_options import BY_NAME
-from gpuwaste.slurm.sbatch_words import Directives, Given, directives, printable
+from gpuwaste.slurm.sbatch_words import Directives, Given, directives
 
 __all__ = ["MAX_SCRIPT_B", "CommandLine", "Submission", "read_argv", "read_submission"]
 MAX_SCRIPT_B: Final = 4 * 1024**2  # max_script_size of slurm.conf where a site does not set it
@@ -46,7 +47,7 @@ def read_submission(
     line = line or CommandLine(((),), ())
     text, name = (_checked(script), name) if line.wrap is None else (f"#!/bin/sh\n\n{line.wrap}\n", "wrap")
     read = directives(text)
-    shown = printable(text)
+    shown = storable(text)
     options = options_of_components(read.components, line, environ or {})
     return Submission(
         requests=tuple(_request(given, user, submit, name, shown) for given in options),

@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from gpuwaste.core.errors import ParseError, UsageError
+from gpuwaste.core.text import storable
 from gpuwaste.slurm.sbatch_options import BY_NAME, INHERITED, OPTIONS, Argument
 from gpuwaste.slurm.sbatch_words import (
     COMMAND_LINE,
     MAX_COMPONENTS,
     Given,
     Word,
-    printable,
     refusal,
     walk,
 )
@@ -47,7 +47,7 @@ class CommandLine:
 def read_argv(argv: Sequence[str]) -> CommandLine:
     """Read the words after `sbatch`; components stand between words `:`. Raises UsageError."""
     components: list[tuple[Given, ...]] = []
-    left = [Word(printable(text), COMMAND_LINE) for text in argv]
+    left = [Word(storable(text), COMMAND_LINE) for text in argv]
     while True:
         given, left = walk(left)
         components.append(tuple(given))
@@ -101,7 +101,7 @@ def _variables(environ: Mapping[str, str]) -> list[Given]:
         value = environ.get(option.variable) if option.variable else None
         if value is None or (option.argument is Argument.NONE and not _ENABLED.fullmatch(value)):
             continue
-        found.append(Given(option.name, printable(value), option.variable))
+        found.append(Given(option.name, storable(value), option.variable))
     return found
 
 

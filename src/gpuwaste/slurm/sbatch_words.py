@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from gpuwaste.core.errors import GpuwasteError, ParseError, UsageError
+from gpuwaste.core.text import storable
 from gpuwaste.slurm.sbatch_options import ALIASES, BY_LETTER, SEPARATORS, Argument, Option, candidates
 
 _MAGIC: Final = "#SBATCH"
@@ -93,11 +94,6 @@ def walk(words: Sequence[Word]) -> tuple[list[Given], list[Word]]:
     return given, list(left)
 
 
-def printable(text: str) -> str:
-    """Return a text with the bytes that were no UTF-8 (surrogates, as Python decodes the system's) as escapes."""
-    return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-
-
 def refusal(where: str, what: str) -> GpuwasteError:
     """Return the error for something that sbatch would refuse: wrong usage where it stands on the command line."""
     return (UsageError if where == COMMAND_LINE else ParseError)(f"{where}: {what}")
@@ -117,7 +113,7 @@ def _split(text: str, number: int) -> list[Word]:
         word, place = _word(text, place, number)
         if not word:
             return words
-        words.append(Word(printable(word), f"line {number}"))
+        words.append(Word(storable(word), f"line {number}"))
 
 
 def _word(text: str, place: int, number: int) -> tuple[str, int]:

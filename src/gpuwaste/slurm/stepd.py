@@ -1,4 +1,4 @@
-"""What runs on this node, from local facts: slurmstepd's sockets and `scontrol listpids`."""
+"""What runs on this node, from local facts: slurmstepd's sockets."""
 
 import os
 import re
@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from gpuwaste.core.errors import ParseError, SlurmError
+from gpuwaste.core.errors import SlurmError
 
 BATCH_STEP: Final = 4294967291  # SLURM_BATCH_SCRIPT
 EXTERN_STEP: Final = 4294967292  # SLURM_EXTERN_CONT
 INTERACTIVE_STEP: Final = 4294967290  # SLURM_INTERACTIVE_STEP
 _REST = re.compile(r"(\d{1,10})\.(\d{1,10})(?:\.\d{1,10})?", re.ASCII)
-_WIDTH: Final = 3  # PID JOBID STEPID are always there, LOCALID and GLOBALID are not needed
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,18 +56,3 @@ def _step_of(entry: os.DirEntry[str], node: str) -> StepSocket | None:
     if not stat.S_ISSOCK(status.st_mode):
         return None
     return StepSocket(int(match[1]), int(match[2]), status.st_mtime_ns // 1000, name)
-
-
-def parse_listpids(text: str) -> dict[str, frozenset[int]]:
-    """Return step (0, batch, extern, ...) -> pids; the placeholder -1 is left out. Raises ParseError."""
-    found: dict[str, set[int]] = {}
-    for line in text.splitlines():
-        words = line.split()
-        if not words or words[0] == "PID":
-            continue
-        if len(words) < _WIDTH or not re.fullmatch(r"-1|\d{1,10}", words[0]):
-            raise ParseError(f"scontrol listpids: cannot read {line[:80]!r}")
-        pids = found.setdefault(words[2], set())
-        if words[0] != "-1":
-            pids.add(int(words[0]))
-    return {step: frozenset(pids) for step, pids in found.items()}

@@ -12,6 +12,7 @@ from typing import Final
 
 from gpuwaste.core.errors import ParseError
 from gpuwaste.core.job import JobRecord
+from gpuwaste.core.text import decoded
 from gpuwaste.slurm.bounds import within
 from gpuwaste.slurm.sacct import BadRow
 
@@ -96,7 +97,7 @@ def _rows(lines: Iterable[bytes], cluster: str, facts: SwfFacts) -> Iterator[Job
             job = _job(_numbers(text), cluster, facts)
         except ParseError as error:
             facts.bad += 1
-            yield BadRow(number, str(error), line[:_KEPT_B].decode("utf-8", "backslashreplace"))
+            yield BadRow(number, str(error), decoded(line[:_KEPT_B]))
             continue
         if job is not None:
             facts.unsorted += job.submit < last
@@ -105,7 +106,7 @@ def _rows(lines: Iterable[bytes], cluster: str, facts: SwfFacts) -> Iterator[Job
 
 
 def _header(text: bytes, facts: SwfFacts) -> None:
-    match = _HEADER.match(text[:_KEPT_B].decode("utf-8", "backslashreplace"))
+    match = _HEADER.match(decoded(text[:_KEPT_B]))
     if match is None:
         return
     facts.header.setdefault(match[1], match[2].strip())

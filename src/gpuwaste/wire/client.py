@@ -8,7 +8,6 @@ from typing import Any, BinaryIO, Final
 from urllib.parse import quote, urlencode
 
 from gpuwaste.core.errors import (
-    MAX_WORDS,
     AuthError,
     ConfigError,
     NoDataError,
@@ -18,6 +17,7 @@ from gpuwaste.core.errors import (
     WireError,
 )
 from gpuwaste.core.history import HistoryEvent, event_from_json
+from gpuwaste.core.text import words_of
 from gpuwaste.wire.batch import Ack, Batch, Envelope, Lines, VerdictBatch, encode_batch, parse_ack
 from gpuwaste.wire.http import Answer, Exchange, Request, parse_endpoint, tls_context
 from gpuwaste.wire.identity import CredentialIssuer, RetryableAuthError
@@ -231,7 +231,7 @@ def _json_object(answer: Answer) -> dict[str, Any] | None:
 def _words_of(answer: Answer) -> str:
     """Return the hub's own words for an error, as one printable line."""
     error = (_json_object(answer) or {}).get("error", "")
-    return "".join(c if c.isprintable() else " " for c in str(error))[:MAX_WORDS].strip()
+    return words_of(error)
 
 
 def _protocol_range(body: dict[str, Any]) -> tuple[int, int] | None:

@@ -20,7 +20,6 @@ from gpuwaste.wire.identity import MAX_CREDENTIAL, Caller, RetryableAuthError
 MAX_PAYLOAD: Final = 4096  # bytes; a digest has 64
 EXPIRED: Final = 15
 REWOUND: Final = 16
-REPLAYED: Final = 17
 _OPT_ADDR4: Final = 5
 _OPT_ENCODE_TIME: Final = 6
 _OPT_SOCKET: Final = 8

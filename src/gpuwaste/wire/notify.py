@@ -11,6 +11,8 @@ import time
 from collections.abc import Callable, MutableMapping
 from typing import Final, Self
 
+from gpuwaste.core.text import words_of
+
 _SHARES: Final = 4  # so many signs of life in each watchdog interval: one may be late
 _SEND_LIMIT: Final = struct.pack("ll", 1, 0)  # one second; a limit of Python's own would make MSG_DONTWAIT wait too
 _LONGEST: Final = 512
@@ -72,4 +74,4 @@ SILENT: Final = Notifier()
 
 def _words(text: str) -> str:
     """Return one line: a line break would begin another assignment."""
-    return " ".join(text.split())[:_LONGEST]
+    return words_of(text, _LONGEST)

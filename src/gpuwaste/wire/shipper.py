@@ -5,13 +5,15 @@ The agent ships hours by it, the advisor verdicts.
 
 import logging
 import random
-import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final, Generic, Protocol, Self, TypeVar
 
+from gpuwaste.core.backoff import backoff_s
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import GpuwasteError, RetryableWireError
+from gpuwaste.core.once import Once
+from gpuwaste.core.worker import Worker
 from gpuwaste.wire.batch import MAX_BATCH_BYTES, Ack, Envelope
 from gpuwaste.wire.client import BusyError, RefusedError
 
@@ -60,7 +62,6 @@ class ShipperStatus:
     sent_rows: int = 0
     rejected_rows: int = 0
     failures: int = 0  # in a row; 0 when the hub was reached last
-    last_ok_utc_us: int | None = None
     last_error: str = ""
 
 
@@ -86,44 +87,33 @@ class Shipper(Generic[B]):
         self._outbox = outbox
         self._send_rows = send
         self._envelope = envelope
-        self._clock = clock
         self._every_s = every_s
         self._rng = rng or random.Random()  # noqa: S311 spreads load, keeps no secret
         self._max_bytes = MAX_BATCH_BYTES
-        self._wake = threading.Event()
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._loop, name="shipper", daemon=True)
-        self._status = ShipperStatus()
+        self._worker = Worker("shipper", self.step, clock, last=self._last)
+        self._trouble = Once()
+        self._sent_rows = self._rejected_rows = 0
         self._put_offs = 0  # in a row
 
     @property
     def status(self) -> ShipperStatus:
         """The newest health; any thread may ask."""
-        return self._status
+        return ShipperStatus(self._sent_rows, self._rejected_rows, self._trouble.times, self._trouble.words)
 
     def start(self) -> None:
         """Start the thread. The first shipment comes within half a minute, at a random moment: nodes boot together."""
-        self._thread.start()
+        self._worker.start(self._rng.uniform(0, min(_START_S, self._every_s)))
 
     def wake(self) -> None:
         """Ship now, whatever the wait: a run has ended, or the agent stops."""
-        self._wake.set()
+        self._worker.wake()
 
     def stop(self, timeout_s: float = 5.0) -> None:
         """End the thread after a last attempt, where the hub was reached before; what is left stays in the outbox."""
-        self._stop.set()
-        self._wake.set()
-        if self._thread.is_alive():
-            self._thread.join(timeout_s)
+        self._worker.stop(timeout_s)
 
-    def _loop(self) -> None:
-        wait_s = self._rng.uniform(0, min(_START_S, self._every_s))
-        while not self._stop.is_set():
-            self._clock.wait(self._wake, wait_s)
-            self._wake.clear()
-            if not self._stop.is_set():
-                wait_s = self.step()
-        if not self._status.failures:
+    def _last(self) -> None:
+        if not self._trouble.times:
             self.step()
 
     def step(self) -> float:
@@ -139,9 +129,8 @@ class Shipper(Generic[B]):
             return self._failed(str(error), self._rng.uniform(BACKOFF_MAX_S / 2, BACKOFF_MAX_S))
         except Exception as error:  # noqa: BLE001 a defect must not end the thread: rows wait safely in the outbox
             return self._failed(f"defect in shipping: {type(error).__name__}: {error}", self._backoff_s())
-        if self._status.failures:
-            _log.info("hub reached again after %d failed attempts", self._status.failures)
-        self._status = replace(self._status, failures=0, last_error="")
+        if failures := self._trouble.over():
+            _log.info("hub reached again after %d failed attempts", failures)
         self._put_offs = 0
         return self._every_s
 
@@ -149,7 +138,7 @@ class Shipper(Generic[B]):
         """Send batches until nothing waits, or one where the agent stops; new rows may come in all the while."""
         going_on = True
         while going_on:
-            going_on = not self._stop.is_set()
+            going_on = not self._worker.stopping.is_set()
             room = self._max_bytes - len(self._envelope.line("0" * 32)) - 1
             batch = self._outbox.take(max_bytes=room)
             if batch is None:
@@ -165,17 +154,12 @@ class Shipper(Generic[B]):
     def _send(self, batch: B) -> None:
         ack = self._send_rows(self._envelope, batch)
         self._settle(batch, ack.rejected)
-        self._status = replace(
-            self._status,
-            sent_rows=self._status.sent_rows + ack.accepted,
-            last_ok_utc_us=self._clock.utc_us(),
-        )
+        self._sent_rows += ack.accepted
 
     def _settle(self, batch: B, rejected: dict[int, str]) -> None:
         for row, reason in self._outbox.ack(batch, rejected):
             _log.error("the hub refuses %s for good: %s; kept aside in the outbox", row, reason)
-        if rejected:
-            self._status = replace(self._status, rejected_rows=self._status.rejected_rows + len(rejected))
+        self._rejected_rows += len(rejected)
 
     def _bisect(self, batch: B, refusal: RefusedError) -> None:
         """Find the rows for which the hub refuses the batch as a whole, and send the others.
@@ -219,17 +203,15 @@ class Shipper(Generic[B]):
 
     def _failed(self, message: str, wait_s: float) -> float:
         """Note a failed attempt; the same message is said once."""
-        if message != self._status.last_error:
+        if self._trouble.news(message):
             _log.error(self._words, message)
-        self._status = replace(self._status, failures=self._status.failures + 1, last_error=message)
         return wait_s
 
     def _put_off_s(self, retry_after_s: float) -> float:
         """Return the wait that a busy hub asks for and up to as much again, twice that each further time."""
         self._put_offs = min(self._put_offs + 1, 20)
         first = min(BACKOFF_MAX_S / 2, max(1.0, retry_after_s))
-        return self._rng.uniform(first, min(BACKOFF_MAX_S, first * 2.0**self._put_offs))
+        return self._rng.uniform(first, backoff_s(self._put_offs + 1, first, BACKOFF_MAX_S))
 
     def _backoff_s(self) -> float:
-        top = min(BACKOFF_MAX_S, BACKOFF_FIRST_S * 2.0 ** min(self._status.failures, 20))
-        return self._rng.uniform(0, top)
+        return self._rng.uniform(0, backoff_s(self._trouble.times + 1, BACKOFF_FIRST_S, BACKOFF_MAX_S))

@@ -30,9 +30,7 @@ class FakeSlurm:
     records: Sequence[JobRecord | BadRow] = ()
     levels: dict[str, str] = field(default_factory=dict)
     account_coordinators: dict[str, frozenset[str]] = field(default_factory=dict)
-    user_accounts: dict[str, frozenset[str]] = field(default_factory=dict)
     devices: dict[str, list[DevicePosition]] = field(default_factory=dict)
-    pids: dict[tuple[int, str], dict[str, frozenset[int]]] = field(default_factory=dict)
     failure: str = ""
     rpcs: Counter[str] = field(default_factory=Counter)
 
@@ -87,22 +85,12 @@ class FakeSlurm:
         self._rpc("sacctmgr")
         return self.account_coordinators
 
-    def associations(self) -> Mapping[str, frozenset[str]]:
-        """Return the associations."""
-        self._rpc("sacctmgr")
-        return self.user_accounts
-
     def device_list(self, node: str) -> list[DevicePosition]:
         """Return the node's GPUs; an unknown node is an error, as with slurmd."""
         self._fail()
         if node not in self.devices:
             raise SlurmError(f"slurmd -G -N {node}: exit code 1: no such node")
         return list(self.devices[node])
-
-    def listpids(self, job_id: int, node: str) -> Mapping[str, frozenset[int]]:
-        """Return the pids by step."""
-        self._fail()
-        return self.pids.get((job_id, node), {})
 
     def _rpc(self, command: str) -> None:
         self._fail()

@@ -71,11 +71,6 @@ class Fault:
     request: Request | None = None  # the exchange that it struck
     _struck: threading.Event = field(default_factory=threading.Event)
 
-    @property
-    def struck(self) -> bool:
-        """Whether it has happened, its action included."""
-        return self._struck.is_set()
-
     def wait(self, timeout_s: float) -> Request:
         """Wait until it has struck and return the request; ClusterError when time is up."""
         if not self._struck.wait(timeout_s) or self.request is None:

@@ -186,11 +186,6 @@ class SubmitLoad:
         with self._lock:
             return len(self.result.outcomes)
 
-    def last_accepted(self) -> str:
-        """Return the name of the job accepted last, "" before the first."""
-        with self._lock:
-            return next((o.submission.name for o in reversed(self.result.outcomes) if o.job_id is not None), "")
-
     def missing_or_doubled(self, excused: Collection[str] = ()) -> list[str]:
         """Compare with slurmctld's queue: each accepted job is there once, under its id and name, and no other is.
 

@@ -41,7 +41,7 @@ class Host:
         self.accounts, self.clock = Accounts(), FakeClock()
         self._calls: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self.users = Users(self._calls.put, self.clock, self.accounts)
-        self.users.start()
+        self.users.worker.start()
 
     def answered(self) -> None:
         """Take in one answer of the directory."""
@@ -58,7 +58,7 @@ def host() -> Iterator[Host]:
     made = Host()
     yield made
     made.accounts.answers.set()
-    made.users.stop()
+    made.users.worker.stop()
 
 
 def known(host: Host) -> None:

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.unit.advisor.verdicts import DAY_US, NOON_US, verdict
+from tests.unit.advisor.verdicts import DAY_US, NOON_US, put, spent, verdict
+from tests.unit.wire.outboxes import rejected
 
 from gpuwaste.advisor.verdict_outbox import VerdictOutbox
 from gpuwaste.core.errors import ParseError, StoreError
@@ -35,7 +36,7 @@ def waiting(outbox: VerdictOutbox) -> list[int]:
 def test_verdicts_leave_in_order_when_they_are_acknowledged(path: Path) -> None:
     """They are offered until then, whole, and are nowhere afterwards; a restart in between changes nothing."""
     outbox = VerdictOutbox(path, UTC)
-    assert outbox.put([verdict(2), verdict(1)]) == 2
+    assert put(outbox, [verdict(2), verdict(1)]) == 2
     outbox.close()
     outbox = VerdictOutbox(path, UTC)
     batch = outbox.take()
@@ -50,18 +51,19 @@ def test_a_verdict_that_is_put_again_is_no_news(path: Path) -> None:
     """The first one of an id stays, and one reject counts once, also after the hub has it."""
     outbox = VerdictOutbox(path, UTC)
     reject = verdict(1, action="reject")
-    assert [outbox.put([reject]), outbox.put([reject, verdict(2)])] == [1, 1]
+    assert [put(outbox, [reject]), put(outbox, [reject, verdict(2)])] == [1, 1]
     batch = outbox.take()
     assert batch is not None
     outbox.ack(batch)
-    outbox.put([reject])
-    assert outbox.spent("reject", "alice", TODAY) == 1
+    put(outbox, [reject])
+    assert spent(outbox, "reject", "alice", TODAY) == 1
 
 
 def test_what_counts_in_which_budget(path: Path) -> None:
     """Rejects that were said, and overrides that held something back; by user and by local day."""
     outbox = VerdictOutbox(path, UTC)
-    outbox.put(
+    put(
+        outbox,
         [
             verdict(1, action="reject"),
             verdict(2, action="warn", would_be="reject", held="budget"),
@@ -69,30 +71,30 @@ def test_what_counts_in_which_budget(path: Path) -> None:
             verdict(4, action="pass", would_be="pass", override="deadline"),
             verdict(5, action="reject", user="bob"),
             verdict(6, action="reject", at_utc_us=NOON_US + DAY_US),
-        ]
+        ],
     )
-    assert outbox.spent("reject", "alice", TODAY) == 1
-    assert outbox.spent("override", "alice", TODAY) == 1
-    assert outbox.spent("reject", "bob", TODAY) == 1
-    assert outbox.spent("reject", "alice", "2023-11-16") == 1
-    assert outbox.spent("override", "bob", TODAY) == 0
+    assert spent(outbox, "reject", "alice", TODAY) == 1
+    assert spent(outbox, "override", "alice", TODAY) == 1
+    assert spent(outbox, "reject", "bob", TODAY) == 1
+    assert spent(outbox, "reject", "alice", "2023-11-16") == 1
+    assert spent(outbox, "override", "bob", TODAY) == 0
 
 
 def test_a_day_is_the_site_s_own_and_old_ones_go(path: Path) -> None:
     """Noon in Greenwich is the next day far in the east; what was spent three days before the newest is forgotten."""
     outbox = VerdictOutbox(path, timezone(timedelta(hours=13)))
     assert outbox.day_of(NOON_US) == "2023-11-16"
-    outbox.put([verdict(1, action="reject")])
-    assert outbox.spent("reject", "alice", "2023-11-16") == 1
-    outbox.put([verdict(2, at_utc_us=NOON_US + 3 * DAY_US)])
-    assert outbox.spent("reject", "alice", "2023-11-16") == 0
+    put(outbox, [verdict(1, action="reject")])
+    assert spent(outbox, "reject", "alice", "2023-11-16") == 1
+    put(outbox, [verdict(2, at_utc_us=NOON_US + 3 * DAY_US)])
+    assert spent(outbox, "reject", "alice", "2023-11-16") == 0
     assert outbox.depth() == 2
 
 
 def test_a_batch_fits_the_hub_s_limit(path: Path) -> None:
     """Large verdicts leave in several batches, each with its envelope within 1 MiB; rows are bounded too."""
     outbox = VerdictOutbox(path, UTC)
-    outbox.put([verdict(n, lines=("x" * 4000,) * 3) for n in range(200)])
+    put(outbox, [verdict(n, lines=("x" * 4000,) * 3) for n in range(200)])
     envelope = Envelope("gw" * 128, "h" * 256, "b" * 256, "v" * 256)
     seen = []
     while (batch := outbox.take()) is not None:
@@ -100,7 +102,7 @@ def test_a_batch_fits_the_hub_s_limit(path: Path) -> None:
         seen.append(len(batch.rows))
         outbox.ack(batch)
     assert (sum(seen), len(seen) > 1) == (200, True)
-    outbox.put([verdict(n) for n in range(9)])
+    put(outbox, [verdict(n) for n in range(9)])
     few = outbox.take(max_rows=4)
     assert few is not None
     assert len(few.rows) == 4
@@ -109,11 +111,11 @@ def test_a_batch_fits_the_hub_s_limit(path: Path) -> None:
 def test_rejected_verdicts_are_kept_aside_and_said_once(path: Path) -> None:
     """The hub's refusal of one line takes it out of the way of the others."""
     outbox = VerdictOutbox(path, UTC)
-    outbox.put([verdict(1), verdict(2)])
+    put(outbox, [verdict(1), verdict(2)])
     batch = outbox.take()
     assert batch is not None
     assert [(row.id, why) for row, why in outbox.ack(batch, {3: "bad"})] == [(verdict(2).id, "bad")]
-    assert (outbox.depth(), outbox.rejected_count()) == (0, 1)
+    assert (outbox.depth(), rejected(outbox)) == (0, 1)
     assert outbox.ack(batch, {3: "bad"}) == []
 
 
@@ -122,8 +124,8 @@ def test_a_put_is_all_or_nothing(path: Path) -> None:
     outbox = VerdictOutbox(path, UTC)
     for bad in (verdict(2, p={"failure": float("nan")}), verdict(2, lines=("x" * 70_000,))):
         with pytest.raises(ParseError, match="0000000000000002"):
-            outbox.put([verdict(1, action="reject"), bad])
-    assert (outbox.depth(), outbox.spent("reject", "alice", TODAY)) == (0, 0)
+            put(outbox, [verdict(1, action="reject"), bad])
+    assert (outbox.depth(), spent(outbox, "reject", "alice", TODAY)) == (0, 0)
 
 
 def test_a_full_disk_stores_nothing_and_heals(path: Path) -> None:
@@ -134,10 +136,10 @@ def test_a_full_disk_stores_nothing_and_heals(path: Path) -> None:
     connection.execute("PRAGMA max_page_count = 20")
     many = [verdict(n, action="reject") for n in range(1, 500)]
     with pytest.raises(StoreError, match=r"verdicts\.sqlite: the disk is full"):
-        outbox.put(many)
-    assert (outbox.depth(), outbox.spent("reject", "alice", TODAY)) == (0, 0)
+        put(outbox, many)
+    assert (outbox.depth(), spent(outbox, "reject", "alice", TODAY)) == (0, 0)
     connection.execute("PRAGMA max_page_count = 100000")
-    assert outbox.put(many) == outbox.spent("reject", "alice", TODAY) == 499
+    assert put(outbox, many) == spent(outbox, "reject", "alice", TODAY) == 499
 
 
 def test_a_second_advisor_is_refused(path: Path) -> None:
@@ -151,12 +153,12 @@ def test_a_second_advisor_is_refused(path: Path) -> None:
 def test_a_corrupt_file_is_set_aside(path: Path) -> None:
     """The file is kept under another name, and the advisor goes on with an empty one."""
     outbox = VerdictOutbox(path, UTC)
-    outbox.put([verdict(n) for n in range(1, 300)])
+    put(outbox, [verdict(n) for n in range(1, 300)])
     outbox.close()
     data = bytearray(path.read_bytes())
     data[4096:9000] = os.urandom(4904)
     path.write_bytes(data)
-    assert outbox.put([verdict(1)]) == 1
+    assert put(outbox, [verdict(1)]) == 1
     assert [kept.name for kept in outbox.set_aside] == ["verdicts.sqlite.corrupt-1"]
     assert waiting(outbox) == [1]
 
@@ -179,11 +181,11 @@ def test_any_order_of_steps_loses_and_doubles_nothing(
 ) -> None:
     """Puts, repeated ones, acknowledgements, lost ones, restarts: the hub gets all by id; spending counts ids."""
     path = tmp_path_factory.mktemp("outbox") / "verdicts.sqlite"
-    outbox, put, hub = VerdictOutbox(path, UTC), set[int](), set[int]()
+    outbox, stored, hub = VerdictOutbox(path, UTC), set[int](), set[int]()
     for step, value in steps:
         if step == "put" and isinstance(value, list):
-            outbox.put([verdict(n, action="reject" if n % 2 else "warn") for n in value])
-            put |= set(value)
+            put(outbox, [verdict(n, action="reject" if n % 2 else "warn") for n in value])
+            stored |= set(value)
         elif step == "restart":
             outbox.close()
             outbox = VerdictOutbox(path, UTC)
@@ -191,8 +193,8 @@ def test_any_order_of_steps_loses_and_doubles_nothing(
             hub |= {int(row.id) for row in batch.rows}
             if step == "ack":
                 outbox.ack(batch)
-    assert hub | set(waiting(outbox)) == put
-    assert outbox.spent("reject", "alice", TODAY) == sum(n % 2 for n in put)
+    assert hub | set(waiting(outbox)) == stored
+    assert spent(outbox, "reject", "alice", TODAY) == sum(n % 2 for n in stored)
     outbox.close()
 
 
@@ -223,7 +225,7 @@ def test_nothing_is_lost_or_doubled_through_kills(path: Path) -> None:
         here = set(waiting(outbox))
         assert promised <= hub | here
         day = outbox.day_of(NOON_US)
-        spent = outbox.spent("reject", "alice", day)
+        counted = spent(outbox, "reject", "alice", day)
         outbox.close()
-        assert sum(n % 2 for n in promised) <= spent == sum(n % 2 for n in hub | here)
+        assert sum(n % 2 for n in promised) <= counted == sum(n % 2 for n in hub | here)
     assert len(promised) > 100

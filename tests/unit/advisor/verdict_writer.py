@@ -9,7 +9,7 @@ import random
 import sys
 from pathlib import Path
 
-from tests.unit.advisor.verdicts import verdict
+from tests.unit.advisor.verdicts import put, verdict
 
 from gpuwaste.advisor.verdict_outbox import VerdictOutbox
 
@@ -28,9 +28,9 @@ def main(path: Path, seed: int, first: int) -> None:
             numbers = list(range(number, number + rng.randint(1, 4)))
             number = numbers[-1] + 1
             rows = [verdict(n, action="reject" if n % 2 else "warn") for n in numbers]
-            outbox.put(rows)
+            put(outbox, rows)
             if rng.random() < 0.3:
-                outbox.put(rows)
+                put(outbox, rows)
             say("put", numbers)
         elif (batch := outbox.take(max_rows=rng.randint(1, 6))) is not None:
             say("hub", [int(row.id) for row in batch.rows])

@@ -1,8 +1,13 @@
 """Verdicts for tests of the wire and of the hub."""
 
+from collections.abc import Iterable
 from typing import Any
 
+from gpuwaste.advisor.verdict_outbox import Chunk, VerdictOutbox
+from gpuwaste.advisor.writer import add_line
 from gpuwaste.core.verdict import Verdict
+from gpuwaste.policy.facts import Spent
+from gpuwaste.wire.batch import encode_verdict
 
 DAY_US = 86_400_000_000
 NOON_US = 1_700_049_600_000_000  # 2023-11-15 12:00 UTC
@@ -17,3 +22,16 @@ def verdict(number: int, **more: Any) -> Verdict:
         "reasons": ("3 of your last 4 jobs failed",), "lines": ("gpuwaste: this job is likely to fail",),
     }  # fmt: skip
     return Verdict(**{**values, **more})
+
+
+def put(outbox: VerdictOutbox, verdicts: Iterable[Verdict]) -> int:
+    """Put verdicts as the writer does; return how many were news."""
+    chunk = Chunk()
+    for said in verdicts:
+        assert add_line(chunk, encode_verdict(said).line, outbox.day_of)
+    return outbox.put(chunk)
+
+
+def spent(outbox: VerdictOutbox, kind: Spent, user: str, day: str) -> int:
+    """Return how many of a kind the user has had on a local date."""
+    return outbox.spent_on(day).get((kind, user), 0)

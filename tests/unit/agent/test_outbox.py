@@ -10,6 +10,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from tests.unit.wire.outboxes import rejected
 
 from gpuwaste.agent.outbox import Outbox
 from gpuwaste.core.errors import ParseError, StoreError
@@ -108,13 +109,13 @@ def test_rejected_rows_are_kept_aside_and_said_once(path: Path) -> None:
     assert batch is not None
     said = outbox.ack(batch, {2: "bad", 3: "worse"})
     assert [(refused.key[1], reason) for refused, reason in said] == [(1, "bad"), (2, "worse")]
-    assert (outbox.depth(), outbox.rejected_count()) == (0, 2)
+    assert (outbox.depth(), rejected(outbox)) == (0, 2)
     assert outbox.open_rows() == [row(2, final=False)]
     outbox.put([row(2, 7)])
     batch = outbox.take()
     assert batch is not None
     assert outbox.ack(batch, {2: "worse"}) == []
-    assert (outbox.depth(), outbox.rejected_count()) == (0, 2)
+    assert (outbox.depth(), rejected(outbox)) == (0, 2)
 
 
 def test_a_put_is_all_or_nothing(path: Path) -> None:

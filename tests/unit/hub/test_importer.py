@@ -8,9 +8,10 @@ from tests.unit.hub.rig import FakeClock
 from gpuwaste.core.errors import SlurmError
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.run import RunKey
-from gpuwaste.hub.importer import Importer, ImportSettings
+from gpuwaste.hub.importer import Importer
 from gpuwaste.hub.metrics import HubMetrics
 from gpuwaste.hub.site import Site
+from gpuwaste.ingest.accounting import ImportSettings
 from gpuwaste.slurm.sacct import BadRow
 from gpuwaste.slurm.site import Partition
 from gpuwaste.store.hub.hub_store import HubStore

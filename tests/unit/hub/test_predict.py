@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -288,12 +287,10 @@ def test_a_broken_saved_state_is_replayed(ready: Rig, tmp_path: Path) -> None:
 
 def test_the_thread_ends_and_saves(ready: Rig, tmp_path: Path) -> None:
     """The thread stops when it is told to, and leaves the state for the next start."""
-    stop = threading.Event()
-    thread = threading.Thread(target=ready.services.predictions.run, args=(stop,))
-    thread.start()
-    stop.set()
-    thread.join(20)
-    assert not thread.is_alive()
+    worker = ready.services.predictions.worker
+    worker.start()
+    worker.stop(20)
+    assert not worker.alive
     assert (tmp_path / "history" / "place.npz").exists()
 
 
@@ -306,7 +303,7 @@ def test_the_client_asks_through_a_unix_socket(ready: Rig) -> None:
 
 
 WITHOUT = """
-import sys, threading
+import sys
 sys.modules["numpy"] = None
 from pathlib import Path
 from gpuwaste.core.clock import SystemClock
@@ -320,7 +317,7 @@ clock = SystemClock()
 store = HubStore.open(":memory:", clock)
 places = {"models_dir": Path("/x"), "state_dir": Path("/x")}
 predictions = Predictions(store, lambda: "gw", clock=clock, metrics=HubMetrics(clock), **places)
-predictions.run(threading.Event())
+assert predictions.step() is None
 print(predictions.health()["state"])
 try:
     predictions.for_requests(Scope("alice"), b'{"requests":[{}]}')
@@ -330,7 +327,7 @@ except Refusal as refusal:
 
 
 def test_without_the_extra_the_hub_runs() -> None:
-    """On a host without NumPy the hub's parts load, the thread ends, and the answer says what to install."""
+    """Without NumPy the hub's parts load, the thread has nothing to do, and the answer says what to install."""
     done = subprocess.run([sys.executable, "-c", WITHOUT], capture_output=True, text=True, check=True)
     lines = done.stdout.splitlines()
     assert lines[0] == "not installed"

@@ -7,7 +7,7 @@ from tests.unit.hub.rig import FakeClock
 from tests.unit.store.test_rollup import BEFORE, DAY, new_store, row, run
 
 from gpuwaste.core.units import DAY_S
-from gpuwaste.hub.roller import Roller
+from gpuwaste.hub.roller import FIRST_S, Roller
 
 
 def test_days_decide_what_is_due() -> None:
@@ -28,7 +28,7 @@ def test_days_decide_what_is_due() -> None:
 
 
 def test_a_store_that_fails_does_not_end_the_thread() -> None:
-    """An error of the store is logged, and the next step does the work; a stop ends `run` at once."""
+    """An error of the store is logged, and the next step does the work; a stop ends the thread at once."""
     store, stop = new_store(), threading.Event()
     roller = Roller(store, FakeClock(BEFORE + 40 * DAY_S), 30)
     with store.writing() as db:
@@ -40,6 +40,7 @@ def test_a_store_that_fails_does_not_end_the_thread() -> None:
     with store.writing() as db:
         db.execute("ALTER TABLE away RENAME TO days")
     assert roller.step(stop) == 1
-    stop.set()
-    roller.run(stop)
+    roller.worker.start(FIRST_S)
+    roller.worker.stop()
+    assert not roller.worker.alive
     store.close()

@@ -6,7 +6,8 @@ import pytest
 
 from gpuwaste.core.job import JobRecord
 from gpuwaste.ingest.files import csv_file, sacct_file
-from gpuwaste.ingest.source import Notes, Source, parser_of
+from gpuwaste.ingest.rows import Notes
+from gpuwaste.ingest.source import Source, parser_of
 from gpuwaste.slurm.sacct import BadRow
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"

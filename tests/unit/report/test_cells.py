@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuwaste.report.cells import bar, fit, harmless, percent, short, width
+from gpuwaste.core.text import harmless
+from gpuwaste.report.cells import bar, fit, percent, short, width
 
 HOSTILE = [
     "\x1b[31mred\x1b[0m",

@@ -140,12 +140,3 @@ def test_devices_are_read_from_both_outputs(site: Site) -> None:
     with pytest.raises(CommandError):
         site.client.device_list("nope")
     assert not site.client.rpcs
-
-
-def test_a_job_without_steps_here_has_no_pids(site: Site) -> None:
-    """Slurm exits with 1 then; another failure is an error."""
-    site.command("scontrol", "echo PID JOBID STEPID; echo 'There are no steps for job 1 on node gpu1.' >&2; exit 1")
-    assert site.client.listpids(1, "gpu1") == {}
-    site.command("scontrol", "echo 'error: no' >&2; exit 1")
-    with pytest.raises(CommandError):
-        site.client.listpids(1, "gpu1")

@@ -1,4 +1,4 @@
-"""Hostlists expand and fold as Slurm means them, within bounds."""
+"""Hostlists expand as Slurm means them, within bounds."""
 
 import contextlib
 
@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpuwaste.core.errors import ParseError
-from gpuwaste.slurm.hostlist import MAX_NAMES, expand, fold
+from gpuwaste.slurm.hostlist import MAX_NAMES, expand
 
 
 @pytest.mark.parametrize(
@@ -64,30 +64,6 @@ def test_refuses_what_is_no_hostlist_and_what_would_not_end(text: str) -> None:
 def test_takes_as_many_names_as_slurm() -> None:
     """The bound itself is allowed."""
     assert len(expand(f"n[1-{MAX_NAMES}]")) == MAX_NAMES
-
-
-@pytest.mark.parametrize(
-    ("names", "text"),
-    [
-        (["gpu2", "gpu1", "gpu3", "gpu2"], "gpu[1-3]"),
-        (["n08", "n09", "n10", "n9"], "n[9,08-10]"),
-        (["n99", "n100", "n0101", "n102"], "n[99-100,102,0101]"),
-        (["login", "gpu1"], "gpu1,login"),
-        (["gpu1-ib", "gpu10-ib", "gpu2-ib"], "gpu1-ib,gpu2-ib,gpu10-ib"),
-        (["r10n1", "r2n1", "r02n1", "r2n2", "r2n"], "r02n1,r2n,r2n[1-2],r10n1"),
-        (["n" + "9" * 5000], "n" + "9" * 5000),
-        ([], ""),
-    ],
-)
-def test_folds_to_ranges(names: list[str], text: str) -> None:
-    """Distinct names in scontrol's order; only a number at the end is folded, since 22.05 reads no other."""
-    assert fold(names) == text
-
-
-@given(st.lists(st.from_regex(r"[a-z]{1,3}[0-9]{0,4}(-[a-z])?", fullmatch=True), max_size=30))
-def test_folding_loses_no_name(names: list[str]) -> None:
-    """What was folded expands to the same set."""
-    assert set(expand(fold(names))) == set(names)
 
 
 @given(st.text(alphabet="gpu01-9[],() \n", max_size=60))

@@ -24,7 +24,7 @@ from gpuwaste.slurm.sacct_hint import hint
 from gpuwaste.slurm.scontrol import parse_jobs
 from gpuwaste.slurm.site import parse_config, parse_nodes, parse_partitions
 from gpuwaste.slurm.slurmd_g import parse_slurmd_g
-from gpuwaste.slurm.stepd import parse_listpids, scan_steps
+from gpuwaste.slurm.stepd import scan_steps
 from gpuwaste.slurm.swf import read_swf
 
 READERS: dict[str, tuple[Callable[[str], object], list[str]]] = {
@@ -57,7 +57,6 @@ READERS: dict[str, tuple[Callable[[str], object], list[str]]] = {
     "GRES positions": (parse_positions, ["0-1,3", "1023", "3-1", "0-99999999", "-"]),
     "levels of sacctmgr": (sacctmgr.parse_admin_levels, ["alice|None\n", "root|Administrator", "|", "a|b|c"]),
     "coordinators of sacctmgr": (sacctmgr.parse_coordinators, ["proj1|carol,bob\n", "proj1|\n", "|,|"]),
-    "associations of sacctmgr": (lambda text: sacctmgr.parse_associations(text, "gw"), ["gw|proj1|alice\n", "||"]),
     "scontrol show job": (
         parse_jobs,
         ["JobId=7 JobName=train\n   UserId=a(1) ", "   JobState=RUNNING\n", "Nodes=n1 GRES="],
@@ -77,7 +76,6 @@ READERS: dict[str, tuple[Callable[[str], object], list[str]]] = {
             "Count=99999\n",
         ],
     ),
-    "scontrol listpids": (parse_listpids, ["PID JOBID STEPID\n", "-1 7 0 0 0\n", "4242 7 batch - -\n", "x y z\n"]),
     "a header": (
         lambda text: header_columns(text.encode("utf-8", "surrogatepass"), b"|"),
         ["JobID|", "Submit", "%20", "\ufeff"],

@@ -167,8 +167,7 @@ def test_all_else_is_asked_of_the_commands() -> None:
         subject = client(fake)
         assert subject.config() == subject.commands.config()
         assert (subject.cluster_name(), subject.jobs(), subject.job(1), subject.partitions()) == ("gw", [], [], [])
-        assert (subject.nodes(), subject.listpids(1, "gpu1")) == ([], {})
-        assert (subject.admin_levels(), subject.coordinators(), subject.associations()) == ({}, {}, {})
+        assert (subject.nodes(), subject.admin_levels(), subject.coordinators()) == ([], {}, {})
         with pytest.raises(SlurmError):
             subject.device_list("gpu9")
         assert not fake.asked

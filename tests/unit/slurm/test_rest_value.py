@@ -129,8 +129,3 @@ def test_an_error_inside_an_answer_counts() -> None:
         value.jobs(json.dumps(refused).encode())
     empty = {"errors": [{"error_number": 9003, "error": "Nothing found with query"}], "jobs": []}
     assert value.jobs(json.dumps(empty).encode()) == []
-
-
-def test_bytes_that_no_text_may_hold_become_escapes() -> None:
-    """NULs go, lone surrogates and bytes that are no UTF-8 are written out."""
-    assert value.clean("a\0b\ud800") == "ab\\ud800"

@@ -3,7 +3,7 @@
 import pytest
 
 from gpuwaste.core.errors import ParseError
-from gpuwaste.slurm.sacctmgr import parse_admin_levels, parse_associations, parse_coordinators
+from gpuwaste.slurm.sacctmgr import parse_admin_levels, parse_coordinators
 
 
 def test_reads_levels() -> None:
@@ -14,12 +14,6 @@ def test_reads_levels() -> None:
 def test_reads_coordinators() -> None:
     """Each account with all its coordinators, none for most."""
     assert parse_coordinators("proj1|carol,bob\nroot|\n") == {"proj1": frozenset({"bob", "carol"}), "root": frozenset()}
-
-
-def test_reads_the_associations_of_one_cluster() -> None:
-    """Rows of an account alone and of other clusters are left out."""
-    text = "gw|proj1|\ngw|proj1|alice\ngw|proj2|alice\nother|proj9|alice\n"
-    assert parse_associations(text, "gw") == {"alice": frozenset({"proj1", "proj2"})}
 
 
 @pytest.mark.parametrize("text", ["alice", "alice|None|x"])

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from gpuwaste.core.errors import ParseError, SlurmError
-from gpuwaste.slurm.stepd import BATCH_STEP, parse_listpids, scan_steps
+from gpuwaste.core.errors import SlurmError
+from gpuwaste.slurm.stepd import BATCH_STEP, scan_steps
 
 
 def _socket(path: Path) -> None:
@@ -42,14 +42,3 @@ def test_an_unreadable_directory_is_an_error(tmp_path: Path) -> None:
     """No directory is not the same as no job."""
     with pytest.raises(SlurmError, match="spool"):
         scan_steps(tmp_path / "none", "gpu")
-
-
-def test_reads_pids_by_step() -> None:
-    """Tasks and their helpers, by step; -1 stands for none."""
-    text = (
-        "PID      JOBID    STEPID   LOCALID GLOBALID\n15362    3        0        0       0       \n"
-        "15337    3        batch    -       -       \n-1       3        extern   -       -\n"
-    )
-    assert parse_listpids(text) == {"0": {15362}, "batch": {15337}, "extern": set()}
-    with pytest.raises(ParseError):
-        parse_listpids("slurm says no")

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final, Literal, Protocol
 
 from gpuwaste.core.errors import GpuwasteError
+from gpuwaste.core.text import words_of
 
 Tls = Literal["none", "starttls", "tls"]
 Status = Literal["sent", "later", "failed", "unclear"]
@@ -20,6 +21,7 @@ _OK: Final = 250
 _GO_AHEAD: Final = 354
 _PERMANENT: Final = 500
 _STEPS: Final = 3  # times the timeout of one step: the deadline of a whole exchange
+_LONGEST: Final = 300  # characters kept of what the mail server says
 _DOTS: Final = re.compile(rb"(?m)^\.")
 
 
@@ -117,12 +119,12 @@ def _transact(smtp: smtplib.SMTP, data: bytes, sender: str, to: str) -> Delivery
     if code == _OK:
         with contextlib.suppress(OSError, smtplib.SMTPException):
             smtp.quit()
-        return Delivery("sent", _line(words))
+        return Delivery("sent", words_of(words, _LONGEST))
     return _refused(code, words)
 
 
 def _refused(code: int, words: bytes) -> Delivery:
-    return Delivery("failed" if code >= _PERMANENT else "later", f"{code} {_line(words)}")
+    return Delivery("failed" if code >= _PERMANENT else "later", f"{code} {words_of(words, _LONGEST)}")
 
 
 def _cut(smtp: smtplib.SMTP) -> None:
@@ -135,10 +137,5 @@ def _cut(smtp: smtplib.SMTP) -> None:
 def _words(error: Exception) -> str:
     said = getattr(error, "smtp_error", None)
     if said is not None:
-        return f"{getattr(error, 'smtp_code', '')} {_line(said)}"
-    return _line(str(error) or type(error).__name__)
-
-
-def _line(words: bytes | str) -> str:
-    text = words.decode("utf-8", "replace") if isinstance(words, bytes) else words
-    return " ".join("".join(c if c.isprintable() else " " for c in text).split())[:300]
+        return f"{getattr(error, 'smtp_code', '')} {words_of(said, _LONGEST)}"
+    return words_of(str(error) or type(error).__name__, _LONGEST)

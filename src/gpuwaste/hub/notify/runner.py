@@ -7,8 +7,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from gpuwaste.core.backoff import backoff_s
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import GpuwasteError
+from gpuwaste.core.once import Once
+from gpuwaste.core.worker import Worker
 from gpuwaste.documents.notices import Decision
 from gpuwaste.hub.notify.mailer import Delivery, Mailer, ServerDownError
 from gpuwaste.hub.notify.message import make_message
@@ -35,7 +38,7 @@ class Accounting:
 
 
 class Notifier:
-    """One thread calls `run`; `decide` may be called by others."""
+    """`worker` runs it; `decide` may be called by other threads."""
 
     def __init__(
         self,
@@ -54,14 +57,9 @@ class Notifier:
         self._count = count
         self._lock = threading.Lock()
         self._down_until_us = 0
-        self._down_s = 0.0
-        self._said = ""
-
-    def run(self, stop: threading.Event) -> None:
-        """Work until `stop` is set."""
-        while not stop.is_set():
-            self.step(stop)
-            self._clock.wait(stop, EVERY_S)
+        self._down_times = 0
+        self._trouble = Once()
+        self.worker = Worker("notices", self.step, clock)
 
     def begin(self) -> None:
         """Give up what a hub before this one was sending; the first period ever is the next one. Raises StoreError."""
@@ -72,17 +70,17 @@ class Notifier:
             if self._notices.last_period(kind, dry=self._dry) is None:
                 self._notices.begin_at(kind, schedule.last_end(self._now()), dry=self._dry)
 
-    def step(self, stop: threading.Event | None = None) -> None:
+    def step(self) -> float:
         """Do what is due. Raises nothing that the store, the addresses or the mail server can cause."""
         try:
             self._decide_due()
-            self._send_due(stop or threading.Event())
+            self._send_due()
         except GpuwasteError as error:
-            self._say(f"notices wait: {error}")
-        except Exception:  # noqa: BLE001 a defect must not end the thread for good; the log has its place
-            _log.exception("defect in the notices: they wait")
+            if self._trouble.news(str(error)):
+                _log.warning("notices wait: %s", error)
         else:
-            self._said = ""
+            self._trouble.over()
+        return EVERY_S
 
     def missing(self, period: Period) -> str:
         """Return what is not known yet of a period, empty where all is: nobody is told by half of the facts."""
@@ -158,20 +156,21 @@ class Notifier:
             "document": json.dumps(decision.digest) if decision.told and not self._dry else "",
         }
 
-    def _send_due(self, stop: threading.Event) -> None:
+    def _send_due(self) -> None:
         if self._dry or self._clock.mono_us() < self._down_until_us:
             return
         for row in self._notices.due():
-            if stop.is_set() or self._settings.quiet.now(self._now()):
+            if self.worker.stopping.is_set() or self._settings.quiet.now(self._now()):
                 return
             try:
                 self._send(row)
             except ServerDownError as error:
-                self._down_s = min(_RETRY_MAX_S, self._down_s * 2 or _RETRY_FIRST_S)
-                self._down_until_us = self._clock.mono_us() + int(self._down_s * 1e6)
+                self._down_times += 1
+                down_s = backoff_s(self._down_times, _RETRY_FIRST_S, _RETRY_MAX_S)
+                self._down_until_us = self._clock.mono_us() + int(down_s * 1e6)
                 self._notices.move(row, "later", str(error), was=("sending",))
                 raise
-            self._down_s = 0.0
+            self._down_times = 0
 
     def _send(self, row: Mapping[str, Any]) -> None:
         """Claim one notice, send it, and note what became of it; after a crash in between it is not sent again."""
@@ -181,7 +180,8 @@ class Notifier:
         if not self._notices.move(row, "sending", was=OPEN):
             return
         delivery = self._deliver(row)
-        wait_s = min(_RETRY_MAX_S, _RETRY_FIRST_S * 2.0 ** min(row["tries"], 8)) if delivery.status == "later" else 0.0
+        later = delivery.status == "later"
+        wait_s = backoff_s(row["tries"] + 1, _RETRY_FIRST_S, _RETRY_MAX_S) if later else 0.0
         self._notices.move(row, delivery.status, delivery.detail, was=("sending",), wait_s=wait_s)
         self._count(delivery.status)
         if delivery.status != "sent":
@@ -203,11 +203,6 @@ class Notifier:
         except ValueError as error:
             return Delivery("failed", f"no mail can be made: {error}")
         return self._mailer.send(message, self._settings.sender, row["address"])
-
-    def _say(self, words_: str) -> None:
-        if words_ != self._said:
-            _log.warning("%s", words_)
-        self._said = words_
 
     @property
     def _dry(self) -> bool:

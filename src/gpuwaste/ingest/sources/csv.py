@@ -10,7 +10,8 @@ from typing import Final
 from gpuwaste.core.errors import UsageError
 from gpuwaste.core.job import JobRecord
 from gpuwaste.ingest.lines import file_pages, first_line, plain_size
-from gpuwaste.ingest.source import PAGE_B, Notes, Page
+from gpuwaste.ingest.rows import Notes
+from gpuwaste.ingest.source import PAGE_B, Page
 from gpuwaste.slurm.csv_jobs import header_of, read_csv
 from gpuwaste.slurm.csv_mapping import load_mapping, parse_mapping
 from gpuwaste.slurm.sacct import BadRow

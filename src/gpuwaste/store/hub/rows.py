@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from gpuwaste.core.hour import AllocationHour
 from gpuwaste.core.job import JobRecord
+from gpuwaste.core.text import storable
 from gpuwaste.core.verdict import Verdict
 
 _JOB_FIELDS: Final = tuple(f.name for f in fields(JobRecord))
@@ -66,7 +67,7 @@ def job_row(job: JobRecord) -> dict[str, Any]:
     for name in _JOB_TEXTS:
         text = row[name]
         if not text.isascii() or "\0" in text:
-            row[name] = clean(text)
+            row[name] = storable(text)
     return row
 
 
@@ -75,24 +76,19 @@ def verdict_row(verdict: Verdict) -> dict[str, Any]:
     row: dict[str, Any] = {}
     for name, value in verdict.to_json().items():
         if isinstance(value, str):
-            row[name] = clean(value)
+            row[name] = storable(value)
         elif isinstance(value, list | tuple):
-            row[name] = [clean(text) for text in value]
+            row[name] = [storable(text) for text in value]
         elif name in {"p", "triggers"}:
-            row[name] = {clean(target): number for target, number in value.items()}
+            row[name] = {storable(target): number for target, number in value.items()}
         else:
             row[name] = value
-    return row | {"quantiles": clean(json.dumps(verdict.to_json()["quantiles"]))}
+    return row | {"quantiles": storable(json.dumps(verdict.to_json()["quantiles"]))}
 
 
 def job_record(row: Mapping[str, Any]) -> JobRecord:
     """Return the JobRecord of a row of table jobs."""
     return JobRecord(**{name: row[name] for name in _JOB_FIELDS})
-
-
-def clean(text: str) -> str:
-    """Return text that DuckDB can hold: no NUL, no half of a surrogate pair."""
-    return text.replace("\0", "\\x00").encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def job_names(printed_id: str, accounts: Collection[str] | None, reader: str | None) -> dict[str, Any]:

@@ -76,17 +76,9 @@ class RecordedClient:
         """Ask for the coordinators."""
         return self._inner.coordinators()
 
-    def associations(self) -> Mapping[str, frozenset[str]]:
-        """Ask for the associations."""
-        return self._inner.associations()
-
     def device_list(self, node: str) -> list[DevicePosition]:
         """Ask slurmd."""
         return self._inner.device_list(node)
-
-    def listpids(self, job_id: int, node: str) -> Mapping[str, frozenset[int]]:
-        """Ask slurmstepd."""
-        return self._inner.listpids(job_id, node)
 
     def _mapped(self, job_id: int | None, jobs: list[RunningJob]) -> list[RunningJob]:
         self._tape.add(Mapped(self._clock.utc_us(), job_id, tuple(jobs)))

@@ -1,0 +1,80 @@
+"""Worker: a thread that does one step after the other until it is stopped."""
+
+import logging
+import threading
+from collections.abc import Callable
+from typing import Final
+
+from gpuwaste.core.clock import Clock
+
+AFTER_DEFECT_S: Final = 60.0
+_log = logging.getLogger(__name__)
+
+
+class Worker:
+    """Calls `step` again and again on a thread of its own; `step` returns the seconds until the next time.
+
+    None waits for `wake`, which otherwise cuts a wait short. A defect in a step is logged and does not end the thread.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        step: Callable[[], float | None],
+        clock: Clock,
+        *,
+        last: Callable[[], object] = lambda: None,
+    ) -> None:
+        """`last` is called on the thread when it ends."""
+        self.stopping = threading.Event()
+        self._step = step
+        self._clock = clock
+        self._last = last
+        self._wake = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._wait_s: float | None = 0.0
+
+    @property
+    def alive(self) -> bool:
+        """Whether the thread runs."""
+        return self._thread.is_alive()
+
+    def start(self, first_s: float | None = 0.0) -> None:
+        """Start the thread; the first step is done after `first_s`."""
+        self._wait_s = first_s
+        self._thread.start()
+
+    def wake(self) -> None:
+        """Do the next step now, or as soon as the one in flight is over."""
+        self._wake.set()
+
+    def end(self) -> None:
+        """End the thread after the step in flight, and do not wait for that."""
+        self.stopping.set()
+        self._wake.set()
+
+    def stop(self, timeout_s: float = 5.0) -> None:
+        """End the thread; one that hangs longer is left behind, it is a daemon thread."""
+        self.end()
+        if self._thread.is_alive():
+            self._thread.join(timeout_s)
+
+    def turn(self) -> float | None:
+        """Do one step on the calling thread, as the own one does. Raises nothing."""
+        try:
+            return self._step()
+        except Exception:  # noqa: BLE001 a defect in one step must not end the thread for good
+            _log.exception("defect in thread %s: step skipped", self._thread.name)
+            return AFTER_DEFECT_S
+
+    def _run(self) -> None:
+        while True:
+            if self._wait_s is None:
+                self._wake.wait()
+            elif self._wait_s > 0:
+                self._clock.wait(self._wake, self._wait_s)
+            self._wake.clear()
+            if self.stopping.is_set():
+                break
+            self._wait_s = self.turn()
+        self._last()
