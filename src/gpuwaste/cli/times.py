@@ -20,12 +20,13 @@ _CLOCK: Final = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2}))? *(am|pm)?", re.IGNOR
 _DATE: Final = re.compile(r"(?P<year>\d{4})-(?P<month>\d{1,2})-(?P<day>\d{1,2})")
 _SLASHED: Final = re.compile(r"(?P<month>\d{1,2})[/.](?P<day>\d{1,2})(?:[/.](?P<year>\d{4}|\d{2}))?")
 _DIGITS: Final = re.compile(r"(?P<month>\d{2})(?P<day>\d{2})(?P<year>\d{2})?")
-_BETWEEN: Final = re.compile(r"[ \tT-]")
 _HOURS: Final = {"midnight": 0, "elevenses": 11, "noon": 12, "fika": 15, "teatime": 16}
 _DAYS: Final = {"today": 0, "yesterday": -1, "tomorrow": 1}
 _WORD: Final = re.compile("|".join((*_HOURS, *_DAYS)), re.IGNORECASE)
 _CENTURY: Final = 2000
 _NOON: Final = 12
+
+Clock = tuple[int, int, int]
 
 
 def parse_time(text: str, now: datetime | None = None) -> int:
@@ -58,28 +59,32 @@ def _parse(text: str, now: datetime) -> datetime:
         return datetime.fromtimestamp(int(found[1]), now.tzinfo)
     if len(text) > _LONGEST:
         raise ValueError(text)
-    day: datetime | None = None
-    clock: tuple[int, int, int] | None = None
-    rest = text
+    day, clock, rest = None, None, text
     while rest:
-        if found := _NOW.match(rest):
-            day = now + _shift(*found.groups(default=""))
-            clock = (day.hour, day.minute, day.second)
-        elif (found := _WORD.match(rest)) and (word := found[0].lower()) in _DAYS:
-            day = now + timedelta(days=_DAYS[word])
-        elif found and word in _HOURS:
-            clock = (_HOURS[word], 0, 0)
-        elif found := _CLOCK.match(rest):
-            clock = _clock(*found.groups(default=""))
-        elif found := _DATE.match(rest) or _SLASHED.match(rest) or _DIGITS.match(rest):
-            day = _day(now, **found.groupdict())
-        elif not (found := _BETWEEN.match(rest)):
-            raise ValueError(text)
-        rest = rest[found.end() :]
+        found_day, found_clock, rest = _next(rest, now)
+        day, clock = found_day or day, found_clock or clock
     if day is None and clock is None:
         raise ValueError(text)
     hour, minute, second = clock or (0, 0, 0)
     return (day or now).replace(hour=hour, minute=minute, second=second, microsecond=0)
+
+
+def _next(text: str, now: datetime) -> tuple[datetime | None, Clock | None, str]:
+    """Return the day and the clock time that the text begins with, and what follows."""
+    if found := _NOW.match(text):
+        then = now + _shift(*found.groups(default=""))
+        return then, (then.hour, then.minute, then.second), text[found.end() :]
+    if found := _WORD.match(text):
+        word = found[0].lower()
+        day = now + timedelta(days=_DAYS[word]) if word in _DAYS else None
+        return day, None if day else (_HOURS[word], 0, 0), text[found.end() :]
+    if found := _CLOCK.match(text):
+        return None, _clock(*found.groups(default="")), text[found.end() :]
+    if found := _DATE.match(text) or _SLASHED.match(text) or _DIGITS.match(text):
+        return _day(now, **found.groupdict()), None, text[found.end() :]
+    if text[0] in " \tT-":
+        return None, None, text[1:]
+    raise ValueError(text)
 
 
 def _shift(sign: str, count: str, unit: str) -> timedelta:
@@ -91,7 +96,7 @@ def _shift(sign: str, count: str, unit: str) -> timedelta:
     return int(count) * _UNITS[names[0]] * (-1 if sign == "-" else 1)
 
 
-def _clock(hour: str, minute: str, second: str, half: str) -> tuple[int, int, int]:
+def _clock(hour: str, minute: str, second: str, half: str) -> Clock:
     if half and int(hour) > _NOON:
         raise ValueError(hour)
     hours = int(hour) % _NOON + _NOON * (half.lower() == "pm") if half else int(hour)
@@ -100,10 +105,8 @@ def _clock(hour: str, minute: str, second: str, half: str) -> tuple[int, int, in
 
 def _day(now: datetime, year: str | None, month: str, day: str) -> datetime:
     """Return the day; without a year it is of the last twelve months, to the month."""
-    if year is None:
-        years = now.year - (int(month) > now.month)
-    else:
-        years = int(year) + _CENTURY * (len(year) == len("YY"))
+    century = _CENTURY if year and len(year) == len("YY") else 0
+    years = century + int(year) if year else now.year - (int(month) > now.month)
     return now.replace(year=years, month=int(month), day=int(day))
 
 

@@ -45,7 +45,20 @@ def test_a_time_is_the_callers_local_time(text: str, local: tuple[int, int, int,
 
 
 @pytest.mark.parametrize(
-    "text", ["", "never", "2025-13-01", "now-7parsecs", "25:00", "99/99", "now-999999999weeks", "T", "13:00PM", "noon x", "today" * 20]
+    "text",
+    [
+        "",
+        "never",
+        "2025-13-01",
+        "now-7parsecs",
+        "25:00",
+        "99/99",
+        "now-999999999weeks",
+        "T",
+        "13:00PM",
+        "noon x",
+        "today" * 20,
+    ],
 )
 def test_a_wrong_time_is_a_usage_error(text: str) -> None:
     """What is no time is named, with the forms that are."""
