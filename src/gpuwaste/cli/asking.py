@@ -120,7 +120,7 @@ def _completed(config: Config, requests: Sequence[JobRequest]) -> tuple[tuple[Jo
         common = config.common
         partitions = slurm_client(replace(common, slurm_timeout_s=min(common.slurm_timeout_s, DEFAULTS_S))).partitions()
     except GpuwasteError:
-        return tuple(requests), ("Slurm does not answer: the partition's defaults are unknown",)
+        return tuple(requests), ("Slurm could not be asked for its defaults: what is not said stays unknown",)
     return tuple(with_defaults(request, partitions) for request in requests), ()
 
 
