@@ -141,11 +141,11 @@ def line(row: dict[str, str]) -> bytes:
 
 def timed_import(home: Path, processes: int, store: str = "hub.duckdb") -> dict[str, Any]:
     """Run the command and return what it took, its children with it."""
-    words: list[str | Path] = ["--sacct", home / "sacct.txt", "--cluster", "gw", "--into", home / store, "--json"]
+    words: list[str | Path] = ["--sacct", home / "sacct.txt", "--clusters", "gw", "--into", home / store, "--json"]
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     began = time.perf_counter()
     with subprocess.Popen(
-        [GPUWASTE, "history", "import", "--jobs", str(processes), *words], stdout=subprocess.PIPE
+        [GPUWASTE, "history", "import", "--threads", str(processes), *words], stdout=subprocess.PIPE
     ) as process:
         peak_mb = watch(process)
         document = json.loads(process.communicate()[0])

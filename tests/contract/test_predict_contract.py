@@ -54,12 +54,12 @@ def test_a_submitted_job_is_the_request_that_its_script_was(
     array = cluster.sbatch("sleep 60", H=True, array="1-3", n=2, t=10, mem="200M", p="cpu")
     wanted = read_submission(SCRIPT, read_argv([]), user="alice").requests
     names = ("user", "name", "time_limit_s", "nodes", "cpus", "mem_b", "gpus", "is_array")
-    both = _asked(["--job", str(job), *here], capsys)
+    both = _asked(["--jobs", str(job), *here], capsys)
     assert [[got[n] for n in names] for got in both] == [[getattr(r, n) for n in names] for r in wanted]
-    assert _asked(["--job", f"{job}+1", *here], capsys)[0]["name"] == "two"
-    (tasks,) = _asked(["--job", f"{array}_2", *here], capsys)
+    assert _asked(["--jobs", f"{job}+1", *here], capsys)[0]["name"] == "two"
+    (tasks,) = _asked(["--jobs", f"{array}_2", *here], capsys)
     assert (tasks["is_array"], tasks["cpus"], tasks["time_limit_s"], tasks["mem_b"]) == (True, 2, 600, 200 << 20)
-    assert main(["predict", "--job", "99999999", *here]) == 3
+    assert main(["predict", "--jobs", "99999999", *here]) == 3
     for number in (job, array):
         cluster.run(["scancel", str(number)])
 

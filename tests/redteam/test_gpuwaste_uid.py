@@ -215,14 +215,14 @@ def test_an_import_makes_their_own_files(scene: Scene) -> None:
     assert imported(scene)[0] == 0
     assert {path.stat().st_uid for path in (scene.theirs / "state").rglob("*")} == {THEM}
     closed = scene.roots / "precious"
-    code, said = scene.command("history", "import", "--sacct", closed, "--cluster", "gw")
+    code, said = scene.command("history", "import", "--sacct", closed, "--clusters", "gw")
     assert (code, "cannot read it" in said) == (2, True), said
 
 
 def imported(scene: Scene) -> tuple[int, str]:
     file = scene.place / "sacct.txt"
     file.write_text(SACCT)
-    return scene.command("history", "import", "--sacct", file, "--cluster", "gw", "--time-zone", "UTC")
+    return scene.command("history", "import", "--sacct", file, "--clusters", "gw", "--time-zone", "UTC")
 
 
 def test_a_restore_makes_their_own_files(scene: Scene) -> None:

@@ -132,7 +132,7 @@ def test_without_prolog_a_job_stores_no_gpu_but_its_own(make_cluster: ClusterFac
         attacker = _hold(site, "bob", f"exec env SLURM_JOB_GPUS=0-1023 sleep {HELD_S}", 1)
         _assert_all_is_waste(_ended(site, victim, 2), 2)
         _assert_all_is_waste(_ended(site, attacker, 1), 1)
-        total = site.json("report", "--cluster", user="root")["totals"]
+        total = site.json("report", "--allusers", user="root")["totals"]
         assert total["devices"] == 3
         assert total["gpu_s"] < 3 * (HELD_S + 4)
     finally:

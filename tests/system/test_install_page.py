@@ -114,7 +114,7 @@ def test_reports_metrics_verdicts(machine: Machine) -> None:
     machine.wait("gpuwaste verdicts", 60, "the verdict", user="staffer", wanted=job)
     said = last.take(machine)
     assert "fail " not in said
-    assert "alice" in machine.run("gpuwaste report --cluster", user="staffer")
+    assert "alice" in machine.run("gpuwaste report --allusers", user="staffer")
     assert machine.run(f"gpuwaste job {job}", user="alice")
 
 

@@ -100,7 +100,7 @@ def test_real_jobs_are_imported_learnt_from_judged_and_predicted(cluster: Loopba
 def _learn(config: Path, store: Path, folder: Path) -> None:
     registry = folder / f"models-{store.stem}"
     card: dict[str, Any] = json.loads(
-        command(config, "train", "--store", store, "--into", registry, "--trials", "1", "--json")
+        command(config, "train", "--store", store, "--models-dir", registry, "--trials", "1", "--json")
     )
     assert card["targets"]["failure"]
     judged = json.loads(command(config, "evaluate", "--store", store, "--json"))

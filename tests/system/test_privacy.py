@@ -147,8 +147,8 @@ def test_each_role_sees_what_is_its_own(private: Private) -> None:
         "dave": {private.dave},
         "gpuwaste": everything,
     }
-    assert site.json("report", "--account", "proj1", user="carol")["job_count"] == 1
-    assert site.json("report", "--cluster", user="gpuwaste")["job_count"] == 2
+    assert site.json("report", "--accounts", "proj1", user="carol")["job_count"] == 1
+    assert site.json("report", "--allusers", user="gpuwaste")["job_count"] == 2
 
 
 def test_a_user_without_accounting_gets_a_clear_answer(private: Private) -> None:

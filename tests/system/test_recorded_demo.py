@@ -70,7 +70,7 @@ def test_every_table_is_labelled(played: tuple[PlayedSite, Story], form: str) ->
     """Titles and table headings of a recording say so, and each line for programs has it in a cell."""
     site, story = played
     job = str(story.jobs["train-ddp"])
-    for command in (["report", "--cluster", *site.window], ["job", job]):
+    for command in (["report", "--allusers", *site.window], ["job", job]):
         text = site.gpuwaste(*command, *filter(None, [form]), user="root").stdout
         lines = text.splitlines()
         if form:

@@ -24,7 +24,7 @@ COMMANDS = [
     ["top"],
     ["verdicts"],
     ["verdicts", "--score"],
-    ["predict", "--job", "7"],
+    ["predict", "--jobs", "7"],
     ["notify", "list"],
     ["notify", "off"],
     ["doctor", "--role", "login"],

@@ -99,7 +99,7 @@ def _day(board: Board) -> None:
         "Wasted GPU-hours by partition",
         _HOURS,
         Query(f"sort_desc(sum by (partition) (gpuwaste_hub_day_wasted_gpu_seconds{{{_IN}}})) / 3600", "{{partition}}"),
-        "gpuwaste report --cluster names the users and jobs.",
+        "gpuwaste report --allusers names the users and jobs.",
     )
     board.bars(
         "Wasted share by partition",

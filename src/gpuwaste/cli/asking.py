@@ -25,7 +25,7 @@ DEFAULTS_S: Final = 3.0  # a prediction without a site's defaults is better than
 _SENT_SCRIPT: Final = 1 << 18  # characters of a script that are sent: features look at its beginning
 _OPTION: Final = re.compile(r"#SBATCH (?:--([\w-]+)|-G)")
 _NO_HISTORY: Final = (
-    "no history.state beside the bundle: the request's own fields alone speak; --history names a snapshot"
+    "no history.state in the model's directory: prediction from the request alone; give a snapshot with --history"
 )
 
 
@@ -43,7 +43,7 @@ def of_words(config: Config, words: Sequence[str], *, as_json: bool) -> Asked:
     """Read what sbatch would read: options, a script, its arguments; `-` is standard input. Raises UsageError."""
     line = read_argv(words)
     if line.wrap is None and not line.rest:
-        raise UsageError("predict: no script: say a batch script, - for standard input, or --wrap=COMMAND after --")
+        raise UsageError("predict: no script: give a batch script, - for standard input, or --wrap=COMMAND after --")
     file = "" if line.wrap is not None else line.rest[0]
     data = _script(file, line.doubtful) if file else b""
     user, now = _user(), int(time.time())
@@ -95,14 +95,11 @@ def _of_hub(config: Config, asked: Asked) -> list[dict[str, Any]]:
 
 
 def _here(asked: Asked, model: Path, history: Path | None) -> list[dict[str, Any]]:
-    for name in ("bundle", "state"):
-        load_program(f"gpuwaste.predict.{name}", "predict", "this host, or ask the hub")
+    bundle = load_program("gpuwaste.predict.bundle", "predict", "this host, or ask the hub").load_bundle(model)
     from gpuwaste.history.state import HistoryState
     from gpuwaste.predict.beside import corrections_of, history_beside
-    from gpuwaste.predict.bundle import load_bundle
     from gpuwaste.predict.predictor import Predictor
 
-    bundle = load_bundle(model)
     state = HistoryState.load(history) if history else history_beside(model)
     predictor = Predictor(bundle, state or HistoryState(), corrections_of(bundle))
     found = [predictor.predict(request) for request in asked.requests]
@@ -159,9 +156,9 @@ def _read(file: str) -> bytes:
         with Path(file).open("rb") as stream:
             return stream.read(MAX_SCRIPT_B + 1)
     except OSError as error:
-        raise UsageError(f"{file}: cannot be read: {error.strerror}: say a batch script") from error
+        raise UsageError(f"{file}: cannot be read: {error.strerror}: give a batch script") from error
     except ValueError:
-        raise UsageError(f"{file[:80]!r}: no name of a file: say a batch script") from None
+        raise UsageError(f"{file[:80]!r}: not a file name: give a batch script") from None
 
 
 def _parsed(data: bytes) -> object:
@@ -169,7 +166,7 @@ def _parsed(data: bytes) -> object:
         return json.loads(data)
     except (ValueError, RecursionError) as error:
         raise UsageError(
-            f"standard input: not JSON: {str(error)[:80]}: see the fields of a request in --help"
+            f"standard input: not JSON: {str(error)[:80]}: give a request in JSON, or a batch script"
         ) from error
 
 

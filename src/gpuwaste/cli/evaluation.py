@@ -19,7 +19,7 @@ def evaluate_and_tell(options: argparse.Namespace, config: Config) -> int:
     """Evaluate and print tables, or JSON with the facts on stderr. Raises GpuwasteError; NoDataError for no figure."""
     # Threads of the learning that wait for one another by spinning are ten times slower on a busy host.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-    targets = _targets(options.targets)
+    targets = _targets(options.targets or "")
     try:
         from gpuwaste.models.evaluate.evaluation import evaluate
         from gpuwaste.models.evaluate.text import evaluation_json, evaluation_text, notes
@@ -44,7 +44,7 @@ def evaluate_and_tell(options: argparse.Namespace, config: Config) -> int:
     )
     if not found.results:
         reasons = "; ".join(f"{name}: {why}" for name, why in found.left_out.items())
-        raise NoDataError(f"{source.text}: nothing can be judged: {reasons}")
+        raise NoDataError(f"{source.text}: no target can be evaluated: {reasons}")
     if options.json:
         sys.stderr.write(notes(found))
         sys.stdout.write(json.dumps(evaluation_json(found), indent=1, allow_nan=False) + "\n")

@@ -42,7 +42,7 @@ def bring(options: argparse.Namespace, config: Config) -> Answer:
         else:
             source = _source(options, config)
             with _progress(source.key, source.size) as progress:
-                results = [import_source(store, path, source, processes=options.jobs, progress=progress)]
+                results = [import_source(store, path, source, processes=options.threads, progress=progress)]
             if not results[0].pages and store.resume(source.key) is None:
                 raise NoDataError(f"{source.key}: there is nothing in it")
     document = {"store": str(path), "again": options.again, "imports": [result.document() for result in results]}
@@ -87,12 +87,12 @@ def _store_path(options: argparse.Namespace, config: Config) -> Path:
 
 def _source(options: argparse.Namespace, config: Config) -> "Source":
     """Return the source that the options name. Raises UsageError, ParseError, SlurmError."""
-    cluster = options.cluster or config.common.cluster
+    cluster = options.clusters or config.common.cluster
     zone = options.time_zone or local_zone()
     if options.swf is not None:
         from gpuwaste.ingest.sources.swf import SwfFile
 
-        return SwfFile(options.swf, options.cluster)
+        return SwfFile(options.swf, options.clusters)
     if options.csv is not None:
         from gpuwaste.ingest.files import csv_file
 
@@ -112,7 +112,7 @@ def _live(options: argparse.Namespace, config: Config) -> "Source":
     if not options.slurmrestd:
         from gpuwaste.ingest.sources.sacct import SacctLive
 
-        return SacctLive(commands, options.cluster or common.cluster or commands.cluster_name(), period)
+        return SacctLive(commands, options.clusters or common.cluster or commands.cluster_name(), period)
     from gpuwaste.ingest.sources.slurmrestd import Slurmrestd
     from gpuwaste.slurm.rest_client import RestClient
     from gpuwaste.slurm.rest_http import RestServer
@@ -120,7 +120,7 @@ def _live(options: argparse.Namespace, config: Config) -> "Source":
     if not common.slurmrestd_url:
         raise UsageError("--slurmrestd: set common.slurmrestd_url (and slurmrestd_token_file) in the configuration")
     server = RestServer(common.slurmrestd_url, common.slurmrestd_token_file, common.slurm_timeout_s)
-    client = RestClient(commands, server, options.cluster or common.cluster)
+    client = RestClient(commands, server, options.clusters or common.cluster)
     return Slurmrestd(client, client.cluster_name(), period)
 
 

@@ -3,16 +3,14 @@
 import argparse
 import importlib
 import os
-import pkgutil
 import sys
-import textwrap
 from collections.abc import Sequence
-from pathlib import Path
 from types import ModuleType
 from typing import Any, Final, NoReturn, TextIO
 
 from gpuwaste.cli import commands
-from gpuwaste.cli.words import cut, path_word, text_word
+from gpuwaste.cli.renamed import current_names
+from gpuwaste.cli.words import cut, text_word
 from gpuwaste.core.errors import GpuwasteError
 
 EXIT_USAGE: Final = 2
@@ -22,20 +20,21 @@ DEBUG: Final = "GPUWASTE_DEBUG"
 
 
 class _Formatter(argparse.HelpFormatter):
-    """Wraps help between words alone: argparse's own breaks an option, a path or a file's name at a hyphen."""
+    """Wraps help between words alone: argparse's own breaks an option, a path or a file's name at a hyphen.
+
+    It finds the terminal's width itself: argparse imports shutil and its archive formats for that.
+    """
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=_columns() - 2)
 
     def _split_lines(self, text: str, width: int) -> list[str]:
+        import textwrap
+
         return textwrap.wrap(" ".join(text.split()), width, break_on_hyphens=False, break_long_words=False)
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
-        return textwrap.fill(
-            " ".join(text.split()),
-            width,
-            initial_indent=indent,
-            subsequent_indent=indent,
-            break_on_hyphens=False,
-            break_long_words=False,
-        )
+        return "\n".join(indent + line for line in self._split_lines(text, width - len(indent)))
 
 
 class _Parser(argparse.ArgumentParser):
@@ -44,7 +43,13 @@ class _Parser(argparse.ArgumentParser):
     def __init__(self, **options: Any) -> None:
         super().__init__(formatter_class=_Formatter, **options)
         self.register("type", None, text_word)
-        self.register("type", Path, path_word)
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Take options by their former names too, with one line on stderr."""
+        words, phrases = current_names(sys.argv[1:] if args is None else args, self._option_string_actions)
+        if phrases:
+            sys.stderr.write(f"gpuwaste: note: {'; '.join(phrases)}; the old spelling still works\n")
+        return super().parse_known_args(words, namespace)
 
     def error(self, message: str) -> NoReturn:
         """Print the line and exit with 2."""
@@ -63,7 +68,8 @@ class _Version(argparse.Action):
 
 def command_names() -> list[str]:
     """Return the commands: the files of gpuwaste.cli.commands."""
-    return sorted(module.name for module in pkgutil.iter_modules(commands.__path__) if module.name[0] != "_")
+    files = (name for folder in commands.__path__ for name in os.listdir(folder))  # noqa: PTH208 pathlib costs start-up
+    return sorted(name.removesuffix(".py") for name in files if name.endswith(".py") and name[0] != "_")
 
 
 def load_command(name: str) -> ModuleType:
@@ -71,16 +77,17 @@ def load_command(name: str) -> ModuleType:
     return importlib.import_module(f"{commands.__name__}.{name}")
 
 
-def build_parser(only: str | None = None) -> argparse.ArgumentParser:
-    """Return the parser of every command, or of one alone, which spares the imports of the others."""
-    parser = _Parser(prog="gpuwaste", description="Tells which job wasted which GPU, how much and why.")
+def build_parser(only: str | None = None, *, names_only: bool = False) -> argparse.ArgumentParser:
+    """Return the parser of every command, of one alone, or one that knows but the names of the commands."""
+    parser = _Parser(prog="gpuwaste", description="Find out which jobs waste GPUs, how much and why.")
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version and exit")
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=_Parser)
     for name in command_names() if only is None else [only]:
         command = load_command(name)
         sub = subparsers.add_parser(name, help=command.HELP, description=command.__doc__)
-        command.arguments(sub)
-        sub.set_defaults(run=command.run)
+        if not names_only:
+            command.arguments(sub)
+            sub.set_defaults(run=command.run)
     return parser
 
 
@@ -91,7 +98,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         _forgive(stream)
     try:
         known = words[0] if words and words[0] in command_names() else None
-        options = build_parser(known).parse_args(words)
+        names_only = known is None and words[:1] != ["--"]
+        options = build_parser(known, names_only=names_only).parse_args(words)
         code: int = options.run(options)
         sys.stdout.flush()
     except GpuwasteError as error:
@@ -104,7 +112,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception as error:
         if os.environ.get(DEBUG):
             raise
-        return _say(f"{type(error).__name__}: {error}: a defect of gpuwaste; {DEBUG}=1 shows where", 1)
+        return _say(f"{type(error).__name__}: {error}: a bug in gpuwaste; {DEBUG}=1 shows the traceback", 1)
     return code
 
 
@@ -113,6 +121,15 @@ def _say(message: str, code: int) -> int:
 
     sys.stderr.write(f"gpuwaste: {cut(one_line(message))}\n")
     return code
+
+
+def _columns() -> int:
+    """Return the width of the terminal: COLUMNS, else what the terminal says, else 80."""
+    columns = os.environ.get("COLUMNS", "")
+    try:
+        return int(columns) if columns.isdecimal() and int(columns) else os.get_terminal_size().columns or 80
+    except OSError:
+        return 80
 
 
 def _forgive(stream: TextIO) -> None:

@@ -3,13 +3,11 @@
 import argparse
 import sys
 from collections.abc import Callable, Mapping
-from datetime import datetime
 from typing import Any
 
 from gpuwaste.cli.hub_access import LONG_PATIENCE_S, ask_hub, hub_client
-from gpuwaste.cli.times import parse_time
+from gpuwaste.cli.times import window_of
 from gpuwaste.core.config import Config
-from gpuwaste.core.errors import UsageError
 from gpuwaste.core.text import harmless
 from gpuwaste.report.layout import Look
 from gpuwaste.report.notice_text import notices_text, preview_text, replay_text, run_text
@@ -24,10 +22,7 @@ def ask(options: argparse.Namespace, config: Config, rows: int) -> tuple[dict[st
     user = {} if getattr(options, "user", None) is None else {"user": options.user}
     if options.action == "preview":
         return ask_hub(config, "/v1/notices/preview", user), preview_text
-    now = datetime.now()  # noqa: DTZ005 the caller's own zone is meant
-    start, end = parse_time(options.starttime, now), parse_time(options.endtime, now)
-    if start >= end:
-        raise UsageError(f"-S {options.starttime} is not before -E {options.endtime}")
+    start, end = window_of(options.starttime, options.endtime)
     if options.action == "replay":
         return hub_client(config, LONG_PATIENCE_S).get("/v1/notices/replay", {"start": start, "end": end}), replay_text
     return ask_hub(config, "/v1/notices", {**user, "start": start, "end": end + 1, "limit": rows}), notices_text

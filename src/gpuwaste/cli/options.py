@@ -1,17 +1,20 @@
-"""Options that several commands share, and the printing of a document as they say."""
+"""The options that commands share, with one spelling and one help text each, and the printing of a document.
+
+Slurm's own spelling comes first: sacct's, squeue's, sreport's. `add` is the only way to declare one of these options.
+"""
 
 import argparse
 import os
 import sys
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from gpuwaste.core.config import Config, load_config
+from gpuwaste.cli.words import count_word, job_word, path_word
 from gpuwaste.core.errors import UsageError
 
 if TYPE_CHECKING:
     from gpuwaste.cli.check import Role
+    from gpuwaste.core.config import Config
     from gpuwaste.report.layout import Look
 
 EXIT_NO_DATA: Final = 3
@@ -20,22 +23,86 @@ _PERCENT: Final = 100.0
 _ROLES: Final = ("agent", "hub", "advisor", "login")
 
 
+def _percent(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= _PERCENT:
+        raise UsageError(f"--fail-above {text[:20]!r}: expected a percentage 0..100")
+    return value
+
+
+Kind = Callable[[str], Any] | None
+SHARED: Final[Mapping[str, tuple[tuple[str, ...], str, str, Kind]]] = {
+    "starttime": (("-S", "--starttime"), "TIME", "start time, as in sacct", None),
+    "endtime": (("-E", "--endtime"), "TIME", "end time, as in sacct", None),
+    "clusters": (("-M", "--clusters"), "NAME", "cluster name", None),
+    "user": (("-u", "--user"), "NAME", "user name", None),
+    "accounts": (("-A", "--accounts"), "NAME", "account name", None),
+    "allusers": (("-a", "--allusers"), "", "all users", None),
+    "jobs": (("-j", "--jobs"), "ID", "job as Slurm prints it: 7, 3_1 (array task), 4+1 (het component)", job_word),
+    "json": (("--json",), "", "print one JSON document", None),
+    "parsable": (("-p", "--parsable", "-P", "--parsable2"), "", "rows of cells separated by |, UTC seconds", None),
+    "csv": (("--csv",), "", "CSV, safe for spreadsheets", None),
+    "noheader": (("-n", "--noheader"), "", "no header lines", None),
+    "fail-above": (("--fail-above",), "PERCENT", "exit with code 4 above this percentage", _percent),
+    "seed": (("--seed",), "N", "random seed", count_word),
+    "threads": (("--threads",), "N", "CPU threads to use", count_word),
+    "trials": (("--trials",), "N", "trials of the parameter search per target, 0 for no search", count_word),
+    "targets": (("--targets",), "NAMES", "targets to predict, separated by commas", None),
+    "store": (("--store",), "FILE", "read jobs from a store that gpuwaste history import wrote", path_word),
+    "swf": (("--swf",), "FILE", "read jobs from a log in Standard Workload Format", path_word),
+    "sacct": (("--sacct",), "FILE", "read jobs from the output of sacct -P or --json (plain, xz, gz, bz2)", path_word),
+    "csv-file": (("--csv",), "FILE", "read jobs from a CSV file, columns as in --mapping", path_word),
+    "mapping": (("--mapping",), "TOML", "with --csv: which column is which field", path_word),
+    "delimiter": (("--delimiter",), "TEXT", "with --sacct: column separator", None),
+    "time-zone": (("--time-zone",), "ZONE", "time zone of dates that name none", None),
+    "models-dir": (("--models-dir",), "DIR", "directory of the models", path_word),
+    "policies": (("--policies",), "DIR", "directory of the policies", path_word),
+    "config": (("--config",), "FILE", "configuration file", path_word),
+    "role": (("--role",), "ROLE", "role of this host (repeatable)", None),
+}  # fmt: skip
+"""By name: how the option is written, its metavar ("" for a switch), the help that all commands share, its type."""
+
+
+def add(parser: Any, name: str, about: str = "", *, default: Any = None, shown: str = "", **more: Any) -> None:
+    """Add a shared option to a parser or a group of it.
+
+    `about` says what this command does with it, `shown` is its default in words.
+    """
+    names, metavar, text, kind = SHARED[name]
+    said = shown or ("" if default is None else str(default))
+    words = text + (f": {about}" if about else "") + (f" (default: {said})" if said else "")
+    declared = {"metavar": metavar, "type": kind, "default": default} if metavar else {"action": "store_true"}
+    parser.add_argument(*names, help=words, **{**declared, **more})
+
+
 def add_config(parser: argparse.ArgumentParser) -> None:
     """Add --config."""
-    parser.add_argument("--config", type=Path, metavar="FILE", help="instead of /etc/gpuwaste/gpuwaste.toml")
+    add(parser, "config", shown="/etc/gpuwaste/gpuwaste.toml")
 
 
 def add_role(parser: argparse.ArgumentParser) -> None:
     """Add --role."""
-    parser.add_argument(
-        "--role",
-        action="append",
-        choices=_ROLES,
-        help="what this host is, several times where it is several things; else what is installed or has run here",
-    )
+    shown = "every program that is installed here or has run here"
+    add(parser, "role", f"{', '.join(_ROLES)}", shown=shown, action="append", choices=_ROLES)
 
 
-def roles_of(options: argparse.Namespace, config: Config) -> "frozenset[Role]":
+def add_window(parser: argparse.ArgumentParser, start: str | None, about: str = "", *, shown: str = "") -> None:
+    """Add -S and -E, which `times.window_of` reads."""
+    add(parser, "starttime", about, default=start, shown=shown)
+    add(parser, "endtime", default="now")
+
+
+def add_learning(parser: argparse.ArgumentParser, trials: int) -> None:
+    """Add --trials, --seed and --threads."""
+    add(parser, "trials", default=trials)
+    add(parser, "seed", default=1)
+    add(parser, "threads", default=2)
+
+
+def roles_of(options: argparse.Namespace, config: "Config") -> "frozenset[Role]":
     """Return the roles that the options name, else those that this host has."""
     from gpuwaste.cli.check import Role
     from gpuwaste.cli.doctor import roles_here
@@ -43,21 +110,19 @@ def roles_of(options: argparse.Namespace, config: Config) -> "frozenset[Role]":
     return frozenset(map(Role, options.role)) if options.role else roles_here(config)
 
 
-def add_formats(parser: argparse.ArgumentParser, over: str = "more than PCT %% of the GPU-time is wasted") -> None:
-    """Add the formats, -n and --fail-over; `over` says what is compared with its percentage."""
+def add_formats(parser: argparse.ArgumentParser, share: str = "share of GPU time wasted") -> None:
+    """Add the formats, -n and --fail-above; `share` says what is compared with its percentage."""
     form = parser.add_mutually_exclusive_group()
-    for name, text in (
-        ("json", "the whole document as JSON"),
-        ("parsable", "one line per row, cells separated by |, UTC seconds"),
-        ("csv", "CSV, safe for spreadsheets"),
-    ):
-        form.add_argument(f"--{name}", dest="form", action="store_const", const=name, help=text)
-    parser.add_argument("-n", "--noheader", action="store_true", help="no header lines")
-    parser.add_argument("--fail-over", type=_percent, metavar="PCT", help=f"exit with 4 where {over}")
+    for name in ("json", "parsable", "csv"):
+        add(form, name, action="store_const", dest="form", const=name)
+    add(parser, "noheader")
+    add(parser, "fail-above", share)
 
 
-def config_of(options: argparse.Namespace) -> Config:
+def config_of(options: argparse.Namespace) -> "Config":
     """Read the configuration that the options name."""
+    from gpuwaste.core.config import load_config
+
     return load_config(options.config)
 
 
@@ -73,7 +138,7 @@ def emit(
     sys.stdout.write(_rendered(document, options, text))
     if empty:
         return EXIT_NO_DATA
-    over = options.fail_over is not None and wasted is not None and wasted * _PERCENT > options.fail_over
+    over = options.fail_above is not None and wasted is not None and wasted * _PERCENT > options.fail_above
     return EXIT_OVER if over else 0
 
 
@@ -117,13 +182,3 @@ def _rendered(
         return machine.to_json(document)
     write = machine.to_csv if options.form == "csv" else machine.to_parsable
     return write(document, header=not options.noheader)
-
-
-def _percent(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0 <= value <= _PERCENT:
-        raise UsageError(f"--fail-over {text[:20]!r}: expected a percentage 0..100")
-    return value

@@ -1,42 +1,41 @@
 """The options that name a history to learn from or to judge by, and the jobs that they name."""
 
 import argparse
-import tempfile
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpuwaste.core.config import Config
+from gpuwaste.cli.options import add
+from gpuwaste.cli.words import path_word
 from gpuwaste.core.errors import UsageError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from gpuwaste.core.config import Config
     from gpuwaste.ingest.source import Source as Pages
     from gpuwaste.models.source import Source
 
 
 def add_sources(parser: argparse.ArgumentParser) -> None:
     """Add --store, --swf, --sacct and --csv with what they need."""
-    whence = parser.add_mutually_exclusive_group()
-    whence.add_argument(
-        "--store", nargs="?", type=Path, metavar="FILE", help="a store (default: the hub's own, or the hub itself)"
-    )
-    whence.add_argument("--swf", type=Path, metavar="FILE", help="a log in Standard Workload Format")
-    whence.add_argument("--sacct", type=Path, metavar="FILE", help="a file that sacct -P or --json wrote")
-    whence.add_argument("--csv", type=Path, metavar="FILE", help="a CSV file, read as --mapping says")
-    parser.add_argument("--mapping", type=Path, metavar="TOML", help="with --csv: which column is what")
-    parser.add_argument("--delimiter", default="|", metavar="TEXT", help="with --sacct: what parts columns (default |)")
-    parser.add_argument("--time-zone", default="", metavar="ZONE", help="of dates without one (default: this host's)")
-    parser.add_argument("--cluster", default="", metavar="NAME", help="of the jobs (default: the configuration's)")
+    source = parser.add_mutually_exclusive_group()
+    add(source, "store", shown="the hub's store, or the hub", nargs="?")
+    for name in ("swf", "sacct", "csv-file"):
+        add(source, name)
+    add(parser, "mapping")
+    add(parser, "delimiter", default="|")
+    add(parser, "time-zone", default="", shown="this host's")
+    add(parser, "clusters", default="", shown="common.cluster")
 
 
-def source_of(options: argparse.Namespace, config: Config) -> "Source":
+def source_of(options: argparse.Namespace, config: "Config") -> "Source":
     """Read the jobs. Raises NoDataError, UsageError, ParseError, StoreError, WireError, AuthError."""
     if options.sacct is not None or options.csv is not None:
-        wanted = options.cluster if options.csv is None else ""  # a mapping may name another one
+        wanted = options.clusters if options.csv is None else ""  # a mapping may name another one
         return _through_a_store(_pages(options, config), options.sacct or options.csv, wanted)
     return known_source(options, config)
 
 
-def known_source(options: argparse.Namespace, config: Config) -> "Source":
+def known_source(options: argparse.Namespace, config: "Config") -> "Source":
     """Read a log, a store, or the hub's own jobs: of its store where no hub holds it, else through the hub.
 
     Raises as source_of.
@@ -44,21 +43,21 @@ def known_source(options: argparse.Namespace, config: Config) -> "Source":
     from gpuwaste.models.source import load_source, load_store, load_swf
 
     if options.swf is not None:
-        return load_swf(options.swf, options.cluster)
+        return load_swf(options.swf, options.clusters)
     if options.store is not None:
         if not options.store.exists():
             raise UsageError(f"{options.store}: no such file: --store names a store that gpuwaste history import wrote")
-        return load_store(options.store, options.cluster)
+        return load_store(options.store, options.clusters)
     from gpuwaste.cli.hub_access import hub_client
 
-    store = Path(config.hub.state_dir) / "hub.duckdb"
-    return load_source(store, hub_client(config), options.cluster or config.common.cluster)
+    store = path_word(config.hub.state_dir) / "hub.duckdb"
+    return load_source(store, hub_client(config), options.clusters or config.common.cluster)
 
 
-def _pages(options: argparse.Namespace, config: Config) -> "Pages":
+def _pages(options: argparse.Namespace, config: "Config") -> "Pages":
     from gpuwaste.cli.history_import import local_zone
 
-    zone, cluster = options.time_zone or local_zone(), options.cluster or config.common.cluster
+    zone, cluster = options.time_zone or local_zone(), options.clusters or config.common.cluster
     from gpuwaste.ingest.files import csv_file, sacct_file
 
     if options.csv is not None:
@@ -66,12 +65,14 @@ def _pages(options: argparse.Namespace, config: Config) -> "Pages":
     return sacct_file(options.sacct, cluster, delimiter=options.delimiter, zone=zone)
 
 
-def _through_a_store(pages: "Pages", file: Path, cluster: str) -> "Source":
+def _through_a_store(pages: "Pages", file: "Path", cluster: str) -> "Source":
     """Import into a store that is thrown away, so that a file is read by the same rules as the site's history.
 
     `cluster` is the one that is meant where the file names several.
     """
+    import tempfile
     from dataclasses import replace
+    from pathlib import Path
 
     from gpuwaste.core.clock import SystemClock
     from gpuwaste.ingest.importer import import_source

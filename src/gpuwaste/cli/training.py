@@ -5,7 +5,6 @@ import json
 import os
 import sys
 from collections.abc import Mapping
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,13 +36,13 @@ def train_and_tell(options: argparse.Namespace, config: Config) -> int:
         trials=options.trials,
         seed=options.seed,
         time_budget_s=options.time_budget,
-        targets=tuple(name.strip() for name in options.targets.split(",") if name.strip()),
-        since=None if options.since is None else parse_time(options.since, datetime.now()),  # noqa: DTZ005 caller's zone
+        targets=tuple(name.strip() for name in (options.targets or "").split(",") if name.strip()),
+        since=None if options.starttime is None else parse_time(options.starttime),
         threads=max(1, options.threads),
     )
     with progress.stage("history"):
         source = source_of(options, config)
-    registry = Registry(options.into or Path(config.common.models_dir))
+    registry = Registry(options.models_dir or Path(config.common.models_dir))
     become_owner(registry.models_dir)
     trained = train(
         source,
@@ -65,7 +64,7 @@ def _text(trained: "Trained") -> str:
     card = trained.card
     rows = [(name, *_row(target), *headline(target)) for name, target in card["targets"].items()]
     lines = [
-        tabulate(rows, headers=("TARGET", "LEARNT FROM", "FIGURE OF JOBS NOT SEEN", "VALUE (95 %)"), tablefmt="plain"),
+        tabulate(rows, headers=("TARGET", "TRAINED ON", "METRIC ON UNSEEN JOBS", "VALUE (95 %)"), tablefmt="plain"),
         *(f"{name}: left out: {why}" for name, why in card["left_out"].items()),
         *card["warnings"],
         f"card: {trained.directory / 'card.md'}",

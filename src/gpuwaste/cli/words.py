@@ -1,17 +1,22 @@
 """What an argument of any command may be: text in UTF-8 of a bounded length; and a message of a bounded length.
 
-The parser asks these for every argument that has no type of its own or is a path, so that a command meets no bytes
-that cannot be sent, stored or printed. A script's own arguments (type=str) are taken as sbatch takes them.
+The parser asks text_word for every argument that has no type of its own, so that a command meets no bytes that cannot
+be sent, stored or printed. A script's own arguments (type=str) are taken as sbatch takes them.
 """
 
 import argparse
-from pathlib import Path
-from typing import Final
+import re
+from typing import TYPE_CHECKING, Final
 
-from gpuwaste.core.errors import MAX_WORDS
+from gpuwaste.core.errors import MAX_WORDS, UsageError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 MAX_WORD: Final = 4096  # characters; PATH_MAX, and far above any name that Slurm keeps
 _LONGEST_NAME: Final = 255  # NAME_MAX, bytes
+_MAX_COUNT: Final = 1_000_000  # more is a slip
+_JOB_ID: Final = re.compile(r"\d{1,10}(?:[_+]\d{1,10})?")
 _TAIL: Final = 500  # characters of a message that is cut: what it is about stands first, what to do last
 
 
@@ -28,14 +33,30 @@ def text_word(value: str) -> str:
     return value
 
 
-def path_word(value: str) -> Path:
+def path_word(value: str) -> "Path":
     """Return the argument as a path. Raises ArgumentTypeError where no file of ours can have that name."""
+    from pathlib import Path
+
     if not value:
         raise argparse.ArgumentTypeError("an empty text: expected a path")
     path = Path(text_word(value))
     if any(len(part.encode()) > _LONGEST_NAME for part in path.parts):
         raise argparse.ArgumentTypeError(f"a name of more than {_LONGEST_NAME} bytes in the path: no file has that")
     return path
+
+
+def count_word(value: str) -> int:
+    """Return the argument as a number. Raises ArgumentTypeError."""
+    if not (value.isdecimal() and len(value) <= len(str(_MAX_COUNT)) and int(value) <= _MAX_COUNT):
+        raise argparse.ArgumentTypeError(f"{value[:20]!r}: expected a number from 0 to {_MAX_COUNT}")
+    return int(value)
+
+
+def job_word(value: str) -> str:
+    """Return the argument as a job that Slurm prints: 7, 3_1 or 4+1. Raises UsageError."""
+    if not _JOB_ID.fullmatch(value):
+        raise UsageError(f"job {value[:40]!r}: expected a job ID such as 7, 3_1 or 4+1")
+    return value
 
 
 def cut(message: str) -> str:

@@ -58,7 +58,7 @@ def test_a_file_of_sacct_and_a_search(tmp_path: Path, capsys: pytest.CaptureFixt
     rows = [form.format(j.job_id, j.user, j.submit, j.end, j.elapsed_s, j.state) for j in mixed_jobs(300)]
     path = tmp_path / "sacct.txt"
     path.write_text("\n".join([head, *rows, ""]))
-    words = ["evaluate", "--sacct", str(path), "--cluster", "c", "--targets", "failure", "--trials", "1", "--json"]
+    words = ["evaluate", "--sacct", str(path), "--clusters", "c", "--targets", "failure", "--trials", "1", "--json"]
     assert main([*words, "--threads", "1"]) == 0
     printed = capsys.readouterr()
     assert "300 jobs of 10 users" in printed.err

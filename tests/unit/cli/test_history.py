@@ -47,7 +47,7 @@ def asked(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, object]:
 
 def test_import_and_status_tell_the_same(file: Path, into: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     """Runs by month and state, what stands where, open runs and rows kept aside with their reasons."""
-    sacct = ["--sacct", str(file), "--cluster", "gw", "--time-zone", "Europe/Oslo"]
+    sacct = ["--sacct", str(file), "--clusters", "gw", "--time-zone", "Europe/Oslo"]
     assert main(["history", "import", *sacct, *into]) == 0
     printed = capsys.readouterr()
     assert "2 runs in" in printed.out
@@ -72,7 +72,7 @@ def test_a_second_import_says_that_nothing_is_new(
     file: Path, into: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     """And with --again the kept pages are parsed once more."""
-    words = ["import", "--sacct", str(file), "--cluster", "gw", *into]
+    words = ["import", "--sacct", str(file), "--clusters", "gw", *into]
     asked(capsys, *words)
     assert main(["history", *words]) == 0
     assert "nothing new" in capsys.readouterr().out
@@ -97,16 +97,16 @@ def test_csv_with_a_mapping(tmp_path: Path, into: list[str], capsys: pytest.Capt
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        (["import", "--sacct", "{none}", "--cluster", "gw"], 2, "cannot be read: No such file"),
+        (["import", "--sacct", "{none}", "--clusters", "gw"], 2, "cannot be read: No such file"),
         (["import", "--sacct", "{file}"], 2, "has no column Cluster: say --cluster NAME"),
-        (["import", "--sacct", "{rows}", "--cluster", "gw"], 2, "no header line: say its columns with --format"),
-        (["import", "--sacct", "{rows}", "--cluster", "gw", "--format", "JobID,State"], 2, "columns lack Submit"),
-        (["import", "--sacct", "{file}", "--cluster", "gw", "--time-zone", "Mars"], 2, "time zone 'Mars'"),
+        (["import", "--sacct", "{rows}", "--clusters", "gw"], 2, "no header line: say its columns with --format"),
+        (["import", "--sacct", "{rows}", "--clusters", "gw", "--format", "JobID,State"], 2, "columns lack Submit"),
+        (["import", "--sacct", "{file}", "--clusters", "gw", "--time-zone", "Mars"], 2, "time zone 'Mars'"),
         (["import", "--swf", "{file}"], 3, "no job in its first 5 rows: line 1: "),
         (["import", "--swf", "{empty}"], 3, "there is nothing in it"),
         (["import", "--csv", "{file}"], 2, "say with --mapping"),
         (["import", "--again"], 3, "no raw pages are kept there"),
-        (["import", "--slurmrestd", "--cluster", "gw"], 2, "set common.slurmrestd_url"),
+        (["import", "--slurmrestd", "--clusters", "gw"], 2, "set common.slurmrestd_url"),
         (["import", "--sacct-live", "-S", "2024-02-01", "-E", "2024-01-01"], 2, "is not before"),
         (["import"], 2, "one of the arguments"),
         (["status"], 3, "no store there"),

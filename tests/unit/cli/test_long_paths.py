@@ -89,7 +89,7 @@ CASES: dict[str, tuple[Prepare | None, str]] = {
     "doctor json": (None, "doctor --timeout 3 --json --role hub"),
     "doctor nagios": (None, "doctor --timeout 3 --nagios --role hub"),
     "evaluate": (bad_log, "evaluate --swf {place}/log.swf"),
-    "history": (bad_log, "history import --sacct {place}/sacct.txt --cluster c --into {place}/h.duckdb"),
+    "history": (bad_log, "history import --sacct {place}/sacct.txt --clusters c --into {place}/h.duckdb"),
     "history csv": (bad_log, "history import --csv {place}/jobs.csv --mapping {place}/map.toml"),
     "history status": (None, "history status"),
     "hub": (None, "hub restore {place}/none.tar"),

@@ -65,8 +65,9 @@ def test_report_asks_for_the_caller_himself(
     [
         (["-u", "bob"], {"user": "bob"}),
         (["-A", "physics"], {"account": "physics"}),
-        (["--cluster"], {"cluster": "1"}),
-        (["--cluster", "-M", "gw"], {"cluster": "gw"}),
+        (["--allusers"], {"cluster": "1"}),
+        (["-a", "-M", "gw"], {"cluster": "gw"}),
+        (["-M", "gw"], {"cluster": "gw"}),
     ],
 )
 def test_report_asks_for_whom_it_is_told(
@@ -116,8 +117,8 @@ def test_top_looks_back_to_a_time(hub: HubDouble, config: list[str], capsys: pyt
 
 def test_exit_codes(hub: HubDouble, config: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     """0 ok, 1 error, 2 usage, 3 no data, 4 over the threshold; every failure is one line on stderr."""
-    assert main(["job", "7", "--fail-over", "75", *config]) == 0
-    assert main(["job", "7", "--fail-over", "74", *config]) == 4
+    assert main(["job", "7", "--fail-above", "75", *config]) == 0
+    assert main(["job", "7", "--fail-above", "74", *config]) == 4
     hub.answers["/v1/report"] |= {"job_count": 0, "jobs": []}
     capsys.readouterr()
     for words, code in (
@@ -125,9 +126,10 @@ def test_exit_codes(hub: HubDouble, config: list[str], capsys: pytest.CaptureFix
         (["report", *config], 3),
         (["job", "x", *config], 2),
         (["report", "-S", "never", *config], 2),
+        (["report", "-M", "gw", "-u", "bob", *config], 2),
         (["report", "-S", "now", "-E", "now-1days", *config], 2),
         (["top", "--hours", "0", *config], 2),
-        (["report", "--fail-over", "101", *config], 2),
+        (["report", "--fail-above", "101", *config], 2),
         (["report", "--config", "/nonexistent.toml"], 2),
     ):
         assert main(words) == code, words
@@ -164,7 +166,7 @@ def test_a_defect_is_one_line_too(hub: HubDouble, config: list[str], capsys: pyt
     hub.answers["/v1/jobs/7"] = {"runs": [{"totals": {}}], "recorded": False}
     assert main(["job", "7", *config]) == 1
     said = capsys.readouterr().err
-    assert "defect" in said
+    assert "bug in gpuwaste" in said
     assert said.count("\n") == 1
 
 

@@ -244,7 +244,7 @@ def test_replay_on_a_store(
     (cell, *_) = csv.DictReader(io.StringIO(_replay(capsys, "--csv", *words)))
     assert (cell["policy"], cell["target"], cell["right"]) == ("strict", "all", "9")
     assert _replay(capsys, "--parsable", "-n", *words).startswith("strict|all|reject|10|10|9|1|0|3|1|")
-    _replay(capsys, "--fail-over", "9", *words, code=4)
+    _replay(capsys, "--fail-above", "9", *words, code=4)
 
 
 def test_replay_with_unknown_scripts_only_warns(

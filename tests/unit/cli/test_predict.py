@@ -135,11 +135,11 @@ def test_a_script_on_standard_input_is_a_script(
 
 
 def test_a_job_is_asked_of_the_hub(hub: HubDouble, config: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    """--job goes as it is; one that may not be read is one line and exit code 3."""
-    assert main(["predict", "--job", "3_1", *config]) == 0
+    """--jobs goes as it is; one that may not be read is one line and exit code 3."""
+    assert main(["predict", "--jobs", "3_1", *config]) == 0
     assert hub.asked[-1] == ("/v1/predict", {"job": "3_1"})
     hub.answers = {}
-    assert main(["predict", "--job", "4", *config]) == 3
+    assert main(["predict", "--jobs", "4", *config]) == 3
     assert capsys.readouterr().err == "gpuwaste: job 4: no such job that you may read\n"
 
 
@@ -163,29 +163,29 @@ def test_a_bundle_answers_here_without_a_hub(
     assert "99%] above the warn line" in out
     assert "5 of your last 5 jobs named job.sbatch failed (fails +49 points)" in out
     assert main(["predict", script, *here[:2], *config]) == 0
-    assert "no history.state beside" in " ".join(capsys.readouterr().out.split())
+    assert "no history.state in the model's directory" in " ".join(capsys.readouterr().out.split())
 
 
 @pytest.mark.parametrize(("percent", "code"), [("30", 4), ("32", 0)])
-def test_fail_over_compares_the_probability_of_failure(
+def test_fail_above_compares_the_probability_of_failure(
     hub: HubDouble, config: list[str], script: str, percent: str, code: int
 ) -> None:
     """31 % is over 30 and not over 32."""
-    assert main(["predict", script, "--fail-over", percent, *config]) == code
+    assert main(["predict", script, "--fail-above", percent, *config]) == code
 
 
 @pytest.mark.parametrize(
     ("words", "code", "error"),
     [
-        ([], 2, "say a batch script"),
-        (["FILE", "--job", "7"], 2, "say a batch script"),
-        (["--job", "x"], 2, "expected 7, 3_1 or 4+1"),
+        ([], 2, "give a batch script"),
+        (["FILE", "--jobs", "7"], 2, "give a batch script"),
+        (["--jobs", "x"], 2, "expected a job ID such as 7, 3_1 or 4+1"),
         (["/nonexistent/x"], 2, "cannot be read"),
         (["/"], 2, "cannot be read"),
         (["--", "-y", "FILE"], 2, "unknown option -y"),
         (["--", "--image", "img", "FILE"], 2, "if 'img' is its value, write --image=VALUE"),
         (["--", "-t", "5"], 2, "no script"),
-        (["FILE", "--history", "x"], 2, "--history goes with --model"),
+        (["FILE", "--history", "x"], 2, "--history without --model"),
         (["FILE", "--model", "/nonexistent"], 1, "/nonexistent"),
         (["/bin/true"], 1, "/bin/true: the script has"),
     ],

@@ -31,6 +31,12 @@ NOW = datetime(2025, 6, 20, 14, 30, 15, tzinfo=ZONE)
         ("06/01/24", (2024, 6, 1, 0, 0, 0)),
         ("060124", (2024, 6, 1, 0, 0, 0)),
         ("08:15", (2025, 6, 20, 8, 15, 0)),
+        ("8:15PM", (2025, 6, 20, 20, 15, 0)),
+        ("12:10 am", (2025, 6, 20, 0, 10, 0)),
+        ("noon yesterday", (2025, 6, 19, 12, 0, 0)),
+        ("06/01/25-08:15", (2025, 6, 1, 8, 15, 0)),
+        ("12/31", (2024, 12, 31, 0, 0, 0)),
+        ("now-7d", (2025, 6, 13, 14, 30, 15)),
     ],
 )
 def test_a_time_is_the_callers_local_time(text: str, local: tuple[int, int, int, int, int, int]) -> None:
@@ -39,7 +45,20 @@ def test_a_time_is_the_callers_local_time(text: str, local: tuple[int, int, int,
 
 
 @pytest.mark.parametrize(
-    "text", ["", "never", "2025-13-01", "now-7parsecs", "25:00", "99/99", "now-999999999weeks", "T"]
+    "text",
+    [
+        "",
+        "never",
+        "2025-13-01",
+        "now-7parsecs",
+        "25:00",
+        "99/99",
+        "now-999999999weeks",
+        "T",
+        "13:00PM",
+        "noon x",
+        "today" * 20,
+    ],
 )
 def test_a_wrong_time_is_a_usage_error(text: str) -> None:
     """What is no time is named, with the forms that are."""

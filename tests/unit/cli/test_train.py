@@ -60,7 +60,7 @@ def test_a_log_becomes_a_model_in_use(home: Path, capsys: pytest.CaptureFixture[
     assert "\r" not in printed.err
     first = (home / "models" / "champion").resolve()
     assert (first / "card.md").exists()
-    assert train(home, "--swf", str(log), *QUICK, "--into", str(home / "other"), "--json") == 0
+    assert train(home, "--swf", str(log), *QUICK, "--models-dir", str(home / "other"), "--json") == 0
     card = json.loads(capsys.readouterr().out)
     assert card["jobs"] == 400
     assert (home / "other" / "champion").resolve().name == card["name"]
@@ -78,7 +78,7 @@ def test_a_log_becomes_a_model_in_use(home: Path, capsys: pytest.CaptureFixture[
         (["--sacct", "sacct.txt"], 3, "2 jobs are too few"),
         (["--csv", "binary.swf"], 2, "--mapping"),
         (["--swf", "short.swf", "--targets", "luck"], 2, "known are failure"),
-        (["--swf", "short.swf", "--since", "some day"], 2, "expected YYYY"),
+        (["--swf", "short.swf", "--starttime", "some day"], 2, "expected YYYY"),
         (["--swf", "short.swf", "--trials", "-1"], 2, "expected a number"),
     ],
 )

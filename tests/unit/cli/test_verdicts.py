@@ -50,14 +50,14 @@ def test_a_score_asks_for_a_month(hub: HubDouble, config: list[str], capsys: pyt
 
 def test_a_bad_precision_can_fail_a_check(hub: HubDouble, config: list[str]) -> None:
     """7 of 12 scored were right: 42 % were wrong."""
-    assert main(["verdicts", "--score", "--parsable", "--fail-over", "50", *config]) == 0
-    assert main(["verdicts", "--score", "--parsable", "--fail-over", "40", *config]) == 4
+    assert main(["verdicts", "--score", "--parsable", "--fail-above", "50", *config]) == 0
+    assert main(["verdicts", "--score", "--parsable", "--fail-above", "40", *config]) == 4
 
 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--score", "-u", "bob"], "leave out --user"),
+        (["--score", "-u", "bob"], "leave out -u"),
         (["-S", "now", "-E", "now-1day"], "not before"),
         (["-S", "soon"], "soon"),
     ],

@@ -43,7 +43,7 @@ def test_each_page_is_rendered_without_a_warning(made: Path) -> None:
         assert not done.stderr, (path.name, done.stderr)
     argv = ["groff", "-man", "-Tascii", "-P-bcou"]
     text = subprocess.run(argv, input=page(made, "gpuwaste-report"), capture_output=True, check=True).stdout
-    assert b"gpuwaste report --cluster --fail-over 20" in text
+    assert b"gpuwaste report --allusers --fail-above 20" in text
 
 
 def completed(made: Path, *typed: str) -> list[str]:

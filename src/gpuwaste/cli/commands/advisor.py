@@ -1,10 +1,10 @@
-"""Run the advisor in the foreground, as its unit does."""
+"""Run the advisor in the foreground (what the systemd unit runs)."""
 
 import argparse
 
 from gpuwaste.cli.options import add_config, config_of
 
-HELP = "the advisor beside slurmctld: run"
+HELP = "run the advisor"
 EXAMPLES = (("gpuwaste advisor run", "Answer the submit plugins, in the foreground."),)
 
 
@@ -12,9 +12,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the actions."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     add_config(
-        actions.add_parser(
-            "run", help="run in the foreground until SIGTERM; SIGHUP reads configuration and policies again"
-        )
+        actions.add_parser("run", help="run in the foreground until SIGTERM; SIGHUP reloads configuration and policies")
     )
 
 

@@ -1,31 +1,31 @@
-"""Run the agent in the foreground, or speak to the one that runs on this node."""
+"""Run the agent in the foreground (what the systemd unit runs), or query the agent that runs on this node."""
 
 import argparse
 import sys
 
 from gpuwaste.cli.options import add_config, config_of
 
-HELP = "the node's agent: run, release, status"
+HELP = "the agent of a GPU node: run, release, status"
 EXAMPLES = (
-    ("gpuwaste agent status", "What the agent of this node measures."),
-    ("gpuwaste agent release --for 120s", "Let go of the GPUs, so that one can be reset."),
+    ("gpuwaste agent status", "Status of this node's agent."),
+    ("gpuwaste agent release --for 120s", "Release the GPUs so that one can be reset."),
 )
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the actions."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    add_config(
-        actions.add_parser("run", help="run in the foreground until SIGTERM; SIGHUP reads the configuration again")
+    add_config(actions.add_parser("run", help="run in the foreground until SIGTERM; SIGHUP reloads the configuration"))
+    release = actions.add_parser("release", help="close NVML for a while so that a GPU can be reset")
+    release.add_argument(
+        "--for", dest="duration", default="120s", metavar="DURATION", help="120s, 5m or 1h (default: 120s)"
     )
-    release = actions.add_parser("release", help="close NVML for a while, so that a GPU can be reset")
-    release.add_argument("--for", dest="duration", default="120s", metavar="TIME", help="120s, 5m or 1h (default 120s)")
     add_config(release)
-    add_config(actions.add_parser("status", help="what the running agent says of itself"))
+    add_config(actions.add_parser("status", help="print the status of the running agent"))
 
 
 def run(options: argparse.Namespace) -> int:
-    """Hand over to the daemon, or ask it."""
+    """Run the daemon, or query it."""
     from gpuwaste.cli.programs import load_program
     from gpuwaste.cli.times import parse_seconds
 

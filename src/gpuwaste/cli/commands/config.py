@@ -5,9 +5,9 @@ import sys
 
 from gpuwaste.cli.options import add_config, add_role, config_of, roles_of
 
-HELP = "the configuration: check or show"
+HELP = "check or show the configuration"
 EXAMPLES = (
-    ("gpuwaste config check", "Before a service is started or reloaded."),
+    ("gpuwaste config check", "Before starting or reloading a service."),
     ("gpuwaste config show", "Every key with its value."),
 )
 EXIT_WRONG = 2
@@ -16,10 +16,12 @@ EXIT_WRONG = 2
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the actions."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    check = actions.add_parser("check", help="say whether programs and submit plugins can use the file; 2: they cannot")
+    check = actions.add_parser(
+        "check", help="check that the daemons and submit plugins can use the file; exit code 2 if not"
+    )
     add_config(check)
     add_role(check)
-    add_config(actions.add_parser("show", help="print every key with its value, * where the file sets another"))
+    add_config(actions.add_parser("show", help="print every key with its value; * marks a value that the file changes"))
 
 
 def run(options: argparse.Namespace) -> int:

@@ -1,10 +1,10 @@
-"""Check what gpuwaste needs on this host: one line each, ok, warn or fail, with how to mend it."""
+"""Check what gpuwaste needs on this host: one line per check, ok, warn or fail, with what to do."""
 
 import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from gpuwaste.cli.options import add_config, add_role, config_of, roles_of
+from gpuwaste.cli.options import add, add_config, add_role, config_of, roles_of
 from gpuwaste.core.errors import GpuwasteError
 
 if TYPE_CHECKING:
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 HELP = "check what gpuwaste needs on this host"
 EXAMPLES = (
-    ("gpuwaste doctor", "What is wrong on this host, and how to mend it."),
+    ("gpuwaste doctor", "What is wrong on this host, and what to do."),
     ("gpuwaste doctor --nagios", "One line for a monitoring system."),
 )
 
@@ -21,11 +21,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     add_config(parser)
     add_role(parser)
-    parser.add_argument("--timeout", type=float, metavar="S", help="seconds for all checks together (default 20)")
+    parser.add_argument("--timeout", type=float, metavar="SECONDS", help="time limit of all checks (default: 20)")
     form = parser.add_mutually_exclusive_group()
-    form.add_argument("--json", action="store_true", help="the lines as a JSON document")
+    add(form, "json")
     form.add_argument(
-        "--nagios", action="store_true", help="one line with figures; exit code 0 ok, 1 warning, 2 critical, 3 unknown"
+        "--nagios", action="store_true", help="one line for Nagios; exit code 0 ok, 1 warning, 2 critical, 3 unknown"
     )
 
 

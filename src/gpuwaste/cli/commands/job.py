@@ -1,34 +1,33 @@
 """Report one job, array or het job: each run with its GPUs, CPU and memory efficiency, and what to change."""
 
 import argparse
-import re
 import time
 from collections.abc import Callable
 from typing import Any, Final
 
-from gpuwaste.cli.options import add_config, add_formats, config_of, emit, wasted_share
+from gpuwaste.cli.options import add, add_config, add_formats, config_of, emit, wasted_share
+from gpuwaste.cli.words import job_word
 
-HELP = "one job with its GPUs: ID as 7, 3_1 or 4+1"
+HELP = "GPU use and waste of one job"
 EXAMPLES = (
     ("gpuwaste job 4711", "One job, GPU by GPU."),
-    ("gpuwaste job 3_1 --json", "A task of an array, for a program."),
+    ("gpuwaste job 3_1 --json", "A task of an array, as JSON."),
 )
 _POLL_S: Final = 1.0
-_ID = re.compile(r"\d{1,10}(?:[_+]\d{1,10})?")
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.add_argument("id", metavar="ID", help="as Slurm prints it: 7, 3_1 (array task), 4+1 (het component)")
-    parser.add_argument("-M", "--clusters", metavar="NAME", help="only the job of this cluster")
     parser.add_argument(
-        "-S", "--starttime", metavar="TIME", help="only the run that started then (as sacct, or @EPOCH)"
+        "id", metavar="ID", type=job_word, help="job as Slurm prints it: 7, 3_1 (array task), 4+1 (het component)"
     )
+    add(parser, "clusters", shown="every cluster with such a job")
+    add(parser, "starttime", "only the run that started at this time")
+    parser.add_argument("--ended-since", metavar="TIME", help="only the last run, unless it ended before this time")
+    parser.add_argument("--as", dest="owner", metavar="NAME", help="what this user may see as the owner (operators)")
     parser.add_argument(
-        "--ended-since", metavar="TIME", help="only the last run, and only if it had not ended before then"
+        "--wait", metavar="DURATION", help="wait for the figures of the ended job, at most 120s, 5m or 1h"
     )
-    parser.add_argument("--as", dest="owner", metavar="USER", help="show what USER may see as the owner (operators)")
-    parser.add_argument("--wait", metavar="TIME", help="wait so long for the end to be reported: 120s, 5m or 1h")
     add_formats(parser)
     add_config(parser)
 
@@ -37,11 +36,9 @@ def run(options: argparse.Namespace) -> int:
     """Ask the hub and print its answer."""
     from gpuwaste.cli.hub_access import ask_hub
     from gpuwaste.cli.times import parse_seconds
-    from gpuwaste.core.errors import NoDataError, UsageError
+    from gpuwaste.core.errors import NoDataError
     from gpuwaste.report.text import job_text
 
-    if not _ID.fullmatch(options.id):
-        raise UsageError(f"job {options.id[:40]!r}: expected 7, 3_1 or 4+1")
     config, wanted = config_of(options), _parameters(options)
 
     def asked() -> dict[str, Any]:
@@ -58,16 +55,13 @@ def run(options: argparse.Namespace) -> int:
 
 def _parameters(options: argparse.Namespace) -> dict[str, str | int]:
     """Return what narrows the question. Raises UsageError."""
-    from datetime import datetime
-
     from gpuwaste.cli.times import parse_time
 
-    now = datetime.now()  # noqa: DTZ005 the caller's own zone is meant
     names = {"owner": options.owner, "cluster": options.clusters}
     times = {"start": options.starttime, "ended_since": options.ended_since}
     return {
         **{name: value for name, value in names.items() if value},
-        **{name: parse_time(value, now) for name, value in times.items() if value},
+        **{name: parse_time(value) for name, value in times.items() if value},
     }
 
 

@@ -1,31 +1,31 @@
-"""The models of this site: list, show, promote one, go back, remove old ones, and see whether the one in use drifts."""
+"""Manage the models of this site: list, show, check for drift, promote, roll back, add, remove old ones."""
 
 import argparse
 import sys
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gpuwaste.cli.options import add_config, as_text, config_of
+from gpuwaste.cli.options import add, add_config, as_text, config_of
+from gpuwaste.cli.words import path_word
 
 if TYPE_CHECKING:
     from gpuwaste.core.config import Config
     from gpuwaste.predict.registry import Registry
     from gpuwaste.report.layout import Look
 
-HELP = "the models of this site: list, show, status, promote, rollback, add, prune"
+HELP = "models: list, show, status, promote, rollback, add, prune"
 EXAMPLES = (
-    ("gpuwaste model list", "The models that there are; * is in use."),
-    ("gpuwaste model rollback", "Go back to the one before."),
+    ("gpuwaste model list", "All models; * marks the one in use."),
+    ("gpuwaste model rollback", "Use the previous model again."),
 )
 _ACTIONS = (
-    ("list", "every bundle; * marks the one in use"),
-    ("show", "what a bundle holds and what it was made from"),
-    ("status", "whether the one in use has drifted: features, calibration, coverage"),
-    ("promote", "check a bundle and put it in use"),
-    ("rollback", "put the one before it in use again"),
-    ("add", "check a bundle's directory and copy it in, without using it"),
-    ("prune", "remove old bundles; the one in use and the one before it stay"),
+    ("list", "list all models; * marks the one in use"),
+    ("show", "show what a model contains and what it was trained on"),
+    ("status", "check the model in use for drift: features, calibration, coverage; exit code 4 on drift"),
+    ("promote", "check a model and use it"),
+    ("rollback", "use the previous model again"),
+    ("add", "check a model's directory and copy it into the registry, without using it"),
+    ("prune", "remove old models; the one in use and the previous one are kept"),
 )
 
 
@@ -34,17 +34,20 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     of: dict[str, argparse.ArgumentParser] = {}
     for name, text in _ACTIONS:
-        of[name] = actions.add_parser(name, help=text, description=text)
-        of[name].add_argument("--json", action="store_true", help="the whole document as JSON")
-        of[name].add_argument("--models-dir", type=Path, metavar="DIR", help="instead of common.models_dir")
+        of[name] = actions.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
+        add(of[name], "json")
+        add(of[name], "models-dir", shown="common.models_dir")
         add_config(of[name])
-    of["show"].add_argument("name", metavar="NAME", nargs="?", help="the bundle (default: the one in use)")
-    of["promote"].add_argument("name", metavar="NAME", help="the bundle, as list prints it")
-    of["add"].add_argument("directory", metavar="DIRECTORY", type=Path, help="where manifest.json lies")
-    of["prune"].add_argument("--keep", type=int, default=5, metavar="N", help="newest others to keep (default 5)")
-    of["status"].add_argument("--store", type=Path, metavar="FILE", help="the hub's store (default: its state_dir's)")
-    of["status"].add_argument("--swf", type=Path, metavar="FILE", help="a log in the standard workload format instead")
-    of["status"].add_argument("--cluster", default="", metavar="NAME", help="of several clusters in the store")
+    of["show"].add_argument(
+        "name", metavar="NAME", nargs="?", help="model, as list prints it (default: the one in use)"
+    )
+    of["promote"].add_argument("name", metavar="NAME", help="model, as list prints it")
+    of["add"].add_argument("directory", metavar="DIR", type=path_word, help="directory with the model's manifest.json")
+    of["prune"].add_argument("--keep", type=int, default=5, metavar="N", help="newest others to keep (default: 5)")
+    source = of["status"].add_mutually_exclusive_group()
+    add(source, "store", shown="the hub's store, or the hub")
+    add(source, "swf")
+    add(of["status"], "clusters", default="", shown="common.cluster")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -53,7 +56,7 @@ def run(options: argparse.Namespace) -> int:
 
     config = config_of(options)
     registry = load_program("gpuwaste.predict.registry", "predict", "this host").Registry(
-        options.models_dir or Path(config.common.models_dir)
+        options.models_dir or path_word(config.common.models_dir)
     )
     act: Callable[[argparse.Namespace, Registry, Config], int] = {
         "list": _list,
@@ -71,7 +74,7 @@ def _list(options: argparse.Namespace, registry: "Registry", _: "Config") -> int
     become_owner(registry.models_dir)
     entries = registry.list()
     if not entries and not options.json:
-        raise NoDataError(f"{registry.models_dir}: no model there yet: gpuwaste train makes one")
+        raise NoDataError(f"{registry.models_dir}: no model in this directory: train one with gpuwaste train")
     models = [
         {
             "name": e.name,
@@ -102,6 +105,7 @@ def _show(options: argparse.Namespace, registry: "Registry", _: "Config") -> int
 
 def _status(options: argparse.Namespace, registry: "Registry", config: "Config") -> int:
     from gpuwaste.cli.programs import load_program
+    from gpuwaste.cli.sources import known_source
     from gpuwaste.core.owner import as_owner, become_owner
     from gpuwaste.predict.status import drifted, status_document
     from gpuwaste.predict.vectors import replay_vectors
@@ -110,14 +114,8 @@ def _status(options: argparse.Namespace, registry: "Registry", config: "Config")
     with as_owner(registry.models_dir):
         if registry.champion() is None:
             _bundle(registry, None)  # no model: no use to read a history
-    source = load_program("gpuwaste.models.source", "predict", "this host")
-    if options.swf:
-        found = source.load_swf(options.swf, options.cluster)
-    else:
-        from gpuwaste.cli.hub_access import hub_client
-
-        store = options.store or Path(config.hub.state_dir) / "hub.duckdb"
-        found = source.load_source(store, hub_client(config) if not options.store else None, options.cluster)
+    load_program("gpuwaste.models.source", "predict", "this host")
+    found = known_source(options, config)
     become_owner(registry.models_dir)
     bundle = _bundle(registry, None)
     document = status_document(bundle, found.table, replay_vectors(found.table).vectors)
@@ -156,7 +154,7 @@ def _bundle(registry: "Registry", name: str | None) -> Any:
 
     bundle = registry.load(name) if name else registry.load_champion()
     if bundle is None:
-        raise NoDataError(f"{registry.models_dir}: no model is in use: gpuwaste model promote NAME")
+        raise NoDataError(f"{registry.models_dir}: no model in use: choose one with gpuwaste model promote NAME")
     return bundle
 
 

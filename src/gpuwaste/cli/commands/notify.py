@@ -1,13 +1,13 @@
-"""Digests of idle GPU-time by mail: your own wish, what you would be told; for operators run, replay and audit."""
+"""Mail digests of idle GPU time: stop or resume your own, preview it; operators run, replay and list them."""
 
 import argparse
 
-from gpuwaste.cli.options import add_config, add_formats, config_of, emit
+from gpuwaste.cli.options import add, add_config, add_formats, add_window, config_of, emit
 
-HELP = "mail about idle GPUs: off, on, preview; run, replay, list"
+HELP = "mail digests of idle GPU time: off, on, preview, list, replay, run"
 EXAMPLES = (
     ("gpuwaste notify preview", "The digest that you would get now."),
-    ("gpuwaste notify replay -S now-90days", "To whom mail would have gone."),
+    ("gpuwaste notify replay -S now-90days", "Who would have got digests."),
 )
 _ROWS = 10_000
 _TEXT_ROWS = 200
@@ -16,21 +16,21 @@ _TEXT_ROWS = 200
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the actions."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    for name, text in (("off", "send me no digests"), ("on", "send me digests again")):
-        add_config(actions.add_parser(name, help=text, description=f"Tell the hub: {text}."))
-    text = "what a user would read if a period ended now"
+    for name, text in (("off", "stop sending me digests"), ("on", "send me digests again")):
+        add_config(actions.add_parser(name, help=text, description=f"Ask the hub to {text}."))
+    text = "the digest that would be sent if the period ended now"
     preview = actions.add_parser("preview", help=text, description=f"Print {text}.")
-    preview.add_argument("-u", "--user", metavar="U", help="this user (operators; default: you)")
-    text = "who was told and who was not, and why"
+    add(preview, "user", "whose digest (operators)", shown="yours")
+    text = "who got a digest, who did not, and why"
     listed = actions.add_parser("list", help=text, description=f"Print {text}.")
-    listed.add_argument("-u", "--user", metavar="U", help="of this user (default: all that you may see)")
-    _add_window(listed, "now-60days")
-    text = "whom the periods of a past time would have told, how often, of how much"
+    add(listed, "user", shown="all that you may see")
+    add_window(listed, "now-60days")
+    text = "who would have got digests in a past time, how often, for how much"
     replay = actions.add_parser("replay", help=text, description=f"Print {text} (operators).")
-    _add_window(replay, "now-28days")
-    text = "decide on the newest period now, and send"
+    add_window(replay, "now-28days")
+    text = "decide on the newest period now and send its digests"
     run_ = actions.add_parser("run", help=text, description=f"Have the hub {text} (operators).")
-    run_.add_argument("--dry-run", action="store_true", help="decide only: note and send nothing")
+    run_.add_argument("--dry-run", action="store_true", help="decide only; record and send nothing")
     for sub in (preview, listed, replay, run_):
         add_formats(sub)
         add_config(sub)
@@ -44,8 +44,3 @@ def run(options: argparse.Namespace) -> int:
         return notices.wish(config_of(options), mail=options.action == "on")
     document, text = notices.ask(options, config_of(options), _ROWS if options.form else _TEXT_ROWS)
     return emit(document, options, text, empty=notices.is_empty(document), wasted=None)
-
-
-def _add_window(parser: argparse.ArgumentParser, start: str) -> None:
-    parser.add_argument("-S", "--starttime", default=start, metavar="TIME", help=f"as sacct (default {start})")
-    parser.add_argument("-E", "--endtime", default="now", metavar="TIME", help="as sacct (default now)")

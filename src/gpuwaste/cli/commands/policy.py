@@ -1,52 +1,54 @@
-"""The site's policies for advice at sbatch: check files, explain one decision, replay them on the job history."""
+"""Submit policies: check their files, explain one decision, replay them on the job history."""
 
 import argparse
-from pathlib import Path
 
-from gpuwaste.cli.options import add_config, add_formats, as_text, config_of, emit
+from gpuwaste.cli.options import add, add_config, add_formats, as_text, config_of, emit
+from gpuwaste.cli.words import path_word
 
-HELP = "policies of advice at sbatch: check, explain, replay"
+HELP = "submit policies: check, explain, replay"
 EXAMPLES = (
-    ("gpuwaste policy check", "Before a policy is put in force."),
-    ("gpuwaste policy replay -S now-30days", "What it would have done."),
+    ("gpuwaste policy check", "Before policies are loaded."),
+    ("gpuwaste policy replay -S now-30days", "What they would have done."),
 )
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the actions."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    check = actions.add_parser("check", help="what each policy does; exit code 2 where one is bad")
-    check.add_argument("paths", nargs="*", type=Path, metavar="DIR|FILE", help="instead of advisor.policies_dir")
-    add_config(check)
-    text = "step by step what would be decided on a job now; the hub predicts, this host's policies decide"
-    explain = actions.add_parser("explain", help="step by step what would be decided on a job now", description=text)
-    explain.add_argument(
-        "words", nargs="*", type=str, metavar="JOB|FILE", help="7, 3_1, 4+1, or a batch script as predict reads"
+    check = actions.add_parser("check", help="print what each policy does; exit code 2 if a file is wrong")
+    check.add_argument(
+        "paths", nargs="*", type=path_word, metavar="DIR|FILE", help="policies (default: advisor.policies_dir)"
     )
-    explain.add_argument("--user", metavar="NAME", help="as if this user submitted the script (operators)")
-    explain.add_argument("--json", action="store_true", help="the whole document as JSON")
+    add_config(check)
+    text = "Explain step by step what would be decided on a job now: the hub predicts, this host's policies decide."
+    explain = actions.add_parser("explain", help="explain the decision on a job step by step", description=text)
+    explain.add_argument(
+        "words", nargs="*", type=str, metavar="JOB|FILE", help="7, 3_1, 4+1, or a batch script as for predict"
+    )
+    add(explain, "user", "who submits the script (operators)", shown="yours")
+    add(explain, "json")
     _add_policies(explain)
-    text = "what these policies would have done, each job judged by what was known when it was submitted"
-    replay = actions.add_parser("replay", help="what these policies would have done on history", description=text)
-    replay.add_argument("-S", "--start", metavar="TIME", default="now-30days", help="first submission (30 days ago)")
-    replay.add_argument("-E", "--end", metavar="TIME", default="now", help="submissions before this time (now)")
+    text = "Report what these policies would have done, with what was known when each job was submitted."
+    replay = actions.add_parser(
+        "replay", help="what these policies would have done on the job history", description=text
+    )
+    add(replay, "starttime", "jobs submitted since then", default="now-30days", dest="start")
+    add(replay, "endtime", default="now", dest="end")
     replay.add_argument(
         "--scripts", choices=("same", "unknown"), default="same",
-        help="the history has none: take each as the same as before (default), or as unknown: failures only warn then",
+        help="scripts are not in the job history: take each as unchanged, or as unknown (default: same)",
     )  # fmt: skip
-    replay.add_argument("--model", metavar="NAME", help="a bundle of models_dir, or none (default: the one in use)")
-    whence = replay.add_mutually_exclusive_group()
-    whence.add_argument(
-        "--store", type=Path, metavar="FILE", help="a store of jobs (default: the hub's own, or the hub itself)"
-    )
-    whence.add_argument("--swf", type=Path, metavar="FILE", help="a log in Standard Workload Format")
-    replay.add_argument("--cluster", default="", metavar="NAME", help="of the jobs (default: the configuration's)")
+    replay.add_argument("--model", metavar="NAME", help="model of models_dir, or none (default: the one in use)")
+    source = replay.add_mutually_exclusive_group()
+    add(source, "store", shown="the hub's store, or the hub")
+    add(source, "swf")
+    add(replay, "clusters", default="", shown="common.cluster")
     _add_policies(replay)
-    add_formats(replay, "more than PCT %% of the judged rejects were wrong")
+    add_formats(replay, "share of judged rejects that were wrong")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Do it and print what came out."""
+    """Do it and print the result."""
     from gpuwaste.cli import policies
 
     config = config_of(options)
@@ -71,5 +73,5 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _add_policies(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--policies", type=Path, metavar="DIR", help="instead of advisor.policies_dir")
+    add(parser, "policies", shown="advisor.policies_dir")
     add_config(parser)

@@ -1,34 +1,39 @@
-"""Tell what to expect of a job before it is submitted: failure, run time, memory, GPUs, and what to change.
+"""Predict a job before it is submitted: failure, run time, memory, GPUs, and what to change.
 
-What follows FILE are the script's own arguments. What follows -- is read as sbatch would read it:
+Words after FILE are arguments of the script. Words after -- are read as sbatch reads them:
 gpuwaste predict -- --time=10 job.sbatch
 """
 
 import argparse
-import re
-from pathlib import Path
 
-from gpuwaste.cli.options import add_config, add_formats, config_of, emit
+from gpuwaste.cli.options import add, add_config, add_formats, config_of, emit
+from gpuwaste.cli.words import path_word
 
-HELP = "what to expect of a job script before it is submitted"
+HELP = "predict failure, run time, memory and GPUs of a job before sbatch"
 EXAMPLES = (
-    ("gpuwaste predict train.sh", "What to expect of a script, before sbatch."),
-    ("gpuwaste predict --job 4711", "Of a job that waits or runs."),
+    ("gpuwaste predict train.sh", "Predict a batch script, before sbatch."),
+    ("gpuwaste predict -j 4711", "Predict a job in the queue, or one that runs."),
 )
-_ID = re.compile(r"\d{1,10}(?:[_+]\d{1,10})?")
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     parser.add_argument(
-        "words", nargs="*", type=str, metavar="FILE", help="batch script, - for stdin; with --json - a request"
+        "words",
+        nargs="*",
+        type=str,
+        metavar="FILE",
+        help="batch script, - for stdin; with --json, - may be a request in JSON",
     )
-    parser.add_argument("--job", metavar="ID", help="a job that was submitted, or runs: 7, 3_1, 4+1")
-    parser.add_argument("--model", type=Path, metavar="DIR", help="use this bundle here, without asking the hub")
+    add(parser, "jobs")
+    parser.add_argument("--model", type=path_word, metavar="DIR", help="use this model here instead of the hub's")
     parser.add_argument(
-        "--history", type=Path, metavar="FILE", help="with --model: a snapshot of the history (the bundle's)"
+        "--history",
+        type=path_word,
+        metavar="FILE",
+        help="with --model: snapshot of the job history (default: the model's)",
     )
-    add_formats(parser, "a failure is more likely than PCT %%")
+    add_formats(parser, "probability of failure")
     add_config(parser)
 
 
@@ -38,15 +43,13 @@ def run(options: argparse.Namespace) -> int:
     from gpuwaste.core.errors import UsageError
     from gpuwaste.report.predict_text import predict_text
 
-    if bool(options.words) == bool(options.job):
-        raise UsageError("predict: say a batch script, or --job ID")
-    if options.job and not _ID.fullmatch(options.job):
-        raise UsageError(f"job {options.job[:40]!r}: expected 7, 3_1 or 4+1")
+    if bool(options.words) == bool(options.jobs):
+        raise UsageError("predict: give a batch script or -j ID")
     if options.history and not options.model:
-        raise UsageError("--history goes with --model: the hub has a history of its own")
+        raise UsageError("--history without --model: the hub uses its own job history")
     config = config_of(options)
-    if options.job:
-        asked = asking.of_job(config, options.job, here=options.model is not None)
+    if options.jobs:
+        asked = asking.of_job(config, options.jobs, here=options.model is not None)
     else:
         asked = asking.of_words(config, options.words, as_json=options.form == "json")
     predictions = asking.answer(config, asked, options.model, options.history)

@@ -1,10 +1,9 @@
-"""Report who is wasting GPUs now: running jobs over the last hour or two."""
+"""Report who is wasting GPUs now: running jobs, over the last hour or more."""
 
 import argparse
 import time
-from datetime import datetime
 
-from gpuwaste.cli.options import add_config, add_formats, config_of, emit, wasted_share
+from gpuwaste.cli.options import add, add_config, add_formats, config_of, emit, wasted_share
 
 HELP = "who is wasting GPUs now"
 EXAMPLES = (("gpuwaste top --hours 4", "Who wasted most in the last four hours."),)
@@ -14,8 +13,8 @@ _HOUR_S = 3600
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     since = parser.add_mutually_exclusive_group()
-    since.add_argument("--hours", type=int, default=1, metavar="N", help="look back N hours (default 1)")
-    since.add_argument("-S", "--starttime", metavar="TIME", help="look back to this time, as sacct")
+    since.add_argument("--hours", type=int, default=1, metavar="N", help="look back N hours (default: 1)")
+    add(since, "starttime", shown="an hour ago")
     add_formats(parser)
     add_config(parser)
 
@@ -31,8 +30,8 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError(f"--hours {options.hours}: expected 1 to {24 * 365}")
     since = int(time.time()) - options.hours * _HOUR_S
     if options.starttime is not None:
-        since = parse_time(options.starttime, datetime.now())  # noqa: DTZ005 the caller's own zone is meant
+        since = parse_time(options.starttime)
     document = ask_hub(config_of(options), "/v1/top", {"since": since})
     if not document["jobs"] and not options.form:
-        raise NoDataError("no running GPU jobs")
+        raise NoDataError("no GPU job is running")
     return emit(document, options, top_text, empty=not document["jobs"], wasted=wasted_share(document["totals"]))

@@ -1,36 +1,31 @@
-"""Learn from the job history: a model bundle with its card, in the registry."""
+"""Train models on the job history: writes a model with its card into the registry."""
 
 import argparse
-from pathlib import Path
 
-from gpuwaste.cli.options import add_config, config_of
+from gpuwaste.cli.options import add, add_config, add_learning, config_of
 from gpuwaste.cli.sources import add_sources
+from gpuwaste.cli.words import count_word
 
-HELP = "learn from the job history; makes a model bundle with a card"
-EXAMPLES = (("gpuwaste train -S now-365days", "Learn from a year of this site."),)
+HELP = "train a model on the job history"
+EXAMPLES = (("gpuwaste train -S now-365days", "Train on a year of this site."),)
 _TRIALS = 5
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     add_sources(parser)
-    parser.add_argument("-S", "--since", metavar="TIME", help="learn from jobs submitted since then, as sacct's -S")
+    add(parser, "starttime", "jobs submitted since then", shown="all jobs")
+    add(parser, "targets", shown="all")
+    add_learning(parser, trials=_TRIALS)
     parser.add_argument(
-        "--targets", default="", metavar="NAMES", help="these alone, separated by commas (default: all)"
+        "--time-budget",
+        type=count_word,
+        metavar="SECONDS",
+        help="start no new trial after this time; the result is not reproducible",
     )
-    parser.add_argument(
-        "--trials", type=_count, default=_TRIALS, metavar="N", help=f"of each search ({_TRIALS}); 0: none"
-    )
-    parser.add_argument("--seed", type=_count, default=1, metavar="N", help="of all that is drawn (1)")
-    parser.add_argument("--threads", type=_count, default=2, metavar="N", help="of the learning (2)")
-    parser.add_argument(
-        "--time-budget", type=_count, metavar="S", help="seconds after which no new trial begins; not reproducible"
-    )
-    parser.add_argument("--into", type=Path, metavar="DIR", help="another registry than common.models_dir")
-    parser.add_argument(
-        "--promote", action="store_true", help="use it at once (done anyway where there is no model yet)"
-    )
-    parser.add_argument("--json", action="store_true", help="print the card as JSON")
+    add(parser, "models-dir", shown="common.models_dir")
+    parser.add_argument("--promote", action="store_true", help="use the model at once (always done for the first one)")
+    add(parser, "json", "the model's card")
     add_config(parser)
 
 
@@ -39,9 +34,3 @@ def run(options: argparse.Namespace) -> int:
     from gpuwaste.cli.training import train_and_tell
 
     return train_and_tell(options, config_of(options))
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or int(text) > 1_000_000:  # noqa: PLR2004 more is a slip
-        raise argparse.ArgumentTypeError(f"{text[:20]!r}: expected a number up to 1000000")
-    return int(text)

@@ -3,8 +3,8 @@
 import argparse
 import sys
 
-HELP = "the version"
-EXAMPLES = (("gpuwaste version", "The version; gpuwaste --version says the same."),)
+HELP = "print the version"
+EXAMPLES = (("gpuwaste version", "The version, as with gpuwaste --version."),)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

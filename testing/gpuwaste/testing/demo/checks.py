@@ -76,7 +76,7 @@ def _findings(story: Story, documents: Mapping[str, Document]) -> Iterator[Check
 def _all_findings(site: ReportedSite, story: Story) -> Check:
     """Hold the cluster's findings, also those over several jobs, against the plan: each on its case and no other."""
     wanted = {(job.finding, job_id) for name, job_id in story.jobs.items() if (job := story.plan[name]).finding}
-    document = site.json("report", "--cluster", *site.window, user="root")
+    document = site.json("report", "--allusers", *site.window, user="root")
     said = {
         (finding["kind"], int(run["printed_id"].partition("_")[0]))
         for finding in document["findings"]

@@ -83,10 +83,10 @@ def questions(story: Story) -> list[tuple[str, list[str]]]:
     return [
         ("alice", ["report", "--user", "alice"]),
         ("bob", ["report"]),
-        ("carol", ["report", "--account", "proj1"]),
+        ("carol", ["report", "--accounts", "proj1"]),
         ("alice", ["job", first]),
         ("bob", ["job", first]),
-        ("root", ["report", "--cluster"]),
+        ("root", ["report", "--allusers"]),
     ]
 
 

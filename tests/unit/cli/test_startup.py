@@ -1,0 +1,62 @@
+"""What the command imports before it does something: what a command does not use is not loaded."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.unit.cli.hub_double import running_hub
+from tests.unit.report.documents import report
+
+HEAVY = {"duckdb", "numpy", "urllib3", "onnxruntime", "fastapi", "tabulate", "psutil", "email", "ssl"}
+NOT_FOR_HELP = HEAVY | {"json", "dataclasses", "pathlib", "shutil", "tempfile", "tomllib", "inspect", "datetime"}
+NOT_FOR_REPORT = HEAVY - {"tabulate"} | {"inspect", "difflib", "shutil", "zstandard"}
+PROGRAM = """
+import sys
+sys.argv = ["gpuwaste", *sys.argv[1:]]
+from gpuwaste.cli.main import main
+try:
+    code = main()
+except SystemExit as end:
+    code = end.code
+print(code, *sorted(sys.modules), file=sys.stderr)
+"""
+
+
+def modules_of(*words: str) -> set[str]:
+    """Return the modules that the interpreter holds when the command has ended with 0."""
+    argv = [sys.executable, "-c", PROGRAM, *words]
+    done = subprocess.run(argv, capture_output=True, text=True, check=True, timeout=60)
+    code, *names = done.stderr.split()
+    assert code == "0", done.stderr
+    return set(names)
+
+
+def bare() -> set[str]:
+    """Return what an interpreter of this installation holds before it runs anything."""
+    argv = [sys.executable, "-c", "import sys; print(*sys.modules)"]
+    return set(subprocess.run(argv, capture_output=True, text=True, check=True, timeout=60).stdout.split())
+
+
+@pytest.mark.parametrize("words", [["--help"], ["--version"], ["report", "--help"], ["train", "--help"]])
+def test_help_loads_no_library(words: list[str]) -> None:
+    """--help loads neither a package of others nor the parts of the standard library that cost most."""
+    version = (
+        {"email", "json", "pathlib", "shutil", "tempfile", "inspect", "datetime"} if words == ["--version"] else set()
+    )
+    assert not (modules_of(*words) - bare()) & (NOT_FOR_HELP - version)
+
+
+def test_help_loads_no_other_room() -> None:
+    """--help needs the command line's own modules and the table of errors."""
+    rooms = {name.split(".")[1] for name in modules_of("--help") if name.startswith("gpuwaste.")}
+    assert rooms == {"cli", "core"}
+
+
+def test_a_report_loads_what_it_prints_with(tmp_path: Path) -> None:
+    """A report over the hub's socket loads no store, no other command and no TLS."""
+    with running_hub(tmp_path) as hub:
+        hub.answers = {"/v1/report": report()}
+        found = modules_of("report", "--config", str(tmp_path / "gpuwaste.toml")) - bare()
+    assert not found & NOT_FOR_REPORT
+    assert {name for name in found if name.startswith("gpuwaste.cli.commands.")} == {"gpuwaste.cli.commands.report"}
