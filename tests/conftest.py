@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gpuwaste.testing import cluster_host
+from gpuwaste.testing import cluster_host, own_host
 from gpuwaste.testing.cluster import LoopbackCluster, Variant
 
 ClusterFactory = Callable[..., LoopbackCluster]
@@ -33,6 +33,17 @@ def _new_cluster(variant: Variant) -> LoopbackCluster:
 def _end(cluster: LoopbackCluster) -> None:
     cluster.stop()
     shutil.rmtree(cluster.directory, ignore_errors=True)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Give each xdist worker a host of its own, so that their clusters do not meet; else leave one worker."""
+    workers = config.getoption("tx", None)
+    if not workers or hasattr(config, "workerinput") or os.geteuid() != 0:
+        return
+    if own_host.available():
+        config.option.tx = [one.replace("popen", f"popen//python={own_host.command()}") for one in workers]
+    else:
+        config.option.tx = workers[:1]
 
 
 @pytest.hookimpl(wrapper=True)
