@@ -37,12 +37,12 @@ def command() -> str:
 def main() -> None:
     """Become process 1 of a new host, bring its loopback up, run Python there and collect the orphans."""
     if os.getpid() != 1:
-        os.execvp(_SPACES[0], [*_SPACES, sys.executable, "-m", __spec__.name, *sys.argv[1:]])
+        os.execvp(_SPACES[0], [*_SPACES, sys.executable, "-m", __spec__.name, *sys.argv[1:]])  # noqa: S606
     with socket.socket() as probe:
         fcntl.ioctl(probe, _SET_FLAGS, struct.pack("16sh14x", b"lo", _UP))
         address = struct.pack("16sH2x4s8x", b"lo:1", socket.AF_INET, socket.inet_aton(_ADDRESS))
         fcntl.ioctl(probe, _SET_ADDRESS, address)
-    child = os.spawnv(os.P_NOWAIT, sys.executable, [sys.executable, *sys.argv[1:]])
+    child = subprocess.Popen([sys.executable, *sys.argv[1:]]).pid
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the child decides
     while True:
         pid, status = os.wait()
