@@ -5,6 +5,7 @@ PY     := $(VENV)/bin/python
 STAMP  := $(VENV)/.installed
 NATIVE := build/native
 PLUGINS := build/plugins
+WORKERS ?= 6
 
 help: ## print this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -52,8 +53,9 @@ docs-check: $(STAMP) ## the generated pages are of today; links, commands, keys 
 	@tools/generate-docs --check
 	@$(VENV)/bin/pytest -q -m "not cluster" tests/docs
 
-test: venv packages native plugins ## all tests, the real cluster included
-	@$(VENV)/bin/pytest
+test: venv packages native plugins ## all tests, the real cluster included, WORKERS at the same time
+	@$(PY) -m tools.rpm --for-tests
+	@$(VENV)/bin/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder --durations 30
 
 faults: venv packages native plugins ## every fault of the submit path on a real slurmctld; writes what it measured to docs
 	@rm -f docs/faults-measured.json

@@ -9,14 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from gpuwaste.testing import cluster_host
+from gpuwaste.testing import cluster_host, own_host
 from gpuwaste.testing.cluster import LoopbackCluster, Variant
 
 ClusterFactory = Callable[..., LoopbackCluster]
+_CLUSTERS = "GPUWASTE_TEST_CLUSTERS"  # the folder of all workers' clusters, which outlives a worker that is killed
 
 
 def _private_directory() -> Path:
-    directory = Path(tempfile.mkdtemp(prefix="gw", dir="/tmp"))
+    directory = Path(tempfile.mkdtemp(prefix="gw", dir=os.environ.get(_CLUSTERS, "/tmp")))  # noqa: S108 short
     directory.chmod(0o755)
     return directory
 
@@ -33,6 +34,27 @@ def _new_cluster(variant: Variant) -> LoopbackCluster:
 def _end(cluster: LoopbackCluster) -> None:
     cluster.stop()
     shutil.rmtree(cluster.directory, ignore_errors=True)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Give each xdist worker a host of its own, so that their clusters do not meet; else leave one worker."""
+    workers = config.getoption("tx", None)
+    if not workers or hasattr(config, "workerinput") or os.geteuid() != 0:
+        return
+    if own_host.available():
+        config.option.tx = [one.replace("popen", f"popen//python={own_host.command()}") for one in workers]
+    else:
+        config.option.tx = workers[:1]
+    folder = tempfile.TemporaryDirectory(prefix="gw", dir="/tmp", ignore_cleanup_errors=True)
+    Path(folder.name).chmod(0o755)
+    os.environ[_CLUSTERS] = folder.name
+    config.add_cleanup(folder.cleanup)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the files with clusters first: they wait most, and the others then fill the processors."""
+    waiting = {item.path for item in items if item.get_closest_marker("cluster")}
+    items.sort(key=lambda item: item.path not in waiting)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -63,8 +85,7 @@ def cluster() -> Iterator[LoopbackCluster]:
     """One default cluster for the whole run, its devices in an order drawn from a printed seed."""
     seed = random.SystemRandom().randrange(1_000_000)
     print(f"cluster: device order drawn from seed {seed}")  # noqa: T201 - pytest shows it when a test fails
-    # The processes of all clusters of a host are in one /proc: side by side they need node names of their own.
-    shared = _new_cluster(Variant(seed=seed, node_prefix=os.environ.get("GPUWASTE_TEST_NODE_PREFIX", "")))
+    shared = _new_cluster(Variant(seed=seed))
     shared.start()
     yield shared
     _end(shared)

@@ -30,7 +30,7 @@ SHAPES = (
     ("--extra-node-info", ("1:2", "2:2", "2:1:1")),
     ("--cpus-per-gpu", ("2",)),
     ("--mincpus", ("2", "4")),
-    ("--nodelist", ("PREFIXgpu1", "PREFIXgpu[1-2]", "PREFIXgpu1,PREFIXgpu1")),
+    ("--nodelist", ("gpu1", "gpu[1-2]", "gpu1,gpu1")),
 )
 GPUS = (
     ("--gres", ("gpu", "gpu:1", "gpu:2", "gpu:a100", "gpu:a100:3", "none", "gpu:0")),
@@ -108,7 +108,7 @@ def test_drawn_requests_come_to_slurm_s_own_amounts(cluster: LoopbackCluster, dr
     wrong, taken, asked = [], 0, 0
     try:
         while taken < CASES and asked < MOST:
-            script = _script(draw).replace("PREFIX", cluster.variant.node_prefix)
+            script = _script(draw)
             asked += 1
             if (job := _held(cluster, script)) is not None:
                 jobs[job] = script

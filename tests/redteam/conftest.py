@@ -1,6 +1,5 @@
 """A site under attack: a real slurmctld with the C plugin, the advisor with a policy that refuses, and the hub."""
 
-import os
 from collections.abc import Iterator
 
 import pytest
@@ -21,8 +20,7 @@ PATIENT = {**PLUGIN, "deadline_us": 1_000_000}
 @pytest.fixture(scope="module")
 def scene() -> Iterator[Scene]:
     """Return a site whose users' jobs named `doomed` have failed and are refused unchanged."""
-    prefix = os.environ.get("GPUWASTE_TEST_NODE_PREFIX", "")
-    cluster = _new_cluster(Variant(job_submit="gpuwaste", plugin_dir=str(build_plugins()), node_prefix=prefix))
+    cluster = _new_cluster(Variant(job_submit="gpuwaste", plugin_dir=str(build_plugins())))
     try:
         cluster.start()
         options = SiteOptions(plugin=PATIENT, policies={"doomed.toml": POLICY}, sacct_every_s=1.0)

@@ -1,6 +1,6 @@
 """make rpm: the source RPM and the RPMs in build/rpm, then rpmlint on them.
 
-python -m tools.rpm [--wheels-only] [--python 3.12 --machine aarch64]
+python -m tools.rpm [--wheels-only | --for-tests] [--python 3.12 --machine aarch64]
 """
 
 import argparse
@@ -11,6 +11,7 @@ from typing import Final
 
 from gpuwaste.core.errors import GpuwasteError
 from tools.rpm.build import OUT, SPEC, WHEELS, current, here
+from tools.rpm.root import make_caches
 from tools.rpm.wheels import Target, collect
 
 _LINT: Final = SPEC.with_name("gpuwaste.rpmlintrc")
@@ -37,6 +38,7 @@ def main() -> int:
     """Build and check."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--wheels-only", action="store_true", help="download the wheels and stop")
+    parser.add_argument("--for-tests", action="store_true", help="packages and Debian roots, without rpmlint")
     parser.add_argument("--python", default=here().python, help="version of the interpreter, for --wheels-only")
     parser.add_argument("--machine", default=here().machine, help="x86_64 or aarch64, for --wheels-only")
     options = parser.parse_args()
@@ -45,6 +47,9 @@ def main() -> int:
             sys.stdout.write(f"{collect(Target(options.python, options.machine), WHEELS)}\n")
             return 0
         packages = current()
+        if options.for_tests:
+            make_caches()
+            return 0
     except GpuwasteError as error:
         sys.stderr.write(f"make rpm: {error}\n")
         return 1

@@ -83,8 +83,19 @@ class Root:
         return {name for name in found if not name.startswith(left)}
 
 
+def make_caches() -> None:
+    """Make the cached roots that are missing (network). Raises GpuwasteError."""
+    _make(CACHE, _bootstrap)
+    _make(SITE_CACHE, _bootstrap_site)
+
+
 def _copy(cache: Path, path: Path, make: Callable[[Path], None]) -> None:
-    """Copy a cached root; where it is missing it is made first, and appears whole, by rename."""
+    _make(cache, make)
+    _run(["cp", "-a", "--reflink=auto", str(cache / "root"), str(path)])
+
+
+def _make(cache: Path, make: Callable[[Path], None]) -> None:
+    """Make a cached root where it is missing; it appears whole, by rename."""
     if not (cache / "complete").exists():
         new = cache.with_suffix(".new")
         shutil.rmtree(new, ignore_errors=True)
@@ -94,7 +105,6 @@ def _copy(cache: Path, path: Path, make: Callable[[Path], None]) -> None:
         shutil.rmtree(new / "root" / "var" / "cache" / "apt", ignore_errors=True)
         (new / "complete").touch()
         new.rename(cache)
-    _run(["cp", "-a", "--reflink=auto", str(cache / "root"), str(path)])
 
 
 def _bootstrap(path: Path) -> None:
