@@ -33,6 +33,9 @@ HERE: Final = Path(__file__).parents[1] / "tests/fixtures/upgrade-0.1"
 HOUR: Final = 3600
 DAY: Final = 86400
 GIB: Final = 1 << 30
+FULL: Final = 97
+IDLE_RUN_MS: Final = 60_000
+AGAIN: Final = 2  # the task of each array that runs again
 NOW: Final = 1_750_000_000 // HOUR * HOUR + 1234
 FIRST: Final = NOW - 70 * DAY
 USERS: Final = ("alice", "bob", "carol", "dave", "erin", "frank", "grace")
@@ -45,7 +48,7 @@ class Site:
     """Runs and what was seen of them, made one by one."""
 
     def __init__(self) -> None:
-        self.random = random.Random(1)
+        self.random = random.Random(1)  # noqa: S311 no secret
         self.jobs: list[JobRecord] = []
         self.hours: list[AllocationHour] = []
         self._next = 1000
@@ -93,7 +96,7 @@ class Site:
                 unknown[what] = unknown.get(what, 0) + ms
             else:
                 util[what] = util.get(what, 0) + ms
-                idle_run += ms if what == 0 and ms >= 60_000 else 0
+                idle_run += ms if what == 0 and ms >= IDLE_RUN_MS else 0
         active = [end for _, end, what in segments if isinstance(what, int) and what]
         span = (segments[-1][1] - segments[0][0]) * 1000
         return AllocationHour(
@@ -102,8 +105,8 @@ class Site:
             final=job.end is not None or hour < NOW - 2 * HOUR, util_ms=util, idle_run_ms=idle_run,
             unknown_ms=unknown, suspended_ms=suspended, proc_seen=bool(active),
             mem_max_b=(4 + gpu) * GIB if active else 0, mem_total_b=40 * GIB, energy_j=span / 1000 * 80.5,
-            last_active_ms=active[-1] * 1000 if active else None, power_w_at_full=301.5 if 97 in util else None,
-            power_limit_w=400.0, sm_ratio_at_full=0.55 if 97 in util else None, cpu_s=span / 1000 * 2.25,
+            last_active_ms=active[-1] * 1000 if active else None, power_w_at_full=301.5 if FULL in util else None,
+            power_limit_w=400.0, sm_ratio_at_full=0.55 if FULL in util else None, cpu_s=span / 1000 * 2.25,
             host_mem_max_b=12 * GIB, map_source="prolog", confidence="confirmed",
         )  # fmt: skip
 
@@ -165,7 +168,7 @@ def odd(site: Site, begin: int) -> None:
         array = {"array_job_id": 500 + begin % 97, "array_task_id": task, "printed_id": f"{500 + begin % 97}_{task}"}
         job = site.job(begin + task * 700, 2 * HOUR, **array, **alice)
         site.see(job, 0, site.segments(job, ("idle", "busy", "tail", "small", "low")[task]))
-        if task == 2:
+        if task == AGAIN:
             again = site.job(begin + 5 * HOUR, HOUR, **array, **alice, restarts=1)
             again_job = replace(again, job_id=job.job_id, submit=job.submit)
             site.jobs[-1] = again_job
@@ -203,7 +206,8 @@ def odd(site: Site, begin: int) -> None:
     site.see(hung, 0, [(begin, begin + 4 * HOUR, 100)], power_w_at_full=70.0, sm_ratio_at_full=0.02)
     for offset in range(2):
         het = site.job(begin, 2 * HOUR, het_job_id=800 + begin % 83, het_offset=offset, user="erin",
-                       account="chemistry", printed_id=f"{800 + begin % 83}+{offset}", nodes="gpu[4-5]", n_nodes=2, gpus=2)  # fmt: skip
+                       account="chemistry", printed_id=f"{800 + begin % 83}+{offset}", nodes="gpu[4-5]",
+                       n_nodes=2, gpus=2)  # fmt: skip
         for gpu, node in enumerate(("gpu4", "gpu5")):
             site.see(het, gpu, site.segments(het, ("busy", "idle")[gpu]), node=node)
     stranger = site.job(begin, HOUR)
@@ -234,7 +238,7 @@ def questions(site: Site) -> Iterator[dict[str, Any]]:
     yield {"document": "top", "since": NOW - DAY, "accounts": ["physics"], "reader": "bob", "limit": 3}
     for printed in sorted({job.printed_id for job in site.jobs if job.job_id % 4 == 0 or not job.printed_id.isdigit()}):
         yield {"document": "job", "printed_id": printed}
-    for number in sorted({job.array_job_id or job.het_job_id for job in site.jobs} - {None}):
+    for number in sorted({n for job in site.jobs if (n := job.array_job_id or job.het_job_id)}):
         yield {"document": "job", "printed_id": str(number)}
 
 

@@ -33,8 +33,8 @@ def answered(db: Database, question: dict[str, Any]) -> Any:
     asked = {name: value for name, value in question.items() if name not in {"document", "window"}}
     settings = LedgerSettings()
     if question["document"] == "report":
-        window = [asked.pop(name) for name in ("scope", "name", "start", "end")]
-        return report_document(db, *window, settings, NOW, **asked).to_json()
+        scope, name, start, end = (asked.pop(part) for part in ("scope", "name", "start", "end"))
+        return report_document(db, scope, name, start, end, settings, NOW, **asked).to_json()
     if question["document"] == "top":
         return top_document(db, asked.pop("since"), settings, NOW, **asked).to_json()
     found = job_document(db, asked.pop("printed_id"), settings, NOW)
