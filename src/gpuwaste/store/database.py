@@ -1,7 +1,8 @@
 """One DuckDB file: opening, numbered migrations, named queries.
 
 A schema is a folder of this package (`hub`, `node`) with migrations/NNNN_name.sql, applied in order, and
-queries/NAME.sql, one statement each. DuckDB lets one process hold a file; threads share it through cursors.
+queries/NAME.sql, one statement each. Another package keeps its queries beside its own code: query `waste.NAME` is
+gpuwaste/waste/queries/NAME.sql. DuckDB lets one process hold a file; threads share it through cursors.
 """
 
 import re
@@ -21,7 +22,7 @@ from gpuwaste.core.errors import MAX_WORDS, StoreError
 Schema = Literal["hub", "node"]
 MEMORY: Final = ":memory:"
 _PAGE: Final = 10_000
-_INCLUDE = re.compile(r"^-- include: (\w+)$", re.MULTILINE)
+_INCLUDE = re.compile(r"^-- include: ([\w.]+)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,11 +154,13 @@ class Database:
 
 @cache
 def query_text(schema: Schema, name: str) -> str:
-    """Return the SQL of a named query, with `-- include: NAME` lines replaced by that query's text.
+    """Return the SQL of a named query (NAME, PACKAGE.NAME), with `-- include: NAME` lines replaced by that query's text.
 
     Raises StoreError where there is none.
     """
-    file = resources.files("gpuwaste.store") / schema / "queries" / f"{name}.sql"
+    package, _, own = name.rpartition(".")
+    folder = resources.files(f"gpuwaste.{package}") if package else resources.files("gpuwaste.store") / schema
+    file = folder / "queries" / f"{own}.sql"
     try:
         text = file.read_text(encoding="utf-8")
     except FileNotFoundError as error:

@@ -33,15 +33,15 @@ class Named(Protocol):
         ...
 
     @property
-    def known_ms(self) -> int:
-        """Milliseconds with a utilization."""
+    def order_ms(self) -> int:
+        """Milliseconds with a utilization, in the whole run."""
         ...
 
 
 def order(use: Named) -> tuple[bool, bool, int, str, str]:
     """Return what the GPUs of a run are sorted by: accounting's count is cut off the front."""
     forgeable, missing = use.map_source == FORGEABLE, use.gpu_uuid.startswith(MISSING_PREFIX)
-    return forgeable, missing, -use.known_ms, use.node, use.gpu_uuid
+    return forgeable, missing, -use.order_ms, use.node, use.gpu_uuid
 
 
 _Use = TypeVar("_Use", bound=Named)

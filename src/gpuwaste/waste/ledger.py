@@ -22,6 +22,10 @@ COMPLETED: Final = "COMPLETED"
 _CUT_ORDER: Final = ("idle", "suspended", "low", "moderate", "high")
 
 
+VERSION: Final = 1
+"""Of these rules: raise it where the same hours and thresholds are judged otherwise; stored runs are judged anew then."""
+
+
 class Level(StrEnum):
     """The thesis' level of a device: that of its mean utilization over the run."""
 
@@ -64,7 +68,22 @@ class DeviceUse:
     host_mem_max_b: int | None = None
     map_source: str = "none"
     confidence: str = "none"
+    whole_known_ms: int | None = None  # of the whole run, where only the part of it in a window is told
+    whole_active: bool | None = None
+    idle_before_ms: int = 0  # before that window
+    idle_run_before_ms: int = 0
     unknown: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def order_ms(self) -> int:
+        """Known time of the whole run: which GPUs count does not depend on the window."""
+        return self.known_ms if self.whole_known_ms is None else self.whole_known_ms
+
+    @property
+    def never_used(self) -> bool:
+        """Whether no process was ever seen on the GPU, and all that is known of the whole run is idle."""
+        active = self.idle_ms < self.known_ms if self.whole_active is None else self.whole_active
+        return not self.proc_seen and self.order_ms > 0 and not active
 
     @property
     def mean_pct(self) -> float | None:
@@ -169,18 +188,19 @@ def judge_job(
     *,
     whole_node: bool = False,
     from_s: int = 0,
+    to_s: int | None = None,
 ) -> JobLedger:
-    """Judge one run that has started from what was seen of it; `from_s` leaves out what came before, UTC seconds.
+    """Judge one run that has started from what was seen of it in [from_s, to_s), UTC seconds.
 
     GPUs that accounting has and no agent reported stand as devices without a name. GPUs beyond accounting's count do
     not count, nor does what a node says of a run that was never there: one node cannot speak for another's jobs.
     """
     uses = _of_its_nodes(job, uses)
     begin_ms = max(job.start or 0, from_s) * 1000
-    until_ms = max(begin_ms, (now_s if job.end is None else job.end) * 1000)
-    span = Span(
-        job, begin_ms, until_ms, now_s * 1000, job.suspended_s * 1000 if begin_ms == (job.start or 0) * 1000 else 0
-    )
+    end_s = now_s if job.end is None else job.end
+    until_ms = max(begin_ms, (end_s if to_s is None else min(end_s, to_s)) * 1000)
+    whole = begin_ms == (job.start or 0) * 1000 and (to_s is None or end_s <= to_s)
+    span = Span(job, begin_ms, until_ms, now_s * 1000, job.suspended_s * 1000 if whole else 0)
     own, beyond = bounded((u for u in uses if u.share >= 1.0), job.gpus)
     own += [DeviceUse() for _ in range((job.gpus or 0) - len(own))]
     devices = [judge_device(u, span, settings) for u in own]
@@ -250,7 +270,7 @@ def judge_device(use: DeviceUse, span: "Span", settings: LedgerSettings) -> Devi
         unknown=unknown,
         idle_run_ms=min(use.idle_run_ms, parts["idle"]),
         over_ms=over_ms,
-        untouched=not use.proc_seen and use.known_ms > 0 and use.idle_ms == use.known_ms,
+        untouched=use.never_used,
         level=level_of(use.mean_pct, settings),
         known_ms=known_ms,
         due_coverage=known_ms / due_ms if due_ms > 0 else 0.0,
@@ -321,5 +341,7 @@ def _exempt(device: DeviceLedger, job: JobRecord, settings: LedgerSettings) -> d
     if device.use.proc_seen and ratio is not None and ratio >= settings.memory_resident_ratio:
         return {"memory_resident": device.wasted_ms}
     if job.interactive:
-        return {"interactive_grace": min(device.wasted_ms, round(settings.interactive_grace_s * 1000))}
+        used_ms = device.use.idle_before_ms if device.untouched else device.use.idle_run_before_ms
+        grace_ms = max(0, round(settings.interactive_grace_s * 1000) - used_ms)
+        return {"interactive_grace": min(device.wasted_ms, grace_ms)} if grace_ms else {}
     return {}

@@ -21,6 +21,7 @@ HANG_LIMITS: Final = {"hang_power_ratio": HANG_POWER_RATIO, "hang_sm_ratio": HAN
 _JOB_FIELDS: Final = tuple(f.name for f in fields(JobRecord))
 _USE_FIELDS: Final = tuple(f.name for f in fields(DeviceUse) if f.name != "unknown")
 _FAR: Final = 2**53
+_LATE_S: Final = 2 * DAY_S  # after a run's end its nodes tell nothing of it: hub/unaccounted.py has a day
 GROUP_RUNS: Final = 10_000
 _Uses = dict[int, list[DeviceUse]]
 """What was seen of the GPUs of each run, by the run's place among those that were picked."""
@@ -39,10 +40,17 @@ class Selection:
     users: tuple[str, str] | None = None  # the first and the last in the order of names
     reader: str | None = None  # whose runs are kept beside those of `accounts`
     running_only: bool = False
+    rules: int | None = None  # leaves out what is judged by them, which all are that ended by judged_until
+    judged_until: int = 0
+    edges: bool = False  # of the runs only those that begin before the start or last beyond the end, and what is between
 
-    def parameters(self) -> dict[str, Any]:
+    def parameters(self, now: int) -> dict[str, Any]:
         """Return the named parameters of the runs' query."""
         return {
+            "now": now,
+            "rules": self.rules,
+            "judged_until": self.judged_until,
+            "edges": self.edges,
             "from_s": self.start,
             "to_s": self.end,
             "user": self.user,
@@ -73,7 +81,7 @@ def load_by_user(  # noqa: PLR0917 as load_jobs
         return
     group: list[str] = []
     runs = 0
-    for row in db.rows("ledger_users", selection.parameters()):
+    for row in db.rows("waste.ledger_users", selection.parameters(now)):
         if group and runs + row["runs"] > group_runs:
             yield load_jobs(db, replace(selection, users=(group[0], group[-1])), settings, now, from_hour)
             group, runs = [], 0
@@ -86,16 +94,25 @@ def load_by_user(  # noqa: PLR0917 as load_jobs
 def load_jobs(
     db: Database, selection: Selection, settings: LedgerSettings, now: int, from_hour: int = 0
 ) -> list[JobLedger]:
-    """Return the selected runs in order of start; what lies before `from_hour` (a whole UTC hour) is left out."""
-    runs = _picked(db, "ledger_runs", selection.parameters())
+    """Return the selected runs in order of start; what lies before `from_hour` (a whole UTC hour) is left out.
+
+    With `selection.edges` each is judged by what lies in the selection's window.
+    """
+    runs = _picked(db, "waste.ledger_runs", selection.parameters(now))
     # Rows stand in the order of time: an hour before which there can be none lets the store skip most of them.
     first = max(from_hour, min((start for _, start in runs.pick("cluster", "run_start")), default=0))
     first -= first % HOUR_S
     # Only runs that ended are added up by day, and `from_hour` is for running ones: a day that it would cut is left
     # out, which makes it unknown and never waste.
     first_day = max(first - first % DAY_S, -(-from_hour // DAY_S) * DAY_S)
-    uses = _uses(db, settings, from_hour=first, from_day=first_day, days_user=selection.user) if runs.rows else {}
-    return _judge(runs, uses, settings, now, from_hour - from_hour % HOUR_S)
+    last = max((now if end is None else end for _, end in runs.pick("cluster", "end")), default=0) + _LATE_S
+    window = (selection.start, selection.end) if selection.edges else None
+    uses = (
+        _uses(db, settings, from_hour=first, to_hour=last, from_day=first_day, days_user=selection.user, window=window)
+        if runs.rows
+        else {}
+    )
+    return _judge(runs, uses, settings, now, window or (from_hour - from_hour % HOUR_S, None))
 
 
 def load_job(
@@ -112,7 +129,7 @@ def load_job(
     `accounts` keeps to runs of these accounts and, where `reader` is given, to that user's own.
     """
     runs = _picked(db, "ledger_job_runs", job_names(printed_id, accounts, reader))
-    return _judge(runs, _uses(db, settings) if runs.rows else {}, settings, now, 0)
+    return _judge(runs, _uses(db, settings) if runs.rows else {}, settings, now, (0, None))
 
 
 def _picked(db: Database, query: str, parameters: dict[str, Any]) -> Answer:
@@ -126,15 +143,20 @@ def _uses(
     settings: LedgerSettings,
     *,
     from_hour: int = 0,
+    to_hour: int = _FAR,
     from_day: int = 0,
     days_user: str | None = None,
+    window: tuple[int, int] | None = None,
 ) -> _Uses:
-    """Return what was seen of the GPUs of each of the runs picked last."""
+    """Return what was seen of the GPUs of each of the runs picked last, in the window where one is given."""
     uses: _Uses = defaultdict(list)
     found = db.answer(
-        "ledger_devices",
+        "waste.ledger_devices",
         {
+            "cut_from_ms": None if window is None else window[0] * 1000,
+            "cut_to_ms": None if window is None else window[1] * 1000,
             "from_hour": from_hour,
+            "to_hour": to_hour,
             "from_day": from_day,
             "days_user": days_user,
             "low_below": settings.low_below_pct,
@@ -151,9 +173,14 @@ def _uses(
     return uses
 
 
-def _judge(runs: Answer, uses: _Uses, settings: LedgerSettings, now: int, from_s: int) -> list[JobLedger]:
+def _judge(
+    runs: Answer, uses: _Uses, settings: LedgerSettings, now: int, window: tuple[int, int | None]
+) -> list[JobLedger]:
     places = runs.pick("place", "whole_node")
+    from_s, to_s = window
     return [
-        judge_job(JobRecord(*values), uses.get(place, ()), settings, now, whole_node=whole_node, from_s=from_s)
+        judge_job(
+            JobRecord(*values), uses.get(place, ()), settings, now, whole_node=whole_node, from_s=from_s, to_s=to_s
+        )
         for (place, whole_node), values in zip(places, runs.pick(*_JOB_FIELDS), strict=True)
     ]

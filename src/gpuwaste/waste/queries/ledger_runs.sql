@@ -4,4 +4,4 @@ SELECT j.*, coalesce(p.whole_node, false) AS whole_node, row_number() OVER (ORDE
 FROM jobs j
 LEFT JOIN partitions p ON p.cluster = j.cluster AND p.name = j."partition"
 WHERE
--- include: ledger_scope
+-- include: waste.ledger_scope

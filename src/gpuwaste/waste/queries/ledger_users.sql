@@ -2,6 +2,6 @@
 SELECT j."user", count(*) AS runs
 FROM jobs j
 WHERE
--- include: ledger_scope
+-- include: waste.ledger_scope
 GROUP BY j."user"
 ORDER BY j."user"
