@@ -42,7 +42,9 @@ class Selection:
     running_only: bool = False
     rules: int | None = None  # leaves out what is judged by them, which all are that ended by judged_until
     judged_until: int = 0
-    edges: bool = False  # of the runs only those that begin before the start or last beyond the end, and what is between
+    edges: bool = (
+        False  # of the runs only those that begin before the start or last beyond the end, and what is between
+    )
 
     def parameters(self, now: int) -> dict[str, Any]:
         """Return the named parameters of the runs' query."""
