@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.unit.cli.test_evaluate import swf
+from tests.integration.cli.test_evaluate import swf
 from tools.scorecard.goals import GOALS, goal_lines
 from tools.scorecard.logs import LOGS, Log
 from tools.scorecard.page import page
