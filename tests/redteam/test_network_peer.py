@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from tests.unit.hub.rig import running_hub
+from tests.integration.hub.rig import running_hub
 
 from gpuwaste.agent.control import ask_agent
 from gpuwaste.core.config import CommonConfig, Config

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.hub.rig import HOUR, FakeClock, Rig, ShiftedClock, batch, hour, running_hub
-from tests.unit.hub.test_reads import record
+from tests.integration.hub.rig import Rig, running_hub
+from tests.unit.hub.rig import HOUR, FakeClock, ShiftedClock, batch, hour, record
 
 from gpuwaste.core.hour import AllocationHour
 from gpuwaste.core.run import RunKey

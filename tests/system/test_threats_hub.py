@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.integration.advisor.conftest import job
 from tests.system.evil_hub import WAYS, EvilHub, evil_hub
-from tests.unit.advisor.conftest import job
 
 from gpuwaste.testing.lone_advisor import LoneAdvisor
 from gpuwaste.testing.lone_hub import munged_path, private_munged

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from gpuwaste.agent.facts.base import LocalRun
 from gpuwaste.agent.facts.prolog import PrologSource
@@ -37,7 +38,7 @@ VALUE: st.SearchStrategy[Any] = st.recursive(
 
 
 @given(st.dictionaries(NAMES, LINES, max_size=4))
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(60))
 def test_any_files_of_a_prolog_are_facts_or_nothing(tmp_path: Path, files: dict[str, bytes]) -> None:
     """Any names and any bytes: the scan goes on, and positions are small whole numbers."""
     jobs = tmp_path / "jobs"

@@ -6,6 +6,7 @@ from typing import Any
 
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from gpuwaste.agent.accumulator import SUSPENDED, State
 from gpuwaste.agent.hour_book import HourBook, replay_from_us
@@ -193,7 +194,7 @@ def as_sums(rows: list[AllocationHour]) -> dict[int, dict[State, int]]:
     return found
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(
     steps=LIVES,
     offset_ms=st.integers(-300_000, 100_000),
@@ -214,7 +215,7 @@ def test_rows_equal_a_brute_force_oracle(steps: list[Step], offset_ms: int, into
     assert (rows[0].t0_ms, rows[-1].t1_ms) == (since_ms, end_ms)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(steps=LIVES, offset_ms=st.integers(-300_000, 100_000), late_key=st.integers(0, 50))
 def test_a_restart_at_any_tick_loses_the_outage_alone(steps: list[Step], offset_ms: int, late_key: int) -> None:
     """Killed after any ticks, before or after the run's start is known, rows differ by a gap of each outage."""

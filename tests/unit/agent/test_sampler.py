@@ -1,6 +1,5 @@
 """The sampler: its grid, failures that stay alone, gaps with their reason, attribution."""
 
-import socket
 import threading
 from itertools import pairwise
 from pathlib import Path
@@ -16,9 +15,6 @@ from gpuwaste.agent.observation import Observation
 from gpuwaste.agent.sampler import Sampler
 from gpuwaste.core.run import RunKey
 from gpuwaste.core.sample import Confidence, MapSource, Sample
-from gpuwaste.wire.notify import Notifier
-
-pytestmark = pytest.mark.sockets
 
 BUSY = GpuReading("GPU-0", duty=((1, 50.0),), util_pct=50.0, mem_used_b=5, pids=frozenset({7, 8, 9}))
 IDLE = GpuReading("GPU-1", util_pct=0.0, pids=frozenset())
@@ -252,29 +248,3 @@ def test_signs_of_life_come_between_ticks_too(rig: Rig) -> None:
     rig.sampler.run()
     assert len(rig.sink.seen) == 2
     assert max(after - before for before, after in pairwise(beats)) <= 15
-
-
-def test_a_collector_that_hangs_gives_no_sign_of_life(rig: Rig, tmp_path: Path) -> None:
-    """While the driver does not answer no WATCHDOG=1 reaches a real socket; as soon as it answers there is one."""
-    hang, hanging = threading.Event(), threading.Event()
-
-    def scan() -> GpuScan:
-        hanging.set()
-        assert hang.wait(60)
-        return a_scan(BUSY)
-
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listener:
-        listener.bind(str(tmp_path / "notify"))
-        rig.sampler._gpu[0]._read = scan
-        rig.sampler._beat = Notifier(str(tmp_path / "notify"), 1_000_000).alive
-        thread = threading.Thread(target=rig.sampler.run, daemon=True)
-        thread.start()
-        assert hanging.wait(60)
-        listener.settimeout(0)
-        with pytest.raises(BlockingIOError):
-            listener.recv(100)
-        hang.set()
-        listener.settimeout(60)
-        assert listener.recv(100) == b"WATCHDOG=1"
-        rig.sampler.stop()
-        thread.join(60)

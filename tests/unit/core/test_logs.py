@@ -2,10 +2,7 @@
 
 import io
 import logging
-import os
-import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -94,19 +91,6 @@ def test_levels_are_syslogs() -> None:
     levels = (logging.CRITICAL, logging.ERROR, logging.WARNING, logging.INFO, logging.DEBUG)
     assert [priority(level) for level in levels] == [2, 3, 4, 6, 7]
     assert one_line(logging.makeLogRecord({"name": "n", "msg": "m"}), names=True) == "n: m"
-
-
-def test_systemds_prefix_is_written_where_stderr_is_the_journals(tmp_path: Path) -> None:
-    """A process whose stderr is the file that JOURNAL_STREAM names writes <4>; with another file there, WARNING."""
-    program = (
-        "import logging; from gpuwaste.core.logs import set_up_logging; set_up_logging(); logging.warning('a\\nb')"
-    )
-    for same, expected in ((True, "<4>root: a\\nb\n"), (False, "WARNING root: a\\nb\n")):
-        with (tmp_path / "journal").open("w") as stream:
-            status = os.fstat(stream.fileno() if same else 0)
-            environ = {**os.environ, "JOURNAL_STREAM": f"{status.st_dev}:{status.st_ino}"}
-            subprocess.run([sys.executable, "-c", program], stderr=stream, env=environ, check=True)
-        assert (tmp_path / "journal").read_text() == expected
 
 
 def test_nonsense_in_journal_stream_is_no_journal(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.unit.store.test_rollup import NOW, PERIOD_OF_ALL, new_store, same, sites
 
 from gpuwaste.core.hour import AllocationHour
@@ -31,7 +32,7 @@ def said(groups: list[list[JobLedger]], limit: int | None) -> dict[str, Any]:
     }  # fmt: skip
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(sites(), st.integers(1, 5), st.sampled_from([None, 0, 1, 3]))
 def test_groups_of_users_add_up_to_the_whole(
     site: tuple[list[JobRecord], list[AllocationHour]], group_runs: int, limit: int | None

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.hour import AllocationHour
@@ -73,7 +74,7 @@ def records(draw: st.DrawFn) -> list[JobRecord]:
     return list({(job.job_id, job.submit): job for job in made.values()}.values())
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 @given(jobs=records())
 def test_a_table_of_the_store_is_the_table_of_its_records(jobs: list[JobRecord]) -> None:
     """Every column, code and dictionary is the same as when the records are read one by one."""
@@ -95,7 +96,7 @@ def used(store: HubStore, job: JobRecord) -> list[float]:
 RUN = JobRecord("gw", 7, T0, user="u", start=T0, end=T0 + 1000, elapsed_s=1000, state="COMPLETED", gpus=2)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     gpus=st.integers(1, 3),
     suspended=st.sampled_from([0, 100]),

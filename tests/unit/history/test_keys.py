@@ -7,6 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from tests.examples import examples
 
 from gpuwaste.core.request import JobRequest
 from gpuwaste.history.keys import KEYS, NAME_LENGTH, key_columns, keys_of, normal_name
@@ -45,7 +46,7 @@ def keyed(vectors: NDArray[np.float32]) -> bytes:
     return np.where(np.isnan(vectors), np.float32(np.nan), vectors)[:, KEYED].tobytes()
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(30), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     one=st.lists(EXACT, min_size=NAMES, max_size=NAMES, unique=True),
     other=st.lists(EXACT, min_size=NAMES, max_size=NAMES, unique=True),

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from tests.examples import examples
 from tests.public_data import public
 
 from gpuwaste.history.state import HistoryState
@@ -73,7 +74,7 @@ def test_the_definitions() -> None:
     assert_equal(tell(table, PlainHistory()), replay_vectors(table).vectors)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     count=st.integers(1, 40),
     users=st.integers(1, 3),

@@ -2,8 +2,7 @@
 
 from dataclasses import replace
 
-from tests.unit.hub.rig import HOUR, FakeClock, hour
-from tests.unit.hub.test_reads import record
+from tests.unit.hub.rig import HOUR, FakeClock, hour, record
 
 from gpuwaste.documents.report import report_document
 from gpuwaste.hub.waste_day import EVERY_S, MAX_GROUPS, STALE_S, WasteDay

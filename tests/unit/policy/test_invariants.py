@@ -6,6 +6,7 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.unit.policy.builders import FEWER, Day, asking, policies
 
 from gpuwaste.core.verdict import ACTIONS, MAX_LINE, MODES, Expectation, Mode
@@ -74,7 +75,7 @@ def _decided(text: str, facts: Facts, day: Day, chance: float) -> tuple[Decision
     return found.decide(facts, day, lambda: chance), found.policies[0]
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(_policy(), _FACTS, _DAY, st.floats(0, 0.999))
 def test_what_always_holds(text: str, facts: Facts, day: Day, chance: float) -> None:
     """Action within mode and would_be, no reject past budget or of a changed script, nobody exempt hears anything."""

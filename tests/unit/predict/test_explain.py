@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.unit.predict.site_of_predict import HOUR_S, NAMES, NOW, TRAIN, FormulaModel, Run, history
 
 from gpuwaste.core.units import say_duration
@@ -123,7 +124,7 @@ RUNS = st.lists(
 )
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 @given(RUNS)
 def test_the_numbers_of_a_reason_are_those_of_the_user_s_jobs(runs: list[Run]) -> None:
     """Any history: the failures counted, the jobs looked back on and the span of run times are what happened."""

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.request import JobRequest
@@ -61,7 +62,7 @@ def test_gpus_beyond_the_request_show_the_request() -> None:
     assert label("gpus_needed", GpuUse(0.9, 1, 1.0, 5000)) == 1
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(seed=st.integers(0, 10**6), longer=st.floats(0.1, 100), larger=st.floats(1e-3, 1e6))
 def test_no_label_is_above_what_was_asked_for(seed: int, longer: float, larger: float) -> None:
     """Of any log, what is learnt, judged and corrected by is bounded by the same request that bounds the answers."""

@@ -1,10 +1,5 @@
 """The registry: one rename puts a bundle in use, every failure leaves the champion, a kill leaves one of the two."""
 
-import os
-import signal
-import subprocess
-import sys
-import textwrap
 from pathlib import Path
 
 import pytest
@@ -13,17 +8,19 @@ from tests.unit.predict.bundles import FEATURES, write
 from gpuwaste.core.errors import ModelError
 from gpuwaste.predict.registry import CHAMPION, HISTORY, Registry
 
-ROOT = Path(__file__).parents[3]
 
-
-@pytest.fixture
-def registry(tmp_path: Path) -> Registry:
+def three_bundles(tmp_path: Path) -> Registry:
     """Return a registry that holds three bundles and no champion."""
     models = tmp_path / "models"
     models.mkdir()
     for number, name in enumerate(("one", "two", "three")):
         write(models, name, 1000 + number)
     return Registry(models, FEATURES)
+
+
+@pytest.fixture
+def registry(tmp_path: Path) -> Registry:
+    return three_bundles(tmp_path)
 
 
 def champion(registry: Registry) -> str | None:
@@ -165,42 +162,3 @@ def test_list_shows_the_broken_ones_too(registry: Registry) -> None:
     assert "walltime.onnx" in problems["two"]
     assert not problems["one"]
     assert Registry(registry.models_dir / "absent", FEATURES).list() == []
-
-
-def test_kill_9_at_any_moment_leaves_a_champion_that_loads(registry: Registry) -> None:
-    """A process that promotes without end is killed again and again; each time the link and the way back are whole."""
-    registry.promote("one")
-    registry.promote("two")
-    script = textwrap.dedent(
-        """
-        import sys
-        from pathlib import Path
-        from tests.unit.predict.bundles import FEATURES
-        from gpuwaste.predict.registry import Registry
-        registry = Registry(Path(sys.argv[1]), FEATURES)
-        while True:
-            for name in ("one", "two", "three"):
-                registry.promote(name)
-                print(name, flush=True)
-            registry.rollback()
-        """
-    )
-    path = os.pathsep.join([str(ROOT), *(str(ROOT / root) for root in ("src", "agent", "models", "testing"))])
-    for number in range(4):
-        process = subprocess.Popen(
-            [sys.executable, "-c", script, registry.models_dir],
-            stdout=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": path},
-        )
-        assert process.stdout is not None
-        for _ in range(1 + 5 * number):
-            process.stdout.readline()
-        process.send_signal(signal.SIGKILL)
-        process.wait(30)
-        process.stdout.close()
-        loaded = registry.load_champion()
-        assert loaded is not None
-        assert len(registry._past()) > 1
-        registry.promote("one")
-        registry.promote("two")
-        assert registry.rollback().manifest.name == "one"

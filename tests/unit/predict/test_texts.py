@@ -7,6 +7,7 @@ import sys
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from gpuwaste.core.cpu_budget import CpuBudget, NotReadError
 from gpuwaste.predict import texts
@@ -49,7 +50,7 @@ def _plainly(script: str) -> dict[str, float]:
     }
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=examples(1500), deadline=None)
 @given(st.lists(st.sampled_from(_WORDS), max_size=14).map("".join) | st.text(max_size=60))
 @example("#!/bin/bash -e\n\n \n# srun\n\n  #SBATCH -n1\nset -euo pipefail\nsrun python3 a.py || true\n")
 @example("a\n \n\t\n set\n\n -x\n set -o\n errexit")

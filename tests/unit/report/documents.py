@@ -1,5 +1,7 @@
 """Documents for the renderers: a user's week with one job of each interesting kind."""
 
+from copy import deepcopy
+from functools import cache
 from typing import Any
 
 from tests.unit.waste.builders import GIB, LATER, SETTINGS, T0, add_rows, hour, job, store
@@ -50,23 +52,43 @@ def week() -> Database:
 
 def report(db: Database | None = None, scope: Any = "user", name: str = "alice") -> dict[str, Any]:
     """Return the report document of the week."""
-    return report_document(week() if db is None else db, scope, name, T0, END, SETTINGS, END).to_json()
+    if db is None:
+        return deepcopy(_report(scope, name))
+    return report_document(db, scope, name, T0, END, SETTINGS, END).to_json()
+
+
+@cache
+def _report(scope: Any, name: str) -> dict[str, Any]:
+    return report(week(), scope, name)
 
 
 def one_job(job_id: str = "7", db: Database | None = None) -> dict[str, Any]:
     """Return a job document of the week."""
-    document = job_document(week() if db is None else db, job_id, SETTINGS, END)
+    if db is None:
+        return deepcopy(_one_job(job_id))
+    document = job_document(db, job_id, SETTINGS, END)
     assert document is not None
     return document.to_json()
 
 
+@cache
+def _one_job(job_id: str) -> dict[str, Any]:
+    return one_job(job_id, week())
+
+
 def top() -> dict[str, Any]:
     """Return who wastes now."""
+    return deepcopy(_top())
+
+
+@cache
+def _top() -> dict[str, Any]:
     return top_document(week(), END - 3600, SETTINGS, END).to_json()
 
 
+@cache
 def hostile() -> Database:
-    """Return a store whose names try to act on a terminal, a line format and a spreadsheet."""
+    """Return a store to read whose names try to act on a terminal, a line format and a spreadsheet."""
     db = store([], [])
     for i, name in enumerate(HOSTILE_NAMES):
         record = job(100 + i, name=name, user=name[:200], account=name[:200], partition=name, nodes=name, gpu_type=name)

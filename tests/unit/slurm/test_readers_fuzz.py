@@ -1,10 +1,6 @@
 """Every reader of outside text: whatever the text, a value or one clear error, never anything else."""
 
-import os
-import socket
-import tempfile
 from collections.abc import Callable
-from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -24,7 +20,6 @@ from gpuwaste.slurm.sacct_hint import hint
 from gpuwaste.slurm.scontrol import parse_jobs
 from gpuwaste.slurm.site import parse_config, parse_nodes, parse_partitions
 from gpuwaste.slurm.slurmd_g import parse_slurmd_g
-from gpuwaste.slurm.stepd import scan_steps
 from gpuwaste.slurm.swf import read_swf
 
 READERS: dict[str, tuple[Callable[[str], object], list[str]]] = {
@@ -145,18 +140,3 @@ def test_any_column_of_sacct_is_a_run_or_a_bad_row(changes: list[dict[str, str]]
     found = list(parse_sacct(lines, "gw", FIELDS, b"|"))
     assert not isinstance(found[-1], BadRow)
     assert found[-1].job_id == 99
-
-
-@given(
-    st.lists(st.binary(min_size=1, max_size=20).filter(lambda name: b"/" not in name and b"\0" not in name), max_size=5)
-)
-def test_any_name_in_the_spool_is_a_step_or_nothing(names: list[bytes]) -> None:
-    """Files and sockets of any name, those of another node among them."""
-    with tempfile.TemporaryDirectory(dir="/tmp") as folder:  # a socket's path has 107 bytes
-        for name in {*names, b"n1_7.0", b"n1_x.0", b"n2_7.0", b"n1_8.4294967291"} - {b".", b".."}:
-            path = os.path.join(folder.encode(), name)  # noqa: PTH118 names that are no text
-            if len(path) < 100:
-                with socket.socket(socket.AF_UNIX) as server:
-                    server.bind(path)
-        found = scan_steps(Path(folder), "n1")
-    assert {(7, 0), (8, 4294967291)} <= {(step.job_id, step.step_id) for step in found}

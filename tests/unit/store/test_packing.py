@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.unit.store.test_rollup import DAY, documents, new_store, roll, row, run, same, sites, sums
 
 from gpuwaste.core.hour import AllocationHour
@@ -61,7 +62,7 @@ def filled(users: int = 6, days: int = 40) -> HubStore:
     return store
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(sites(), st.integers(1, 9), st.integers(0, 4))
 def test_reports_are_the_same(site: tuple[list[JobRecord], list[AllocationHour]], step_rows: int, steps: int) -> None:
     """Whatever ran, reports and sums are the same before, when broken off after some steps, and after packing."""

@@ -2,24 +2,18 @@
 
 import contextlib
 import math
-import os
 import random
-import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.hour import HOUR_MS, HOUR_S, AllocationHour
 from gpuwaste.core.job import JobRecord
-from gpuwaste.core.run import RunKey
 from gpuwaste.core.units import DAY_S
 from gpuwaste.documents.report import Scope, job_document, report_document
 from gpuwaste.store.database import Database
@@ -143,7 +137,7 @@ def sums(store: HubStore) -> tuple[int, ...]:
     return tuple(int(v or 0) for v in found)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(25), deadline=None)
 @given(sites(), st.integers(1, 3), st.integers(1, 50))
 def test_a_report_is_the_same_before_and_after(
     site: tuple[list[JobRecord], list[AllocationHour]], cut: int, step_hours: int
@@ -262,47 +256,4 @@ def test_a_run_of_another_user_is_found_under_the_new_name() -> None:
         ]
     assert known[0] > 0
     assert known[1] is None
-    store.close()
-
-
-CHILD = """
-import sys
-from pathlib import Path
-from gpuwaste.core.clock import SystemClock
-from gpuwaste.store.database import Database
-from gpuwaste.store.hub.hub_store import HubStore
-from gpuwaste.store.hub.rollup import Rollup
-from gpuwaste.waste.load import HANG_LIMITS
-store = HubStore.open(Path(sys.argv[1]), SystemClock())
-for taken in Rollup(store, HANG_LIMITS, 3).steps(int(sys.argv[2])):
-    print(taken, flush=True)
-"""
-
-
-@pytest.mark.parametrize("steps", [0, 1, 4])
-def test_a_kill_in_the_middle_loses_and_doubles_nothing(tmp_path: Path, steps: int) -> None:
-    """After kill -9 between or within two steps every hour is there once, and the next pass ends the work."""
-    path, rng = tmp_path / "hub.duckdb", random.Random(5)
-    jobs = [run(i, i, 30, 2) for i in range(1, 7)]
-    store = HubStore.open(path, SystemClock())
-    store.upsert_jobs(jobs)
-    store.upsert_hours([row(j, gpu, i, rng) for j in jobs for gpu in range(2) for i in range(30)])
-    before, total = documents(store), sums(store)
-    store.close()
-    child = subprocess.Popen(
-        [sys.executable, "-c", CHILD, str(path), str(BEFORE)], stdout=subprocess.PIPE, env=os.environ
-    )
-    assert child.stdout is not None
-    for _ in range(steps):
-        child.stdout.readline()
-    child.send_signal(signal.SIGKILL)
-    child.wait(30)
-    child.stdout.close()
-    store = HubStore.open(path, SystemClock())
-    assert sums(store) == total
-    same(before, documents(store))
-    roll(store)
-    same(before, documents(store))
-    assert (sums(store), store.counts()["hours"]) == (total, 0)
-    assert RunKey("gw", 1, DAY + HOUR_S) in {e.run_key for e in store.history(0, 99)}
     store.close()

@@ -8,6 +8,7 @@ import duckdb
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.unit.advisor.verdicts import verdict
 from tests.unit.hub.rig import FakeClock
 
@@ -59,7 +60,7 @@ def test_a_verdict_counts_once() -> None:
     assert store.counts()["verdicts"] == 3
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(batches=st.lists(st.lists(st.integers(0, 9), max_size=6), max_size=6))
 def test_any_batches_give_each_verdict_once(batches: list[list[int]]) -> None:
     """Batches that overlap in any way leave every id once, and tell of each as news once."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.unit.waste.builders import LATER, T0, job, load, store
 
 from gpuwaste.core.hour import AllocationHour
@@ -101,7 +102,7 @@ def classes_of(device: DeviceLedger) -> Counter[str]:
     return Counter({name: ms // 1000 for name, ms in parts.items() if ms})
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(cases())
 def test_every_second_is_one_class_and_the_oracle_agrees(case: Case) -> None:
     """Each device has the oracle's seconds of each class, GPUs without an agent are unknown, and all adds up."""
@@ -122,7 +123,7 @@ def test_every_second_is_one_class_and_the_oracle_agrees(case: Case) -> None:
             assert found == oracle(by_uuid[device.use.gpu_uuid])
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(cases(), st.integers(1, 9000))
 def test_a_running_job_adds_up_with_what_is_still_on_its_way(case: Case, age: int) -> None:
     """While a job runs, the classes and the pending time make up the time up to now."""

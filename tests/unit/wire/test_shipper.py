@@ -15,11 +15,9 @@ from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.errors import AuthError, RetryableWireError, WireError
 from gpuwaste.core.hour import AllocationHour
 from gpuwaste.core.run import RunKey
-from gpuwaste.testing.fake_hub import FakeHub
 from gpuwaste.wire.batch import Ack, Batch, Envelope, encode_batch
-from gpuwaste.wire.client import BusyError, HubClient, RefusedError
+from gpuwaste.wire.client import BusyError, RefusedError
 from gpuwaste.wire.shipper import BACKOFF_MAX_S, MAX_SUSPECTS, MIN_BATCH_BYTES, Shipper
-from gpuwaste.wire.tokens import TokenChecker, TokenIssuer
 
 HOUR = 1_700_002_800
 ENVELOPE = Envelope("gw", "gpu1", "boot", "0.1.0")
@@ -274,32 +272,6 @@ def until(condition: Callable[[], bool]) -> None:
     while not condition():
         assert time.monotonic() < deadline, "nothing happens"
         time.sleep(0.01)
-
-
-def test_the_thread_ships_on_wake_to_a_real_server(outbox: Outbox, tmp_path: Path) -> None:
-    """Over HTTP, with credentials and signed acknowledgements: wake ships at once, and so does the stop."""
-    mine, all_of_them = tmp_path / "mine", tmp_path / "all"
-    for path, text in ((mine, "t" * 32), (all_of_them, f"gpu1 {'t' * 32}\n")):
-        path.touch(mode=0o600)
-        path.write_text(text)
-    with FakeHub({"token": TokenChecker(all_of_them)}) as hub:
-        client = HubClient(hub.url, TokenIssuer(mine))
-        shipper = Shipper(outbox, client.post_hours, ENVELOPE, SystemClock(), every_s=EVERY_S)
-        shipper.start()
-        outbox.put([row(1)])
-        shipper.wake()
-        until(lambda: outbox.depth() == 0)
-        hub.refuse = lambda _: (503, "starting")
-        outbox.put([row(2)])
-        shipper.wake()
-        until(lambda: shipper.status.failures == 1)
-        hub.refuse = lambda _: None
-        shipper.wake()
-        until(lambda: outbox.depth() == 0)
-        outbox.put([row(3)])
-        shipper.stop()
-    assert sorted(key[1] for key in hub.rows) == [1, 2, 3]
-    assert not [thread for thread in threading.enumerate() if thread.name == "shipper"]
 
 
 def test_stop_does_not_wait_for_a_hub_that_is_away(outbox: Outbox, hub: ScriptedHub) -> None:

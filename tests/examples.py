@@ -1,0 +1,20 @@
+"""How many examples Hypothesis draws: all of them, or a few for `make unit`, which is run between two edits."""
+
+from typing import Final
+
+from hypothesis import settings
+
+_FEW: Final = 15
+settings.register_profile("full", deadline=None)  # a busy host is no failure
+settings.register_profile("unit", deadline=None, max_examples=_FEW)
+settings.load_profile("full")
+
+
+def few() -> bool:
+    """Return whether this run is the quick one: tests of growth then stop at smaller texts."""
+    return settings.get_current_profile_name() == "unit"
+
+
+def examples(count: int) -> int:
+    """Return how many examples a test draws: `count`, with --hypothesis-profile unit at most a few."""
+    return min(count, _FEW) if few() else count

@@ -1,0 +1,13 @@
+"""One running hub for each test module that asks for it; tests use job ids of their own."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.integration.hub.rig import Rig, running_hub
+
+
+@pytest.fixture
+def hub(tmp_path: Path) -> Iterator[Rig]:
+    with running_hub(tmp_path) as rig:
+        yield rig
