@@ -14,7 +14,7 @@ from gpuwaste.core.units import DAY_S
 from gpuwaste.hub.metrics import HubMetrics
 from gpuwaste.hub.site import Site
 from gpuwaste.slurm.client import SlurmClient
-from gpuwaste.slurm.site import whole_node_partitions
+from gpuwaste.slurm.defaults import SiteDefaults
 from gpuwaste.store.hub.hub_store import Aside, HubStore
 
 CHUNK: Final = 2000  # runs written at a time
@@ -72,6 +72,7 @@ class Importer:
         self._wide_at_us: int | None = None
         self._missing: frozenset[RunKey] = frozenset()
         self.status = ImportStatus()
+        self.defaults: SiteDefaults | None = None  # what the partitions give, None until Slurm has been asked
 
     def run(self, stop: threading.Event) -> None:
         """Import until `stop` is set."""
@@ -174,8 +175,8 @@ class Importer:
         if self._partitions_at_us is not None and now_us - self._partitions_at_us < PARTITIONS_EVERY_S * 1e6:
             return
         partitions = self._slurm.partitions()
-        whole = whole_node_partitions(partitions, self._slurm.config())
-        self._store.set_partitions(self._site.cluster(), {p.name: p.name in whole for p in partitions})
+        self.defaults = SiteDefaults.of(partitions, self._slurm.config())
+        self._store.set_partitions(self._site.cluster(), {p.name: p.name in self.defaults.whole for p in partitions})
         self._partitions_at_us = now_us
 
     def _failed(self, words: str) -> float:
