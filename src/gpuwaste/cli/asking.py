@@ -95,8 +95,8 @@ def _of_hub(config: Config, asked: Asked) -> list[dict[str, Any]]:
 
 
 def _here(asked: Asked, model: Path, history: Path | None) -> list[dict[str, Any]]:
-    for name in ("bundle", "state"):
-        load_program(f"gpuwaste.predict.{name}", "predict", "this host, or ask the hub")
+    for name in ("predict.bundle", "history.state"):
+        load_program(f"gpuwaste.{name}", "predict", "this host, or ask the hub")
     from gpuwaste.history.state import HistoryState
     from gpuwaste.predict.beside import corrections_of, history_beside
     from gpuwaste.predict.bundle import load_bundle

@@ -2,7 +2,7 @@
 
 from gpuwaste.core.request import JobRequest
 from gpuwaste.slurm.defaults import NO_DEFAULTS, SiteDefaults
-from gpuwaste.slurm.site import Partition, parse_partitions
+from gpuwaste.slurm.site import Partition, SlurmConfig, parse_partitions
 
 SITE = SiteDefaults.of(
     [Partition("long", max_time_s=9000), Partition("gpu", default=True, max_time_s=7200, default_time_s=600)]
@@ -26,6 +26,18 @@ def test_what_was_said_stays_and_what_is_unknown_stays_unknown() -> None:
     assert SITE.completed(asked) == asked
     assert SITE.completed(JobRequest("a", 0, partition="new")).time_limit_s is None
     assert NO_DEFAULTS.completed(JobRequest("a", 0)) == JobRequest("a", 0)
+
+
+def test_whole_nodes_come_from_the_partition_too() -> None:
+    """OverSubscribe=EXCLUSIVE of a partition named, or of the default one; select/linear makes every one so."""
+    site = SiteDefaults.of([Partition("all", whole_node=True, default=True), Partition("gpu")])
+    asked = {
+        name: site.completed(JobRequest("a", 0, partition=name)).whole_node for name in ("", "all", "gpu", "gpu,all")
+    }
+    assert asked == {"": True, "all": True, "gpu": None, "gpu,all": True}
+    assert site.completed(JobRequest("a", 0, partition="gpu", whole_node=True)).whole_node
+    linear = SiteDefaults.of([Partition("gpu")], SlurmConfig({"SelectType": "select/linear"}))
+    assert linear.completed(JobRequest("a", 0, partition="gpu", whole_node=False)).whole_node
 
 
 def test_scontrol_prints_the_default_time() -> None:
