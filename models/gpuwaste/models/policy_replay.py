@@ -6,11 +6,13 @@ users' own history alone does, as on a site without a model. Nobody behaves othe
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from random import Random
 from typing import Any, Final
 
+from gpuwaste.advice.adviser import Adviser
+from gpuwaste.advice.request import AdviceRequest
 from gpuwaste.core.history import HistoryEvent
 from gpuwaste.core.request import JobRequest
 from gpuwaste.history.follow import Follower
@@ -21,19 +23,18 @@ from gpuwaste.history.table import JobTable
 from gpuwaste.models.replay_events import Told, events_of, known_at
 from gpuwaste.models.replay_score import Submission, Tally
 from gpuwaste.models.replay_spending import Spent
-from gpuwaste.policy.declarations import GPUS, QUANTITIES
-from gpuwaste.policy.facts import Decision, Facts, ScriptSays
+from gpuwaste.policy.facts import Decision, ScriptSays
 from gpuwaste.policy.policy_set import PolicySet, needs_of
 from gpuwaste.predict.beside import corrections_of
 from gpuwaste.predict.bundle import Bundle
 from gpuwaste.predict.corrections import BundleCorrections
-from gpuwaste.predict.expectation import expectations, suggestions
+from gpuwaste.predict.expectation import suggestions
 from gpuwaste.predict.predictor import Predictor
+from gpuwaste.slurm.defaults import NO_DEFAULTS, SiteDefaults
 
 _CLUSTER: Final = "replay"
 _NEVER: Final = 1 << 62
 _SILENT_EVERY: Final = 1000  # submissions between two words of progress
-_KINDS: Final = {GPUS: GPUS, **QUANTITIES}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ class Question:
     start: int
     end: int
     scripts: ScriptSays = "same"
-    whole_partitions: frozenset[str] = frozenset()
+    site: SiteDefaults = NO_DEFAULTS
     groups_of: Callable[[str], frozenset[str]] = field(default=lambda _: frozenset())
 
 
@@ -55,10 +56,12 @@ def replay_policies(
     progress: Callable[[int], None] = lambda _: None,
 ) -> dict[str, Any]:
     """Return the figures of the document policy-replay. Raises ModelError."""
-    return _Replay(table, policies, question, bundle).run(progress)
+    return Replay(table, policies, question, bundle).run(progress)
 
 
-class _Replay:
+class Replay:
+    """A replay from its question's start on."""
+
     def __init__(self, table: JobTable, policies: PolicySet, question: Question, bundle: Bundle | None) -> None:
         self._table, self._policies, self._question, self._bundle = table, policies, question, bundle
         before = known_at(table, question.start)
@@ -69,13 +72,18 @@ class _Replay:
         self._model_from = _NEVER if bundle is None else bundle.manifest.window[1]
         self._by_model: Predictor | None = None
         self._spent = Spent()
+        chance = Random(0).random  # noqa: S311 the same draws each time, so that two replays agree
+        scripts = question.scripts
+        self._adviser = Adviser(
+            policies, site=question.site, spending=self._spent, chance=chance, script_of=lambda *_: scripts, told=False
+        )
         self._tally = Tally(table)
         self._arrays: dict[tuple[str, str, str, int], Submission] = {}
-        self._chance = Random(0).random  # noqa: S311 the same draws each time, so that two replays agree
         self._counts = {"submissions": 0, "by_model": 0, "by_history": 0}
         self._seq = 0
 
     def run(self, progress: Callable[[int], None]) -> dict[str, Any]:
+        """Tell every event and return the figures. Raises ModelError."""
         told = 0
         for event in events_of(self._table, self._question.start, self._question.end, _CLUSTER):
             if event.kind == "submitted":
@@ -98,7 +106,7 @@ class _Replay:
         if request.is_array and key in self._arrays:
             self._arrays[key].rows.append(event.row)
             return
-        decision, saves = self._decide(request)
+        decision, saves = self.decide(request)
         self._counts["submissions"] += 1
         submission = Submission(decision, [event.row], job.user, saves)
         if request.is_array:
@@ -107,33 +115,20 @@ class _Replay:
         self._tally.add(submission)
         self._spent.charge(submission, self._tally)
 
-    def _decide(self, request: JobRequest) -> tuple[Decision, dict[str, float]]:
+    def decide(self, request: JobRequest) -> tuple[Decision, dict[str, float]]:
         """Return the decision, and what each kind of suggestion would save."""
-        at = datetime.fromtimestamp(request.submit)  # noqa: DTZ006 policies speak of the site's own time
-        self._spent.now(request.submit, at.date())
+        self._spent.now(request.submit, datetime.fromtimestamp(request.submit).date())  # noqa: DTZ006 the site's own day
         groups = self._question.groups_of(request.user) if self._policies.uses_groups else frozenset[str]()
-        whole = not self._question.whole_partitions.isdisjoint(request.partition.split(","))
-        facts = Facts(request, at, groups=groups, whole_node=whole, script=self._question.scripts)
-        policy = self._policies.select(facts)
-        needs = needs_of(policy)
-        if not needs:
-            return self._policies.decide(facts, self._spent, self._chance), {}
         predictor = self._predictor(request.submit)
-        said = predictor.scored(request, predictor.vector(request), needs)
-        kinds = {_KINDS[target] for target in policy.targets if target in _KINDS}
-        smaller = suggestions(predictor.changes(request, said, kinds)) if kinds else ()
-        full = Facts(
-            request, at, groups=groups, whole_node=whole, script=self._question.scripts,
-            expected=expectations(said), suggestions=smaller,
-        )  # fmt: skip
-        return self._policies.decide(full, self._spent, self._chance), {found.kind: found.saves for found in smaller}
+        (advice,) = replace(self._adviser, predictor=predictor).advise([AdviceRequest(request, groups=groups)])
+        if needs_of(advice.policy):
+            self._counts["by_model" if predictor is self._by_model else "by_history"] += 1
+        return advice.decision, {found.kind: found.saves for found in suggestions(advice.outlook.changes)}
 
     def _predictor(self, at: int) -> Predictor:
         """Return the model's predictor from the end of what it learnt from on, with corrections from there on."""
         if self._bundle is None or at <= self._model_from:
-            self._counts["by_history"] += 1
             return self._by_history
-        self._counts["by_model"] += 1
         if self._by_model is None:
             rolling = corrections_of(self._bundle)
             self._follower.correct_by(BundleCorrections(self._bundle, rolling), self._bundle.hash)

@@ -82,7 +82,7 @@ class Advisor:
         parts = self._parts
         listener = None
         try:
-            warm(parts.judge)
+            warm(parts.judge.adviser)
             prefer_answers()
             listener = open_listener(self._path)
             server = parts.server(listener, self._allowed)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
+from gpuwaste.advice.request import AdviceRequest
 from gpuwaste.advisor.counters import Counters
 from gpuwaste.advisor.freshness import Freshness
 from gpuwaste.advisor.judge import Judge, Submission
@@ -105,7 +106,7 @@ class Desk:
             document = decode_body(exchange.body)
             exchange.body = b""
             if document.get("op") == "ping":
-                model = self._judge.knowledge.model_hash
+                model = self._judge.model_hash
                 return encode_reply("", "pass", as_of=self._freshness.as_of(), model=model)
             ask = self._read(document, exchange)
         except ParseError as error:
@@ -172,8 +173,9 @@ class Desk:
         request = self._request(ask, user)
         if request is None:
             return self.turned_away(exchange, "unknown job")
-        stale = self._freshness.stale
-        return Submission(ask.desc, ask.op, request, user.groups, stale, ask.at_utc_us, exchange.arrived_us, ask.unread)
+        desc, stale = ask.desc, self._freshness.stale
+        asked = AdviceRequest(request, ask.op, user.groups, desc.script_hash, stale, desc.test_only, ask.unread)
+        return Submission(desc, asked, ask.at_utc_us, exchange.arrived_us)
 
     def _judged(self, ready: Sequence[tuple[Exchange, Submission]]) -> None:
         """Judge and reply; what cannot be judged with others is judged alone, and passes where that fails too."""
@@ -223,7 +225,7 @@ class Desk:
         return None if known is None else ask.desc.changed(known, now_s)
 
     def _count(self, verdict: Verdict, submission: Submission) -> None:
-        became = "not read" if submission.unread else "stale" if submission.stale else "judged"
+        became = "not read" if submission.asked.unread else "stale" if submission.asked.stale else "judged"
         self._counters.asked[became] += 1
         self._counters.verdicts[verdict.action, verdict.would_be, verdict.mode, verdict.held] += 1
         self._counters.answered(verdict.latency_us)

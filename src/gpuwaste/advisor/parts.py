@@ -1,21 +1,23 @@
 """The advisor's parts, wired: what is loaded before it listens, and the threads beside the loop."""
 
 import logging
+import random
 import socket
+from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+from gpuwaste.advice.adviser import Adviser
 from gpuwaste.advisor.boot import MAX_ENDED, SAVED, booted, saved
 from gpuwaste.advisor.counters import Counters
 from gpuwaste.advisor.desk import Desk
 from gpuwaste.advisor.feed import Feed, Pending
 from gpuwaste.advisor.freshness import Freshness
 from gpuwaste.advisor.journal import Journal
-from gpuwaste.advisor.judge import Judge, Knowledge
+from gpuwaste.advisor.judge import Judge
 from gpuwaste.advisor.known_jobs import KnownJobs
 from gpuwaste.advisor.metrics import Standing, registry_of
 from gpuwaste.advisor.server import Limits, Server
-from gpuwaste.advisor.site import whole_partitions
 from gpuwaste.advisor.spending import Accounts
 from gpuwaste.advisor.users import Users
 from gpuwaste.advisor.verdict_outbox import VerdictOutbox
@@ -31,6 +33,7 @@ from gpuwaste.policy.policy_set import PolicySet
 from gpuwaste.predict.champion import Champion
 from gpuwaste.predict.predictor import Predictor
 from gpuwaste.slurm.client import SlurmClient
+from gpuwaste.slurm.defaults import SiteDefaults
 from gpuwaste.wire.batch import Envelope, VerdictBatch
 from gpuwaste.wire.client import SCORE_PATH, HubClient
 from gpuwaste.wire.exporter import MetricsServer
@@ -63,7 +66,10 @@ class Parts:
         self._follower = self._history()
         self._freshness = Freshness(clock, advisor.stale_s)
         self._pending = Pending()
-        self.judge = Judge(cluster, self._knowledge(policies), self._accounts, clock)
+        # Chance lets rejects pass: it draws a sample and keeps no secret.
+        chance = random.Random().random  # noqa: S311
+        adviser = Adviser(policies, self._predictor(), spending=self._accounts, chance=chance)
+        self.judge = Judge(cluster, adviser, self._accounts, clock)
         self._restore()
 
     def server(self, listener: socket.socket, allowed: set[int]) -> Server:
@@ -72,7 +78,7 @@ class Parts:
         self._jobs = KnownJobs()
         holder: list[Server] = []
         self._users = Users(lambda work: holder[0].call(work), clock)  # noqa: PLW0108 the server comes after
-        self._users.with_groups = self.judge.knowledge.policies.uses_groups
+        self._users.with_groups = self.judge.adviser.policies.uses_groups
         desk = Desk(
             self.judge, self._users, self._jobs,
             freshness=self._freshness, journal=self._journal, counters=self.counters, clock=clock,
@@ -122,7 +128,7 @@ class Parts:
         """Put other policies in force; for any thread."""
 
         def swap() -> None:
-            self.judge.knowledge.policies = policies
+            self._advise_by(policies=policies)
             if policies.uses_groups and not self._users.with_groups:
                 self._users.with_groups = True
                 self._users.forget()
@@ -150,11 +156,14 @@ class Parts:
         _log.info("the history is known up to event %d, %d names of jobs", follower.seq, len(follower.recall))
         return follower
 
-    def _knowledge(self, policies: PolicySet) -> Knowledge:
+    def _advise_by(self, **parts: Any) -> None:
+        """Put another part of the adviser in its place, on the loop's thread."""
+        self.judge.adviser = replace(self.judge.adviser, **parts)
+
+    def _predictor(self) -> Predictor:
         follower, champion = self._follower, self._champion
         follower.correct_by(champion.corrections, champion.hash)
-        predictor = Predictor(champion.bundle, follower.state, champion.rolling, follower.recall)
-        return Knowledge(predictor, follower.state, follower.recall, policies, champion.hash)
+        return Predictor(champion.bundle, follower.state, champion.rolling, follower.recall)
 
     def _restore(self) -> None:
         """Take what a killed advisor left in the spool, and today's spending. Raises nothing."""
@@ -189,20 +198,11 @@ class Parts:
     def _look_at_champion(self) -> None:
         """Load another champion here; the loop takes it as a whole."""
         if self._champion.refresh():
-            self._server.call(lambda: setattr(self.judge, "knowledge", self._renewed()))
-
-    def _renewed(self) -> Knowledge:
-        old, fresh = self.judge.knowledge, self._knowledge(self.judge.knowledge.policies)
-        fresh.whole_partitions, fresh.default_partition = old.whole_partitions, old.default_partition
-        return fresh
+            self._server.call(lambda: self._advise_by(predictor=self._predictor()))
 
     def _look_at_partitions(self) -> None:
-        whole, default = whole_partitions(self._slurm)
-
-        def swap() -> None:
-            self.judge.knowledge.whole_partitions, self.judge.knowledge.default_partition = whole, default
-
-        self._server.call(swap)
+        site = SiteDefaults.ask(self._slurm)
+        self._server.call(lambda: self._advise_by(site=site))
 
     def _look_at_scores(self) -> None:
         """Ask the hub how often the policies' warnings and rejects were right."""
@@ -237,7 +237,7 @@ class Parts:
         )
 
     def _standing(self) -> Standing:
-        champion, policies = self._champion.bundle, self.judge.knowledge.policies
+        champion, policies = self._champion.bundle, self.judge.adviser.policies
         age_us = self._freshness.age_us()
         now_s = self._clock.utc_us() / 1e6
         try:

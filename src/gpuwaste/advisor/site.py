@@ -13,7 +13,6 @@ from gpuwaste.core.clock import Clock
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import ConfigError, GpuwasteError, SlurmError
 from gpuwaste.slurm.client import SlurmClient
-from gpuwaste.slurm.site import whole_node_partitions
 from gpuwaste.wire.client import HubClient
 from gpuwaste.wire.munge import Munge, MungeIssuer
 from gpuwaste.wire.tokens import TokenIssuer
@@ -77,13 +76,6 @@ def hub_client(config: Config) -> HubClient:
     except KeyError as error:
         raise ConfigError(f"[agent] hub_user: {config.agent.hub_user!r} is no user here: name the hub's") from error
     return HubClient(common.hub_url, MungeIssuer(Munge(common.munge_socket), uid), ca=common.hub_ca)
-
-
-def whole_partitions(slurm: SlurmClient) -> tuple[frozenset[str], str]:
-    """Return the partitions that give whole nodes, and the default partition. Raises SlurmError, ParseError."""
-    found = slurm.partitions()
-    whole = whole_node_partitions(found, slurm.config())
-    return whole, next((partition.name for partition in found if partition.default), "")
 
 
 def _setting(config: Config, slurm: SlurmClient, name: str) -> str:

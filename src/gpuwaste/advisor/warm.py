@@ -2,15 +2,10 @@
 
 import gc
 import sys
-from datetime import datetime
 from typing import Final
 
-from gpuwaste.advisor.judge import Judge
-from gpuwaste.policy.facts import Facts
-from gpuwaste.policy.spending import NothingSpent
-from gpuwaste.predict.expectation import expectations, suggestions
-from gpuwaste.predict.own import own_sentences
-from gpuwaste.predict.predictor import ALL
+from gpuwaste.advice.adviser import Adviser
+from gpuwaste.advice.request import AdviceRequest
 from gpuwaste.slurm.job_desc import read_job_desc
 from gpuwaste.wire.advice import encode_reply
 
@@ -19,19 +14,13 @@ _ROUNDS: Final = 20
 _SCRIPT: Final = "#!/bin/bash\n#SBATCH --gres=gpu:4 --mem=64G\nsrun python train.py\n"
 
 
-def warm(judge: Judge) -> None:
+def warm(adviser: Adviser) -> None:
     """Read, score, explain, decide and encode for nobody. Raises ModelError where the model does not run."""
-    known = judge.knowledge
     desc = read_job_desc({"user_id": 0, "name": "warm", "tres_per_node": "gres:gpu:4", "script": _SCRIPT})
     for number in range(_ROUNDS):
-        request = desc.request("", 1_700_000_000 + number)
-        vector = known.predictor.vector(request)
-        said = known.predictor.explained(request, vector, known.predictor.scored(request, vector, ALL))
-        proposed = suggestions(known.predictor.changes(request, said))
-        expected = expectations(said, own_sentences(known.recall, request))
-        facts = Facts(request, datetime(2026, 1, 1), expected=expected, suggestions=proposed)  # noqa: DTZ001 any time
-        decision = known.policies.decide(facts, NothingSpent(), lambda: 1.0)
-        encode_reply("0" * 16, decision.action, decision.lines)
+        asked = AdviceRequest(desc.request("", 1_700_000_000 + number))
+        for advice in (adviser.everything(asked), *adviser.advise([asked])):
+            encode_reply("0" * 16, advice.decision.action, advice.decision.lines)
 
 
 def prefer_answers() -> None:

@@ -17,7 +17,7 @@ from gpuwaste.core.config import Config
 from gpuwaste.core.errors import GpuwasteError, NoDataError, UsageError
 from gpuwaste.core.request import JobRequest
 from gpuwaste.slurm.choice import slurm_client
-from gpuwaste.slurm.defaults import with_defaults
+from gpuwaste.slurm.defaults import SiteDefaults
 from gpuwaste.slurm.sbatch import MAX_SCRIPT_B, read_argv, read_submission
 from gpuwaste.slurm.sbatch_words import COMMAND_LINE, Given
 
@@ -109,7 +109,8 @@ def _here(asked: Asked, model: Path, history: Path | None) -> list[dict[str, Any
 
 def _sent(request: JobRequest) -> dict[str, Any]:
     script = request.script
-    return asdict(replace(request, script=None if script is None else script[:_SENT_SCRIPT]))
+    fields = asdict(replace(request, script=None if script is None else script[:_SENT_SCRIPT]))
+    return {name: value for name, value in fields.items() if value not in {None, ""}}  # an older hub knows fewer
 
 
 def _completed(config: Config, requests: Sequence[JobRequest]) -> tuple[tuple[JobRequest, ...], tuple[str, ...]]:
@@ -118,10 +119,11 @@ def _completed(config: Config, requests: Sequence[JobRequest]) -> tuple[tuple[Jo
         return tuple(requests), ()
     try:
         common = config.common
-        partitions = slurm_client(replace(common, slurm_timeout_s=min(common.slurm_timeout_s, DEFAULTS_S))).partitions()
+        common = replace(common, slurm_timeout_s=min(common.slurm_timeout_s, DEFAULTS_S))
+        site = SiteDefaults.of(slurm_client(common).partitions())
     except GpuwasteError:
         return tuple(requests), ("Slurm could not be asked for its defaults: what is not said stays unknown",)
-    return tuple(with_defaults(request, partitions) for request in requests), ()
+    return tuple(site.completed(request) for request in requests), ()
 
 
 def _placed(change: Mapping[str, Any], options: Mapping[str, Given]) -> dict[str, Any]:

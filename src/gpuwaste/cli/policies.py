@@ -5,21 +5,19 @@ import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from gpuwaste.advice.adviser import Adviser
+from gpuwaste.advice.request import Advice, AdviceRequest, Outlook
 from gpuwaste.cli.asking import Asked, answer, of_job, of_words
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import ConfigError, UsageError
 from gpuwaste.core.groups import unix_groups
 from gpuwaste.core.request import JobRequest
 from gpuwaste.policy.describe import one_line, remarks
-from gpuwaste.policy.facts import Facts
 from gpuwaste.policy.loading import load_files, load_policies
-from gpuwaste.policy.spending import NothingSpent, no_chance
 from gpuwaste.predict.answer import changes_of, targets_of
-from gpuwaste.predict.expectation import expectations, suggestions
 from gpuwaste.report.cells import one_line as in_one_line
 
 if TYPE_CHECKING:
@@ -57,15 +55,7 @@ def explain(options: argparse.Namespace, config: Config) -> dict[str, Any]:
     """Return the decisions on each request, step by step, as a document."""
     policies = policies_of(options, config)
     asked = _asked(options, config)
-    found = answer(config, asked, None, None)
-    comments = [given["comment"].value or "" if "comment" in given else "" for given in asked.options]
-    decisions = []
-    for place, prediction in enumerate(found):
-        request = JobRequest(**prediction["request"])
-        comment = comments[place] if place < len(comments) else ""
-        facts = _facts(request, prediction, comment, groups=policies.uses_groups)
-        decision = policies.decide(facts, NothingSpent(), no_chance)
-        decisions.append({"request": prediction["request"], "file": policies.select(facts).file, **asdict(decision)})
+    decisions = decided(policies, answer(config, asked, None, None))
     notes = [*asked.notes, "nothing is taken as spent today, and nothing is left to chance"]
     where = options.policies or config.advisor.policies_dir
     if len(policies.policies) == 1:
@@ -85,18 +75,19 @@ def _asked(options: argparse.Namespace, config: Config) -> Asked:
     return asked
 
 
-def _facts(request: JobRequest, prediction: Mapping[str, Any], comment: str, *, groups: bool) -> Facts:
-    known = prediction.get("facts", {})
-    return Facts(
-        request,
-        datetime.fromtimestamp(request.submit),  # noqa: DTZ006 policies speak of the site's own time
-        groups=unix_groups(request.user) if groups else frozenset(),
-        whole_node=bool(known.get("whole_node")),
-        comment=comment,
-        script=known.get("script", "unknown"),
-        expected=expectations(targets_of(prediction), known.get("own")),
-        suggestions=suggestions(changes_of(prediction)),
-    )
+def decided(policies: "PolicySet", predictions: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return what policies decide on the hub's predictions, as rows of the document."""
+    found = [(prediction["request"], _advice(Adviser(policies), prediction)) for prediction in predictions]
+    return [{"request": request, "file": advice.policy.file, **asdict(advice.decision)} for request, advice in found]
+
+
+def _advice(adviser: Adviser, prediction: Mapping[str, Any]) -> Advice:
+    """Return the advice on a request as the hub completed it, with what the hub expects of it."""
+    request, known = JobRequest(**prediction["request"]), prediction.get("facts", {})
+    groups = unix_groups(request.user) if adviser.policies.uses_groups else frozenset[str]()
+    own, script = known.get("own") or {}, known.get("script", "unknown")
+    outlook = Outlook(targets_of(prediction), changes_of(prediction), own, script)
+    return adviser.decide(AdviceRequest(request, groups=groups), outlook)
 
 
 def _files(path: Path) -> list[Path]:

@@ -14,6 +14,7 @@ from gpuwaste.core.config import Config
 from gpuwaste.core.errors import GpuwasteError, UsageError
 from gpuwaste.core.groups import unix_groups
 from gpuwaste.core.owner import become_owner
+from gpuwaste.slurm.defaults import NO_DEFAULTS, SiteDefaults
 
 if TYPE_CHECKING:
     from gpuwaste.predict.bundle import Bundle
@@ -39,7 +40,7 @@ def replay_policies(options: argparse.Namespace, config: Config) -> dict[str, An
         raise UsageError(f"-S {options.start} is not before -E {options.end}")
     module = load_program("gpuwaste.models.policy_replay", "predict", "this host")
     source = known_source(options, config)
-    question = module.Question(start, end, options.scripts, _whole_partitions(options, config), _cached(unix_groups))
+    question = module.Question(start, end, options.scripts, _site(options, config), _cached(unix_groups))
     bundle = _bundle(options, config)
     found = module.replay_policies(source.table, policies, question, bundle, _progress())
     notes = [*_NOTES, _about_scripts(options.scripts)]
@@ -73,21 +74,19 @@ def _bundle(options: argparse.Namespace, config: Config) -> "Bundle | None":
     return found
 
 
-def _whole_partitions(options: argparse.Namespace, config: Config) -> frozenset[str]:
-    """Return the partitions of whole nodes, as far as Slurm can be asked; a log's are not known."""
+def _site(options: argparse.Namespace, config: Config) -> SiteDefaults:
+    """Return what the partitions give, as far as Slurm can be asked; a log's are not known."""
     if options.swf is not None:
-        return frozenset()
+        return NO_DEFAULTS
     from dataclasses import replace
 
     from gpuwaste.slurm.choice import slurm_client
-    from gpuwaste.slurm.site import whole_node_partitions
 
     try:
         common = replace(config.common, slurm_timeout_s=min(config.common.slurm_timeout_s, _SLURM_S))
-        slurm = slurm_client(common)
-        return whole_node_partitions(slurm.partitions(), slurm.config())
+        return SiteDefaults.ask(slurm_client(common))
     except GpuwasteError:
-        return frozenset()
+        return NO_DEFAULTS
 
 
 def _cached(ask: Any) -> Any:

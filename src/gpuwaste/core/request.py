@@ -9,6 +9,7 @@ class JobRequest:
 
     `submit` is UTC seconds. Amounts are for the whole job: `cpus` processors, `mem_b` bytes over all nodes,
     `gpus` whole GPUs (0 for none). `script` is the batch script's text, None where there is none or it was not kept.
+    `whole_node` says whether the job gets its nodes whole (--exclusive, or its partition), None where no source tells.
     """
 
     user: str
@@ -26,3 +27,5 @@ class JobRequest:
     is_array: bool = False
     interactive: bool = False
     script: str | None = None
+    comment: str = ""
+    whole_node: bool | None = None

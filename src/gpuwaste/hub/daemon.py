@@ -109,6 +109,7 @@ class Hub:
             models_dir=Path(config.common.models_dir),
             state_dir=Path(hub.state_dir),
             policies_dir=Path(config.advisor.policies_dir),
+            defaults=lambda: self.importer.defaults,
         )
         self.notify: NotifyParts = notify_parts(
             config.notify, self.store, ledger, clock, self._accounting, self.metrics.notice

@@ -17,7 +17,7 @@ from gpuwaste.hub.site import Site
 from gpuwaste.ingest.accounting import AccountingImport, ImportSettings
 from gpuwaste.ingest.windows import windows
 from gpuwaste.slurm.client import SlurmClient
-from gpuwaste.slurm.site import whole_node_partitions
+from gpuwaste.slurm.defaults import SiteDefaults
 from gpuwaste.store.hub.hub_store import Aside, HubStore
 
 PARTITIONS_EVERY_S: Final = 300.0
@@ -65,6 +65,7 @@ class Importer:
         self._partitions_at_us: int | None = None
         self._wide_at_us: int | None = None
         self._missing: frozenset[RunKey] = frozenset()
+        self.defaults: SiteDefaults | None = None  # what the partitions give, None until Slurm has been asked
         self.worker = Worker("importer", self.step, clock)
 
     @property
@@ -129,8 +130,8 @@ class Importer:
         if self._partitions_at_us is not None and now_us - self._partitions_at_us < PARTITIONS_EVERY_S * 1e6:
             return
         partitions = self._slurm.partitions()
-        whole = whole_node_partitions(partitions, self._slurm.config())
-        self._store.set_partitions(self._site.cluster(), {p.name: p.name in whole for p in partitions})
+        self.defaults = SiteDefaults.of(partitions, self._slurm.config())
+        self._store.set_partitions(self._site.cluster(), {p.name: p.name in self.defaults.whole for p in partitions})
         self._partitions_at_us = now_us
 
     def _failed(self, words: str) -> float:

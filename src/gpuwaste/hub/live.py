@@ -5,21 +5,19 @@ Needs the extra `predict` (NumPy, ONNX Runtime): imported only by the thread of 
 
 import logging
 import threading
-from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import BinaryIO, Final
 
+from gpuwaste.advice.adviser import Adviser
+from gpuwaste.advice.request import Advice, AdviceRequest
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import GpuwasteError, ParseError, StoreError
-from gpuwaste.core.request import JobRequest
 from gpuwaste.history.follow import Follower
 from gpuwaste.history.from_store import read_table
-from gpuwaste.history.recall import ScriptSays
 from gpuwaste.history.replay import replay
 from gpuwaste.history.state import HistoryState
 from gpuwaste.predict.champion import Champion
-from gpuwaste.predict.own import own_sentences
-from gpuwaste.predict.prediction import Prediction
 from gpuwaste.predict.predictor import Predictor
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.verdict_store import VerdictStore
@@ -35,7 +33,7 @@ _log = logging.getLogger(__name__)
 
 
 class Live:
-    """Answers requests from what has ended so far. `step` on one thread; `predict` on any."""
+    """Answers requests from what has ended so far. `step` on one thread; `advise` on any."""
 
     def __init__(self, store: HubStore, cluster: str, models_dir: Path, state_dir: Path, clock: Clock) -> None:
         self.champion = Champion(models_dir, state_dir / ROLLING_NAME)
@@ -71,18 +69,10 @@ class Live:
         if self._clock.mono_us() - (self._saved_at_us or self._began_us) >= SAVE_EVERY_S * 1e6:
             self.save()
 
-    def predict(self, request: JobRequest) -> Prediction:
-        """Return the prediction of one request: others' wait for no more than that. Raises ModelError."""
+    def advise(self, adviser: Adviser, asked: AdviceRequest) -> Advice:
+        """Return the advice with the whole prediction: others wait for no more than that. Raises ModelError."""
         with self._lock:
-            return self._predictor.predict(request)
-
-    def own(self, request: JobRequest) -> Mapping[str, tuple[str, ...]]:
-        """Return sentences in exact numbers of the user's own last runs, by target."""
-        return own_sentences(self._follower.recall, request)
-
-    def script_says(self, user: str, name: str, script: str) -> ScriptSays:
-        """Tell whether a script, by its hash, is one with which a run of this user and name failed."""
-        return self._follower.recall.script_says(user, name, script)
+            return replace(adviser, predictor=self._predictor).everything(asked)
 
     def save(self) -> None:
         """Keep the state for the next start; one that cannot be written is replayed then."""

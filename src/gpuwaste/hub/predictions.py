@@ -11,23 +11,27 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
+from gpuwaste.advice.adviser import Adviser
+from gpuwaste.advice.request import AdviceRequest
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.cpu_budget import Budget, CpuBudget, NotReadError
 from gpuwaste.core.errors import GpuwasteError
+from gpuwaste.core.groups import unix_groups
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.once import Once
 from gpuwaste.core.request import JobRequest
+from gpuwaste.core.script_hash import script_hash
 from gpuwaste.core.worker import Worker
 from gpuwaste.history.requests import request_of
 from gpuwaste.hub.metrics import HubMetrics
+from gpuwaste.hub.policy_preview import policy_preview
 from gpuwaste.hub.questions import parse_requests
 from gpuwaste.hub.reads import PRINTED_ID
 from gpuwaste.hub.refusal import LATER, NOT_INSTALLED, Refusal, not_found
 from gpuwaste.hub.roles import Scope
-from gpuwaste.hub.sayings import Sayings
 from gpuwaste.policy.in_use import PoliciesInUse
-from gpuwaste.predict.expectation import expectations, suggestions
 from gpuwaste.predict.texts import script_facts
+from gpuwaste.slurm.defaults import NO_DEFAULTS, SiteDefaults
 from gpuwaste.store.hub.hub_store import HubStore
 
 if TYPE_CHECKING:
@@ -56,6 +60,8 @@ class Predictions:
         policies_dir: Path | None = None,
         every_s: float = EVERY_S,
         reading_s: float = READING_S,
+        defaults: Callable[[], SiteDefaults | None] = lambda: None,
+        groups_of: Callable[[str], frozenset[str]] = unix_groups,
     ) -> None:
         self._store = store
         self._cluster = cluster
@@ -65,8 +71,8 @@ class Predictions:
         self._every_s = every_s
         self._reading_s = reading_s
         self._policies = PoliciesInUse(policies_dir)
-        self._whole: frozenset[str] = frozenset()
-        self._sayings = Sayings(self._policies, lambda: self._whole)
+        self._defaults, self._groups_of = defaults, groups_of
+        self._site = NO_DEFAULTS
         self._live: Live | None = None
         self._trouble = Once()
         self._missing = ""
@@ -138,16 +144,19 @@ class Predictions:
         return {"predictions": documents}
 
     def _document(self, live: "Live", scope: Scope, request: JobRequest, budget: Budget, note: str) -> dict[str, Any]:
-        readable = _readable(request, budget)
+        readable, policies = _readable(request, budget), self._policies.policies
         read = request if readable else replace(request, script=None)
-        prediction, own = live.predict(read), live.own(read)
-        expected, suggested = expectations(prediction.targets, own), suggestions(prediction.changes)
-        facts = replace(self._sayings.facts(read, expected, suggested, live.script_says), unread=not readable)
+        groups = self._groups_of(request.user) if policies.uses_groups else frozenset[str]()
+        script = "" if read.script is None else script_hash(read.script)
+        asked = AdviceRequest(read, groups=groups, script=script, unread=not readable)
+        advice = live.advise(Adviser(policies, site=self._site), asked)
+        prediction, outlook = advice.prediction, advice.outlook
+        assert prediction is not None  # noqa: S101 narrows the type: everything was asked for
         notes = tuple(said for said in (note, "" if readable else _NOT_READ) if said)
         return {
             **replace(prediction, notes=(*prediction.notes, *notes)).to_json(),
-            "facts": {"own": own, "script": facts.script, "whole_node": facts.whole_node},
-            "policy": self._sayings.said(scope, facts),
+            "facts": {"own": outlook.own, "script": outlook.script, "whole_node": bool(advice.request.whole_node)},
+            "policy": policy_preview(scope, advice.decision),
         }
 
     def step(self) -> float | None:
@@ -157,7 +166,8 @@ class Predictions:
         """
         try:
             self._policies.refresh()
-            self._whole = self._store.whole_node_partitions(self._cluster())
+            whole = self._store.whole_node_partitions
+            self._site = self._defaults() or SiteDefaults(whole=whole(self._cluster()))
             if self._live is None:
                 self._live = self._begin()
             else:

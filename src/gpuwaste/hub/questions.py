@@ -32,6 +32,8 @@ class JobQuestion(BaseModel):
     is_array: bool | None = None
     interactive: bool | None = None
     script: str | None = Field(None, description="The batch script's text.")
+    comment: str | None = Field(None, description="--comment: an override of a policy stands there.")
+    whole_node: bool | None = Field(None, description="Whether whole nodes are asked for (--exclusive).")
 
 
 class PredictQuestion(BaseModel):

@@ -18,16 +18,14 @@ class Facts:
 
     `local_time` is the site's. `groups` are the user's Unix groups. `script` says whether the batch script is one with
     which jobs of this user and name failed before; "unknown" also where there is none, or no failure whose script is
-    known. `whole_node` is a partition, or a request, that takes whole nodes. `stale` is an advisor that does not know
-    the history of the last while. `unread` is a submission whose texts take too much CPU to be read.
+    known. `stale` is an advisor that does not know the history of the last while. `unread` is a submission whose texts
+    take too much CPU to be read.
     """
 
     request: JobRequest
     local_time: datetime
     op: Op = "submit"
     groups: frozenset[str] = frozenset()
-    whole_node: bool = False
-    comment: str = ""
     script: ScriptSays = "unknown"
     stale: bool = False
     test_only: bool = False

@@ -9,19 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuwaste.core.request import JobRequest
-from gpuwaste.history.recall import Recall
+from gpuwaste.history.recall import Recall, ScriptSays
 from gpuwaste.predict import whatif
 from gpuwaste.predict.explain import reasons
 from gpuwaste.predict.features import FEATURES
 from gpuwaste.predict.history import from_history
 from gpuwaste.predict.manifest import TargetModel
-from gpuwaste.predict.own import gpus_needed
+from gpuwaste.predict.own import gpus_needed, own_sentences
 from gpuwaste.predict.prediction import Change, Prediction, Source, TargetPrediction
 from gpuwaste.predict.request_json import request_to_json
 from gpuwaste.predict.rolling import Rolling, busy_columns
 from gpuwaste.predict.scores import Model, applies, cap
 from gpuwaste.predict.targets import BY_NAME, TARGETS
-from gpuwaste.predict.vectors import KeyHistories, vector_of
+from gpuwaste.predict.vectors import KeyHistories, vector_of, vectors_of
 from gpuwaste.predict.view import ENDED, View
 
 Vector = NDArray[np.float32]
@@ -62,15 +62,28 @@ class Predictor:
         return Prediction(
             request=request_to_json(replace(request, script=None)),
             model=bundle.manifest.name if bundle else "",
-            model_hash=bundle.hash if bundle else "",
+            model_hash=self.model_hash,
             targets=said,
             changes=self.changes(request, said),
             notes=self._notes(view),
         )
 
-    def vector(self, request: JobRequest) -> Vector:
-        """Return the features of a request as things stand."""
-        return vector_of(self._state, request)
+    @property
+    def model_hash(self) -> str:
+        """The bundle's hash, "" where history alone speaks."""
+        return self._bundle.hash if self._bundle else ""
+
+    def vectors(self, requests: Sequence[JobRequest]) -> Vector:
+        """Return the features [n, F] of some requests as things stand."""
+        return vectors_of(self._state, requests)
+
+    def own(self, request: JobRequest) -> Mapping[str, tuple[str, ...]]:
+        """Return sentences in exact numbers of the user's own last runs, by target."""
+        return {} if self._recall is None else own_sentences(self._recall, request)
+
+    def script_says(self, request: JobRequest, script: str) -> ScriptSays:
+        """Tell whether a script, by its hash, is one with which a run of this user and name failed."""
+        return "unknown" if self._recall is None else self._recall.script_says(request.user, request.name, script)
 
     def raws(self, vectors: Vector, wanted: Container[str]) -> dict[str, Vector]:
         """Return the raw output [n, 1 or quantiles] of each wanted target that there is a model of."""
@@ -120,7 +133,7 @@ class Predictor:
 
     def _again(self, requests: Sequence[JobRequest]) -> list[tuple[TargetPrediction, ...]]:
         """Return the targets of other requests of the same user, without reasons."""
-        vectors = np.stack([vector_of(self._state, request) for request in requests])
+        vectors = self.vectors(requests)
         raw = self.raws(vectors, ALL)
         return [
             self.scored(request, vectors[place], ALL, {name: rows[place] for name, rows in raw.items()})

@@ -8,7 +8,7 @@ from typing import Any, Final
 from gpuwaste.core.errors import UsageError
 from gpuwaste.core.request import JobRequest
 
-_TEXTS: Final = ("user", "account", "partition", "qos", "name", "gpu_type")
+_TEXTS: Final = ("user", "account", "partition", "qos", "name", "gpu_type", "comment")
 _FLAGS: Final = ("is_array", "interactive")
 _AMOUNTS: Final = ("time_limit_s", "nodes", "cpus", "mem_b")
 _KNOWN: Final = tuple(field.name for field in fields(JobRequest))
@@ -53,6 +53,7 @@ def _request(item: object, where: str, user: str, submit: int) -> JobRequest:
             "submit": _amount(values, "submit", where) or submit,
             "gpus": _amount(values, "gpus", where) or 0,
             "script": _text(values, "script", where, _MAX_SCRIPT) if "script" in values else None,
+            "whole_node": _flag(values, "whole_node", where) if "whole_node" in values else None,
         }
     )
 

@@ -65,6 +65,7 @@ class JobDesc:
         return JobRequest(
             user, submit, self.account, self.partition, self.qos, self.name, self.time_limit_s, self.nodes,
             self.cpus, self.mem_b, self.gpus, self.gpu_type, self.is_array, self.interactive, self.script,
+            self.comment, self.whole_node,
         )  # fmt: skip
 
     def changed(self, known: JobRequest, submit: int) -> JobRequest:
@@ -90,6 +91,8 @@ class JobDesc:
             known.is_array,
             known.interactive,
             known.script,
+            self.comment,
+            either(frozenset({"shared"}), self.whole_node, known.whole_node),
         )
 
 

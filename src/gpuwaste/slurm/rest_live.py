@@ -52,6 +52,7 @@ def requests_of(jobs: Iterable[RunningJob]) -> list[JobRequest]:
             time_limit_s=job.time_limit_s,
             is_array=job.array_job_id is not None,
             interactive=not job.batch,
+            whole_node=job.exclusive,
         )
         for job in jobs
         if job.submit is not None

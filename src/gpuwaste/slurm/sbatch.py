@@ -17,6 +17,7 @@ from gpuwaste.slurm.sbatch_words import Directives, Given, directives
 __all__ = ["MAX_SCRIPT_B", "CommandLine", "Submission", "read_argv", "read_submission"]
 MAX_SCRIPT_B: Final = 4 * 1024**2  # max_script_size of slurm.conf where a site does not set it
 _NOT_READ: Final = frozenset({"tres-per-task", "ntasks-per-tres"})
+_SHARING: Final = frozenset({"exclusive", "oversubscribe"})
 _SHOWN: Final = 5  # of a kind, in a note
 _ALIKE: Final = 0.85
 
@@ -94,7 +95,15 @@ def _request(options: Mapping[str, Given], user: str, submit: int, name: str, te
         gpu_type=asked.gpu_type,
         is_array="array" in options,
         script=text,
+        comment=word("comment"),
+        whole_node=_exclusive(options),
     )
+
+
+def _exclusive(options: Mapping[str, Given]) -> bool:
+    """Tell whether nodes are asked for whole: --exclusive without a value, where no --oversubscribe comes after it."""
+    last = [given for name, given in options.items() if name in _SHARING][-1:]
+    return any(given.name == "exclusive" and given.value in {None, "", "exclusive"} for given in last)
 
 
 def _notes(read: Directives, options: Sequence[Mapping[str, Given]]) -> list[str]:

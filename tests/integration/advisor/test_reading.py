@@ -11,10 +11,11 @@ import pytest
 from tests.integration.advisor.conftest import job
 from tests.unit.policy.builders import REJECTING, policies
 
+from gpuwaste.advice.adviser import Adviser
 from gpuwaste.advisor.counters import Counters
 from gpuwaste.advisor.desk import Desk
 from gpuwaste.advisor.freshness import Freshness
-from gpuwaste.advisor.judge import Judge, Knowledge
+from gpuwaste.advisor.judge import Judge
 from gpuwaste.advisor.known_jobs import KnownJobs
 from gpuwaste.advisor.server import Exchange
 from gpuwaste.advisor.spending import Accounts
@@ -71,7 +72,7 @@ def _exchange(stack: ExitStack, document: dict[str, Any]) -> Exchange:
 
 def _desk(journal: _Journal, replies: list[dict[str, Any]], reading_s: float) -> Desk:
     clock, unasked = SystemClock(), cast("Any", _Unasked())
-    judge = Judge("gw", Knowledge(unasked, unasked, unasked, policies(REJECTING)), Accounts(), clock)
+    judge = Judge("gw", Adviser(policies(REJECTING), unasked), Accounts(), clock)
     desk = Desk(
         judge, cast("Users", _Known()), KnownJobs(), freshness=Freshness(clock, 60.0), journal=journal,
         counters=Counters(), clock=clock, reading_s=reading_s,

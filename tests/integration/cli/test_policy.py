@@ -155,11 +155,14 @@ def test_explain_reads_the_comment_and_the_user(
 ) -> None:
     """An override in the script counts; an operator asks as another user."""
     script = _script(tmp_path, "--comment=gpuwaste:override=repaired")
+    (document,) = hub.answers["/v1/predict"]["predictions"]
+    document["request"]["comment"] = "gpuwaste:override=repaired"  # a hub says the request again
     words = ["policy", "explain", "--json", "--user", "bob", "--policies", str(policies), *config, script]
     assert main(words) == 0
     (decision,) = json.loads(capsys.readouterr().out)["decisions"]
     assert (decision["action"], decision["held"], decision["override"]) == ("annotate", "override", "repaired")
-    assert hub.sent[-1]["requests"][0]["user"] == "bob"
+    (sent,) = hub.sent[-1]["requests"]
+    assert (sent["user"], sent["comment"]) == ("bob", "gpuwaste:override=repaired")
 
 
 def test_explain_says_where_no_policies_lie(

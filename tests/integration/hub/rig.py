@@ -34,6 +34,7 @@ from gpuwaste.hub.unaccounted import Unaccounted
 from gpuwaste.hub.unaccounted_store import UnaccountedStore
 from gpuwaste.hub.verdict_ingest import VerdictIngest
 from gpuwaste.hub.verdict_reads import VerdictReads
+from gpuwaste.slurm.defaults import SiteDefaults
 from gpuwaste.slurm.site import NodeInfo
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.verdict_store import VerdictStore
@@ -168,6 +169,7 @@ def running_hub(
     predictions = Predictions(
         store, site.cluster, clock=clock, metrics=metrics, models_dir=directory / "models", state_dir=directory,
         policies_dir=directory / "policies.d",
+        defaults=lambda: SiteDefaults.ask(slurm) if slurm.partition_list else None,
     )  # fmt: skip
     verdict_store = VerdictStore(store, clock)
     verdicts = VerdictReads(verdict_store, clock)

@@ -14,12 +14,15 @@ from tests.integration.hub.test_verdicts import said
 from tests.unit.advisor.verdicts import verdict
 from tests.unit.hub.rig import AGENT_UID
 
+from gpuwaste.advice.adviser import Adviser
+from gpuwaste.advice.request import AdviceRequest
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.errors import AuthError, RetryableWireError, StoreError, WireError
 from gpuwaste.core.request import JobRequest
 from gpuwaste.history.follow import Follower
 from gpuwaste.history.state import HistoryState
 from gpuwaste.hub.predictions import Predictions
+from gpuwaste.policy.loading import load_files
 from gpuwaste.predict.vectors import vector_of
 from gpuwaste.store.hub.verdict_store import VerdictStore
 from gpuwaste.wire.batch import Envelope, VerdictBatch, encode_verdict
@@ -143,7 +146,7 @@ def test_predictions_go_on_while_a_snapshot_is_taken(hub: Rig) -> None:
     for job in range(1, 30):
         hub.store.upsert_jobs([ended(job)])
         hub.services.predictions.step()
-        live.predict(JobRequest("alice", 1_700_009_000, name="train"))
+        live.advise(Adviser(load_files(())), AdviceRequest(JobRequest("alice", 1_700_009_000, name="train")))
     thread.join(60)
     assert failed == []
 

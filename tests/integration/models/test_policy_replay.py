@@ -18,6 +18,7 @@ from gpuwaste.policy.loading import built_in, policy_from_toml
 from gpuwaste.policy.policy_set import PolicySet
 from gpuwaste.predict.bundle import Bundle, load_bundle, our_features
 from gpuwaste.predict.manifest import TargetModel
+from gpuwaste.slurm.defaults import SiteDefaults
 from gpuwaste.testing.histories import made_table, requests
 
 WARNS = '[policy]\nname = "w"\nmode = "warn"\n[targets.{0}]\nwarn = {1}\n[floor]\nprecision = 0\n'
@@ -129,7 +130,7 @@ def test_unused_gpus_come_true_by_the_ledger() -> None:
     row = _row(document, "gpus")
     assert (row["jobs"], row["right"], row["wrong"], row["said"]) == (4, 3, 1, 4)
     assert row["gpu_hours"] == pytest.approx(3 * 3 * 600 / 3600)
-    whole = Question(0, ALWAYS, whole_partitions=frozenset({"gpu"}))
+    whole = Question(0, ALWAYS, site=SiteDefaults(whole=frozenset({"gpu"})))
     assert replay_policies(table_of(jobs, use=used), _policies(WARNS.format("gpus", 0.9)), whole)["rows"] == []
 
 

@@ -65,6 +65,8 @@ def decide(
     facts: Facts, *texts: str, day: Day | None = None, chance: Callable[[], float] = no_chance, **changed: Any
 ) -> Decision:
     """Return the decision of policies on facts with some fields changed."""
+    asked = {name: changed.pop(name) for name in ("comment", "whole_node") if name in changed}
+    facts = replace(facts, request=replace(facts.request, **asked))
     return policies(*texts).decide(replace(facts, **changed), day or Day(), chance)
 
 

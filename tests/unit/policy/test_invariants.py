@@ -35,11 +35,15 @@ _QUANTITY = st.builds(
 )
 _FACTS = st.builds(
     Facts,
-    st.builds(asking, user=st.sampled_from(["alice", "bob"]), gpus=st.integers(0, 8)),
+    st.builds(
+        asking,
+        user=st.sampled_from(["alice", "bob"]),
+        gpus=st.integers(0, 8),
+        whole_node=st.none() | st.booleans(),
+        comment=st.sampled_from(["", "gpuwaste:override=I know", "x"]),
+    ),
     st.datetimes(datetime(2026, 1, 1), datetime(2027, 1, 1)),  # noqa: DTZ001 the site's own time
     op=st.sampled_from(["submit", "modify"]),
-    whole_node=st.booleans(),
-    comment=st.sampled_from(["", "gpuwaste:override=I know", "x"]),
     script=st.sampled_from(["same", "changed", "unknown"]),
     stale=st.booleans(),
     test_only=st.booleans(),

@@ -49,6 +49,7 @@ def test_who_and_when_are_filled_in_where_they_are_left_out() -> None:
         ({"name": 7}, "name: expected a text"),
         ({"name": "x" * 5000}, "name: expected a text"),
         ({"is_array": 1}, "is_array: expected true or false"),
+        ({"whole_node": "yes"}, "whole_node: expected true or false"),
     ],
 )
 def test_what_is_wrong_is_named(data: object, words: str) -> None:

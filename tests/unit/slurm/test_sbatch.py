@@ -49,7 +49,27 @@ def test_a_whole_request_is_read() -> None:
     assert request == JobRequest(
         user="alice", submit=7, account="physics", partition="gpu", qos="high", name="train", time_limit_s=86400,
         nodes=2, cpus=8, mem_b=16 * GIB, gpus=4, gpu_type="a100", is_array=True, script=request.script,
+        whole_node=False,
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("words", "environ", "whole"),
+    [
+        ("--exclusive", {}, True),
+        ("--exclusive=user", {}, False),
+        ("--exclusive=mcs", {}, False),
+        ("--exclusive -s", {}, False),
+        ("-s --exclusive", {}, True),
+        ("-s", {"SBATCH_EXCLUSIVE": "exclusive"}, True),
+        ("--exclusive", {"SBATCH_EXCLUSIVE": "user"}, False),
+        ("--gres=gpu:4", {}, False),
+    ],
+)
+def test_whole_nodes_are_those_of_exclusive_alone(words: str, environ: dict[str, str], whole: bool) -> None:
+    """--exclusive without a value asks for whole nodes; of it and --oversubscribe the later one counts."""
+    (request,) = read_submission(f"#!/bin/sh\n#SBATCH {words}\n", environ=environ).requests
+    assert request.whole_node is whole
 
 
 @pytest.mark.parametrize(

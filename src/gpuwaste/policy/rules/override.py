@@ -17,7 +17,7 @@ _GIVEN: Final = re.compile(r"(?:^|[\s;,])gpuwaste:override=([^;]*)", re.IGNORECA
 
 def apply(case: Case) -> None:
     """Let the job pass where the override counts."""
-    if case.action != "reject" or (reason := reason_of(case.facts.comment)) is None:
+    if case.action != "reject" or (reason := reason_of(case.facts.request.comment)) is None:
         return
     rule = case.policy.override
     if not rule.allowed:

@@ -10,7 +10,7 @@ ORDER: Final = 210
 
 def apply(case: Case) -> None:
     """Drop the target gpus in a partition, or for a request, that takes whole nodes."""
-    if case.facts.whole_node and any(trigger.target == GPUS for trigger in case.triggers):
+    if case.facts.request.whole_node and any(trigger.target == GPUS for trigger in case.triggers):
         case.triggers = [trigger for trigger in case.triggers if trigger.target != GPUS]
         case.weigh()
         case.step("whole_node", "the job gets whole nodes: nothing is said of GPUs")

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.unit.cli.hub_double import HubDouble, running_hub
+from tests.integration.cli.hub_double import HubDouble, running_hub
 from tests.unit.report.documents import report
 
 from gpuwaste.cli.main import build_parser, main

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.unit.cli.hub_double import running_hub
+from tests.integration.cli.hub_double import running_hub
 from tests.unit.report.documents import report
 
 HEAVY = {"duckdb", "numpy", "urllib3", "onnxruntime", "fastapi", "tabulate", "psutil", "email", "ssl"}

@@ -1,0 +1,144 @@
+"""Adviser: from a request to a decision: the site's defaults, what models or history expect, the policy's rules.
+
+Most submissions reach no threshold. So `advise` scores the targets that the policy uses without reasons first; reasons
+and the user's own numbers are worked out, and the policy asked again, only where something would be said.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Final
+
+from gpuwaste.advice.request import Advice, AdviceRequest, Outlook
+from gpuwaste.core.request import JobRequest
+from gpuwaste.policy.declarations import GPUS, QUANTITIES, Policy
+from gpuwaste.policy.facts import Facts, ScriptSays, Spending
+from gpuwaste.policy.policy_set import PolicySet, needs_of
+from gpuwaste.policy.spending import NothingSpent, no_chance
+from gpuwaste.predict.expectation import expectations, suggestions
+from gpuwaste.slurm.defaults import NO_DEFAULTS, SiteDefaults
+
+if TYPE_CHECKING:
+    from gpuwaste.predict.predictor import Predictor, Vector
+
+_LAST: Final = 253_370_764_800  # UTC seconds; what a request says may lie in no year that a date can hold
+_GPU_TARGETS: Final = frozenset({"gpu_underused", "gpus_needed"})
+_NOTHING: Final = Outlook()
+
+
+@dataclass(frozen=True, slots=True)
+class _Wants:
+    """What one policy's decision rests on."""
+
+    targets: frozenset[str]
+    kinds: frozenset[str]  # suggestions, by the files of predict/changes
+
+
+@dataclass(frozen=True)
+class Adviser:
+    """Decides by policies; one thread at a time. Another part is another adviser: dataclasses.replace.
+
+    `spending` and `chance` are for who decides for real: by default nothing is spent and nothing is left to chance.
+    `script_of` takes the place of the predictor's recall. With `told` False reasons are left out: nobody reads them.
+    """
+
+    policies: PolicySet
+    predictor: "Predictor | None" = None
+    site: SiteDefaults = NO_DEFAULTS
+    spending: Spending = field(default_factory=NothingSpent)
+    chance: Callable[[], float] = no_chance
+    script_of: Callable[[JobRequest, str], ScriptSays] | None = None
+    told: bool = True
+    _wanted: dict[str, _Wants] = field(default_factory=dict, init=False, repr=False)
+
+    def advise(self, asked: Sequence[AdviceRequest]) -> Iterator[Advice]:
+        """Yield the advice on each submission; what they have in common is done once for all. Raises ModelError.
+
+        Each is decided when it is taken: what its decision spends is to be charged before the next one is.
+        """
+        asked = [self.completed(one) for one in asked]
+        policies = [self.policies.select(_facts(one, _NOTHING)) for one in asked]
+        wants = [self._wants(policy) for policy in policies]
+        scored = [n for n, wanted in enumerate(wants) if wanted.targets and not asked[n].unread]
+        raw: dict[str, Vector] = {}
+        if scored:
+            assert self.predictor is not None  # noqa: S101 narrows the type: who asks for scores has one
+            vectors = self.predictor.vectors([asked[place].request for place in scored])
+            raw = self.predictor.raws(vectors, frozenset[str]().union(*(wants[place].targets for place in scored)))
+        rows = {place: row for row, place in enumerate(scored)}
+        for place, (one, policy) in enumerate(zip(asked, policies, strict=True)):
+            row = rows.get(place)
+            if row is None:
+                yield self._decided(one, policy, _NOTHING, self.chance)
+            else:
+                outputs = {target: values[row] for target, values in raw.items()}
+                yield self._by_need(one, policy, vectors[row], outputs)
+
+    def everything(self, asked: AdviceRequest) -> Advice:
+        """Return the advice on one submission with the whole prediction. Raises ModelError."""
+        assert self.predictor is not None  # noqa: S101 narrows the type
+        asked, predictor = self.completed(asked), self.predictor
+        found = predictor.predict(asked.request)
+        outlook = Outlook(found.targets, found.changes, predictor.own(asked.request), self._script(asked))
+        return replace(self.decide(asked, outlook), prediction=found)
+
+    def decide(self, asked: AdviceRequest, outlook: Outlook) -> Advice:
+        """Return the advice where it is known already what is expected of a submission."""
+        asked = self.completed(asked)
+        return self._decided(asked, self.policies.select(_facts(asked, _NOTHING)), outlook, self.chance)
+
+    def completed(self, asked: AdviceRequest) -> AdviceRequest:
+        """Return the submission with the site's defaults."""
+        request = self.site.completed(asked.request)
+        return asked if request is asked.request else replace(asked, request=request)
+
+    def _by_need(self, asked: AdviceRequest, policy: Policy, vector: "Vector", raw: "dict[str, Vector]") -> Advice:
+        assert self.predictor is not None  # noqa: S101 narrows the type: it has scored
+        predictor, request, wants = self.predictor, asked.request, self._wants(policy)
+        said = predictor.scored(request, vector, wants.targets, raw)
+        outlook = Outlook(said, predictor.changes(request, said, wants.kinds) if wants.kinds else ())
+        found = self._decided(asked, policy, outlook, no_chance)
+        if found.decision.would_be == "pass":
+            return found
+        outlook = replace(outlook, script=self._script(asked))
+        if self.told:
+            triggers = set(found.decision.triggers)
+            only = triggers | _GPU_TARGETS if GPUS in triggers else triggers
+            explained = predictor.explained(request, vector, said, only)
+            outlook = replace(outlook, targets=explained, own=predictor.own(request))
+        return self._decided(asked, policy, outlook, self.chance)
+
+    def _decided(self, asked: AdviceRequest, policy: Policy, outlook: Outlook, chance: Callable[[], float]) -> Advice:
+        decision = self.policies.decide_by(policy, _facts(asked, outlook), self.spending, chance)
+        return Advice(asked.request, policy, decision, outlook)
+
+    def _script(self, asked: AdviceRequest) -> ScriptSays:
+        if self.script_of is not None:
+            return self.script_of(asked.request, asked.script)
+        return "unknown" if self.predictor is None else self.predictor.script_says(asked.request, asked.script)
+
+    def _wants(self, policy: Policy) -> _Wants:
+        wants = self._wanted.get(policy.name)
+        if wants is None:
+            kinds = {QUANTITIES.get(target, target) for target in policy.targets if target in {*QUANTITIES, GPUS}}
+            wants = self._wanted[policy.name] = _Wants(needs_of(policy), frozenset(kinds))
+        return wants
+
+
+def _facts(asked: AdviceRequest, outlook: Outlook) -> Facts:
+    return Facts(
+        asked.request,
+        _local_time(asked.request.submit),
+        asked.op,
+        asked.groups,
+        outlook.script,
+        asked.stale,
+        asked.test_only,
+        expectations(outlook.targets, outlook.own),
+        suggestions(outlook.changes),
+        asked.unread,
+    )
+
+
+def _local_time(at: int) -> datetime:
+    return datetime.fromtimestamp(min(at, _LAST))  # noqa: DTZ006 policies speak of the site's own time

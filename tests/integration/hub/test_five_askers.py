@@ -1,0 +1,228 @@
+"""The advisor, the hub, predict, policy explain and policy replay decide alike on the same submission."""
+
+import json
+import os
+import random
+import sys
+import time
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import chdir
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from tests.integration.hub.five_askers import HASH, ME, PARTITIONS, POLICIES, SCRIPT, Drawn, draw, history
+from tests.integration.hub.rig import Rig
+
+from gpuwaste.advice.adviser import Adviser
+from gpuwaste.advice.request import AdviceRequest
+from gpuwaste.advisor.judge import Judge, Submission
+from gpuwaste.advisor.spending import Accounts
+from gpuwaste.cli.asking import Asked, answer
+from gpuwaste.cli.main import main
+from gpuwaste.cli.policies import decided
+from gpuwaste.core.clock import SystemClock
+from gpuwaste.core.config import load_config
+from gpuwaste.core.groups import unix_groups
+from gpuwaste.history.follow import Follower
+from gpuwaste.history.from_store import Snapshot
+from gpuwaste.history.recall import Recall, ScriptSays
+from gpuwaste.history.replay import replay
+from gpuwaste.history.table import JobTable
+from gpuwaste.hub.roles import Scope
+from gpuwaste.models.policy_replay import Question, Replay
+from gpuwaste.policy.facts import Decision
+from gpuwaste.policy.loading import load_policies
+from gpuwaste.policy.policy_set import PolicySet
+from gpuwaste.predict.bundle import BASELINE, Bundle, load_bundle
+from gpuwaste.predict.registry import Registry
+from gpuwaste.slurm.defaults import SiteDefaults
+
+REQUESTS: Final = 1000
+WITH_MODEL: Final = 300  # a model's reasons take longer
+OPERATOR: Final = Scope(user="oper", everything=True)
+_AT_A_TIME: Final = 50
+_SCRIPTS: Final[tuple[ScriptSays, ...]] = ("same", "changed", "unknown")
+
+
+@dataclass
+class Askers:
+    """One history, one model, one set of policies, and everybody who decides by them."""
+
+    hub: Rig
+    policies: PolicySet
+    site: SiteDefaults
+    table: JobTable
+    bundle: Bundle | None
+    now: int
+    config: Path
+
+    @cached_property
+    def replays(self) -> dict[ScriptSays, Replay]:
+        """A replay that has come to now, for each belief about scripts."""
+        questions = {says: Question(self.now, 1 << 40, says, self.site, unix_groups) for says in _SCRIPTS}
+        return {says: Replay(self.table, self.policies, q, self.bundle) for says, q in questions.items()}
+
+    @property
+    def live(self) -> Any:
+        """The hub's own state."""
+        return self.hub.services.predictions._live
+
+    def advisor(self, drawn: Sequence[Drawn]) -> list[Decision]:
+        """Return the decisions of the advisor's judge on what a plugin sends; each day is a new one."""
+        judge = Judge("gw", Adviser(self.policies, self.live._predictor, self.site), Accounts(), SystemClock())
+        submissions = []
+        for one in drawn:
+            desc = one.desc()
+            request = desc.request(one.user, one.submit)
+            groups = unix_groups(one.user) if self.policies.uses_groups else frozenset[str]()
+            asked = AdviceRequest(request, groups=groups, script=desc.script_hash)
+            submissions.append(Submission(desc, asked, one.submit * 1_000_000, 0))
+        return [decision for _, decision in judge.judge(submissions)]
+
+    def hub_says(self, drawn: Sequence[Drawn]) -> list[dict[str, Any]]:
+        """Return the hub's documents on the requests, as an operator sees them."""
+        asked = [{n: v for n, v in vars_of(one).items() if v is not None} for one in drawn]
+        body = json.dumps({"requests": asked}).encode()
+        answered = self.hub.services.predictions.for_requests(OPERATOR, body)
+        found: list[dict[str, Any]] = json.loads(json.dumps(answered))["predictions"]
+        return found
+
+    def predict(self, drawn: Sequence[Drawn]) -> list[dict[str, Any]]:
+        """Return what `gpuwaste predict` prints, asked over the hub's socket: the caller's own requests alone."""
+        return answer(load_config(self.config), Asked(tuple(one.request() for one in drawn)), None, None)
+
+    def replay(self, drawn: Sequence[Drawn]) -> list[Decision]:
+        """Return the decisions of a replay that believes of a script what is known here."""
+        recall: Recall = self.live._follower.recall
+        whole = {
+            says: Replay(
+                self.table, self.policies, Question(self.now, 1 << 40, says, self.site, unix_groups), self.bundle
+            )
+            for says in _SCRIPTS
+        }
+        return [whole[recall.script_says(d.user, d.request().name, HASH)].decide(d.request())[0] for d in drawn]
+
+
+def vars_of(one: Drawn) -> dict[str, Any]:
+    """Return the request's fields."""
+    request = one.request()
+    return {name: getattr(request, name) for name in request.__dataclass_fields__}
+
+
+@pytest.fixture(params=["history", "baseline"])
+def askers(hub: Rig, request: pytest.FixtureRequest, tmp_path: Path) -> Askers:
+    """Give the hub a past of some users, policies of every kind, and a model or none."""
+    # The seed of all that is drawn: printed, and given again by GPUWASTE_TEST_SEED.
+    seed = int(os.environ.get("GPUWASTE_TEST_SEED") or random.SystemRandom().randrange(1_000_000))
+    sys.stdout.write(f"GPUWASTE_TEST_SEED={seed}\n")
+    hub.slurm.partition_list = PARTITIONS
+    folder = hub.directory / "policies.d"
+    folder.mkdir()
+    for name, text in POLICIES.items():
+        (folder / f"{name}.toml").write_text(text)
+    bundle = None
+    if request.param == "baseline":
+        (hub.directory / "models").mkdir()
+        registry = Registry(hub.directory / "models")
+        registry.promote(registry.add(BASELINE))
+        bundle = load_bundle(BASELINE)
+    predictions, now = hub.services.predictions, int(time.time())
+    predictions.step()
+    random.seed(seed)
+    table, jobs = history(random.Random(seed), now)
+    live: Any = predictions._live
+    live._follower = Follower(replay(table), "gw")
+    live._follower.boot(Snapshot(table, 0))
+    live._predictor = live._new_predictor()
+    for job in jobs:
+        if job.name == "train":
+            live._follower.recall.learn_script(job.user, job.name, job.job_id, HASH)
+        elif job.name == "mixed":
+            live._follower.recall.learn_script(job.user, job.name, job.job_id, "00000000deadbeef")
+    config = tmp_path / "gpuwaste.toml"
+    config.write_text(
+        f'[common]\nhub_url = "unix:{hub.socket}"\nslurm_conf = "/nonexistent"\nslurm_timeout_s = 0.2\n'
+        f'[advisor]\npolicies_dir = "{folder}"\n'
+    )
+    return Askers(hub, load_policies(folder), SiteDefaults.of(PARTITIONS), table, bundle, now, config)
+
+
+def _row(decision: Decision) -> dict[str, Any]:
+    names = ("policy", "mode", "action", "would_be", "held", "override", "time_min_s", "triggers")
+    return {name: getattr(decision, name) for name in names}
+
+
+def _of(document: dict[str, Any]) -> dict[str, Any]:
+    policy: dict[str, Any] = document["policy"]
+    return {name: policy[name] for name in ("policy", "mode", "action", "would_be", "lines")}
+
+
+def test_five_askers_get_the_same_answer(askers: Askers) -> None:
+    """1,000 random requests by history, 300 by a model: the same policy, action, lines and numbers, whoever asks."""
+    rng = random.Random(random.random())
+    drawn = [draw(rng, askers.now) for _ in range(REQUESTS if askers.bundle is None else WITH_MODEL)]
+    seen: Counter[tuple[str, str, str]] = Counter()
+    for place in range(0, len(drawn), _AT_A_TIME):
+        part = drawn[place : place + _AT_A_TIME]
+        advised, told, replayed = askers.advisor(part), askers.hub_says(part), askers.replay(part)
+        mine = [one for one in part if one.user == ME]
+        printed = iter(askers.predict(mine) if mine else ())
+        explained = decided(askers.policies, told)
+        for one, a, h, e, r in zip(part, advised, told, explained, replayed, strict=True):
+            assert one.desc().request(one.user, one.submit) == one.request(), one
+            assert _of(h) == {**{n: getattr(a, n) for n in _of(h)}, "lines": list(a.lines)}, one
+            assert {**{n: e[n] for n in _row(a)}, "lines": list(e["lines"])} == {**_row(a), "lines": list(a.lines)}, one
+            assert _row(r) == _row(a), one
+            if one.user == ME:
+                p = next(printed)
+                assert p["targets"] == h["targets"], one
+                assert (p["policy"]["action"], p["policy"]["lines"]) == (
+                    a.action,
+                    list(a.lines) if a.action != "pass" else [],
+                ), one
+            seen[a.action, a.would_be, a.held] += 1
+    assert {("reject", "reject", ""), ("warn", "warn", ""), ("pass", "pass", "")} <= seen.keys(), seen
+    assert {"shadow", "annotate", "override", "exempt"} <= {held for _, _, held in seen}, seen
+
+
+def test_whole_nodes_silence_gpus_for_all_five(askers: Askers) -> None:
+    """The request that is warned of for its GPUs passes with --exclusive, or in a partition of whole nodes."""
+    base = Drawn(
+        "u1", askers.now + 86400, ("-J", "wide", "-p", "gpu", "-t", "600", "--gres=gpu:8"),
+        {"name": "wide", "partition": "gpu", "time_limit": 600, "min_nodes": 1, "min_cpus": 1,
+         "tres_per_node": "gres:gpu:8", "script": SCRIPT, "script_hash": HASH},
+    )  # fmt: skip
+    exclusive = replace(base, words=(*base.words, "--exclusive"), members={**base.members, "shared": 0})
+    for one, gpus in ((base, True), (exclusive, False)):
+        (advised,), (told,), (replayed,) = askers.advisor([one]), askers.hub_says([one]), askers.replay([one])
+        (explained,) = decided(askers.policies, [told])
+        assert ["gpus" in triggers for triggers in (advised.triggers, explained["triggers"], replayed.triggers)] == [
+            gpus
+        ] * 3
+        assert any("fewer than" in line for line in told["policy"]["lines"]) == gpus
+
+
+def test_the_commands_print_what_sbatch_would(
+    askers: Askers, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`predict FILE` and `policy explain FILE`, as typed, for 20 submissions of the caller's own."""
+    rng = random.Random(random.random())
+    (tmp_path / "job.sh").write_text(SCRIPT)
+    config = ["--config", str(askers.config)]
+    for _ in range(20):
+        one = replace(draw(rng, askers.now), user=ME)
+        with chdir(tmp_path):
+            assert main(["predict", "--json", *config, "--", *one.words, "job.sh"]) == 0
+            (p,) = json.loads(capsys.readouterr().out)["predictions"]
+            assert main(["policy", "explain", "--json", *config, "--", *one.words, "job.sh"]) == 0
+            (e,) = json.loads(capsys.readouterr().out)["decisions"]
+        for document in (p, e):
+            (a,) = askers.advisor([replace(one, submit=document["request"]["submit"])])
+            answered = document.get("policy", {})
+            found = (e["action"], e["lines"]) if document is e else (answered["action"], answered["lines"])
+            lines = list(a.lines) if document is e or a.action != "pass" else []
+            assert found == (a.action, lines), one
