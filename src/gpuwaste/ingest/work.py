@@ -18,10 +18,11 @@ from gpuwaste.core.job import JobRecord
 from gpuwaste.core.run import RunKey
 from gpuwaste.ingest.source import UNREAD, Notes, Page, parser_of
 from gpuwaste.slurm.sacct import BadRow
+from gpuwaste.store.hub.columns import clean
 from gpuwaste.store.hub.history_store import PageRow
 from gpuwaste.store.hub.hub_store import Aside
 from gpuwaste.store.hub.page_files import Kept, PageFiles
-from gpuwaste.store.hub.rows import clean, job_row, to_json
+from gpuwaste.store.hub.rows import job_row, to_json
 
 KEPT_BAD: Final = 2000  # bad rows of a page that are kept aside; all are counted, and the raw page has them
 _AHEAD: Final = 2  # pages of each process that are read before they are needed
