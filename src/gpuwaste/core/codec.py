@@ -20,6 +20,7 @@ Whole = Annotated[int, Meta(ge=0, le=MAX_I64)]
 Number = Annotated[float, Meta(ge=-(2.0**63), le=2.0**63)]  # bounds refuse NaN as well
 OPTIONAL: Final = "a field that a sender may leave out"  # as it may each field that can be null
 _PLACE: Final = re.compile(r"(.{1,400}?)(?: - at (`key` in )?`\$\.?(.{0,100})`)?", re.DOTALL)
+_ODD: Final = re.compile(r"[^ -~]")  # a peer's own characters stay off terminals and logs
 _MAX_TEXT: Final = 200
 _T = TypeVar("_T")
 _R = TypeVar("_R")
@@ -51,7 +52,8 @@ def problem(error: Exception) -> str:
     found = _PLACE.fullmatch(str(error)[:500])
     text, key, place = found.groups() if found else (str(error), None, None)
     where = f"{place}: " if place else ""
-    return " ".join(f"{where}{'a key: ' if key else ''}{text[:1].lower()}{text[1:]}".split())[:_MAX_TEXT]
+    words = f"{where}{'a key: ' if key else ''}{text[:1].lower()}{text[1:]}"
+    return _ODD.sub(lambda odd: odd[0].encode("unicode_escape").decode(), words)[:_MAX_TEXT]
 
 
 def annotated(record: type[Any]) -> Iterator[tuple[Field[Any], Any, tuple[Any, ...]]]:
@@ -60,6 +62,13 @@ def annotated(record: type[Any]) -> Iterator[tuple[Field[Any], Any, tuple[Any, .
     for field in fields(record):
         kind = hints[field.name]
         yield field, kind, tuple(mark for mark in getattr(kind, "__metadata__", ()) if not isinstance(mark, Meta))
+
+
+def nullable(kind: Any) -> Any:
+    """Return a type that also takes null, with the same meaning."""
+    marks = getattr(kind, "__metadata__", ())
+    about = next((mark.description for mark in marks if isinstance(mark, Meta) and mark.description), None)
+    return Annotated[kind | None, Meta(description=about)]
 
 
 class Codec(Generic[_R]):

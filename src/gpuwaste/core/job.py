@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Final
 
+from msgspec import Meta
+
 from gpuwaste.core.codec import Int64, Number, annotated
 from gpuwaste.core.run import RunKey
 
@@ -35,16 +37,12 @@ TERMINAL_STATES: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class JobRecord:
-    """One run of one job as accounting tells it; times are UTC seconds, None is "not known".
-
-    `gpus` is the number of whole GPUs in the allocation (0 for none); `printed_id` is what Slurm's commands print
-    (3_1, 4+1).
-    """
+    """One run of one job as accounting tells it; None is "not known"."""
 
     cluster: Annotated[str, KnownAt.SUBMIT]
     job_id: Annotated[Int64, KnownAt.SUBMIT]
-    submit: Annotated[Int64, KnownAt.SUBMIT]
-    printed_id: Annotated[str, KnownAt.SUBMIT] = ""
+    submit: Annotated[Int64, KnownAt.SUBMIT, Meta(description="UTC seconds.")]
+    printed_id: Annotated[str, KnownAt.SUBMIT, Meta(description="What Slurm's commands print: 3_1, 4+1.")] = ""
     array_job_id: Annotated[Int64 | None, KnownAt.SUBMIT] = None
     array_task_id: Annotated[Int64 | None, KnownAt.SUBMIT] = None
     het_job_id: Annotated[Int64 | None, KnownAt.SUBMIT] = None
@@ -59,17 +57,18 @@ class JobRecord:
     req_tres: Annotated[str, KnownAt.SUBMIT] = ""
     submit_line: Annotated[str, KnownAt.SUBMIT] = ""
     interactive: Annotated[bool, KnownAt.SUBMIT] = False  # salloc, or srun without a batch script
-    verdict_id: Annotated[str, KnownAt.SUBMIT] = ""  # its last verdict's; Slurm 22.05 tells it in accounting at the end
-    start: Annotated[Int64 | None, KnownAt.START] = None
+    # Its last verdict\'s; Slurm 22.05 tells it in accounting at the end.
+    verdict_id: Annotated[str, KnownAt.SUBMIT] = ""
+    start: Annotated[Int64 | None, KnownAt.START, Meta(description="UTC seconds.")] = None
     restarts: Annotated[Int64 | None, KnownAt.START] = None
-    nodes: Annotated[str, KnownAt.START] = ""  # hostlist as printed
+    nodes: Annotated[str, KnownAt.START, Meta(description="The hostlist as printed.")] = ""
     n_nodes: Annotated[Int64 | None, KnownAt.START] = None
     cpus: Annotated[Int64 | None, KnownAt.START] = None
-    gpus: Annotated[Int64 | None, KnownAt.START] = None
+    gpus: Annotated[Int64 | None, KnownAt.START, Meta(description="Whole GPUs in the allocation, 0 for none.")] = None
     gpu_type: Annotated[str, KnownAt.START] = ""
     alloc_tres: Annotated[str, KnownAt.START] = ""
     mem_req_b: Annotated[Int64 | None, KnownAt.START] = None
-    end: Annotated[Int64 | None, KnownAt.END] = None
+    end: Annotated[Int64 | None, KnownAt.END, Meta(description="UTC seconds.")] = None
     elapsed_s: Annotated[Int64 | None, KnownAt.END] = None
     suspended_s: Annotated[Int64, KnownAt.END] = 0
     state: Annotated[str, KnownAt.END] = ""
