@@ -83,6 +83,9 @@ bench-table: $(STAMP) ## a million jobs from the store to a table and to the sta
 bench-ingest: $(STAMP) ## hours rows per second that the hub takes
 	@$(PY) -m bench.ingest
 
+bench-codec: $(STAMP) ## a batch of hours read with msgspec and with pydantic: microseconds a row, imports
+	@$(PY) -m bench.codec
+
 bench-agent: $(STAMP) native ## what the agent costs a node: CPU, memory, bytes a day, scrapes
 	@$(PY) -m bench.agent
 
@@ -123,5 +126,5 @@ bench-packages: $(STAMP) ## sizes of the RPMs, what an agent downloads
 	@$(PY) -m bench.packages
 
 .PHONY: audit data help venv packages native plugins rpm lint types layers demo docs docs-check unit test faults matrix scorecard baseline
-.PHONY: bench-report bench-table bench-ingest bench-agent bench-features bench-attribution bench-predict bench-train bench-history
+.PHONY: bench-report bench-table bench-ingest bench-codec bench-agent bench-features bench-attribution bench-predict bench-train bench-history
 .PHONY: bench-unit bench-advisor bench-policy bench-submit bench-soak bench-year bench-packages

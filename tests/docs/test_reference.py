@@ -13,8 +13,9 @@ from tools.reference.event_meanings import MEANINGS
 from gpuwaste.cli.main import build_parser, command_names, load_command
 from gpuwaste.cli.manual import ENVIRONMENT, EXIT_CODES
 from gpuwaste.core.config import Config, config_from_dict, describe_config, load_config
-from gpuwaste.core.hour import AllocationHour
+from gpuwaste.core.hour import HOUR_CODEC, AllocationHour
 from gpuwaste.core.run import RunKey
+from gpuwaste.hub.openapi import schema
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "etc" / "gpuwaste.toml"
@@ -135,9 +136,12 @@ def test_every_line_of_the_doctor_is_on_its_page() -> None:
 
 
 def test_every_field_that_travels_is_documented() -> None:
-    """The page explains exactly the fields of a row of hours."""
+    """The page has a meaning for each field of a row of hours."""
     sent = AllocationHour(RunKey("gw", 7, 1), "gpu1", "GPU-1", 0, 1, 0, 0).to_wire()
-    assert set(wire.HOUR_FIELDS) == set(sent)
+    found = schema(HOUR_CODEC.struct)["properties"]
+    assert set(found) == set(sent)
+    assert [name for name, part in found.items() if not part.get("description")] == []
+    assert "| `energy_j` | `number 0..1e+15 or null` | energy, joules |" in wire.page()
 
 
 def test_the_example_is_the_defaults() -> None:

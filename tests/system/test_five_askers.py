@@ -53,7 +53,9 @@ def _asked(site: Site, user: str, script: Path, job: str, options: list[str], *c
     return found
 
 
-def _wait_hub(site: Site, user: str, script: Path, job: str, options: list[str], action: str) -> None:
+def _wait_hub(  # noqa: PLR0917 what is asked, and by whom
+    site: Site, user: str, script: Path, job: str, options: list[str], action: str
+) -> None:
     """Wait until the hub has heard of the jobs as the advisor has."""
 
     def says() -> bool:

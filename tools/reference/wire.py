@@ -1,53 +1,24 @@
 """wire.md: what travels between the programs, from the code that reads and writes it."""
 
 import json
-import re
 from collections.abc import Iterator
+from inspect import cleandoc
 from typing import Any, Final, cast
 
-from pydantic import BaseModel
+from msgspec.json import schema_components
 
-from gpuwaste.core.hour import SCHEMA, AllocationHour
+from gpuwaste.core.hour import HOUR_CODEC, AllocationHour
 from gpuwaste.core.run import RunKey
-from gpuwaste.core.sample import Confidence, MapSource
 from gpuwaste.hub import models, questions, refusal
 from gpuwaste.hub.app import build_app
+from gpuwaste.hub.openapi import schema
 from gpuwaste.hub.services import Limits, Services
+from gpuwaste.predict.request_json import RequestForm
 from gpuwaste.wire.batch import MAX_BATCH_BYTES, PROTOCOL, PROTOCOL_MAX, PROTOCOL_MIN, Batch, Envelope, encode_hour
 from gpuwaste.wire.signing import ACK_HEADER
 from tools.reference import wire_advice
 from tools.reference.markdown import code, document, table
 
-HOUR_FIELDS: Final = {
-    "schema": f"{SCHEMA}; the next one is read too, what it adds is ignored",
-    "cluster": "Slurm's ClusterName",
-    "jobid": "the job's own number (JobIDRaw)",
-    "start": "start of this run, UTC seconds: a requeued job has several",
-    "node": "NodeName",
-    "gpu_uuid": "UUID of the GPU or MIG instance; `missing:NODE:POSITION` for one that Slurm has and NVML lacks",
-    "hour_utc": "begin of the hour, UTC seconds",
-    "seq": "version of the row: the highest wins",
-    "final": "nothing will be added to this row",
-    "share": "1 for a whole GPU, less for shards and MPS",
-    "t0": "first instant of the allocation in this hour, UTC seconds",
-    "t1": "last such instant",
-    "seconds": "seconds by utilization percent 0..100, sparse; 0 only where exactly nothing ran",
-    "idle_run_s": "the part of the seconds at 0 in runs of 60 s and more",
-    "unknown_s": "seconds of which nothing is known, by reason",
-    "suspended_s": "seconds in which the job was suspended",
-    "proc_seen": "a process of the job was on the GPU",
-    "mem_max_b": "most GPU memory in use, bytes",
-    "mem_total_b": "the GPU's memory, bytes",
-    "energy_j": "energy, joules",
-    "last_active": "last instant with a utilization above 0, UTC seconds",
-    "power_w_at_full": "mean power while the utilization was 95 % and more, watts",
-    "power_limit_w": "power limit in force, watts",
-    "sm_ratio_at_full": "mean share of multiprocessors that were busy in that time, 0 to 1",
-    "cpu_s": "CPU seconds of the whole job on this node; the same in the row of each of its GPUs",
-    "host_mem_max_b": "most memory of the whole job on this node, bytes",
-    "map_source": "how the agent knew whose GPU it is: " + ", ".join(MapSource),
-    "confidence": ", ".join(Confidence),
-}
 STATUSES: Final = {
     refusal.BAD: "can never succeed: the envelope, a parameter, a foreign cluster",
     refusal.UNAUTHORIZED: "no valid credential; `retry` true: a fresh one may do (clock, expiry, munged away)",
@@ -94,11 +65,10 @@ def routes() -> Iterator[tuple[str, str, str, str]]:
             yield method.upper(), path, names, str(route.get("description", ""))
 
 
-def answers() -> Iterator[type[BaseModel]]:
-    """Yield the answers' models in the order of their file."""
-    for thing in vars(models).values():
-        if isinstance(thing, type) and issubclass(thing, BaseModel) and thing is not BaseModel:
-            yield thing
+def answers() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the name and the schema of the answers' types and their parts."""
+    kinds = [thing for thing in vars(models).values() if getattr(thing, "__module__", "") == models.__name__]
+    yield from schema_components(kinds)[1].items()
 
 
 def page() -> str:
@@ -114,31 +84,44 @@ def page() -> str:
         f"## A batch of hours\n\n`POST /v1/hours`, NDJSON of at most {MAX_BATCH_BYTES} bytes. The first line names the "
         "sender, each further line is one allocated GPU in one UTC hour:",
         f"```json\n{_sample()}\n```",
-        table(("field", "meaning"), [(code(name), HOUR_FIELDS[name]) for name in _hour().to_wire()]),
+        _fields(schema(HOUR_CODEC.struct)),
         "A row is stored by (cluster, jobid, start, node, gpu_uuid, hour_utc). Unknown fields are ignored.",
         f"## A question for predictions\n\n{_PREDICT.strip()}",
-        *(_shape(model) for model in (questions.PredictQuestion, questions.JobQuestion)),
+        *(_shape(kind.__name__, schema(kind)) for kind in (questions.PredictQuestion, RequestForm)),
         "## Answers that are not 200\n\nA JSON object with `error`, one line.",
         table(("status", "meaning"), [(str(status), meaning) for status, meaning in STATUSES.items()]),
         "## Shapes of the answers",
-        *(_shape(model) for model in answers()),
+        *(_shape(name, part) for name, part in answers()),
         wire_advice.section(),
     )
 
 
-def _shape(model: type[BaseModel]) -> str:
-    rows = [
-        (code(field.alias or name), code(_type(field.annotation)), field.description or "")
-        for name, field in model.model_fields.items()
-    ]
-    return f"### {model.__name__}\n\n{model.__doc__}\n\n" + table(("field", "type", "meaning"), rows)
-
-
-def _type(annotation: Any) -> str:
-    text = (
-        annotation.__name__ if isinstance(annotation, type) and not hasattr(annotation, "__args__") else str(annotation)
+def _fields(found: dict[str, Any]) -> str:
+    """Return the table of what an object has: each field with its type, its bounds and its meaning."""
+    return table(
+        ("field", "type", "meaning"),
+        [(code(name), code(_type(part)), part.get("description", "")) for name, part in found["properties"].items()],
     )
-    return re.sub(r"\b(?:typing|gpuwaste\.hub\.(?:models|questions))\.", "", text)
+
+
+def _shape(name: str, found: dict[str, Any]) -> str:
+    return f"### {name}\n\n{cleandoc(found['description'])}\n\n{_fields(found)}"
+
+
+def _type(part: dict[str, Any]) -> str:
+    """Return a field's type in a few words: `integer 0..100 or null`, `list of string`, `map of number`."""
+    if "anyOf" in part:
+        return " or ".join(dict.fromkeys(text for one in part["anyOf"] for text in _type(one).split(" or ")))
+    if "enum" in part:
+        return " or ".join(json.dumps(value) for value in part["enum"])
+    if part.get("type") == "array":
+        return f"list of {_type(part.get('items', {}))}"
+    if "additionalProperties" in part and part.get("title") is None:
+        return f"map of {_type(part['additionalProperties'] or {})}"
+    low, high = part.get("minimum"), part.get("maximum")
+    bounds = f" {low:.6g}..{high:.6g}" if low is not None and high is not None and high < 1 << 60 else ""
+    name = str(part.get("$ref", "")).rpartition("/")[2] or part.get("title") or part.get("type", "anything")
+    return f"{name}{bounds}"
 
 
 def _hour() -> AllocationHour:

@@ -4,7 +4,6 @@ A file of its own (durable_file.py). Nothing that is not acknowledged is ever dr
 grows by about 1 KB per GPU, job and hour (a node of eight GPUs with hour-long jobs: 200 rows, 0.2 MB a day).
 """
 
-import json
 import logging
 import sqlite3
 import time
@@ -13,7 +12,7 @@ from typing import Final
 
 from gpuwaste.agent.outbox_schema import KEY, MIGRATIONS
 from gpuwaste.core.errors import ParseError
-from gpuwaste.core.hour import AllocationHour, hour_from_wire
+from gpuwaste.core.hour import AllocationHour, hour_from_line
 from gpuwaste.wire.batch import MAX_BATCH_BYTES, Batch, BatchRow, encode_hour
 from gpuwaste.wire.durable_file import DurableFile
 
@@ -108,8 +107,8 @@ class Outbox(DurableFile):
 
     def _decoded(self, payload: bytes) -> AllocationHour | None:
         try:
-            return hour_from_wire(json.loads(payload))
-        except (ParseError, ValueError) as error:
+            return hour_from_line(payload)
+        except ParseError as error:
             _log.error("outbox %s: a kept row cannot be read and stays as it is: %s", self.path, error)
             return None
 

@@ -1,9 +1,12 @@
 """JobRecord: one run of one job, its request apart from its outcome, each field marked with when it is known."""
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Final
+from typing import Annotated, Final
 
+from msgspec import Meta
+
+from gpuwaste.core.codec import Int64, Number, annotated
 from gpuwaste.core.run import RunKey
 
 
@@ -32,55 +35,47 @@ TERMINAL_STATES: Final = frozenset(
 )
 
 
-def _at(when: KnownAt, default: Any = None) -> Any:
-    """Declare a field with its default and the moment from which it is known."""
-    return field(default=default, metadata={"known_at": when})
-
-
 @dataclass(frozen=True, slots=True)
 class JobRecord:
-    """One run of one job as accounting tells it; times are UTC seconds, None is "not known".
+    """One run of one job as accounting tells it; None is "not known"."""
 
-    `gpus` is the number of whole GPUs in the allocation (0 for none); `printed_id` is what Slurm's commands print
-    (3_1, 4+1).
-    """
-
-    cluster: str = field(metadata={"known_at": KnownAt.SUBMIT})
-    job_id: int = field(metadata={"known_at": KnownAt.SUBMIT})
-    submit: int = field(metadata={"known_at": KnownAt.SUBMIT})
-    printed_id: str = _at(KnownAt.SUBMIT, "")
-    array_job_id: int | None = _at(KnownAt.SUBMIT)
-    array_task_id: int | None = _at(KnownAt.SUBMIT)
-    het_job_id: int | None = _at(KnownAt.SUBMIT)
-    het_offset: int | None = _at(KnownAt.SUBMIT)
-    name: str = _at(KnownAt.SUBMIT, "")
-    user: str = _at(KnownAt.SUBMIT, "")
-    account: str = _at(KnownAt.SUBMIT, "")
-    group: str = _at(KnownAt.SUBMIT, "")
-    partition: str = _at(KnownAt.SUBMIT, "")
-    qos: str = _at(KnownAt.SUBMIT, "")
-    time_limit_s: int | None = _at(KnownAt.SUBMIT)
-    req_tres: str = _at(KnownAt.SUBMIT, "")
-    submit_line: str = _at(KnownAt.SUBMIT, "")
-    interactive: bool = _at(KnownAt.SUBMIT, default=False)  # salloc, or srun without a batch script
-    verdict_id: str = _at(KnownAt.SUBMIT, "")  # its last verdict's; Slurm 22.05 tells it in accounting at the end
-    start: int | None = _at(KnownAt.START)
-    restarts: int | None = _at(KnownAt.START)
-    nodes: str = _at(KnownAt.START, "")  # hostlist as printed
-    n_nodes: int | None = _at(KnownAt.START)
-    cpus: int | None = _at(KnownAt.START)
-    gpus: int | None = _at(KnownAt.START)
-    gpu_type: str = _at(KnownAt.START, "")
-    alloc_tres: str = _at(KnownAt.START, "")
-    mem_req_b: int | None = _at(KnownAt.START)
-    end: int | None = _at(KnownAt.END)
-    elapsed_s: int | None = _at(KnownAt.END)
-    suspended_s: int = _at(KnownAt.END, 0)
-    state: str = _at(KnownAt.END, "")
-    exit_code: int | None = _at(KnownAt.END)
-    exit_signal: int | None = _at(KnownAt.END)
-    total_cpu_s: float | None = _at(KnownAt.END)
-    max_rss_b: int | None = _at(KnownAt.END)
+    cluster: Annotated[str, KnownAt.SUBMIT]
+    job_id: Annotated[Int64, KnownAt.SUBMIT]
+    submit: Annotated[Int64, KnownAt.SUBMIT, Meta(description="UTC seconds.")]
+    printed_id: Annotated[str, KnownAt.SUBMIT, Meta(description="What Slurm's commands print: 3_1, 4+1.")] = ""
+    array_job_id: Annotated[Int64 | None, KnownAt.SUBMIT] = None
+    array_task_id: Annotated[Int64 | None, KnownAt.SUBMIT] = None
+    het_job_id: Annotated[Int64 | None, KnownAt.SUBMIT] = None
+    het_offset: Annotated[Int64 | None, KnownAt.SUBMIT] = None
+    name: Annotated[str, KnownAt.SUBMIT] = ""
+    user: Annotated[str, KnownAt.SUBMIT] = ""
+    account: Annotated[str, KnownAt.SUBMIT] = ""
+    group: Annotated[str, KnownAt.SUBMIT] = ""
+    partition: Annotated[str, KnownAt.SUBMIT] = ""
+    qos: Annotated[str, KnownAt.SUBMIT] = ""
+    time_limit_s: Annotated[Int64 | None, KnownAt.SUBMIT] = None
+    req_tres: Annotated[str, KnownAt.SUBMIT] = ""
+    submit_line: Annotated[str, KnownAt.SUBMIT] = ""
+    interactive: Annotated[bool, KnownAt.SUBMIT] = False  # salloc, or srun without a batch script
+    # Its last verdict\'s; Slurm 22.05 tells it in accounting at the end.
+    verdict_id: Annotated[str, KnownAt.SUBMIT] = ""
+    start: Annotated[Int64 | None, KnownAt.START, Meta(description="UTC seconds.")] = None
+    restarts: Annotated[Int64 | None, KnownAt.START] = None
+    nodes: Annotated[str, KnownAt.START, Meta(description="The hostlist as printed.")] = ""
+    n_nodes: Annotated[Int64 | None, KnownAt.START] = None
+    cpus: Annotated[Int64 | None, KnownAt.START] = None
+    gpus: Annotated[Int64 | None, KnownAt.START, Meta(description="Whole GPUs in the allocation, 0 for none.")] = None
+    gpu_type: Annotated[str, KnownAt.START] = ""
+    alloc_tres: Annotated[str, KnownAt.START] = ""
+    mem_req_b: Annotated[Int64 | None, KnownAt.START] = None
+    end: Annotated[Int64 | None, KnownAt.END, Meta(description="UTC seconds.")] = None
+    elapsed_s: Annotated[Int64 | None, KnownAt.END] = None
+    suspended_s: Annotated[Int64, KnownAt.END] = 0
+    state: Annotated[str, KnownAt.END] = ""
+    exit_code: Annotated[Int64 | None, KnownAt.END] = None
+    exit_signal: Annotated[Int64 | None, KnownAt.END] = None
+    total_cpu_s: Annotated[Number | None, KnownAt.END] = None
+    max_rss_b: Annotated[Int64 | None, KnownAt.END] = None
 
     @property
     def run_key(self) -> RunKey:
@@ -95,5 +90,5 @@ class JobRecord:
 
 def known_at(name: str) -> KnownAt:
     """Return the moment from which the named field of a JobRecord is known."""
-    marks: dict[str, KnownAt] = {f.name: f.metadata["known_at"] for f in fields(JobRecord)}
-    return marks[name]
+    moments: dict[str, KnownAt] = {field.name: marks[0] for field, _, marks in annotated(JobRecord)}
+    return moments[name]

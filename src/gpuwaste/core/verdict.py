@@ -6,11 +6,13 @@ joined later, through the token in the job's admin_comment.
 
 import re
 import secrets
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, fields
-from typing import Any, Final, Literal, get_args
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Annotated, Any, Final, Literal, get_args
 
-from gpuwaste.core.errors import ParseError
+from msgspec import Meta
+
+from gpuwaste.core.codec import Whole, convert
 
 Action = Literal["pass", "annotate", "warn", "reject"]
 Mode = Literal["off", "shadow", "annotate", "warn", "reject"]
@@ -25,8 +27,10 @@ _RANDOM_BITS: Final = 64  # one question to the system for all random digits
 _TIME_DIGITS: Final = 10  # microseconds until the year 2085
 MAX_TEXT: Final = 4096  # characters of any text of a verdict
 _MAX_ITEMS: Final = 64
-_MAX_I64: Final = 2**63 - 1
 _LARGEST: Final = 1e300  # what no number of a verdict comes near; JSON knows more
+_Text = Annotated[str, Meta(max_length=MAX_TEXT)]
+_Texts = Annotated[tuple[_Text, ...], Meta(max_length=_MAX_ITEMS)]
+_Numbers = Annotated[Mapping[_Text, Annotated[float, Meta(ge=-_LARGEST, le=_LARGEST)]], Meta(max_length=_MAX_ITEMS)]
 _TOKEN: Final = re.compile(r"(?:^|;)gw=([0-9a-z]{16})(?=;|\Z)", re.ASCII)
 
 
@@ -63,46 +67,51 @@ class Suggestion:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """One row of the audit. Times are UTC; `at_utc_us` is when the request came, `latency_us` how long the answer took.
+    """One row of the audit.
 
     `would_be` is the action without the policy's mode, its budget and all that holds back; `action` is what was said.
-    `held` names what held it back ("shadow", "budget", "override", "random", ...), "" for nothing. `sampled` marks a
-    would-be reject that passed at random, so that the precision of rejecting can be measured. `script` is the whole
-    script's hash, "" without one. `run_job_id` is set where the job was known (a modification), else it is joined.
-    `triggers` are the targets that made `would_be`, with the number that reached the threshold: by them a verdict is
-    scored.
+    `sampled` is set so that the precision of rejecting can be measured; `triggers` are by what a verdict is scored.
     """
 
-    id: str
-    cluster: str
-    at_utc_us: int
+    id: Annotated[str, Meta(pattern=r"^[0-9a-z]{16}\Z", description="The token gw=ID in the job's AdminComment.")]
+    cluster: _Text
+    at_utc_us: Annotated[Whole, Meta(description="When the submission came, UTC microseconds.")]
     op: Op
-    policy: str
+    policy: Annotated[_Text, Meta(description="The policy that judged.")]
     mode: Mode
-    action: Action
-    would_be: Action
-    held: str = ""
-    sampled: bool = False
-    override: str = ""
-    user: str = ""
-    account: str = ""
-    partition: str = ""
-    qos: str = ""
-    name: str = ""
+    action: Annotated[Action, Meta(description="What was said.")]
+    would_be: Annotated[Action, Meta(description="The action without mode, budget and all else that holds back.")]
+    held: Annotated[
+        _Text, Meta(description="What held it back: shadow, budget, override, random ...; empty: nothing.")
+    ] = ""
+    sampled: Annotated[bool, Meta(description="A would-be reject that passed at random.")] = False
+    override: Annotated[_Text, Meta(description="The user's reason to override.")] = ""
+    user: _Text = ""
+    account: _Text = ""
+    partition: _Text = ""
+    qos: _Text = ""
+    name: Annotated[_Text, Meta(description="The job's name.")] = ""
     is_array: bool = False
-    het_offset: int | None = None
-    run_job_id: int | None = None
-    gpus: int = 0
-    time_limit_s: int | None = None
-    p: Mapping[str, float] = field(default_factory=dict)
-    quantiles: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    triggers: Mapping[str, float] = field(default_factory=dict)
-    reasons: tuple[str, ...] = ()
-    lines: tuple[str, ...] = ()
-    script: str = ""
-    model_hash: str = ""
-    feature_hash: str = ""
-    latency_us: int = 0
+    het_offset: Annotated[Whole | None, Meta(description="The component of a het job.")] = None
+    run_job_id: Annotated[
+        Whole | None, Meta(description="The job where it was known (a modification); else the token joins it.")
+    ] = None
+    gpus: Annotated[Whole, Meta(description="Whole GPUs of the whole job.")] = 0
+    time_limit_s: Annotated[Whole | None, Meta(description="The time limit, seconds.")] = None
+    p: Annotated[_Numbers, Meta(description="Probability by target, 0 to 1.")] = field(default_factory=dict)
+    quantiles: Annotated[
+        Mapping[_Text, _Numbers],
+        Meta(max_length=_MAX_ITEMS, description="By target the value by quantile, in the target's unit."),
+    ] = field(default_factory=dict)
+    triggers: Annotated[
+        _Numbers, Meta(description="The targets that made would_be, with the number that reached the threshold.")
+    ] = field(default_factory=dict)
+    reasons: Annotated[_Texts, Meta(description="Why, in the user's own numbers.")] = ()
+    lines: Annotated[_Texts, Meta(description="What the user was told, or would have been.")] = ()
+    script: Annotated[_Text, Meta(description="The hash of the whole script; empty: none.")] = ""
+    model_hash: _Text = ""
+    feature_hash: _Text = ""
+    latency_us: Annotated[Whole, Meta(description="How long the answer took, microseconds.")] = 0
 
     def to_json(self) -> dict[str, Any]:
         """Return the verdict as it travels to the hub and as `gpuwaste verdicts --json` prints it."""
@@ -111,15 +120,7 @@ class Verdict:
 
 def verdict_from_json(data: object) -> Verdict:
     """Read a verdict; what a newer advisor adds is ignored. Raises ParseError."""
-    try:
-        if not isinstance(data, Mapping) or data["action"] not in ACTIONS or data["would_be"] not in ACTIONS:
-            raise ParseError("verdict: no object with an action that this version knows")
-        if data["mode"] not in MODES or data["op"] not in get_args(Op) or not is_token(data["id"]):
-            raise ParseError("verdict: a mode, an op or an id that this version does not know")
-        known = {name: read(data[name]) for name, read in _READ.items() if name in data}
-        return Verdict(**known)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise ParseError(f"verdict: lacks a part or has a wrong one: {str(error)[:200]}") from error
+    return convert(data, Verdict, "verdict")
 
 
 def new_id(at_utc_us: int) -> str:
@@ -147,62 +148,3 @@ def token_of(admin_comment: str) -> str:
     """Return the verdict's id of an admin_comment, "" where there is none; of several, the last one's."""
     found = _TOKEN.findall(admin_comment)
     return found[-1] if found else ""
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str) or len(value) > MAX_TEXT:
-        raise ValueError(f"no text of at most {MAX_TEXT} characters: {str(value)[:40]!r}")
-    return value
-
-
-def _flag(value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise TypeError(f"neither true nor false: {str(value)[:40]!r}")
-    return value
-
-
-def _whole(value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _MAX_I64:
-        raise ValueError(f"no whole number: {str(value)[:40]!r}")
-    return value
-
-
-def _optional(value: Any) -> int | None:
-    return None if value is None else _whole(value)
-
-
-def _number(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not -_LARGEST <= value <= _LARGEST:
-        raise ValueError(f"no number: {str(value)[:40]!r}")
-    return float(value)
-
-
-def _numbers(value: Any) -> dict[str, float]:
-    return {_text(name): _number(item) for name, item in _few(value.items())}
-
-
-def _quantiles(value: Any) -> dict[str, dict[str, float]]:
-    return {_text(name): _numbers(item) for name, item in _few(value.items())}
-
-
-def _texts(value: Any) -> tuple[str, ...]:
-    if not isinstance(value, list | tuple):
-        raise TypeError(f"no list of texts: {str(value)[:40]!r}")
-    return tuple(_text(item) for item in _few(value))
-
-
-def _few(items: Any) -> Any:
-    if len(items) > _MAX_ITEMS:
-        raise ValueError(f"{len(items)} items, at most {_MAX_ITEMS}")
-    return items
-
-
-_READ: Final[Mapping[str, Callable[[Any], Any]]] = {
-    **{f.name: _text for f in fields(Verdict)},
-    **dict.fromkeys(("at_utc_us", "gpus", "latency_us"), _whole),
-    **dict.fromkeys(("het_offset", "run_job_id", "time_limit_s"), _optional),
-    **dict.fromkeys(("sampled", "is_array"), _flag),
-    **dict.fromkeys(("p", "triggers"), _numbers),
-    **dict.fromkeys(("reasons", "lines"), _texts),
-    "quantiles": _quantiles,
-}

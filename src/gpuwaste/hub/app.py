@@ -1,7 +1,7 @@
 """The API as an application: its routes, and one form for whatever is refused or fails."""
 
 import logging
-from typing import Any, Final
+from typing import Final
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
@@ -11,13 +11,14 @@ from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.hub.exchange import Exchange, json_response
 from gpuwaste.hub.methods import KnownMethods
 from gpuwaste.hub.models import ErrorAnswer
+from gpuwaste.hub.openapi import answers
 from gpuwaste.hub.refusal import BAD, LATER, Refusal
 from gpuwaste.hub.routes import add_routes
 from gpuwaste.hub.services import Limits, Services
 from gpuwaste.hub.timing import Timing
 
 _log = logging.getLogger(__name__)
-_ERRORS: Final[dict[int | str, dict[str, Any]]] = {"4XX": {"model": ErrorAnswer}, "5XX": {"model": ErrorAnswer}}
+_ERRORS: Final = answers(ErrorAnswer, "4XX", "5XX", description="An error")
 
 
 def build_app(services: Services, version: str, limits: Limits) -> FastAPI:

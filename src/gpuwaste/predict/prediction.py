@@ -2,58 +2,57 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta
 
 Source = Literal["site model", "baseline", "history"]
 
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """One feature's part in a probability: `effect` is p with its value minus p with the value usual at the site.
-
-    `text` says it in the user's own words and numbers ("6 of your last 8 jobs named train failed").
-    """
+    """One feature's part in a probability, in the user's own words and numbers."""
 
     feature: str
     value: float | None
-    usual: float | None
-    effect: float
-    text: str
+    usual: Annotated[float | None, Meta(description="The feature's usual value at the site.")]
+    effect: Annotated[float, Meta(description="The probability with the value, minus the one with the usual value.")]
+    text: Annotated[str, Meta(description='As in "6 of your last 8 jobs named train failed".')]
 
 
 @dataclass(frozen=True, slots=True)
 class TargetPrediction:
-    """What is said of one target; a probability or quantiles in the target's unit, the other one empty.
-
-    `level` is the highest operating point that p reaches (warn, reject), "" for none. `basis` is how many past jobs
-    stand behind it where `source` is history, else the rows that the model was trained on.
-    """
+    """What is said of one target: a probability, or quantiles in the target's unit; the other one is empty."""
 
     target: str
     source: Source
-    basis: int
-    p: float | None = None
-    level: str = ""
-    quantiles: Mapping[str, float] = field(default_factory=dict)  # "0.5" -> value
+    basis: Annotated[
+        int, Meta(description="Past jobs behind it where history speaks, else rows that the model learnt from.")
+    ]
+    p: Annotated[float | None, Meta(description="The probability, 0 to 1.")] = None
+    level: Annotated[str, Meta(description="The highest operating point that p reaches: warn, reject, or none.")] = ""
+    quantiles: Annotated[Mapping[str, float], Meta(description='By level, such as "0.5", in the target\'s unit.')] = (
+        field(default_factory=dict)
+    )
     reasons: tuple[Reason, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Another request and what it would change: the exact option, and the predictions before and after by target."""
+    """Another request, and what it would change."""
 
-    option: str
+    option: Annotated[str, Meta(description="The exact option.")]
     text: str
-    before: Mapping[str, float]
+    before: Annotated[Mapping[str, float], Meta(description="The prediction by target.")]
     after: Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """The whole answer; `model` and `model_hash` are "" where history alone speaks, and `notes` say so."""
+    """The whole answer for one request."""
 
-    request: Mapping[str, Any]
-    model: str
+    request: Annotated[Mapping[str, Any], Meta(description="The fields of the request, without its script.")]
+    model: Annotated[str, Meta(description="The bundle's name; empty where history alone speaks.")]
     model_hash: str
     targets: tuple[TargetPrediction, ...]
     changes: tuple[Change, ...] = ()

@@ -5,18 +5,20 @@ from collections.abc import Mapping
 from dataclasses import asdict, fields
 from typing import Any, Final
 
+from msgspec import Struct, ValidationError, convert, defstruct, structs
+
+from gpuwaste.core.codec import annotated, nullable, problem
 from gpuwaste.core.errors import UsageError
 from gpuwaste.core.request import JobRequest
 
-_TEXTS: Final = ("user", "account", "partition", "qos", "name", "gpu_type", "comment")
-_FLAGS: Final = ("is_array", "interactive")
-_AMOUNTS: Final = ("time_limit_s", "nodes", "cpus", "mem_b")
-_KNOWN: Final = tuple(field.name for field in fields(JobRequest))
-_MAX_TEXT: Final = 4096
-_MAX_SCRIPT: Final = 4 * 1024**2
 _LONE: Final = re.compile("[\ud800-\udfff]")  # half a character: JSON can write it, UTF-8 cannot
-_MAX_AMOUNT: Final = 1 << 62
 MAX_REQUESTS: Final = 1000
+RequestForm: Final[type[Struct]] = defstruct(
+    "JobRequest",
+    [(field.name, nullable(kind), None) for field, kind, _ in annotated(JobRequest)],
+    forbid_unknown_fields=True,
+)
+RequestForm.__doc__ = "One job as it would be submitted; null and a field left out are not said."
 
 
 def request_to_json(request: JobRequest) -> dict[str, Any]:
@@ -37,46 +39,20 @@ def requests_from_json(data: object, *, user: str = "", submit: int = 0) -> list
 
 
 def _request(item: object, where: str, user: str, submit: int) -> JobRequest:
+    try:
+        form = convert(_whole(item), RequestForm)
+    except ValidationError as error:
+        place, names = " - at " in str(error), ", ".join(field.name for field in fields(JobRequest))
+        raise UsageError(f"{where}: {problem(error)}{'' if place else f': the fields are {names}'}") from error
+    said = {name: value for name, value in structs.asdict(form).items() if value is not None}
+    for name, value in said.items():
+        if isinstance(value, str) and _LONE.search(value):
+            raise UsageError(f"{where}: {name}: expected a text in UTF-8")
+    return JobRequest(**{**said, "user": said.get("user") or user, "submit": said.get("submit") or submit})
+
+
+def _whole(item: object) -> object:
+    """Return an object whose whole numbers are such: 1e9 is one, to JSON it is none."""
     if not isinstance(item, Mapping):
-        raise UsageError(f"{where}: expected an object with the fields {', '.join(_KNOWN)}")
-    for name in item:
-        if name not in _KNOWN:
-            raise UsageError(f"{where}: unknown field {str(name)[:40]!r}: the fields are {', '.join(_KNOWN)}")
-    values = {name: value for name, value in item.items() if value is not None}
-    read: dict[str, Any] = {name: _text(values, name, where, _MAX_TEXT) for name in _TEXTS}
-    read |= {name: _flag(values, name, where) for name in _FLAGS}
-    read |= {name: _amount(values, name, where) for name in _AMOUNTS}
-    return JobRequest(
-        **{
-            **read,
-            "user": read["user"] or user,
-            "submit": _amount(values, "submit", where) or submit,
-            "gpus": _amount(values, "gpus", where) or 0,
-            "script": _text(values, "script", where, _MAX_SCRIPT) if "script" in values else None,
-            "whole_node": _flag(values, "whole_node", where) if "whole_node" in values else None,
-        }
-    )
-
-
-def _text(values: Mapping[str, Any], name: str, where: str, longest: int) -> str:
-    value = values.get(name, "")
-    if not isinstance(value, str) or len(value) > longest or _LONE.search(value):
-        raise UsageError(f"{where}: {name}: expected a text of at most {longest} characters, in UTF-8")
-    return value
-
-
-def _flag(values: Mapping[str, Any], name: str, where: str) -> bool:
-    value = values.get(name, False)
-    if not isinstance(value, bool):
-        raise UsageError(f"{where}: {name}: expected true or false")
-    return value
-
-
-def _amount(values: Mapping[str, Any], name: str, where: str) -> int | None:
-    value = values.get(name)
-    if value is None:
-        return None
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not number or not 0 <= value <= _MAX_AMOUNT or value != int(value):
-        raise UsageError(f"{where}: {name}: expected a whole number from 0 on")
-    return int(value)
+        return item
+    return {key: int(v) if isinstance(v, float) and v.is_integer() else v for key, v in item.items()}

@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol, TypeVar
 from uuid import uuid4
 
 from gpuwaste.core.errors import ParseError
-from gpuwaste.core.hour import AllocationHour, hour_from_wire
+from gpuwaste.core.hour import AllocationHour, hour_from_line
 from gpuwaste.core.verdict import ID_LENGTH, Verdict, verdict_from_json
 
 PROTOCOL: Final = 1
@@ -177,7 +177,7 @@ def parse_envelope(body: bytes) -> tuple[Envelope, str]:
 
 def parse_rows(body: bytes) -> Iterator[tuple[int, AllocationHour | ParseError]]:
     """Yield each row's line number with the row, or with what is wrong with it; blank lines are no rows."""
-    return _rows(body, lambda line: hour_from_wire(_object(line, "hours row")))
+    return _rows(body, hour_from_line)
 
 
 def parse_verdicts(body: bytes) -> Iterator[tuple[int, Verdict | ParseError]]:

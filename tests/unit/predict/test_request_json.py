@@ -28,6 +28,12 @@ def test_a_request_comes_back_as_it_was() -> None:
         assert requests_from_json(form) == [TRAIN]
 
 
+def test_a_whole_number_may_be_written_as_a_float() -> None:
+    """1e9 is a whole number to a user and a float to JSON; null is not said."""
+    (found,) = requests_from_json(json.loads('{"mem_b": 1e9, "cpus": 4.0, "gpus": null, "name": null}'))
+    assert (found.mem_b, found.cpus, found.gpus, found.name) == (10**9, 4, 0, "")
+
+
 def test_who_and_when_are_filled_in_where_they_are_left_out() -> None:
     """The caller and the clock stand in; what is said stays."""
     assert requests_from_json({}, user="eve", submit=7) == [JobRequest("eve", 7)]
@@ -39,17 +45,21 @@ def test_who_and_when_are_filled_in_where_they_are_left_out() -> None:
     [
         ([], "0 of them"),
         ([{}] * (MAX_REQUESTS + 1), "1001 of them"),
-        (7, "request 1: expected an object"),
-        ([{}, {"nmae": "x"}], "request 2: unknown field 'nmae'"),
-        ({"cpus": -1}, "cpus: expected a whole number"),
-        ({"cpus": 1.5}, "cpus: expected a whole number"),
-        ({"cpus": True}, "cpus: expected a whole number"),
-        ({"cpus": "4"}, "cpus: expected a whole number"),
-        ({"mem_b": float("inf")}, "mem_b: expected a whole number"),
-        ({"name": 7}, "name: expected a text"),
-        ({"name": "x" * 5000}, "name: expected a text"),
-        ({"is_array": 1}, "is_array: expected true or false"),
-        ({"whole_node": "yes"}, "whole_node: expected true or false"),
+        (7, "request 1: expected `object`, got `int`: the fields are user, submit"),
+        ([{}, {"nmae": "x"}], "request 2: object contains unknown field `nmae`: the fields are user, submit"),
+        ({"nm\n\x1b[31m": "x"}, "unknown field `nm\\n\\x1b[31m`"),
+        ({"cpus": -1}, "cpus: expected `int` >= 0"),
+        ({"cpus": 1.5}, "cpus: expected `int | null`, got `float`"),
+        ({"cpus": True}, "cpus: expected `int | null`, got `bool`"),
+        ({"cpus": "4"}, "cpus: expected `int | null`, got `str`"),
+        ({"cpus": 10**400}, "cpus: expected `int` <= 4611686018427387904"),
+        ({"mem_b": float("inf")}, "mem_b: expected `int | null`, got `float`"),
+        ({"mem_b": float("nan")}, "mem_b: expected `int | null`, got `float`"),
+        ({"name": 7}, "name: expected `str | null`, got `int`"),
+        ({"name": "x" * 5000}, "name: expected `str` of length <= 4096"),
+        ({"name": "\ud800"}, "name: expected a text in UTF-8"),
+        ({"is_array": 1}, "is_array: expected `bool | null`, got `int`"),
+        ({"whole_node": "yes"}, "whole_node: expected `bool | null`, got `str`"),
     ],
 )
 def test_what_is_wrong_is_named(data: object, words: str) -> None:

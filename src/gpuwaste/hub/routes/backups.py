@@ -1,25 +1,24 @@
 """/v1/backup: a copy of the store while the hub runs."""
 
-from typing import Any
-
 from fastapi import FastAPI, Request, Response
 from starlette.responses import StreamingResponse
 
 from gpuwaste.hub.exchange import Exchange
 from gpuwaste.hub.models import BackupAnswer
+from gpuwaste.hub.openapi import answers
 
 
 def add(app: FastAPI, exchange: Exchange) -> None:
     """Add the routes of this subject."""
     backups = exchange.services.backups
-    answers: dict[int | str, dict[str, Any]] = {200: {"model": BackupAnswer}}
+    described = answers(BackupAnswer)
 
-    @app.post("/v1/backup", responses=answers)
+    @app.post("/v1/backup", responses=described)
     async def begin(request: Request) -> Response:
         """Begin to copy the store as of now, unless a copy is being made; for root, operators and staff."""
         return await exchange.order(request, lambda scope, _: backups.begin(scope))
 
-    @app.get("/v1/backup", responses=answers)
+    @app.get("/v1/backup", responses=described)
     async def stands(request: Request) -> Response:
         """Tell how the copy stands."""
         return await exchange.document(request, backups.stands)

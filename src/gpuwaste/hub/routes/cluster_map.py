@@ -7,13 +7,14 @@ from fastapi import FastAPI, Query, Request, Response
 
 from gpuwaste.hub.exchange import Exchange, Name, json_response
 from gpuwaste.hub.models import MapAnswer
+from gpuwaste.hub.openapi import answers
 from gpuwaste.hub.refusal import LATER, Refusal, not_found
 
 
 def add(app: FastAPI, exchange: Exchange) -> None:
     """Add the routes of this subject."""
 
-    @app.get("/v1/map", responses={200: {"model": MapAnswer}})
+    @app.get("/v1/map", responses=answers(MapAnswer))
     async def cluster_map(
         request: Request, node: Name, job: Annotated[int, Query(ge=1, lt=2**32)] | None = None
     ) -> Response:

@@ -4,6 +4,7 @@ from fastapi import FastAPI, Request, Response
 
 from gpuwaste.hub.exchange import Exchange, Name, Number
 from gpuwaste.hub.models import Document
+from gpuwaste.hub.openapi import answers
 from gpuwaste.hub.reads import ReportQuestion
 from gpuwaste.hub.run_choice import JobQuestion
 
@@ -12,7 +13,7 @@ def add(app: FastAPI, exchange: Exchange) -> None:
     """Add the routes of this subject."""
     reads = exchange.services.reads
 
-    @app.get("/v1/report", responses={200: {"model": Document}})
+    @app.get("/v1/report", responses=answers(Document))
     async def report(
         request: Request,
         *,
@@ -27,7 +28,7 @@ def add(app: FastAPI, exchange: Exchange) -> None:
         question = ReportQuestion(user, account, cluster, start, end, limit)
         return await exchange.document(request, lambda scope: reads.report(scope, question))
 
-    @app.get("/v1/jobs/{job_id}", responses={200: {"model": Document}})
+    @app.get("/v1/jobs/{job_id}", responses=answers(Document))
     async def job(
         request: Request,
         job_id: str,
@@ -44,7 +45,7 @@ def add(app: FastAPI, exchange: Exchange) -> None:
         question = JobQuestion(owner, cluster, start, ended_since)
         return await exchange.document(request, lambda scope: reads.job(scope, job_id, question))
 
-    @app.get("/v1/top", responses={200: {"model": Document}})
+    @app.get("/v1/top", responses=answers(Document))
     async def top(request: Request, since: Number | None = None, limit: Number | None = None) -> Response:
         """Tell who wastes now; `since` is UTC seconds, an hour ago by default."""
         return await exchange.document(request, lambda scope: reads.top(scope, since, limit))

@@ -5,12 +5,13 @@ from starlette.concurrency import run_in_threadpool
 
 from gpuwaste.hub.exchange import Exchange, json_response
 from gpuwaste.hub.models import HealthAnswer
+from gpuwaste.hub.openapi import answers
 
 
 def add(app: FastAPI, exchange: Exchange) -> None:
     """Add the routes of this subject."""
 
-    @app.get("/v1/health", responses={200: {"model": HealthAnswer}})
+    @app.get("/v1/health", responses=answers(HealthAnswer))
     async def health() -> Response:
         """Tell how the hub stands; needs no credential and names no user."""
         return json_response(await run_in_threadpool(exchange.services.health))

@@ -10,6 +10,7 @@ from starlette.responses import StreamingResponse
 
 from gpuwaste.hub.exchange import Exchange, Number
 from gpuwaste.hub.models import HistoryAnswer
+from gpuwaste.hub.openapi import answers
 from gpuwaste.hub.reads import MAX_HISTORY
 from gpuwaste.hub.refusal import FORBIDDEN, Refusal
 
@@ -19,7 +20,7 @@ _PART: Final = 256 * 1024
 def add(app: FastAPI, exchange: Exchange) -> None:
     """Add the routes of this subject."""
 
-    @app.get("/v1/history", responses={200: {"model": HistoryAnswer}})
+    @app.get("/v1/history", responses=answers(HistoryAnswer))
     async def history(
         request: Request, after: Number = 0, limit: Annotated[int, Query(ge=1, le=MAX_HISTORY)] = 1000
     ) -> Response:

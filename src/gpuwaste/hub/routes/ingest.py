@@ -8,6 +8,7 @@ from gpuwaste.hub.batch_taker import Taken
 from gpuwaste.hub.exchange import Exchange, authorization, target
 from gpuwaste.hub.gate import Gate
 from gpuwaste.hub.models import AckAnswer
+from gpuwaste.hub.openapi import answers
 from gpuwaste.hub.refusal import Refusal
 
 
@@ -26,12 +27,12 @@ def add(app: FastAPI, exchange: Exchange) -> None:
             raise
         return Response(answer.body, media_type="application/json", headers=answer.headers)
 
-    @app.post("/v1/hours", responses={200: {"model": AckAnswer}})
+    @app.post("/v1/hours", responses=answers(AckAnswer))
     async def hours(request: Request) -> Response:
         """Take a batch of hours: NDJSON, the envelope first."""
         return await taken(request, services.ingest.take)
 
-    @app.post("/v1/verdicts", responses={200: {"model": AckAnswer}})
+    @app.post("/v1/verdicts", responses=answers(AckAnswer))
     async def take_verdicts(request: Request) -> Response:
         """Take a batch of verdicts: NDJSON, the envelope first; each id counts once."""
         return await taken(request, services.verdict_ingest.take)

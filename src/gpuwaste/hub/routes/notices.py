@@ -1,21 +1,22 @@
 """/v1/notices: who is told of his waste, and the orders to do so."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import FastAPI, Query, Request, Response
 
 from gpuwaste.hub.exchange import Exchange, Name, Number
 from gpuwaste.hub.models import NoticeAnswer
 from gpuwaste.hub.notify.service import MAX_NOTICES, NoticeQuestion
-from gpuwaste.hub.questions import NoticeRunQuestion, NoticeWish, body_schema
+from gpuwaste.hub.openapi import answers, body
+from gpuwaste.hub.questions import NoticeRunQuestion, NoticeWish
 
 
 def add(app: FastAPI, exchange: Exchange) -> None:
     """Add the routes of this subject."""
     notices = exchange.services.notices
-    answers: dict[int | str, dict[str, Any]] = {200: {"model": NoticeAnswer}}
+    described = answers(NoticeAnswer)
 
-    @app.get("/v1/notices", responses=answers)
+    @app.get("/v1/notices", responses=described)
     async def listed(
         request: Request,
         *,
@@ -28,22 +29,22 @@ def add(app: FastAPI, exchange: Exchange) -> None:
         question = NoticeQuestion(user, start, end, limit)
         return await exchange.document(request, lambda scope: notices.listed(scope, question))
 
-    @app.get("/v1/notices/preview", responses=answers)
+    @app.get("/v1/notices/preview", responses=described)
     async def preview(request: Request, user: Name | None = None) -> Response:
         """Tell what a user would read if a period ended now: the caller, or anybody for an operator."""
         return await exchange.document(request, lambda scope: notices.preview(scope, user))
 
-    @app.get("/v1/notices/replay", responses=answers)
+    @app.get("/v1/notices/replay", responses=described)
     async def replay(request: Request, start: Number, end: Number | None = None) -> Response:
         """Tell whom the periods between two UTC seconds would have told; for operators."""
         return await exchange.document(request, lambda scope: notices.replay(scope, start, end))
 
-    @app.post("/v1/notices/run", responses=answers, openapi_extra=body_schema(NoticeRunQuestion))
+    @app.post("/v1/notices/run", responses=described, openapi_extra=body(NoticeRunQuestion))
     async def run(request: Request) -> Response:
         """Decide on the newest period now; a dry run notes nothing. For operators."""
         return await exchange.order(request, notices.run)
 
-    @app.post("/v1/notices/wish", responses=answers, openapi_extra=body_schema(NoticeWish))
+    @app.post("/v1/notices/wish", responses=described, openapi_extra=body(NoticeWish))
     async def wish(request: Request) -> Response:
         """Take the caller's word whether he wants digests."""
         return await exchange.order(request, notices.want)

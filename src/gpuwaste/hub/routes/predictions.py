@@ -4,19 +4,20 @@ from fastapi import FastAPI, Request, Response
 
 from gpuwaste.hub.exchange import Exchange, Name
 from gpuwaste.hub.models import PredictAnswer
-from gpuwaste.hub.questions import PredictQuestion, body_schema
+from gpuwaste.hub.openapi import answers, body
+from gpuwaste.hub.questions import PredictQuestion
 
 
 def add(app: FastAPI, exchange: Exchange) -> None:
     """Add the routes of this subject."""
     predictions = exchange.services.predictions
 
-    @app.get("/v1/predict", responses={200: {"model": PredictAnswer}})
+    @app.get("/v1/predict", responses=answers(PredictAnswer))
     async def predict_job(request: Request, job: Name) -> Response:
         """Predict a job that Slurm has, by what was known at its submission: 7, 3_1 or 4+1."""
         return await exchange.document(request, lambda scope: predictions.for_job(scope, job))
 
-    @app.post("/v1/predict", responses={200: {"model": PredictAnswer}}, openapi_extra=body_schema(PredictQuestion))
+    @app.post("/v1/predict", responses=answers(PredictAnswer), openapi_extra=body(PredictQuestion))
     async def predict(request: Request) -> Response:
         """Predict jobs as they would be submitted now: JSON, the caller's own; an operator may name any user."""
         return await exchange.order(request, predictions.for_requests)

@@ -6,6 +6,7 @@ from fastapi import FastAPI, Query, Request, Response
 
 from gpuwaste.hub.exchange import Exchange, Name, Number
 from gpuwaste.hub.models import ScoreAnswer, VerdictsAnswer
+from gpuwaste.hub.openapi import answers
 from gpuwaste.hub.verdict_reads import MAX_VERDICTS, VerdictQuestion
 
 
@@ -13,7 +14,7 @@ def add(app: FastAPI, exchange: Exchange) -> None:
     """Add the routes of this subject."""
     verdicts = exchange.services.verdicts
 
-    @app.get("/v1/verdicts", responses={200: {"model": VerdictsAnswer}})
+    @app.get("/v1/verdicts", responses=answers(VerdictsAnswer))
     async def listed(
         request: Request,
         *,
@@ -27,7 +28,7 @@ def add(app: FastAPI, exchange: Exchange) -> None:
         question = VerdictQuestion(user, policy, start, end, limit)
         return await exchange.document(request, lambda scope: verdicts.listed(scope, question))
 
-    @app.get("/v1/verdicts/score", responses={200: {"model": ScoreAnswer}})
+    @app.get("/v1/verdicts/score", responses=answers(ScoreAnswer))
     async def score(request: Request, since: Number | None = None) -> Response:
         """Score what was said since UTC second `since`, 30 days ago by default; for operators and advisors."""
         return await exchange.document(request, lambda scope: verdicts.score(scope, since))

@@ -14,7 +14,7 @@ from gpuwaste.core.errors import StoreError
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import Aside
 from gpuwaste.store.hub.page_files import PageFiles
-from gpuwaste.store.hub.rows import to_json
+from gpuwaste.store.hub.rows import JOB_COLUMNS, to_json
 
 KEPT_CLASHES: Final = 2000  # kept aside of a page; all are counted
 
@@ -189,7 +189,7 @@ class HistoryStore:
         if not page.runs:
             return page, 0
         self._db.run("jobs_stage_clear")
-        self._db.run("jobs_stage_file", {"file": str(page.rows)})
+        self._db.run("jobs_stage_file", {"file": str(page.rows), "columns": JOB_COLUMNS.types})
         self._db.run("jobs_stage_stale")
         self._db.run("jobs_stage_keep")
         self._db.run("jobs_changed")

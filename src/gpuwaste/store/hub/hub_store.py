@@ -20,12 +20,15 @@ from gpuwaste.core.hour import AllocationHour
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.run import RunKey
 from gpuwaste.core.units import HOUR_S
-from gpuwaste.store.database import MEMORY, Database
+from gpuwaste.store.database import MEMORY, Database, query_text
 from gpuwaste.store.hub.job_columns import ACTIVE_PCT, FAR_S
-from gpuwaste.store.hub.rows import hour_row, job_names, job_record, job_row, to_json
+from gpuwaste.store.hub.rows import HOUR_COLUMNS, HOUR_KEY, JOB_COLUMNS, job_names, job_record, job_row, to_json
 
-_HOUR_KEY: Final = ("cluster", "job_id", "run_start", "node", "gpu_uuid", "hour_utc")
 _LOG_B: Final = 16 << 20  # DuckDB's own limit
+_UPSERT: Final = query_text("hub", "hours_upsert").replace(
+    "-- the other columns",
+    "".join(f", {name} = s.{name}" for name in HOUR_COLUMNS.types if name not in (*HOUR_KEY, "final")),
+)
 _log = logging.getLogger(__name__)
 ROLLED_MARK: Final = "rolled_until"  # UTC seconds: no day from then on was added up
 
@@ -94,11 +97,11 @@ class HubStore:
         if not hours:
             return 0
         bounds = {"lo": min(h.hour_utc for h in hours), "hi": max(h.hour_utc for h in hours)}
-        rows = to_json(map(hour_row, _one_per_key(hours)))
+        rows = to_json(map(HOUR_COLUMNS.row, _one_per_key(hours)))
         with self.writing() as db:
             if bounds["lo"] < self._rolled_until:
                 rows = _without_rolled(db, hours, bounds)
-            changed = db.run("hours_upsert", {**bounds, "rows": rows}).fetchall()
+            changed = db.execute(_UPSERT, {**bounds, "rows": rows, "shape": HOUR_COLUMNS.shape}).fetchall()
             self._add_events(db, "ledger", sorted({RunKey(*row[:3]) for row in changed if row[3]}))
         return len(changed)
 
@@ -109,7 +112,7 @@ class HubStore:
         rows = {job.run_key: job_row(job) for job in jobs}
         with self.writing() as db:
             db.run("jobs_stage_clear")
-            db.run("jobs_stage", {"rows": to_json(rows.values())})
+            db.run("jobs_stage", {"rows": to_json(rows.values()), "shape": JOB_COLUMNS.shape})
             db.run("jobs_stage_keep")
             db.run("jobs_changed")
             changed = int(db.rows("jobs_changed_count")[0]["changed"])
@@ -286,8 +289,8 @@ def _one_per_key(hours: Sequence[AllocationHour]) -> Iterable[AllocationHour]:
 
 def _without_rolled(db: Database, hours: Sequence[AllocationHour], bounds: Mapping[str, Any]) -> str:
     """Return the rows of `_one_per_key` whose hours were not added up by day, as JSON."""
-    rows = [{"no": no, **hour_row(hour)} for no, hour in enumerate(_one_per_key(hours))]
-    keys = to_json({name: row[name] for name in ("no", *_HOUR_KEY)} for row in rows)
+    rows = [{"no": no, **HOUR_COLUMNS.row(hour)} for no, hour in enumerate(_one_per_key(hours))]
+    keys = to_json({name: row[name] for name in ("no", *HOUR_KEY)} for row in rows)
     known = {r["no"] for r in db.rows("rollup_known", {**bounds, "rows": keys})}
     if known:
         _log.info("%d hours of days that were added up long ago came again and were left as they are", len(known))

@@ -13,7 +13,7 @@ from gpuwaste.core.verdict import Verdict
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.job_columns import ACTIVE_PCT, FAR_S
-from gpuwaste.store.hub.rows import to_json, verdict_row
+from gpuwaste.store.hub.rows import VERDICT_COLUMNS, to_json
 
 ALL: Final = 2**62
 YOUNG_S: Final = HOUR_S  # until then accounting may not have told the job yet
@@ -64,8 +64,8 @@ class VerdictStore:
         if not verdicts:
             return []
         now = self._clock.utc_us() // 1_000_000
-        rows = {v.id: {**verdict_row(v), "node": node, "taken_utc": now} for v in verdicts}
-        values = {"rows": to_json(rows.values()), "lo": min(rows), "hi": max(rows)}
+        rows = {v.id: {**VERDICT_COLUMNS.row(v), "node": node, "taken_utc": now} for v in verdicts}
+        values = {"rows": to_json(rows.values()), "shape": VERDICT_COLUMNS.shape, "lo": min(rows), "hi": max(rows)}
         with self._store.writing() as db:
             return [str(action) for (action,) in db.run("verdicts_add", values).fetchall()]
 

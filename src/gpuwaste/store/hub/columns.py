@@ -1,0 +1,77 @@
+"""The columns in which the hub's store keeps a type of record, from the record's own declaration."""
+
+import json
+from collections.abc import Callable, Mapping
+from operator import attrgetter
+from types import UnionType
+from typing import Annotated, Any, Final, Generic, Literal, TypeVar, Union, get_args, get_origin
+
+from gpuwaste.core.codec import KeyColumn, annotated
+from gpuwaste.core.run import RunKey
+from gpuwaste.core.text import storable
+
+_R = TypeVar("_R")
+_Write = Callable[[Any], dict[str, Any]]
+_TYPES: Final = {bool: "BOOLEAN", int: "BIGINT", float: "DOUBLE", str: "VARCHAR"}
+
+
+class Columns(Generic[_R]):
+    """What a table has of one type of record: DuckDB's type by column, and a record's row.
+
+    A run key has three columns, a map with a `KeyColumn` two lists, a map of maps its JSON. `more` are columns that the
+    caller adds to the rows.
+    """
+
+    def __init__(self, record: type[_R], more: Mapping[str, str] | None = None) -> None:
+        self.types: dict[str, Any] = {}
+        names, self._texts, self._others = [], [], list[tuple[str, _Write]]()
+        for field, kind, marks in annotated(record):
+            plain = _plain(kind)
+            if plain in _TYPES:
+                names.append(field.name)
+                self.types[field.name] = _TYPES[plain]
+                self._texts += [field.name] if plain is str else []
+            else:
+                types, write = _several(field.name, plain, next((m for m in marks if isinstance(m, KeyColumn)), None))
+                self.types |= types
+                self._others.append((field.name, write))
+        self._names: Final = tuple(names)
+        self._values: Final = attrgetter(*names)
+        self.types |= more or {}
+        self.shape: Final = json.dumps([self.types])  # as DuckDB's from_json takes it
+
+    def row(self, record: _R) -> dict[str, Any]:
+        """Return a record's columns."""
+        row = dict(zip(self._names, self._values(record), strict=True))
+        for name in self._texts:
+            if not row[name].isascii() or "\0" in row[name]:
+                row[name] = storable(row[name])
+        for name, write in self._others:
+            row |= write(getattr(record, name))
+        return row
+
+
+def _plain(kind: Any) -> Any:
+    """Return the type without what is annotated to it, without None, a text for one of some texts."""
+    while get_origin(kind) in {Annotated, Union, UnionType}:
+        kind = next(part for part in get_args(kind) if part is not type(None))
+    return str if get_origin(kind) is Literal else kind
+
+
+def _several(name: str, kind: Any, keys: KeyColumn | None) -> tuple[dict[str, Any], _Write]:
+    """Return the columns of a field that is no plain value, and what makes their values."""
+    if kind is RunKey:
+        return {"cluster": "VARCHAR", "job_id": "BIGINT", "run_start": "BIGINT"}, lambda run: {
+            "cluster": run.cluster, "job_id": run.job_id, "run_start": run.start,
+        }  # fmt: skip
+    parts = [_plain(part) for part in get_args(kind)]
+    if keys is not None:
+        return {keys.name: [_TYPES[parts[0]]], name: [_TYPES[parts[1]]]}, lambda found: {
+            keys.name: sorted(found), name: [found[key] for key in sorted(found)],
+        }  # fmt: skip
+    if get_origin(kind) is tuple:
+        return {name: [_TYPES[parts[0]]]}, lambda texts: {name: [storable(text) for text in texts]}
+    if parts[1] in _TYPES:
+        column = f"MAP(VARCHAR, {_TYPES[parts[1]]})"
+        return {name: column}, lambda found: {name: {storable(key): value for key, value in found.items()}}
+    return {name: "VARCHAR"}, lambda found: {name: storable(json.dumps(found))}
