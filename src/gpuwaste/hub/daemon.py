@@ -24,6 +24,7 @@ from gpuwaste.hub.backup import Backups
 from gpuwaste.hub.identity import Checkers, Identity
 from gpuwaste.hub.importer import Importer, ImportSettings
 from gpuwaste.hub.ingest import Ingest
+from gpuwaste.hub.judging import Judging
 from gpuwaste.hub.map import ClusterMap
 from gpuwaste.hub.memory import collect_seldom, use_few_arenas
 from gpuwaste.hub.metrics import Gauges, HubMetrics
@@ -73,11 +74,13 @@ class Hub:
         self.clock = clock
         self.store = HubStore.open(Path(hub.state_dir) / STORE_NAME, clock, hub.memory_mb)
         self.site = Site(slurm, clock, config.common.cluster)
-        ledger = LedgerSettings.from_config(hub, config.agent.ship_every_s)
+        wanted = LedgerSettings.from_config(hub, config.agent.ship_every_s)
+        self.judging = Judging(self.store, wanted, clock, self._judge_by)
+        ledger = self.judging.standing
         self.metrics = HubMetrics(clock, self._gauges)
         self.waste_day = WasteDay(self.store, ledger, clock, by_account=hub.metrics_accounts)
         self.metrics.registry.register(ProgramCollector(own_version(), clock.utc_us, Path(hub.state_dir)))
-        self.metrics.more.append(self.waste_day.metrics)
+        self.metrics.more += [self.waste_day.metrics, self.judging.metrics]
         self._roles = roles = Roles(slurm, clock, hub.staff_groups)
         self.identity = Identity(
             checkers,
@@ -149,7 +152,8 @@ class Hub:
         importing = threading.Thread(target=self.importer.run, args=(stop,), name="importer", daemon=True)
         predicting = threading.Thread(target=self.predictions.run, args=(stop,), name="predictions", daemon=True)
         rolling = threading.Thread(target=self.roller.run, args=(stop,), name="rollup", daemon=True)
-        threads = [importing, predicting, rolling]
+        judging = threading.Thread(target=self.judging.run, args=(stop,), name="judging", daemon=True)
+        threads = [importing, predicting, rolling, judging]
         if self.notify.notifier is not None:
             self.notify.notifier.begin()
             threads.append(threading.Thread(target=self.notify.notifier.run, args=(stop,), name="notices", daemon=True))
@@ -181,7 +185,7 @@ class Hub:
             read,
             ("common", "hub"),
             {
-                _THRESHOLDS: lambda c: self._judge_by(LedgerSettings.from_config(c.hub, c.agent.ship_every_s)),
+                _THRESHOLDS: lambda c: self.judging.judge_by(LedgerSettings.from_config(c.hub, c.agent.ship_every_s)),
                 ("hub.staff_groups",): lambda c: self._roles.set_staff(c.hub.staff_groups),
                 ("hub.check_origin",): lambda c: setattr(self._ingest, "check_origin", c.hub.check_origin),
                 ("hub.rollup_days",): lambda c: setattr(self.roller, "days", c.hub.rollup_days),
@@ -215,6 +219,7 @@ class Hub:
                 "error": status.error,
             },
             "prediction": prediction,
+            "ledger": self.judging.health(),
             "nodes_reporting": sum(age_s < _REPORTING_S for age_s in ages.values()),
         }
 
