@@ -116,6 +116,7 @@ def report_document(  # noqa: PLR0917 the order in which a question is asked; th
         total = RunSums.of(sums.values())
         lines, left_out = runs.lines(limit, total.jobs)
         findings, finding_counts = runs.findings(limit)
+        cut = runs.cut()
     return ReportDocument(
         recorded=_recorded(db),
         generated=now,
@@ -133,7 +134,7 @@ def report_document(  # noqa: PLR0917 the order in which a question is asked; th
         jobs_left_out=left_out,
         findings=findings,
         finding_counts=finding_counts,
-        notes=_notes(total),
+        notes=_notes(total, cut),
         thresholds=_thresholds(settings),
     )
 
@@ -224,11 +225,12 @@ def _user_rows(sums: Mapping[Group, RunSums]) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: (-row["wasted_s"], -row["gpu_s"], row["user"]))
 
 
-def _notes(sums: RunSums) -> list[str]:
-    """Return what a reader must know of some of the runs."""
+def _notes(sums: RunSums, cut: int = 0) -> list[str]:
+    """Return what a reader must know of some of the runs, of which the window cuts some."""
     said = (
         (sums.running, "still running: what is said of them is provisional"),
         (sums.beyond, "reported on more GPUs than accounting gave them: the others do not count"),
+        (cut, "lie partly outside of the time asked for: totals have the part inside, lines of jobs the whole run"),
         (sums.conflicts, "with GPUs on which the sources of the device map disagree: unknown"),
     )
     return [f"{'1 job' if count == 1 else f'{count} jobs'} {words}" for count, words in said if count]

@@ -128,15 +128,19 @@ class Judging:
 
     def metrics(self) -> Iterator[Metric]:
         """Yield the families."""
-        until, anew = self.progress.judged_until, self.progress.anew
-        lag = GaugeMetricFamily(
-            "gpuwaste_hub_judging_lag_seconds", "Age of the newest instant by which all runs that had ended are judged."
-        )
-        if until is not None:
-            lag.add_metric([], max(0.0, self._clock.utc_us() / 1e6 - until))
-        yield lag
-        ratio = GaugeMetricFamily(
-            "gpuwaste_hub_judged_anew_ratio", "Share of the runs that are judged by changed thresholds; 1 when all are."
-        )
-        ratio.add_metric([], 1.0 if anew is None else anew)
-        yield ratio
+        return families(self.progress, self._clock.utc_us() / 1e6)
+
+
+def families(progress: Progress, now: float) -> Iterator[Metric]:
+    """Yield the progress as metrics."""
+    lag = GaugeMetricFamily(
+        "gpuwaste_hub_judging_lag_seconds", "Time since the end up to which every run that ended is judged and stored."
+    )
+    if progress.judged_until is not None:
+        lag.add_metric([], max(0.0, now - progress.judged_until))
+    yield lag
+    ratio = GaugeMetricFamily(
+        "gpuwaste_hub_judged_anew_ratio", "Share of the runs that are judged by changed thresholds; 1 when all are."
+    )
+    ratio.add_metric([], 1.0 if progress.anew is None else progress.anew)
+    yield ratio

@@ -96,6 +96,10 @@ class JudgedRuns:
             getattr(tally, row["what"])[row["reason"]] = row["ms"]
         return found
 
+    def cut(self) -> int:
+        """Return how many of the runs lie partly outside of the window."""
+        return int(self._db.rows("waste.judged_cut")[0]["runs"])
+
     def lines(self, limit: int | None, runs: int) -> tuple[list[Line], int]:
         """Return the lines of the largest waste, and how many are left out of those of `runs` runs."""
         self._db.run("waste.judged_lines", {**self._runs, "limit": _ALL if limit is None else limit})

@@ -14,7 +14,7 @@ from tests.unit.waste import builders
 from gpuwaste.core.hour import HOUR_S, AllocationHour
 from gpuwaste.core.job import JobRecord
 from gpuwaste.documents.notices import staff_list
-from gpuwaste.documents.report import report_document
+from gpuwaste.documents.report import Scope, report_document
 from gpuwaste.hub.judging import Judging
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.waste.judged_runs import judged_runs
@@ -32,12 +32,15 @@ def judging(store: HubStore, ledger: LedgerSettings = LEDGER, now: int = NOW, st
     return Judging(store, ledger, FakeClock(now), lambda _: None, step_runs)
 
 
+SUBJECTS: tuple[tuple[Scope, str], ...] = (("cluster", ""), ("user", "user1"))
+
+
 def documents(store: HubStore, ledger: LedgerSettings = LEDGER, limit: int | None = None) -> dict[str, Any]:
     """Return reports over all time and over a window that cuts runs, and the staff's list."""
     with store.reader() as db:
-        found = {
+        found: dict[str, Any] = {
             f"{scope} {name} {window}": report_document(db, scope, name, *window, ledger, NOW, limit=limit).to_json()
-            for scope, name in (("cluster", ""), ("user", "user1"))
+            for scope, name in SUBJECTS
             for window in ((0, NOW), EDGES)
         }
         with judged_runs(db, Selection(*EDGES), ledger, NOW, cut=False) as runs:
@@ -79,7 +82,7 @@ def a_store() -> tuple[HubStore, JobRecord, AllocationHour]:
     """Return a store with two judged runs, one of them, and an hour that it lacks."""
     import random  # noqa: PLC0415 only here
 
-    rng = random.Random(3)  # noqa: S311 no secret
+    rng = random.Random(3)
     late, other = run(1, 0, 5), run(2, 3, 4)
     rows = [row(late, 0, index, rng) for index in range(5)] + [row(other, 1, index, rng) for index in range(4)]
     store = new_store()
@@ -136,7 +139,8 @@ def test_a_run_is_judged_when_its_hours_are_in_or_given_up() -> None:
 def test_changed_thresholds_judge_all_anew_and_the_old_answer_stands_until_then() -> None:
     """While runs are judged anew documents are those of before; then all change at once, and the old rows are gone."""
     store, _, _ = a_store()
-    before, told = documents(store), []
+    told: list[LedgerSettings] = []
+    before = documents(store)
     part = Judging(store, STRICT, FakeClock(NOW), told.append, 1)
     assert part.standing == LEDGER
     stopped = threading.Event()
@@ -197,6 +201,7 @@ def test_a_window_cuts_the_totals_and_leaves_the_job_whole(start: float, end: fl
     assert {name: document.totals[name] for name in seconds} == seconds
     assert document.totals["unknown_s"] == 0
     assert [(job["gpu_s"], job["wasted_s"]) for job in document.jobs] == [(10800, 5400)]
+    assert any("lie partly outside" in note for note in document.notes) == (seconds["gpu_s"] < 10800)
     assert document.users[0]["gpu_s"] == seconds["gpu_s"]
 
 
