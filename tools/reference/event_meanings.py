@@ -84,6 +84,9 @@ MEANINGS: Final[dict[tuple[str, str], str]] = {
     ("hub.importer", "accounting is not read, what is known stays: {}"): (
         "slurmdbd or its database is away; the hub goes on trying and catches up."
     ),
+    ("hub.judging", "settled runs are not judged, reports judge them when asked: {}"): (
+        "The hub's disk is full, or its store is not writable: the rest says which. Reports are right, and slower."
+    ),
     ("hub.live", "the state of the history is not saved: {}"): (
         "Disk or rights of `[hub] state_dir`. The next start replays more of the history."
     ),

@@ -11,6 +11,7 @@ from gpuwaste.advisor.metrics import Standing, registry_of
 from gpuwaste.agent import jobstats
 from gpuwaste.agent.metrics import METRICS
 from gpuwaste.core.clock import SystemClock
+from gpuwaste.hub import judging
 from gpuwaste.hub.metrics import Gauges, HubMetrics
 from gpuwaste.hub.waste_day import families
 from gpuwaste.waste.tally import Tally
@@ -61,6 +62,7 @@ def hub_rows() -> Iterator[Row]:
     hub.batch("gpu1", 1, 0, 0)
     hub.request("GET", "/v1/health", 200, 0.001)
     hub.more.append(lambda: families({("gpu", ""): Tally()}))
+    hub.more.append(lambda: judging.families(judging.Progress(0, 1.0), 0))
     return _rows(hub.registry)
 
 

@@ -8,11 +8,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
-from gpuwaste.documents.report_sums import added
-from gpuwaste.waste.findings import all_findings
-from gpuwaste.waste.ledger import JobLedger
-from gpuwaste.waste.rows import Line, by_user, findings_json, job_lines, job_row
-from gpuwaste.waste.settings import LedgerSettings
+from gpuwaste.waste.judged import JudgedRun, findings_json
+from gpuwaste.waste.rows import Line, by_user, job_lines, job_row
 
 Why = Literal[
     "", "no_jobs", "whole_node", "little_known", "little_waste", "small_share",
@@ -65,18 +62,17 @@ class Decision:
 
 
 def decide(
-    jobs: Iterable[JobLedger],
+    jobs: Iterable[JudgedRun],
     period: tuple[int, int],
     rules: NoticeRules,
-    settings: LedgerSettings,
     standing: Standing,
 ) -> list[Decision]:
     """Decide on every user with runs that ended in `period` (UTC seconds); `jobs` are all runs of these users.
 
     They may reach back as far as `reach_s` says: after days of silence a digest covers them all.
     """
-    ended = by_user(j for j in jobs if j.job.end is not None and j.job.end < period[1])
-    decisions = [_decide(user, theirs, period, rules, settings, standing) for user, theirs in ended.items()]
+    ended = by_user(j for j in jobs if j.end is not None and j.end < period[1])
+    decisions = [_decide(user, theirs, period, rules, standing) for user, theirs in ended.items()]
     return [d for d in decisions if d.why != "no_jobs"]
 
 
@@ -106,56 +102,57 @@ def reach_s(period: tuple[int, int], rules: NoticeRules) -> int:
 
 
 def staff_list(
-    groups: Iterable[Sequence[JobLedger]], period: tuple[int, int], min_coverage: float, users: int
+    groups: Iterable[Sequence[JudgedRun]], period: tuple[int, int], min_coverage: float, users: int
 ) -> dict[str, Any]:
     """Return who wasted most by runs that ended in `period`, as a JSON object; what is not clear is counted apart.
 
     Each group has all runs of some users.
     """
     rows: list[dict[str, Any]] = []
-    sums: dict[str, Any] = {"job_count": 0, "unclear_jobs": 0, **_sums(())}
+    job_count = unclear = 0
     for jobs in groups:
-        ended = [j for j in jobs if period[0] <= (j.job.end or 0) < period[1] and j.devices]
+        ended = [j for j in jobs if period[0] <= (j.end or 0) < period[1] and j.own.devices]
         judged = [j for j in ended if clear(j, min_coverage)]
         rows += _staff_rows(judged)
-        sums = added(sums, {"job_count": len(judged), "unclear_jobs": len(ended) - len(judged), **_sums(judged)})
-    rows.sort(key=lambda r: (-r["wasted_s"], r["user"]))
+        job_count, unclear = job_count + len(judged), unclear + len(ended) - len(judged)
+    wasting = sorted((row for row in rows if row["wasted_s"] > 0), key=lambda r: (-r["wasted_s"], r["user"]))
     return {
         "start": period[0],
         "end": period[1],
-        **sums,
-        "users": rows[:users],
-        "users_left_out": max(0, len(rows) - users),
+        "job_count": job_count,
+        "unclear_jobs": unclear,
+        **{name: round(sum(row[name] for row in rows), 3) for name in ("gpu_s", "wasted_s", "exempt_s")},
+        "users": wasting[:users],
+        "users_left_out": max(0, len(wasting) - users),
     }
 
 
-def counted_ms(ledger: JobLedger) -> int:
+def counted_ms(run: JudgedRun) -> int:
     """Return the waste of a run without what is exempt, GPU-milliseconds."""
-    return ledger.wasted_ms - exempt_ms(ledger)
+    return run.own.wasted_ms - exempt_ms(run)
 
 
-def exempt_ms(ledger: JobLedger) -> int:
+def exempt_ms(run: JudgedRun) -> int:
     """Return the exempt part of a run's waste, GPU-milliseconds."""
-    return sum(ms for d in ledger.devices for ms in d.exempt.values())
+    return sum(run.own.exempt.values())
 
 
-def clear(ledger: JobLedger, min_coverage: float) -> bool:
+def clear(run: JudgedRun, min_coverage: float) -> bool:
     """Tell whether enough of an ended run is known, and nothing of it is still on its way."""
-    late = any(d.pending_ms for d in ledger.devices)
-    return bool(ledger.devices) and not ledger.running and not late and ledger.coverage >= min_coverage
+    own = run.own
+    return bool(own.devices) and not run.running and not own.pending_ms and (_coverage([run]) or 0.0) >= min_coverage
 
 
-def _decide(  # noqa: PLR0917 in the order in which they are asked
+def _decide(
     user: str,
-    jobs: Sequence[JobLedger],
+    jobs: Sequence[JudgedRun],
     period: tuple[int, int],
     rules: NoticeRules,
-    settings: LedgerSettings,
     standing: Standing,
 ) -> Decision:
     last = standing.last_told.get(user)
     since = max(period[1] - reach_s(period, rules), last or 0)
-    ended = [j for j in jobs if since <= (j.job.end or 0) and j.devices]
+    ended = [j for j in jobs if since <= (j.end or 0) and j.own.devices]
     found = Decision(user, "no_jobs", since, period[1])
     if not ended or not user:
         return found
@@ -168,19 +165,18 @@ def _decide(  # noqa: PLR0917 in the order in which they are asked
         why = "opted_out"
     if not why and last is not None and last + rules.cooldown_s > period[1]:
         why = "cooldown"
-    digest = {} if why else _digest(found, judged, len(own) - len(judged), rules, settings)
+    digest = {} if why else _digest(found, judged, len(own) - len(judged), rules)
     return replace(found, why=why, digest=digest)
 
 
-def _staff_rows(judged: Iterable[JobLedger]) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = [
-        {"user": user, "accounts": sorted({j.job.account for j in theirs}), "jobs": len(theirs), **_sums(theirs)}
+def _staff_rows(judged: Iterable[JudgedRun]) -> list[dict[str, Any]]:
+    return [
+        {"user": user, "accounts": sorted({j.account for j in theirs}), "jobs": len(theirs), **_sums(theirs)}
         for user, theirs in by_user(judged).items()
     ]
-    return [row for row in rows if row["wasted_s"] > 0]
 
 
-def _why(found: Decision, own: Sequence[JobLedger], rules: NoticeRules) -> Why:
+def _why(found: Decision, own: Sequence[JudgedRun], rules: NoticeRules) -> Why:
     """Return the rule by which a user is not told, empty for none."""
     if not own:
         return "whole_node"
@@ -191,28 +187,25 @@ def _why(found: Decision, own: Sequence[JobLedger], rules: NoticeRules) -> Why:
     return "small_share" if found.wasted_s < rules.min_wasted_share * found.gpu_s else ""
 
 
-def _sums(jobs: Sequence[JobLedger]) -> dict[str, float]:
+def _sums(jobs: Sequence[JudgedRun]) -> dict[str, float]:
     return {
-        "gpu_s": sum(j.alloc_ms for j in jobs) / 1000,
+        "gpu_s": sum(j.own.alloc_ms for j in jobs) / 1000,
         "wasted_s": sum(counted_ms(j) for j in jobs) / 1000,
         "exempt_s": sum(exempt_ms(j) for j in jobs) / 1000,
     }
 
 
-def _coverage(jobs: Sequence[JobLedger]) -> float | None:
-    devices = [d for j in jobs for d in j.devices]
-    active = sum(d.alloc_ms - d.suspended_ms for d in devices)
-    return sum(d.known_ms for d in devices) / active if active > 0 else None
+def _coverage(jobs: Sequence[JudgedRun]) -> float | None:
+    active = sum(j.own.alloc_ms - j.own.suspended_ms for j in jobs)
+    return sum(j.own.known_ms for j in jobs) / active if active > 0 else None
 
 
-def _digest(
-    found: Decision, judged: Sequence[JobLedger], unclear: int, rules: NoticeRules, settings: LedgerSettings
-) -> dict[str, Any]:
+def _digest(found: Decision, judged: Sequence[JudgedRun], unclear: int, rules: NoticeRules) -> dict[str, Any]:
     """Return what the mail says, as a JSON object."""
     lines = sorted(job_lines(j for j in judged if counted_ms(j) > 0), key=lambda line: -_line_ms(line))
     named = lines[: rules.jobs]
     runs = [task for line in named for task in line.tasks]
-    findings = [f for f in all_findings(runs, settings) if f.kind != _INFORMATION and not f.provisional]
+    findings = [f for f in findings_json(runs) if f["kind"] != _INFORMATION and not f["provisional"]]
     return {
         "user": found.user,
         "start": found.start,
@@ -224,7 +217,7 @@ def _digest(
         "exempt_s": found.exempt_s,
         "jobs": [_row(line) for line in named],
         "jobs_left_out": len(lines) - len(named),
-        "findings": findings_json(findings[: rules.jobs], runs),
+        "findings": findings[: rules.jobs],
     }
 
 

@@ -4,18 +4,19 @@ Times are UTC seconds, durations seconds, ratios 0..1, utilization percent; None
 counts changes that a renderer must know of.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from gpuwaste.core.hour import HOUR_S
 from gpuwaste.core.run import RunKey
-from gpuwaste.documents.report_sums import Notes, ReportSums
 from gpuwaste.store.database import Database
-from gpuwaste.waste.findings import all_findings
+from gpuwaste.waste.efficiency import cpu_efficiency, memory_ratio
+from gpuwaste.waste.judged import JudgedRun, findings_json
+from gpuwaste.waste.judged_runs import Group, RunSums, judged_runs, these_runs
 from gpuwaste.waste.ledger import DeviceLedger, JobLedger
-from gpuwaste.waste.load import Selection, load_by_user, load_job, load_jobs
-from gpuwaste.waste.rows import cpu_efficiency, findings_json, job_lines, job_row, memory_efficiency, user_rows
+from gpuwaste.waste.load import Selection, load_job, load_jobs
+from gpuwaste.waste.rows import job_row
 from gpuwaste.waste.settings import LedgerSettings
 from gpuwaste.waste.tally import Tally, seconds
 
@@ -25,7 +26,10 @@ Scope = Literal["user", "account", "cluster"]
 
 @dataclass(frozen=True, slots=True)
 class ReportDocument:
-    """What a scope's runs in a window did with their GPUs; runs that overlap the window count whole."""
+    """What a scope's runs in a window did with their GPUs.
+
+    GPU-time of the totals and of users is cut at the window's edges; jobs, devices and findings are of whole runs.
+    """
 
     recorded: bool
     generated: int
@@ -107,9 +111,12 @@ def report_document(  # noqa: PLR0917 the order in which a question is asked; th
         "account": Selection(start, end, account=name, accounts=accounts),
         "cluster": Selection(start, end, cluster=name or None, accounts=accounts),
     }
-    sums = ReportSums(settings, limit)
-    for jobs in load_by_user(db, where[scope], settings, now):
-        sums.add(jobs)
+    with judged_runs(db, where[scope], settings, now) as runs:
+        sums = runs.sums()
+        total = RunSums.of(sums.values())
+        lines, left_out = runs.lines(limit, total.jobs)
+        findings, finding_counts = runs.findings(limit)
+        cut = runs.cut()
     return ReportDocument(
         recorded=_recorded(db),
         generated=now,
@@ -117,17 +124,17 @@ def report_document(  # noqa: PLR0917 the order in which a question is asked; th
         name=name,
         start=start,
         end=end,
-        totals=sums.totals.to_json(),
-        shared=sums.shared.to_json(),
-        levels=sums.levels,
-        under_used=sums.under_used,
-        job_count=sums.job_count,
-        users=sums.user_rows(),
-        jobs=sums.job_rows(),
-        jobs_left_out=sums.jobs_left_out,
-        findings=sums.findings(),
-        finding_counts=sums.finding_counts,
-        notes=sums.notes.words(),
+        totals=total.own.to_json(),
+        shared=total.shared.to_json(),
+        levels=total.levels_json(),
+        under_used=total.under_used_json(),
+        job_count=total.jobs,
+        users=_user_rows(sums),
+        jobs=[job_row(line) for line in lines],
+        jobs_left_out=left_out,
+        findings=findings,
+        finding_counts=finding_counts,
+        notes=_notes(total, cut),
         thresholds=_thresholds(settings),
     )
 
@@ -151,14 +158,16 @@ def job_document(
         jobs = [j for j in jobs if j.job.run_key in keys]
     if not jobs:
         return None
-    started = [j for j in jobs if j.job.start is not None]
+    runs = [JudgedRun.of(j, settings) for j in jobs if j.job.start is not None]
+    with these_runs(db, runs) as started:
+        total = RunSums.of(started.sums().values())
     return JobDocument(
         recorded=_recorded(db),
         generated=now,
         job_id=printed_id,
         runs=[_run_json(j) for j in jobs],
-        findings=findings_json(all_findings(started, settings), jobs),
-        notes=Notes.of(started).words(),
+        findings=findings_json(runs),
+        notes=_notes(total),
         thresholds=_thresholds(settings),
     )
 
@@ -180,15 +189,51 @@ def top_document(
     since -= since % HOUR_S
     selection = Selection(since, now + 1, accounts=accounts, reader=reader, running_only=True)
     jobs = load_jobs(db, selection, settings, now, from_hour=since)
+    with these_runs(db, (JudgedRun.of(job, settings) for job in jobs)) as runs:
+        sums = runs.sums()
+        total = RunSums.of(sums.values())
+        lines, _ = runs.lines(limit, total.jobs)
     return TopDocument(
         recorded=_recorded(db),
         generated=now,
         since=since,
-        totals=Tally.of(d for j in jobs for d in j.devices).to_json(),
-        users=user_rows(jobs)[:limit],
-        jobs=[job_row(line) for line in job_lines(jobs)[:limit]],
-        notes=Notes.of(jobs).words(),
+        totals=total.own.to_json(),
+        users=_user_rows(sums)[:limit],
+        jobs=[job_row(line) for line in lines],
+        notes=_notes(total),
     )
+
+
+def _user_rows(sums: Mapping[Group, RunSums]) -> list[dict[str, Any]]:
+    """Return the sums of each user, the largest waste first."""
+    groups: dict[str, list[Group]] = {}
+    for group in sums:
+        groups.setdefault(group[0], []).append(group)
+    rows: list[dict[str, Any]] = []
+    for user, theirs in groups.items():
+        total = RunSums.of(sums[group] for group in theirs)
+        rows.append(
+            {
+                "user": user,
+                "accounts": sorted({account for _, account, _ in theirs}),
+                "jobs": total.jobs,
+                "running": total.running,
+                "under_used": total.under_used_json(),
+                **total.own.to_json(),
+            }
+        )
+    return sorted(rows, key=lambda row: (-row["wasted_s"], -row["gpu_s"], row["user"]))
+
+
+def _notes(sums: RunSums, cut: int = 0) -> list[str]:
+    """Return what a reader must know of some of the runs, of which the window cuts some."""
+    said = (
+        (sums.running, "still running: what is said of them is provisional"),
+        (sums.beyond, "reported on more GPUs than accounting gave them: the others do not count"),
+        (cut, "lie partly outside of the time asked for: totals have the part inside, lines of jobs the whole run"),
+        (sums.conflicts, "with GPUs on which the sources of the device map disagree: unknown"),
+    )
+    return [f"{'1 job' if count == 1 else f'{count} jobs'} {words}" for count, words in said if count]
 
 
 def _envelope(kind: str, document: Any) -> dict[str, Any]:
@@ -199,6 +244,7 @@ def _run_json(ledger: JobLedger) -> dict[str, Any]:
     """Return one run: accounting's facts, its sums, its devices."""
     job = ledger.job
     own = {} if job.start is None else Tally.of(ledger.devices).to_json()
+    memory = memory_ratio(ledger)
     return {
         "cluster": job.cluster,
         "jobid": job.printed_id,
@@ -226,8 +272,8 @@ def _run_json(ledger: JobLedger) -> dict[str, Any]:
         "gpu_type": job.gpu_type,
         "exit_code": job.exit_code,
         "exit_signal": job.exit_signal,
-        "cpu_efficiency": None if job.start is None else cpu_efficiency([ledger]),
-        "memory_efficiency": None if job.start is None else memory_efficiency([ledger]),
+        "cpu_efficiency": None if job.start is None else cpu_efficiency(ledger),
+        "memory_efficiency": None if job.start is None or memory is None else round(memory, 4),
         "mem_req_b": job.mem_req_b,
         "max_rss_b": job.max_rss_b,
         "totals": own,

@@ -23,6 +23,7 @@ from gpuwaste.hub.backup import Backups
 from gpuwaste.hub.identity import Checkers, Identity
 from gpuwaste.hub.importer import Importer
 from gpuwaste.hub.ingest import Ingest
+from gpuwaste.hub.judging import Judging
 from gpuwaste.hub.map import ClusterMap
 from gpuwaste.hub.memory import collect_seldom, use_few_arenas
 from gpuwaste.hub.metrics import Gauges, HubMetrics
@@ -73,11 +74,13 @@ class Hub:
         self.clock = clock
         self.store = HubStore.open(Path(hub.state_dir) / STORE_NAME, clock, hub.memory_mb)
         self.site = Site(slurm, clock, config.common.cluster)
-        ledger = LedgerSettings.from_config(hub, config.agent.ship_every_s)
+        wanted = LedgerSettings.from_config(hub, config.agent.ship_every_s)
+        self.judging = Judging(self.store, wanted, clock, self._judge_by)
+        ledger = self.judging.standing
         self.metrics = HubMetrics(clock, self._gauges)
         self.waste_day = WasteDay(self.store, ledger, clock, by_account=hub.metrics_accounts)
         self.metrics.registry.register(ProgramCollector(own_version(), clock.utc_us, Path(hub.state_dir)))
-        self.metrics.more.append(self.waste_day.metrics)
+        self.metrics.more += [self.waste_day.metrics, self.judging.metrics]
         self._roles = roles = Roles(slurm, clock, hub.staff_groups)
         self.identity = Identity(
             checkers,
@@ -146,7 +149,7 @@ class Hub:
 
         A sign of life needs both: the event loop that answers, and the importer's thread.
         """
-        workers = [self.importer.worker, self.predictions.worker, self.roller.worker]
+        workers = [self.importer.worker, self.predictions.worker, self.roller.worker, self.judging.worker]
         if self.notify.notifier is not None:
             self.notify.notifier.begin()
             workers.append(self.notify.notifier.worker)
@@ -178,7 +181,7 @@ class Hub:
             read,
             ("common", "hub"),
             {
-                _THRESHOLDS: lambda c: self._judge_by(LedgerSettings.from_config(c.hub, c.agent.ship_every_s)),
+                _THRESHOLDS: lambda c: self.judging.judge_by(LedgerSettings.from_config(c.hub, c.agent.ship_every_s)),
                 ("hub.staff_groups",): lambda c: self._roles.set_staff(c.hub.staff_groups),
                 ("hub.check_origin",): lambda c: setattr(self._ingest, "check_origin", c.hub.check_origin),
                 ("hub.rollup_days",): lambda c: setattr(self.roller, "days", c.hub.rollup_days),
@@ -212,6 +215,7 @@ class Hub:
                 "error": status.error,
             },
             "prediction": prediction,
+            "ledger": self.judging.health(),
             "nodes_reporting": sum(age_s < _REPORTING_S for age_s in ages.values()),
         }
 

@@ -5,7 +5,7 @@ wants that: the name of a small account says whose jobs these are, and /metrics 
 """
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -16,8 +16,8 @@ from gpuwaste.core.errors import StoreError
 from gpuwaste.core.hour import HOUR_S
 from gpuwaste.core.units import DAY_S
 from gpuwaste.store.hub.hub_store import HubStore
-from gpuwaste.waste.ledger import JobLedger
-from gpuwaste.waste.load import Selection, load_by_user
+from gpuwaste.waste.judged_runs import judged_runs
+from gpuwaste.waste.load import Selection
 from gpuwaste.waste.settings import LedgerSettings
 from gpuwaste.waste.tally import Tally
 
@@ -89,20 +89,15 @@ class WasteDay:
     def _count(self) -> dict[Group, Tally]:
         now = self._clock.utc_us() // 1_000_000
         first = (now - DAY_S) // HOUR_S * HOUR_S
+        with self._store.reader() as db, judged_runs(db, Selection(first, now + 1), self._settings, now) as runs:
+            sums = runs.sums()
         tallies: dict[Group, Tally] = {}
-        with self._store.reader() as db:
-            for jobs in load_by_user(db, Selection(first, now + 1), self._settings, now, first):
-                self._add(tallies, jobs)
-        return tallies
-
-    def _add(self, tallies: dict[Group, Tally], jobs: Iterable[JobLedger]) -> None:
-        for job in jobs:
-            group = (job.job.partition, job.job.account[:_MAX_ACCOUNT] if self._by_account else "")
+        for (_, account, partition), found in sums.items():
+            group = (partition, account[:_MAX_ACCOUNT] if self._by_account else "")
             if group not in tallies and len(tallies) >= MAX_GROUPS:
-                group = (job.job.partition, OTHER)
-            tally = tallies.setdefault(group, Tally())
-            for device in job.devices:
-                tally.add(device)
+                group = (partition, OTHER)
+            tallies.setdefault(group, Tally()).add_tally(found.own)
+        return tallies
 
 
 def families(tallies: Mapping[Group, Tally]) -> Iterator[Metric]:

@@ -154,7 +154,7 @@ class Database:
 
 @cache
 def query_text(schema: Schema, name: str) -> str:
-    """Return the SQL of a named query (NAME, PACKAGE.NAME), with `-- include: NAME` lines replaced by that query's text.
+    """Return the SQL of a query, NAME or PACKAGE.NAME, with `-- include: NAME` lines replaced by that query's text.
 
     Raises StoreError where there is none.
     """

@@ -23,7 +23,7 @@ _CUT_ORDER: Final = ("idle", "suspended", "low", "moderate", "high")
 
 
 VERSION: Final = 1
-"""Of these rules: raise it where the same hours and thresholds are judged otherwise; stored runs are judged anew then."""
+"""Of these rules: raise it where the same hours and thresholds give another ledger; runs are judged anew then."""
 
 
 class Level(StrEnum):

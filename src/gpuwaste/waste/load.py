@@ -1,7 +1,7 @@
 """Reads runs and what was seen of them from the hub's store, and judges them."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, Final
 
@@ -42,9 +42,7 @@ class Selection:
     running_only: bool = False
     rules: int | None = None  # leaves out what is judged by them, which all are that ended by judged_until
     judged_until: int = 0
-    edges: bool = (
-        False  # of the runs only those that begin before the start or last beyond the end, and what is between
-    )
+    edges: bool = False  # only runs that begin before the start or last beyond the end, and what is between
 
     def parameters(self, now: int) -> dict[str, Any]:
         """Return the named parameters of the runs' query."""
@@ -101,19 +99,36 @@ def load_jobs(
     With `selection.edges` each is judged by what lies in the selection's window.
     """
     runs = _picked(db, "waste.ledger_runs", selection.parameters(now))
+    window = (selection.start, selection.end) if selection.edges else None
+    return _load(db, runs, settings, now, from_hour=from_hour, days_user=selection.user, window=window)
+
+
+def load_due(db: Database, due: Mapping[str, Any], settings: LedgerSettings, now: int) -> list[JobLedger]:
+    """Return the runs that query judged_due picks by `due`, in order of their end."""
+    return _load(db, _picked(db, "waste.judged_due", dict(due)), settings, now)
+
+
+def _load(
+    db: Database,
+    runs: Answer,
+    settings: LedgerSettings,
+    now: int,
+    *,
+    from_hour: int = 0,
+    days_user: str | None = None,
+    window: tuple[int, int] | None = None,
+) -> list[JobLedger]:
+    """Judge picked runs by the hours between the first start and the last end."""
+    if not runs.rows:
+        return []
     # Rows stand in the order of time: an hour before which there can be none lets the store skip most of them.
-    first = max(from_hour, min((start for _, start in runs.pick("cluster", "run_start")), default=0))
+    first = max(from_hour, min(start for _, start in runs.pick("cluster", "run_start")))
     first -= first % HOUR_S
     # Only runs that ended are added up by day, and `from_hour` is for running ones: a day that it would cut is left
     # out, which makes it unknown and never waste.
     first_day = max(first - first % DAY_S, -(-from_hour // DAY_S) * DAY_S)
-    last = max((now if end is None else end for _, end in runs.pick("cluster", "end")), default=0) + _LATE_S
-    window = (selection.start, selection.end) if selection.edges else None
-    uses = (
-        _uses(db, settings, from_hour=first, to_hour=last, from_day=first_day, days_user=selection.user, window=window)
-        if runs.rows
-        else {}
-    )
+    last = max(now if end is None else end for _, end in runs.pick("cluster", "end")) + _LATE_S
+    uses = _uses(db, settings, from_hour=first, to_hour=last, from_day=first_day, days_user=days_user, window=window)
     return _judge(runs, uses, settings, now, window or (from_hour - from_hour % HOUR_S, None))
 
 

@@ -1,6 +1,7 @@
 """The thresholds by which the ledger judges; a change applies to history, since the hub keeps sparse percents."""
 
-from dataclasses import dataclass
+import json
+from dataclasses import dataclass, fields
 from typing import Self
 
 from gpuwaste.core.config import HubConfig
@@ -29,6 +30,17 @@ class LedgerSettings:
     def hang_min_s(self) -> float:
         """Seconds for which a busy-looking GPU must compute nothing; long collectives are legitimate."""
         return self.finding_min_s * 3
+
+    def to_text(self) -> str:
+        """Return the thresholds by which a settled run is judged, as text: what has not come yet is not among them."""
+        names = sorted(f.name for f in fields(self) if f.name != "pending_s")
+        return json.dumps({name: getattr(self, name) for name in names})
+
+    @classmethod
+    def from_text(cls, text: str, pending_s: float) -> Self:
+        """Read what `to_text` returned; a threshold that is not in it has its default."""
+        known = {f.name for f in fields(cls)}
+        return cls(**{name: value for name, value in json.loads(text).items() if name in known}, pending_s=pending_s)
 
     @classmethod
     def from_config(cls, hub: HubConfig, ship_every_s: float = 900.0) -> Self:

@@ -1,10 +1,10 @@
-"""Sums over devices: GPU-seconds by class, by level, and the under-used rule's count."""
+"""Tally: sums over devices, GPU-seconds by class."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
-from typing import Any, Self
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, Final, Self
 
-from gpuwaste.waste.ledger import DeviceLedger, JobLedger, Level
+from gpuwaste.waste.ledger import DeviceLedger
 
 _CLASSES = ("idle", "low", "moderate", "high", "suspended", "pending")
 
@@ -26,14 +26,14 @@ class Tally:
     high_ms: int = 0
     suspended_ms: int = 0
     pending_ms: int = 0
-    unknown: dict[str, int] = field(default_factory=dict)
     untouched_ms: int = 0
     idle_run_ms: int = 0
     wasted_ms: int = 0
-    exempt: dict[str, int] = field(default_factory=dict)
     pct_ms: int = 0
     seen_ms: int = 0
     energy_j: float | None = None
+    unknown: dict[str, int] = field(default_factory=dict)
+    exempt: dict[str, int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, devices: Iterable[DeviceLedger]) -> Self:
@@ -59,12 +59,32 @@ class Tally:
         self.seen_ms += device.use.known_ms
         if device.untouched:
             self.untouched_ms += device.idle_ms
-        for reason, ms in device.unknown.items():
-            self.unknown[reason] = self.unknown.get(reason, 0) + ms
-        for reason, ms in device.exempt.items():
-            self.exempt[reason] = self.exempt.get(reason, 0) + ms
-        if device.use.energy_j is not None:
-            self.energy_j = (self.energy_j or 0.0) + device.use.energy_j
+        self._add_rest(device.unknown, device.exempt, device.use.energy_j)
+
+    @classmethod
+    def sum(cls, tallies: Iterable["Tally"]) -> Self:
+        """Add up tallies."""
+        total = cls()
+        for tally in tallies:
+            total.add_tally(tally)
+        return total
+
+    def add_tally(self, other: "Tally") -> None:
+        """Add another tally."""
+        for name in _AMOUNTS:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self._add_rest(other.unknown, other.exempt, other.energy_j)
+
+    def _add_rest(self, unknown: Mapping[str, int], exempt: Mapping[str, int], energy_j: float | None) -> None:
+        for mine, theirs in ((self.unknown, unknown), (self.exempt, exempt)):
+            for reason, ms in theirs.items():
+                mine[reason] = mine.get(reason, 0) + ms
+        if energy_j is not None:
+            self.energy_j = (self.energy_j or 0.0) + energy_j
+
+    def to_row(self) -> dict[str, Any]:
+        """Return the fields, as table judged has them."""
+        return {name: getattr(self, name) for name in self.__slots__}
 
     @property
     def known_ms(self) -> int:
@@ -91,26 +111,4 @@ class Tally:
         }
 
 
-def levels_json(jobs: Iterable[JobLedger]) -> dict[str, dict[str, Any]]:
-    """Return the thesis' view: devices and GPU-seconds by the level of each device's mean."""
-    devices = dict.fromkeys(Level, 0)
-    alloc_ms = dict.fromkeys(Level, 0)
-    for job in jobs:
-        for device in job.devices:
-            devices[device.level] += 1
-            alloc_ms[device.level] += device.alloc_ms
-    return {str(level): {"devices": devices[level], "gpu_s": seconds(alloc_ms[level])} for level in Level}
-
-
-def under_used_json(jobs: Iterable[JobLedger]) -> dict[str, Any]:
-    """Return how many jobs have an under-used device, these devices and their GPU-seconds, and how many were judged."""
-    found = {"jobs": 0, "devices": 0, "gpu_s": 0.0, "judged_jobs": 0, "judged_devices": 0}
-    for job in jobs:
-        under = [d for d in job.devices if d.under_used]
-        judged = sum(d.under_used is not None for d in job.devices)
-        found["jobs"] += bool(under)
-        found["devices"] += len(under)
-        found["gpu_s"] += sum(d.alloc_ms for d in under) / 1000
-        found["judged_jobs"] += bool(judged)
-        found["judged_devices"] += judged
-    return found
+_AMOUNTS: Final = tuple(f.name for f in fields(Tally) if f.type is int)

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from tests.unit.waste.builders import GIB, LATER, SETTINGS, T0, job, judged, untouched, use
+from tests.unit.waste.builders import GIB, LATER, T0, job, judged_run, untouched, use
 
 from gpuwaste.documents.notices import Decision, NoticeRules, Standing, addressed, staff_list
 from gpuwaste.documents.notices import decide as decisions
-from gpuwaste.waste.ledger import JobLedger
+from gpuwaste.waste.judged import JudgedRun
 
 WEEK = 7 * 86400
 PERIOD = (T0 - WEEK // 2, T0 + WEEK // 2)
@@ -16,18 +16,18 @@ RULES = NoticeRules()
 TEN_H = 36_000
 
 
-def wasted(user: str = "alice", job_id: int = 7, seconds: int = TEN_H, **more: Any) -> JobLedger:
+def wasted(user: str = "alice", job_id: int = 7, seconds: int = TEN_H, **more: Any) -> JudgedRun:
     """Return a run whose one GPU was never touched."""
-    return judged(job(job_id, seconds, user=user, **more), untouched(0, seconds))
+    return judged_run(job(job_id, seconds, user=user, **more), untouched(0, seconds))
 
 
-def busy(user: str = "bob", job_id: int = 8, seconds: int = TEN_H) -> JobLedger:
+def busy(user: str = "bob", job_id: int = 8, seconds: int = TEN_H) -> JudgedRun:
     """Return a run at 90 %."""
-    return judged(job(job_id, seconds, user=user), use(0, seconds))
+    return judged_run(job(job_id, seconds, user=user), use(0, seconds))
 
 
 def decide(
-    *jobs: JobLedger,
+    *jobs: JudgedRun,
     rules: NoticeRules = RULES,
     standing: Standing | None = None,
     period: tuple[int, int] = PERIOD,
@@ -35,7 +35,7 @@ def decide(
 ) -> dict[str, Decision]:
     """Return the decisions by user, in the order of the plan."""
     found = addressed(
-        decisions(jobs, period, rules, SETTINGS, standing or Standing()),
+        decisions(jobs, period, rules, standing or Standing()),
         rules,
         lambda user: "" if user in nobody else f"{user}@example.org",
     )
@@ -67,48 +67,48 @@ def test_thresholds(rules: NoticeRules, why: str) -> None:
     assert decide(wasted(), busy("alice"), rules=rules)["alice"].why == why
 
 
-def half_known(seconds: int = TEN_H) -> JobLedger:
+def half_known(seconds: int = TEN_H) -> JudgedRun:
     """Return a run of which the nodes reported only the first half, all of it idle."""
-    return judged(job(9, seconds), untouched(0, seconds // 2))
+    return judged_run(job(9, seconds), untouched(0, seconds // 2))
 
 
 def test_what_is_not_known_is_never_told() -> None:
     """Half a job's time unknown, no agent at all, or rows still on their way: nobody is told, whatever was idle."""
     assert decide(half_known())["alice"].why == "little_known"
-    assert decide(judged(job(9, TEN_H)))["alice"].why == "little_known"
-    late = judged(job(9, TEN_H), untouched(0, TEN_H - 600, final=False), now=T0 + TEN_H + 60)
-    assert late.devices[0].pending_ms > 0
+    assert decide(judged_run(job(9, TEN_H)))["alice"].why == "little_known"
+    late = judged_run(job(9, TEN_H), untouched(0, TEN_H - 600, final=False), now=T0 + TEN_H + 60)
+    assert late.own.pending_ms > 0
     assert decide(late)["alice"].why == "little_known"
-    assert decide(judged(job(9, None), untouched(0, TEN_H), now=T0 + TEN_H)) == {}
+    assert decide(judged_run(job(9, None), untouched(0, TEN_H), now=T0 + TEN_H)) == {}
 
 
 def test_much_unknown_keeps_the_known_waste_silent() -> None:
     """One clear wasted job beside two unknown ones is not enough to write about; beside one small one it is."""
-    unknown = [judged(job(20 + i, TEN_H)) for i in range(2)]
+    unknown = [judged_run(job(20 + i, TEN_H)) for i in range(2)]
     assert decide(wasted(), *unknown)["alice"].why == "little_known"
-    found = decide(wasted(), judged(job(20, 600)))["alice"]
+    found = decide(wasted(), judged_run(job(20, 600)))["alice"]
     assert (found.told, found.jobs, found.digest["unclear_jobs"]) == (True, 1, 1)
 
 
 def test_exempt_waste_is_not_counted() -> None:
     """A model that fills the GPU's memory, and the grace of an interactive job, are no ground for mail."""
     held = untouched(0, TEN_H, proc_seen=True, mem_max_b=30 * GIB)
-    found = decide(judged(job(7, TEN_H), held))["alice"]
+    found = decide(judged_run(job(7, TEN_H), held))["alice"]
     assert (found.why, found.wasted_s, found.exempt_s) == ("little_waste", 0, TEN_H)
-    short = judged(job(7, 1800, interactive=True), untouched(0, 1800))
+    short = judged_run(job(7, 1800, interactive=True), untouched(0, 1800))
     assert decide(short, rules=NoticeRules(min_wasted_s=1))["alice"].why == "little_waste"
 
 
 def test_whole_nodes_get_no_advice() -> None:
     """A run that was given whole nodes counts neither as waste nor as work."""
-    whole = judged(job(7, TEN_H), untouched(0, TEN_H), whole_node=True)
+    whole = judged_run(job(7, TEN_H), untouched(0, TEN_H), whole_node=True)
     assert decide(whole)["alice"].why == "whole_node"
     assert decide(whole, wasted("alice", 8, 20_000))["alice"].gpu_s == 20_000
 
 
 def test_shared_gpus_are_never_waste() -> None:
     """A run that held only a share of a GPU gives no decision at all."""
-    shared = judged(job(7, TEN_H, gpus=0), untouched(0, TEN_H, share=0.5))
+    shared = judged_run(job(7, TEN_H, gpus=0), untouched(0, TEN_H, share=0.5))
     assert decide(shared) == {}
 
 
@@ -151,9 +151,9 @@ def test_a_digest_names_few_jobs() -> None:
     assert (digest["jobs_left_out"], len(digest["findings"])) == (8, 3)
 
 
-def _task(index: int) -> JobLedger:
+def _task(index: int) -> JudgedRun:
     record = job(30 + index, TEN_H, array_job_id=30, array_task_id=index, printed_id=f"30_{index}")
-    return judged(record, untouched(0, TEN_H))
+    return judged_run(record, untouched(0, TEN_H))
 
 
 def test_the_staff_s_list() -> None:

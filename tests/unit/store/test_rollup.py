@@ -97,7 +97,7 @@ def documents(store: HubStore) -> dict[str, Any]:
             for scope, name in SUBJECTS
         }
         found["stricter"] = report_document(
-            db, "cluster", "", DAY, DAY + HOUR_S, replace(ledger, low_below_pct=50.0, high_above_pct=95.0), NOW
+            db, "cluster", "", 0, NOW, replace(ledger, low_below_pct=50.0, high_above_pct=95.0), NOW
         ).to_json()
         job = job_document(db, "1", ledger, NOW)
         found["job"] = job.to_json() if job else None

@@ -6,6 +6,7 @@ from typing import Any
 from gpuwaste.core.hour import HOUR_MS, AllocationHour
 from gpuwaste.core.job import JobRecord
 from gpuwaste.store.database import MEMORY, Database
+from gpuwaste.waste.judged import JudgedRun
 from gpuwaste.waste.ledger import DeviceUse, JobLedger, judge_job
 from gpuwaste.waste.load import Selection, load_jobs
 from gpuwaste.waste.settings import LedgerSettings
@@ -85,6 +86,11 @@ def untouched(gpu: int = 0, seconds: int = 3600, **changes: Any) -> DeviceUse:
 def judged(record: JobRecord, *uses: DeviceUse, now: int = LATER, whole_node: bool = False) -> JobLedger:
     """Judge one run with the default thresholds."""
     return judge_job(record, uses, SETTINGS, now, whole_node=whole_node)
+
+
+def judged_run(record: JobRecord, *uses: DeviceUse, now: int = LATER, whole_node: bool = False) -> JudgedRun:
+    """Judge one run with the default thresholds, and sum it up."""
+    return JudgedRun.of(judged(record, *uses, now=now, whole_node=whole_node), SETTINGS)
 
 
 def hour(record: JobRecord, gpu: int, index: int, util_s: dict[int, int], **changes: Any) -> AllocationHour:

@@ -1,25 +1,31 @@
 """Each finding fires on its case and not on its near miss."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 from tests.unit.waste.builders import GIB, SETTINGS, T0, job, judged, untouched, use
 
 from gpuwaste.core.finding import Finding
-from gpuwaste.waste.findings import all_findings, finders
+from gpuwaste.waste.findings import finders
 from gpuwaste.waste.ledger import JobLedger
 
 FOUR_A100 = "sbatch --gres=gpu:a100:4 train.sh"
 
 
+def all_findings(jobs: Sequence[JobLedger]) -> list[Finding]:
+    """Return what every finding has to say."""
+    return [finding for find in finders().values() for finding in find(jobs, SETTINGS)]
+
+
 def found(kind: str, *jobs: JobLedger) -> list[Finding]:
     """Return the findings of one kind."""
-    return [f for f in all_findings(jobs, SETTINGS) if f.kind == kind]
+    return [f for f in all_findings(jobs) if f.kind == kind]
 
 
 def kinds(*jobs: JobLedger) -> set[str]:
     """Return the kinds found."""
-    return {f.kind for f in all_findings(jobs, SETTINGS)}
+    return {f.kind for f in all_findings(jobs)}
 
 
 def test_every_finding_is_found_by_its_file() -> None:
@@ -45,7 +51,7 @@ def test_a_busy_job_has_no_finding() -> None:
 def test_one_of_four_gpus_used_names_75_percent_and_the_line() -> None:
     """All work on one of four GPUs: three quarters wasted, and --gres=gpu:a100:1 as the job asked."""
     ledger = judged(job(gpus=4, submit_line=FOUR_A100), use(0), *(untouched(g) for g in (1, 2, 3)))
-    (finding,) = all_findings([ledger], SETTINGS)
+    (finding,) = all_findings([ledger])
     assert finding.kind == "one_gpu_of_many"
     assert finding.evidence["wasted_share"] == 0.75
     assert finding.wasted_gpu_s == 3 * 3600
@@ -55,7 +61,7 @@ def test_one_of_four_gpus_used_names_75_percent_and_the_line() -> None:
 def test_two_of_four_gpus_used_is_not_work_on_one() -> None:
     """With two busy GPUs the other two are untouched GPUs, and the line asks for two."""
     ledger = judged(job(gpus=4, submit_line=FOUR_A100), use(0), use(1), untouched(2), untouched(3))
-    (finding,) = all_findings([ledger], SETTINGS)
+    (finding,) = all_findings([ledger])
     assert finding.kind == "gpus_untouched"
     assert finding.evidence["untouched_gpus"] == 2
     assert finding.fix == ("#SBATCH --gres=gpu:a100:2",)
@@ -78,7 +84,7 @@ def test_an_untouched_gpu_is_named_and_a_touched_one_is_not() -> None:
 def test_gpus_that_were_opened_and_never_used_are_named() -> None:
     """A process at 0 % for ten minutes is a finding; one busy second, nine minutes or a large model are not."""
     opened = untouched(proc_seen=True)
-    (finding,) = all_findings([judged(job(), opened)], SETTINGS)
+    (finding,) = all_findings([judged(job(), opened)])
     assert finding.kind == "gpus_opened_idle"
     assert finding.wasted_gpu_s == 3600
     assert finding.fix[0] == 'model.to("cuda")'
@@ -102,7 +108,7 @@ def test_a_whole_node_is_never_told_to_ask_for_less() -> None:
     """Where the partition gives whole nodes, the lines say how to use all GPUs."""
     for uses in ((use(0), untouched(1)), (untouched(0), untouched(1))):
         ledger = judged(job(gpus=2), *uses, whole_node=True)
-        for finding in all_findings([ledger], SETTINGS):
+        for finding in all_findings([ledger]):
             assert not any("--gres" in line or "--gpus" in line or "-G" in line for line in finding.fix)
             assert "ask for" not in finding.title
 
@@ -238,11 +244,11 @@ def test_a_busy_hang_is_found_after_half_an_hour() -> None:
 def test_findings_of_a_running_job_are_provisional() -> None:
     """While the job runs the finding says so, and the fix is to end it."""
     ledger = judged(job(seconds=None), untouched(final=False), now=T0 + 3600 + 600)
-    (finding,) = all_findings([ledger], SETTINGS)
+    (finding,) = all_findings([ledger])
     assert finding.provisional
 
 
 def test_all_findings_hold_plain_json() -> None:
     """Every finding's evidence is JSON as it stands."""
     ledger = judged(job(gpus=4), use(0), *(untouched(g) for g in (1, 2, 3)))
-    assert all(f.to_json()["runs"][0]["jobid"] == 7 for f in all_findings([ledger], SETTINGS))
+    assert all(f.to_json()["runs"][0]["jobid"] == 7 for f in all_findings([ledger]))

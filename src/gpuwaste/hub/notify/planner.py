@@ -9,7 +9,8 @@ from gpuwaste.hub.notify.addresses import AddressBook, read_names
 from gpuwaste.hub.notify.settings import NotifySettings
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.notice_store import NoticeStore
-from gpuwaste.waste.load import Selection, load_by_user
+from gpuwaste.waste.judged_runs import judged_runs
+from gpuwaste.waste.load import Selection
 from gpuwaste.waste.settings import LedgerSettings
 
 Period = tuple[int, int]
@@ -56,19 +57,17 @@ class Planner:
 
     def staff(self, period: Period, now: int) -> dict[str, Any]:
         """Return the weekly list of who wasted most. Raises StoreError."""
-        with self.store.reader() as db:
-            groups = load_by_user(db, Selection(*period), self.ledger, now)
-            return staff_list(groups, period, self.settings.rules.min_coverage, self.settings.staff_users)
+        with self.store.reader() as db, judged_runs(db, Selection(*period), self.ledger, now, cut=False) as runs:
+            return staff_list(runs.by_user(), period, self.settings.rules.min_coverage, self.settings.staff_users)
 
     def _decide(
         self, period: Period, now: int, told: Mapping[str, int], unwilling: frozenset[str], user: str | None = None
     ) -> list[Decision]:
         rules = self.settings.rules
-        with self.store.reader() as db:
-            reach = Selection(period[1] - reach_s(period, rules), period[1], user=user)
-            groups = load_by_user(db, reach, self.ledger, now)
-            standing = Standing(unwilling, told)
-            decisions = [d for jobs in groups for d in decide(jobs, period, rules, self.ledger, standing)]
+        reach = Selection(period[1] - reach_s(period, rules), period[1], user=user)
+        standing = Standing(unwilling, told)
+        with self.store.reader() as db, judged_runs(db, reach, self.ledger, now, cut=False) as runs:
+            decisions = [d for theirs in runs.by_user() for d in decide(theirs, period, rules, standing)]
         return addressed(decisions, rules, self.book.address_of)
 
     def _unwilling(self) -> frozenset[str]:

@@ -200,6 +200,8 @@ class HistoryStore:
             self._db.run("jobs_events")
             if self._db.rows("jobs_other_user"):
                 self._db.run("days_reassign")
+            self._db.run("judged_forget_jobs")
+            self._db.run("judged_back_jobs")
             self._db.run("jobs_delete_replaced")
             self._db.run("jobs_insert")
         return page, changed

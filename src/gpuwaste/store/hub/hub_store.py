@@ -102,6 +102,8 @@ class HubStore:
             if bounds["lo"] < self._rolled_until:
                 rows = _without_rolled(db, hours, bounds)
             changed = db.execute(_UPSERT, {**bounds, "rows": rows, "shape": HOUR_COLUMNS.shape}).fetchall()
+            runs = [dict(zip(HOUR_KEY[:3], key, strict=True)) for key in sorted({row[:3] for row in changed})]
+            _judge_again(db, "judged_forget_hours", {"lo": bounds["lo"], "runs": to_json(runs)})
             self._add_events(db, "ledger", sorted({RunKey(*row[:3]) for row in changed if row[3]}))
         return len(changed)
 
@@ -120,6 +122,8 @@ class HubStore:
                 db.run("jobs_events")
                 if db.rows("jobs_other_user"):
                     db.run("days_reassign")
+                db.run("judged_forget_jobs")
+                db.run("judged_back_jobs")
                 db.run("jobs_delete_old")
                 db.run("jobs_insert")
         return changed
@@ -169,6 +173,7 @@ class HubStore:
         """Replace a cluster's partitions: name -> whether jobs there hold whole nodes."""
         rows = [{"cluster": cluster, "name": name, "whole_node": whole} for name, whole in sorted(whole_node.items())]
         with self.writing() as db:
+            _judge_again(db, "judged_forget_partitions", {"cluster": cluster, "rows": to_json(rows)})
             db.run("partitions_clear", {"cluster": cluster})
             if rows:
                 db.run("partitions_add", {"rows": to_json(rows)})
@@ -271,6 +276,13 @@ class HubStore:
         ]
         if rows:
             db.run("events_add", {"rows": to_json(rows)})
+
+
+def _judge_again(db: Database, forget: str, parameters: Mapping[str, Any]) -> None:
+    """Forget what was judged of some runs, and have them judged again."""
+    ends = db.run(forget, parameters).fetchall()
+    if ends:
+        db.run("judged_back", {"end": min(end for (end,) in ends)})
 
 
 def _one_per_key(hours: Sequence[AllocationHour]) -> Iterable[AllocationHour]:

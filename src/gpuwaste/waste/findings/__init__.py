@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 
 from gpuwaste.core.finding import Finding
-from gpuwaste.core.run import RunKey
+from gpuwaste.waste.findings import many_small_jobs
 from gpuwaste.waste.ledger import JobLedger
 from gpuwaste.waste.settings import LedgerSettings
 
@@ -24,12 +24,7 @@ def finders() -> dict[str, Find]:
     return {name: importlib.import_module(f"{__name__}.{name}").find for name in names}
 
 
-def all_findings(jobs: Sequence[JobLedger], settings: LedgerSettings) -> list[Finding]:
-    """Return what every finding has to say of these runs, the largest waste first."""
-    found = [finding for find in finders().values() for finding in find(jobs, settings)]
-    return sorted(found, key=finding_order)
-
-
-def finding_order(finding: Finding) -> tuple[float, str, tuple[RunKey, ...]]:
-    """Return what findings are sorted by: the largest waste first."""
-    return -finding.wasted_gpu_s, finding.kind, finding.runs
+def causes(ledger: JobLedger, settings: LedgerSettings) -> list[Finding]:
+    """Return what every finding of one run alone has to say of a run, the largest waste first."""
+    found = [f for kind, find in finders().items() if kind != many_small_jobs.KIND for f in find([ledger], settings)]
+    return sorted(found, key=lambda finding: (-finding.wasted_gpu_s, finding.kind))

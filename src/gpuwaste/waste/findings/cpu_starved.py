@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from gpuwaste.core.finding import Finding
+from gpuwaste.waste.efficiency import cpu_efficiency, node_cpu_ratio
 from gpuwaste.waste.findings._support import judgeable, plural
 from gpuwaste.waste.ledger import JobLedger
-from gpuwaste.waste.rows import cpu_efficiency, node_cpu_ratio
 from gpuwaste.waste.settings import LedgerSettings
 
 SATURATED: Final = 0.9
@@ -26,7 +26,7 @@ def find(jobs: Sequence[JobLedger], settings: LedgerSettings) -> Iterator[Findin
             continue
         ratio = node_cpu_ratio(ledger)
         if ratio is None:
-            ratio = cpu_efficiency([ledger])
+            ratio = cpu_efficiency(ledger)
         if ratio is None or ratio < SATURATED:
             continue
         cpus = ledger.job.cpus or 1

@@ -5,10 +5,12 @@ ran is gpus_untouched's. Three jobs at once, since two may be chance. They fit o
 80 % at most and their memory to 90 % of the GPU's, which leaves room for peaks.
 """
 
-from collections.abc import Iterator, Sequence
-from typing import Final
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
 
 from gpuwaste.core.finding import Finding
+from gpuwaste.core.run import RunKey
 from gpuwaste.waste.findings._support import judgeable, memory_resident
 from gpuwaste.waste.ledger import JobLedger
 from gpuwaste.waste.settings import LedgerSettings
@@ -16,14 +18,68 @@ from gpuwaste.waste.settings import LedgerSettings
 MIN_JOBS: Final = 3
 MAX_SUM_PCT: Final = 80.0
 MAX_MEMORY: Final = 0.9
+KIND: Final = "many_small_jobs"
+
+
+@dataclass(frozen=True, slots=True)
+class SmallRun:
+    """A run that uses so little that it could share a GPU: sums over its devices."""
+
+    key: RunKey
+    user: str
+    alloc_ms: int
+    whole_node: bool
+    until_ms: int
+    pct: float
+    devices: int
+    memory: float  # shares of a GPU's memory, of the devices of which that is known
+    memory_unknown: int
+    running: bool
+
+    def to_row(self) -> dict[str, Any]:
+        """Return what a row of table judged does not have elsewhere."""
+        return {name: getattr(self, name) for name in ("until_ms", "pct", "devices", "memory", "memory_unknown")}
+
+    @property
+    def begin_ms(self) -> int:
+        """The start."""
+        return self.key.start * 1000
 
 
 def find(jobs: Sequence[JobLedger], settings: LedgerSettings) -> Iterator[Finding]:
     """Yield a finding for each stretch of time in which one user's small jobs overlap."""
-    of_user: dict[tuple[str, str], list[JobLedger]] = {}
-    for ledger in judgeable(jobs, settings, settings.run_min_s):
-        if not ledger.job.interactive and _small(ledger, settings):
-            of_user.setdefault((ledger.job.cluster, ledger.job.user), []).append(ledger)
+    return groups([run for ledger in jobs if (run := small_run(ledger, settings)) is not None])
+
+
+def small_run(ledger: JobLedger, settings: LedgerSettings) -> SmallRun | None:
+    """Return what counts of a small run, None for another one."""
+    if ledger.job.interactive or not any(judgeable([ledger], settings, settings.run_min_s)):
+        return None
+    means = [d.mean_pct or 0.0 for d in ledger.devices]
+    if not all(0 < m < settings.underused_below_pct for m in means):
+        return None
+    if any(memory_resident(d, settings) for d in ledger.devices):
+        return None
+    ratios = [d.use.memory_ratio for d in ledger.devices]
+    return SmallRun(
+        ledger.job.run_key,
+        ledger.job.user,
+        ledger.alloc_ms,
+        ledger.whole_node,
+        ledger.until_ms,
+        sum(means),
+        len(means),
+        sum(r or 0.0 for r in ratios),
+        sum(r is None for r in ratios),
+        ledger.running,
+    )
+
+
+def groups(runs: Iterable[SmallRun]) -> Iterator[Finding]:
+    """Yield a finding for each stretch of time in which one user's runs overlap."""
+    of_user: dict[tuple[str, str], list[SmallRun]] = {}
+    for run in runs:
+        of_user.setdefault((run.key.cluster, run.user), []).append(run)
     for _, theirs in sorted(of_user.items()):
         for group in _overlapping(theirs):
             most = most_at_once(group)
@@ -31,70 +87,58 @@ def find(jobs: Sequence[JobLedger], settings: LedgerSettings) -> Iterator[Findin
                 yield _finding(group, most)
 
 
-def most_at_once(group: Sequence[JobLedger]) -> list[JobLedger]:
+def most_at_once(group: Sequence[SmallRun]) -> list[SmallRun]:
     """Return the largest set of runs that ran at the same time."""
-    best: list[JobLedger] = []
-    running: list[JobLedger] = []
-    for ledger in sorted(group, key=lambda j: j.begin_ms):
-        running = [other for other in running if other.until_ms > ledger.begin_ms]
-        running.append(ledger)
+    best: list[SmallRun] = []
+    running: list[SmallRun] = []
+    for run in sorted(group, key=lambda r: r.begin_ms):
+        running = [other for other in running if other.until_ms > run.begin_ms]
+        running.append(run)
         if len(running) > len(best):
             best = list(running)
     return best
 
 
-def _small(ledger: JobLedger, settings: LedgerSettings) -> bool:
-    means = [d.mean_pct or 0.0 for d in ledger.devices]
-    return all(0 < m < settings.underused_below_pct for m in means) and not any(
-        memory_resident(d, settings) for d in ledger.devices
-    )
-
-
-def _overlapping(jobs: Sequence[JobLedger]) -> Iterator[list[JobLedger]]:
+def _overlapping(jobs: Sequence[SmallRun]) -> Iterator[list[SmallRun]]:
     """Yield groups of runs that follow each other without a gap in time."""
-    group: list[JobLedger] = []
+    group: list[SmallRun] = []
     until_ms = 0
-    for ledger in sorted(jobs, key=lambda j: j.begin_ms):
-        if group and ledger.begin_ms >= until_ms:
+    for run in sorted(jobs, key=lambda r: r.begin_ms):
+        if group and run.begin_ms >= until_ms:
             yield group
             group, until_ms = [], 0
-        group.append(ledger)
-        until_ms = max(until_ms, ledger.until_ms)
+        group.append(run)
+        until_ms = max(until_ms, run.until_ms)
     if group:
         yield group
 
 
-def _fits(most: Sequence[JobLedger]) -> bool:
+def _fits(most: Sequence[SmallRun]) -> bool:
     """Tell whether the runs would fit on one GPU together; memory that is not known does not fit."""
-    devices = [d for ledger in most for d in ledger.devices]
-    if sum(d.mean_pct or 0.0 for d in devices) > MAX_SUM_PCT:
-        return False
-    ratios = [d.use.memory_ratio for d in devices]
-    return sum(1.0 if r is None else r for r in ratios) <= MAX_MEMORY
+    return sum(r.pct for r in most) <= MAX_SUM_PCT and sum(r.memory + r.memory_unknown for r in most) <= MAX_MEMORY
 
 
-def _finding(group: Sequence[JobLedger], most: Sequence[JobLedger]) -> Finding:
-    alloc_ms = sum(j.alloc_ms for j in group)
-    needed_ms = max(j.until_ms for j in group) - min(j.begin_ms for j in group)
-    means = [d.mean_pct or 0.0 for j in most for d in j.devices]
-    whole = most[0].whole_node
+def _finding(group: Sequence[SmallRun], most: Sequence[SmallRun]) -> Finding:
+    alloc_ms = sum(r.alloc_ms for r in group)
+    needed_ms = max(r.until_ms for r in group) - min(r.begin_ms for r in group)
+    sum_pct = sum(r.pct for r in most)
+    mean_pct = sum_pct / sum(r.devices for r in most)
     steps = f"for i in $(seq {len(most)}); do ./run.sh $i & done; wait"
-    fix = (steps,) if whole else ("#SBATCH --gres=gpu:1", steps)
     return Finding(
-        kind="many_small_jobs",
-        title=f"{len(group)} jobs, {len(most)} at once, use {sum(means) / len(means):.1f} % of a GPU each: "
+        kind=KIND,
+        title=f"{len(group)} jobs, {len(most)} at once, use {mean_pct:.1f} % of a GPU each: "
         "run them side by side on one GPU",
-        runs=tuple(j.job.run_key for j in group),
+        runs=tuple(r.key for r in group),
         evidence={
             "jobs": len(group),
             "at_once": len(most),
-            "mean_pct": sum(means) / len(means),
-            "sum_pct": sum(means),
-            "memory_share": sum(d.use.memory_ratio or 0.0 for j in most for d in j.devices),
+            "mean_pct": mean_pct,
+            "sum_pct": sum_pct,
+            "memory_share": sum(r.memory for r in most),
             "gpu_s": alloc_ms / 1000,
             "needed_gpu_s": needed_ms / 1000,
         },
-        fix=fix,
+        fix=(steps,) if most[0].whole_node else ("#SBATCH --gres=gpu:1", steps),
         wasted_gpu_s=max(0, alloc_ms - needed_ms) / 1000,
-        provisional=any(j.running for j in group),
+        provisional=any(r.running for r in group),
     )

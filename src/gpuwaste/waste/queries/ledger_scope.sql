@@ -20,10 +20,4 @@
             )
         )
     )
-    AND (
-        j.gpus > 0
-        OR contains(j.alloc_tres, 'gres/shard')
-        OR contains(j.alloc_tres, 'gres/mps')
-        OR (j.cluster, j.job_id, j.run_start) IN (SELECT (cluster, job_id, run_start) FROM hours WHERE share < 1)
-        OR (j.cluster, j.job_id, j.run_start) IN (SELECT (cluster, job_id, run_start) FROM days WHERE share < 1)
-    )
+-- include: waste.ledger_held

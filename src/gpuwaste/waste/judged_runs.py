@@ -1,0 +1,196 @@
+"""JudgedRuns: the runs of a selection and their sums, by SQL over what was judged once and the few that are open.
+
+Sums of GPU-time are cut at the edges of the window, so that those of two windows add up; counts of runs, devices and
+findings, and the lines of the job table, are of runs as a whole.
+"""
+
+import json
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Self
+
+from gpuwaste.store.database import Database
+from gpuwaste.store.hub.rows import to_json
+from gpuwaste.waste.findings.many_small_jobs import groups
+from gpuwaste.waste.judged import JudgedRun, finding_order, named
+from gpuwaste.waste.ledger import Level
+from gpuwaste.waste.load import Selection, load_by_user
+from gpuwaste.waste.rows import Line, job_lines
+from gpuwaste.waste.settings import LedgerSettings
+from gpuwaste.waste.tally import Tally, seconds
+
+_ALL: Final = 2**53
+_NONE: Final = -1  # rules of rows that stand in no table
+_COUNTS: Final = (
+    "jobs", "running", "beyond", "conflicts", "under_jobs", "under_devices", "under_ms", "asked_jobs", "asked_devices",
+)  # fmt: skip
+Group = tuple[str, str, str]
+"""User, account and partition."""
+
+
+@dataclass(slots=True)
+class RunSums:
+    """Sums over some runs: GPU-time of their own and shared GPUs, and counts."""
+
+    own: Tally = field(default_factory=Tally)
+    shared: Tally = field(default_factory=Tally)
+    jobs: int = 0
+    running: int = 0
+    beyond: int = 0
+    conflicts: int = 0
+    under_jobs: int = 0
+    under_devices: int = 0
+    under_ms: int = 0
+    asked_jobs: int = 0
+    asked_devices: int = 0
+    level_devices: list[int] = field(default_factory=lambda: [0] * len(Level))
+    level_ms: list[int] = field(default_factory=lambda: [0] * len(Level))
+
+    @classmethod
+    def of(cls, sums: Iterable["RunSums"]) -> Self:
+        """Add up sums."""
+        total = cls()
+        for other in sums:
+            total.own.add_tally(other.own)
+            total.shared.add_tally(other.shared)
+            for name in _COUNTS:
+                setattr(total, name, getattr(total, name) + getattr(other, name))
+            for mine, theirs in ((total.level_devices, other.level_devices), (total.level_ms, other.level_ms)):
+                mine[:] = map(sum, zip(mine, theirs, strict=True))
+        return total
+
+    def levels_json(self) -> dict[str, dict[str, Any]]:
+        """Return devices and GPU-seconds by the level of each device's mean."""
+        found = zip(Level, self.level_devices, self.level_ms, strict=True)
+        return {str(level): {"devices": devices, "gpu_s": seconds(ms)} for level, devices, ms in found}
+
+    def under_used_json(self) -> dict[str, Any]:
+        """Return how many jobs have an under-used device, these devices and their time, and how many were judged."""
+        return {
+            "jobs": self.under_jobs,
+            "devices": self.under_devices,
+            "gpu_s": seconds(self.under_ms),
+            "judged_jobs": self.asked_jobs,
+            "judged_devices": self.asked_devices,
+        }
+
+
+class JudgedRuns:
+    """Asks for the runs of one selection, within the transaction that `judged_runs` or `these_runs` holds."""
+
+    def __init__(self, db: Database, parameters: dict[str, Any], window: dict[str, Any]) -> None:
+        self._db = db
+        self._runs = parameters
+        self._window = parameters | window
+
+    def sums(self) -> dict[Group, RunSums]:
+        """Return the sums of each user, account and partition."""
+        counts = self._db.rows("waste.judged_counts", self._runs)
+        found = {_group(row): RunSums(**_without_group(row)) for row in counts}
+        for row in self._db.rows("waste.judged_sums", self._window):
+            sums = found.setdefault(_group(row), RunSums())
+            sums.own, sums.shared = Tally(**row["own"]), Tally(**row["shared"])
+        for row in self._db.rows("waste.judged_reasons", self._window):
+            tally = getattr(found[_group(row)], row["of"])
+            getattr(tally, row["what"])[row["reason"]] = row["ms"]
+        return found
+
+    def cut(self) -> int:
+        """Return how many of the runs lie partly outside of the window."""
+        return int(self._db.rows("waste.judged_cut")[0]["runs"])
+
+    def lines(self, limit: int | None, runs: int) -> tuple[list[Line], int]:
+        """Return the lines of the largest waste, and how many are left out of those of `runs` runs."""
+        self._db.run("waste.judged_lines", {**self._runs, "limit": _ALL if limit is None else limit})
+        rows = self._db.rows("waste.judged_of_lines", self._runs)
+        newest = {(row["cluster"], row["job_id"]): row["newest_start"] for row in rows}
+        lines = job_lines(map(JudgedRun.from_row, rows), newest)
+        rolled = self._db.rows("waste.judged_rolled", self._runs)[0]["rolled"]
+        return lines, runs - rolled - len(lines)
+
+    def findings(self, limit: int | None) -> tuple[list[dict[str, Any]], dict[str, dict[str, Any]]]:
+        """Return the findings of the largest waste, and the counts of all by kind."""
+        small = [JudgedRun.from_row(row) for row in self._db.rows("waste.judged_small", self._runs)]
+        found = [f.to_json() for f in groups(run.small for run in small if run.small is not None)]
+        found = named(found, {(run.cluster, run.job_id): run.printed_id for run in small})
+        counts = self._finding_counts(found)
+        for row in self._db.rows("waste.judged_findings", {**self._runs, "limit": _ALL if limit is None else limit}):
+            cause = json.loads(row["causes"])[row["place"]]
+            ran = cause["runs"][0]
+            found += named([cause], {(ran["cluster"], ran["jobid"]): row["printed_id"]})
+        return sorted(found, key=finding_order)[:limit], counts
+
+    def _finding_counts(self, groups_found: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+        """Return the counts of findings by kind, that with the largest finding first."""
+        rows = [
+            (row["largest_s"], row["kind"], row["runs"], row["runs"], row["wasted_s"])
+            for row in self._db.rows("waste.judged_causes", self._runs)
+        ]
+        if groups_found:
+            wasted = [f["wasted_gpu_s"] for f in groups_found]
+            jobs = sum(len(f["runs"]) for f in groups_found)
+            rows.append((max(wasted), groups_found[0]["kind"], len(groups_found), jobs, sum(wasted)))
+        return {
+            kind: {"findings": findings, "jobs": jobs, "wasted_gpu_s": round(wasted_s, 3)}
+            for _, kind, findings, jobs, wasted_s in sorted(rows, key=lambda row: (-row[0], row[1]))
+        }
+
+    def by_user(self) -> Iterator[list[JudgedRun]]:
+        """Yield the runs of each user."""
+        theirs: list[JudgedRun] = []
+        for row in self._db.batches("waste.judged_by_user", self._runs):
+            if theirs and theirs[0].user != row["user"]:
+                yield theirs
+                theirs = []
+            theirs.append(JudgedRun.from_row(row))
+        if theirs:
+            yield theirs
+
+
+@contextmanager
+def judged_runs(
+    db: Database, selection: Selection, settings: LedgerSettings, now: int, *, cut: bool = True
+) -> Iterator[JudgedRuns]:
+    """Select runs as of one instant: those that were judged by these settings, and the others, which are judged now.
+
+    With `cut` sums of time are of what lies between the edges of the selection's window.
+    """
+    with db.transaction():
+        standing = db.rows("waste.rules_standing", {"thresholds": settings.to_text()})
+        rules, until = (standing[0]["id"], standing[0]["judged_until"]) if standing else (None, 0)
+        db.run("waste.judged_now_create")
+        db.run("waste.judged_parts_create")
+        for jobs in load_by_user(db, replace(selection, rules=rules, judged_until=until), settings, now):
+            _add(db, "waste.judged_now_add", [JudgedRun.of(job, settings) for job in jobs])
+        if cut:
+            for jobs in load_by_user(db, replace(selection, edges=True), settings, now):
+                _add(db, "waste.judged_parts_add", [JudgedRun.of(job, settings) for job in jobs])
+        asked = selection.parameters(now)
+        names = ("from_s", "to_s", "user", "account", "cluster", "accounts", "reader")
+        yield JudgedRuns(db, {"rules": rules} | {name: asked[name] for name in names}, {"cut": cut, "now": now})
+
+
+@contextmanager
+def these_runs(db: Database, runs: Iterable[JudgedRun]) -> Iterator[JudgedRuns]:
+    """Take these runs and nothing else."""
+    with db.transaction():
+        db.run("waste.judged_now_create")
+        db.run("waste.judged_parts_create")
+        _add(db, "waste.judged_now_add", runs)
+        anything = dict.fromkeys(("rules", "user", "account", "cluster", "accounts", "reader"))
+        yield JudgedRuns(db, {**anything, "from_s": 0, "to_s": _ALL}, {"cut": False, "now": 0})
+
+
+def _add(db: Database, query: str, runs: Iterable[JudgedRun]) -> None:
+    rows = [run.to_row(_NONE) for run in runs]
+    if rows:
+        db.run(query, {"rows": to_json(rows)})
+
+
+def _group(row: dict[str, Any]) -> Group:
+    return row["user"], row["account"], row["partition"]
+
+
+def _without_group(row: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in row.items() if name not in {"user", "account", "partition"}}

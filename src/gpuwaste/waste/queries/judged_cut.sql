@@ -1,0 +1,2 @@
+-- How many runs an edge of the window cuts.
+SELECT count(*) AS runs FROM judged_parts

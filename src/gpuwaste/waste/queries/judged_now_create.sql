@@ -1,0 +1,2 @@
+-- The runs that a document judges itself; of this connection.
+CREATE OR REPLACE TEMP TABLE judged_now AS SELECT * FROM judged LIMIT 0

@@ -1,0 +1,2 @@
+-- Forgets rules that do not stand.
+DELETE FROM rules WHERE NOT standing

@@ -1,0 +1,2 @@
+-- Makes $id the rules that documents use.
+UPDATE rules SET standing = id = $id

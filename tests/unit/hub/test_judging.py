@@ -1,0 +1,218 @@
+"""Settled runs are judged once, and reports from the table are those that judge every run when asked."""
+
+import threading
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.unit.hub.rig import FakeClock
+from tests.unit.store.test_rollup import DAY, NOW, new_store, row, run, same, sites
+from tests.unit.waste import builders
+
+from gpuwaste.core.hour import HOUR_S, AllocationHour
+from gpuwaste.core.job import JobRecord
+from gpuwaste.documents.notices import staff_list
+from gpuwaste.documents.report import Scope, report_document
+from gpuwaste.hub.judging import Judging
+from gpuwaste.store.hub.hub_store import HubStore
+from gpuwaste.waste.judged_runs import judged_runs
+from gpuwaste.waste.load import Selection
+from gpuwaste.waste.settings import LedgerSettings
+
+LEDGER = LedgerSettings()
+STRICT = replace(LEDGER, low_below_pct=50.0, high_above_pct=95.0)
+STOP = threading.Event()
+EDGES = (DAY + 5 * HOUR_S + 1234, DAY + 30 * HOUR_S + 99)
+
+
+def judging(store: HubStore, ledger: LedgerSettings = LEDGER, now: int = NOW, step_runs: int = 2) -> Judging:
+    """Return what judges a store's runs, two at a time."""
+    return Judging(store, ledger, FakeClock(now), lambda _: None, step_runs)
+
+
+SUBJECTS: tuple[tuple[Scope, str], ...] = (("cluster", ""), ("user", "user1"))
+
+
+def documents(store: HubStore, ledger: LedgerSettings = LEDGER, limit: int | None = None) -> dict[str, Any]:
+    """Return reports over all time and over a window that cuts runs, and the staff's list."""
+    with store.reader() as db:
+        found: dict[str, Any] = {
+            f"{scope} {name} {window}": report_document(db, scope, name, *window, ledger, NOW, limit=limit).to_json()
+            for scope, name in SUBJECTS
+            for window in ((0, NOW), EDGES)
+        }
+        with judged_runs(db, Selection(*EDGES), ledger, NOW, cut=False) as runs:
+            found["staff"] = staff_list(runs.by_user(), (DAY, NOW), 0.5, 2)
+    return found
+
+
+def judged_count(store: HubStore) -> int:
+    with store.reader() as db:
+        return int(db.execute("SELECT count(*) FROM judged").fetchall()[0][0])
+
+
+def filled(site: tuple[list[JobRecord], list[AllocationHour]]) -> HubStore:
+    """Return a store with a site's runs, of which the last is open, and two are tasks of an array."""
+    jobs, hours = site
+    tasks = {job.job_id: replace(job, array_job_id=77, array_task_id=job.job_id) for job in jobs[:2]}
+    jobs = [tasks.get(job.job_id, job) for job in jobs]
+    store = new_store()
+    store.upsert_jobs([*jobs, run(99, 20, 30, state="RUNNING", end=None, elapsed_s=None)])
+    store.upsert_hours(hours)
+    return store
+
+
+@settings(max_examples=15, deadline=None)
+@given(sites(), st.sampled_from([None, 0, 1, 3]))
+def test_the_table_says_what_judging_when_asked_says(
+    site: tuple[list[JobRecord], list[AllocationHour]], limit: int | None
+) -> None:
+    """Each number of a report is the same before and after the runs were judged; each run is judged once."""
+    store = filled(site)
+    before = documents(store, limit=limit)
+    assert judging(store).step(STOP) == len(site[0]) == judged_count(store)
+    same(before, documents(store, limit=limit))
+    assert judging(store).step(STOP) == 0
+    store.close()
+
+
+def a_store() -> tuple[HubStore, JobRecord, AllocationHour]:
+    """Return a store with two judged runs, one of them, and an hour that it lacks."""
+    import random  # noqa: PLC0415 only here
+
+    rng = random.Random(3)
+    late, other = run(1, 0, 5), run(2, 3, 4)
+    rows = [row(late, 0, index, rng) for index in range(5)] + [row(other, 1, index, rng) for index in range(4)]
+    store = new_store()
+    store.upsert_jobs([late, other])
+    store.upsert_hours(rows[1:])
+    assert judging(store).step(STOP) == 2
+    return store, late, rows[0]
+
+
+def test_an_hour_that_comes_late_has_its_run_judged_again() -> None:
+    """The report has the late hour at once, and the run is judged once more; the other run is not."""
+    store, late, hour = a_store()
+    before = documents(store)
+    store.upsert_hours([hour])
+    assert judged_count(store) == 1
+    now = documents(store)
+    assert now[f"user user1 {(0, NOW)}"]["totals"]["coverage"] > before[f"user user1 {(0, NOW)}"]["totals"]["coverage"]
+    assert judging(store).step(STOP) == 1
+    same(now, documents(store))
+    assert late.run_key.job_id == 1
+
+
+def test_what_accounting_tells_anew_is_judged_again() -> None:
+    """A run that gets another state and account is reported and judged with these."""
+    store, late, _ = a_store()
+    store.upsert_jobs([replace(late, state="FAILED", account="b")])
+    assert judged_count(store) == 1
+    now = documents(store)
+    assert judging(store).step(STOP) == 1
+    same(now, documents(store))
+    assert {job["account"] for job in now[f"cluster  {(0, NOW)}"]["jobs"]} == {"a", "b"}
+
+
+def test_a_partition_that_comes_whole_has_its_runs_judged_again() -> None:
+    """The lines of findings depend on whether a partition gives whole nodes: its runs are judged anew."""
+    store, _, _ = a_store()
+    store.set_partitions("gw", {"": True})
+    assert judged_count(store) == 0
+    assert judging(store).step(STOP) == 2
+    store.set_partitions("gw", {"": True, "other": True})
+    assert judged_count(store) == 2
+
+
+def test_a_run_is_judged_when_its_hours_are_in_or_given_up() -> None:
+    """Until the time for the last shipment is over a run is open, and so it is where it has no end."""
+    store, late, _ = a_store()
+    ended = run(7, 10, 2)
+    store.upsert_jobs([ended, replace(late, job_id=8, end=None, state="RUNNING")])
+    end = ended.end or 0
+    assert judging(store, now=end + int(LEDGER.pending_s) - 1).step(STOP) == 0
+    assert judging(store, now=end + int(LEDGER.pending_s)).step(STOP) == 1
+
+
+def test_changed_thresholds_judge_all_anew_and_the_old_answer_stands_until_then() -> None:
+    """While runs are judged anew documents are those of before; then all change at once, and the old rows are gone."""
+    store, _, _ = a_store()
+    told: list[LedgerSettings] = []
+    before = documents(store)
+    part = Judging(store, STRICT, FakeClock(NOW), told.append, 1)
+    assert part.standing == LEDGER
+    stopped = threading.Event()
+    stopped.set()
+    part.step(stopped)  # it does not come to the end
+    assert (part.standing, told) == (LEDGER, [])
+    same(before, documents(store, part.standing))
+    wanted = documents(store, STRICT)
+    assert part.step(STOP) == 2
+    assert (part.standing, told) == (STRICT, [STRICT])
+    same(wanted, documents(store, STRICT))
+    assert judged_count(store) == 2
+    assert Judging(store, LEDGER, FakeClock(NOW), told.append).standing == STRICT
+
+
+def test_going_back_to_the_old_thresholds_ends_judging_anew() -> None:
+    """What was begun by thresholds that nobody wants any more is dropped."""
+    store, _, _ = a_store()
+    stopped = threading.Event()
+    stopped.set()
+    judge = judging(store, STRICT)
+    judge.step(stopped)
+    judge.judge_by(LEDGER)
+    assert judge.step(STOP) == 0
+    with store.reader() as db:
+        assert db.execute("SELECT standing, thresholds FROM rules").fetchall() == [(True, LEDGER.to_text())]
+
+
+def test_progress_is_told() -> None:
+    """Health and metrics say until when runs are judged, and which share by new thresholds."""
+    store, _, _ = a_store()
+    judge = judging(store, STRICT)
+    judge.step(STOP)
+    assert judge.health()["judged_until"] >= NOW - int(LEDGER.pending_s)
+    values = {sample.name: sample.value for family in judge.metrics() for sample in family.samples}
+    assert values["gpuwaste_hub_judged_anew_ratio"] == 1.0
+    assert values["gpuwaste_hub_judging_lag_seconds"] >= LEDGER.pending_s
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "seconds"),
+    [
+        (0, 3, {"gpu_s": 10800, "idle_s": 5400, "wasted_s": 5400, "high_s": 5400}),
+        (0, 1, {"gpu_s": 3600, "idle_s": 0, "wasted_s": 0, "high_s": 3600}),
+        (1, 2, {"gpu_s": 3600, "idle_s": 1800, "wasted_s": 1800, "high_s": 1800}),
+        (1.5, 3, {"gpu_s": 5400, "idle_s": 4500, "wasted_s": 4500, "high_s": 900}),  # the second hour is half inside
+        (2.25, 2.5, {"gpu_s": 900, "idle_s": 900, "wasted_s": 900, "high_s": 0}),
+    ],
+)
+def test_a_window_cuts_the_totals_and_leaves_the_job_whole(start: float, end: float, seconds: dict[str, float]) -> None:
+    """An hour that an edge cuts counts by its share inside; the line of the job is the whole run."""
+    record = builders.job(7, 3 * HOUR_S)
+    hours = [{90: 3600}, {90: 1800, 0: 1800}, {0: 3600}]
+    db = builders.store([record], [builders.hour(record, 0, i, util) for i, util in enumerate(hours)])
+    t0 = builders.T0
+    window = (t0 + int(start * HOUR_S), t0 + int(end * HOUR_S))
+    document = report_document(db, "cluster", "", *window, LEDGER, builders.LATER)
+    assert {name: document.totals[name] for name in seconds} == seconds
+    assert document.totals["unknown_s"] == 0
+    assert [(job["gpu_s"], job["wasted_s"]) for job in document.jobs] == [(10800, 5400)]
+    assert any("lie partly outside" in note for note in document.notes) == (seconds["gpu_s"] < 10800)
+    assert document.users[0]["gpu_s"] == seconds["gpu_s"]
+
+
+def test_the_grace_of_an_interactive_job_is_given_once() -> None:
+    """The first half hour of idle time is exempt, in whichever window it lies: it is not given in each."""
+    record = builders.job(7, 3 * HOUR_S, interactive=True)
+    db = builders.store([record], [builders.hour(record, 0, i, {0: 3600}) for i in range(3)])
+    exempt = [
+        report_document(
+            db, "cluster", "", builders.T0 + a, builders.T0 + a + 1200, LEDGER, builders.LATER
+        ).totals["exempt_s"]
+        for a in range(0, 3 * HOUR_S, 1200)
+    ]  # fmt: skip
+    assert exempt == [1200, 600, 0, 0, 0, 0, 0, 0, 0]
