@@ -12,6 +12,7 @@ Prints a table and one line of JSON. CPU includes the agent's children; bytes in
 """
 
 import argparse
+import contextlib
 import json
 import os
 import random
@@ -34,7 +35,8 @@ HOUR_TICKS: Final = 3600 // INTERVAL_S
 LATENCY_US: Final = 1000
 SCRAPES: Final = 400
 SCRAPE_EVERY_S: Final = 15
-TARGETS: Final = {"cpu_pct": 0.3, "peak_rss_mb": 100.0, "bytes_per_day_mb": 2.0, "scrape_p99_ms": 10.0}
+WATCH_S: Final = 0.01
+TARGETS: Final = {"cpu_pct": 0.3, "rss_mb": 60.0, "bytes_per_day_mb": 2.0, "scrape_p99_ms": 10.0}
 
 # Plays slurmstepd: listens on the socket that it is told by a line of input, and has four processes.
 STEPD: Final = """
@@ -113,9 +115,53 @@ class AgentProcess:
         stdin.flush()
         return json.loads(stdout.readline())
 
+    @property
+    def pid(self) -> int:
+        """The agent's process."""
+        return self._process.pid
+
     def stop(self) -> None:
         """End the agent in an orderly way."""
         self._process.communicate(timeout=60)
+
+
+class Memory(threading.Thread):
+    """Reads the agent's memory every few milliseconds: by itself, and together with the child that folds samples."""
+
+    def __init__(self, pid: int) -> None:
+        super().__init__(daemon=True)
+        self._pid = pid
+        self._stop_it = threading.Event()
+        self.alone: list[tuple[float, float]] = []
+        self.together: list[tuple[float, float]] = []
+
+    def run(self) -> None:
+        """Read until stop()."""
+        while not self._stop_it.wait(WATCH_S):
+            pids = [self._pid, *self._children()]
+            with contextlib.suppress(OSError):
+                sizes = [memory_mb(pid) for pid in pids]
+                total = (sum(size[0] for size in sizes), sum(size[1] for size in sizes))
+                (self.together if len(pids) > 1 else self.alone).append(total)
+
+    def stop(self) -> None:
+        """End the thread."""
+        self._stop_it.set()
+        self.join()
+
+    def _children(self) -> list[int]:
+        found: list[int] = []
+        with contextlib.suppress(OSError):
+            for path in Path(f"/proc/{self._pid}/task").glob("*/children"):
+                found.extend(map(int, path.read_text().split()))
+        return found
+
+
+def memory_mb(pid: int) -> tuple[float, float]:
+    """Return RSS and PSS of a process in MiB. Raises OSError."""
+    lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    values = {line.split()[0]: int(line.split()[1]) / 1024 for line in lines[1:]}
+    return values.get("Rss:", 0.0), values.get("Pss:", 0.0)
 
 
 def bytes_of(state: Path) -> int:
@@ -218,9 +264,13 @@ def measure(hours: int, seed: int) -> dict[str, Any]:
                 began = time.monotonic()
                 agent = AgentProcess(directory, node, hub.url)
                 start_s = agent.ask("usage")["cpu_s"]
+                memory = Memory(agent.pid)
+                memory.start()
                 figures = run_day(agent, jobs, node, gpus, (hours, seed))
                 figures |= {"scrape": time_scrapes(agent, node, gpus), "start_cpu_s": start_s}
-                figures |= {"rss_mb": agent.ask("usage")["rss_mb"], "rows": len(hub.rows)}
+                memory.stop()
+                figures |= {"usage": agent.ask("usage"), "rows": len(hub.rows)}
+                figures |= {"alone": memory.alone, "together": memory.together}
                 agent.stop()
                 return figures | {"took_s": time.monotonic() - began}
         finally:
@@ -237,12 +287,28 @@ def summarize(figures: dict[str, Any], hours: int) -> dict[str, float]:
     return {
         "cpu_pct": round(100 * (max(slow, usual) * 24 + extra_s * 24 / hours + scrape_s) / DAY_S, 4),
         "cpu_pct_without_latency": round(100 * (usual * 24 + scrape_s) / DAY_S, 4),
-        "peak_rss_mb": round(figures["rss_mb"], 1),
+        **summarize_memory(figures, hours),
         "bytes_per_day_mb": round(figures["peak_b"] / 1e6, 3),
         "bytes_per_day_compacted_mb": round(figures["packed_b"] / 1e6, 3),
         "outbox_mb": round(figures["outbox_b"] / 1e6, 3),
         "scrape_p50_ms": round(times[len(times) // 2], 2),
         "scrape_p99_ms": round(times[int(len(times) * 0.99)], 2),
+    }
+
+
+def summarize_memory(figures: dict[str, Any], hours: int) -> dict[str, float]:
+    """Return the figures of memory; `usage` has the peaks of the agent and of its largest child."""
+    usage, alone = figures["usage"], figures["alone"]
+    together = figures["together"] or alone
+    return {
+        "rss_mb": round(statistics.median(rss for rss, _ in alone), 1),
+        "pss_mb": round(statistics.median(pss for _, pss in alone), 1),
+        "peak_rss_mb": round(usage["own_mb"], 1),
+        "child_peak_rss_mb": round(usage["child_mb"], 1),
+        "peak_rss_with_child_mb": round(max(rss for rss, _ in together), 1),
+        "peak_pss_with_child_mb": round(max(pss for _, pss in together), 1),
+        "child_time_pct": round(100 * usage["folding_s"] / (hours * 3600), 4),
+        "child_cpu_pct": round(100 * usage["child_cpu_s"] / (hours * 3600), 4),
     }
 
 

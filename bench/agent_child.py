@@ -1,7 +1,9 @@
 """The agent of bench/agent.py in its own process, on a clock that jumps from tick to tick."""
 
 import argparse
+import contextlib
 import json
+import os
 import resource
 import sys
 import threading
@@ -35,6 +37,7 @@ class DayClock:
     def __init__(self, start_us: int, ticks: int) -> None:
         self._us = start_us
         self._left = ticks
+        self.folding_s = 0.0
         self._may_go = threading.Event()
         self.reached = threading.Event()
 
@@ -56,6 +59,7 @@ class DayClock:
         """Jump, if it is the sampler that waits; halt after the ticks that were granted."""
         if threading.current_thread().name != "sampler":
             return stop.wait(seconds / 500)
+        self._wait_for_child()
         self._left -= 1
         if self._left <= 0:
             self.reached.set()
@@ -64,6 +68,13 @@ class DayClock:
                 self._may_go.clear()
         self._us += round(seconds * 1e6)
         return stop.is_set()
+
+    def _wait_for_child(self) -> None:
+        """Let a child end, as it would long before the next tick; the agent reaps it."""
+        began = time.monotonic()
+        with contextlib.suppress(ChildProcessError):
+            os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT)
+            self.folding_s += time.monotonic() - began
 
 
 class LastSeconds:
@@ -108,7 +119,7 @@ def run_child(directory: Path, hub_url: str) -> None:
     runner = threading.Thread(target=agent.run, args=(stop,))
     answers: dict[str, Any] = {
         "time": clock.utc_us,
-        "usage": _usage,
+        "usage": lambda: _usage() | {"folding_s": clock.folding_s},
         "port": lambda: int(agent_config.listen.rpartition(":")[2]),
     }
     for line in sys.stdin:
@@ -126,7 +137,12 @@ def run_child(directory: Path, hub_url: str) -> None:
 def _usage() -> dict[str, float]:
     own, children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu_s = own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime
-    return {"cpu_s": cpu_s, "rss_mb": max(own.ru_maxrss, children.ru_maxrss) / 1024}
+    return {
+        "cpu_s": cpu_s,
+        "child_cpu_s": children.ru_utime + children.ru_stime,
+        "own_mb": own.ru_maxrss / 1024,
+        "child_mb": children.ru_maxrss / 1024,
+    }
 
 
 if __name__ == "__main__":

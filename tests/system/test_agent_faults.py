@@ -213,7 +213,10 @@ def test_the_library_may_come_after_the_agent(site: Site, gpu2: str, tmp_path: P
 def test_a_full_disk_and_corrupt_files_cost_the_raw_samples_alone(site: Site, gpu2: str) -> None:
     """With no room for raw samples, and an outbox and a day that are garbage, hours still leave; each is said once."""
     state = site.cluster.nodes[gpu2].state_dir
+    _restart(site, gpu2)  # its child folds what is there into a day's file
+    wait_ticks(site, gpu2, 1)
     site.agents[gpu2].stop()
+    assert list((state / "raw").glob("*.duckdb"))
     (state / "outbox.sqlite").write_bytes(b"no database" * 1000)
     for day in (state / "raw").glob("*.duckdb"):
         day.write_bytes(b"no database" * 1000)
@@ -242,13 +245,14 @@ def test_a_full_disk_and_corrupt_files_cost_the_raw_samples_alone(site: Site, gp
 
 @contextlib.contextmanager
 def _tiny_disk(path: Path, user: str) -> Iterator[None]:
-    """Mount a file system of 16 KiB: too small for one day's file."""
+    """Mount a file system of 16 KiB that is full."""
     options = "size=16k,mode=0755"
     done = subprocess.run(["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(path)], check=False)
     if done.returncode:
         pytest.skip("no tmpfs may be mounted here")
     try:
         shutil.chown(path, user)
+        (path / "filler").write_bytes(bytes(16 << 10))
         yield
     finally:
         subprocess.run(["umount", "-l", str(path)], check=True)

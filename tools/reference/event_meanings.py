@@ -176,18 +176,34 @@ MEANINGS: Final[dict[tuple[str, str], str]] = {
         "A collector (`nvml`, `pcp`, `host`) cannot read. Its GPU-time is unknown until it works again: "
         "[troubleshooting](../how-to/troubleshooting.md)."
     ),
+    ("agent.fold", "raw samples: {}: {}"): "Rights of `[agent] state_dir`, or its disk. Samples wait in segments.",
+    ("agent.fold", "raw samples: not folded, next try with the next segment: {}"): (
+        "Samples wait in `raw/*.samples`; nothing is lost. Disk, rights, or somebody who has the day's file open."
+    ),
+    ("agent.fold", "raw samples: {}: this day is left out"): (
+        "A day's file cannot be read: what was open at the last end is known up to there. Hours sent are safe."
+    ),
+    (
+        "agent.fold",
+        "raw samples: {}: set aside as {}",
+    ): "A damaged day file or segment; a new one is begun. Delete it if no use.",
+    ("agent.fold", "raw samples: {}: not compacted: {}"): "It stays larger; tried again. Disk or rights.",
+    ("agent.node_store", "raw samples: the child that reads them ended with {}"): (
+        "Killed or ended early at the agent's start; another one continues, three at most. Out of memory?"
+    ),
+    ("agent.node_store", "raw samples: {}: next try with the next segment"): (
+        "No child process could be started: limits of tasks or memory. Samples wait in segments."
+    ),
+    ("agent.node_store", "raw samples: the child that folds them ended with {}: next try with the next segment"): (
+        "Killed (signal 9: out of memory?) or too slow (signal 14). Samples wait in segments; nothing is lost."
+    ),
     (
         "agent.node_store",
         "raw samples: {}: the oldest day was dropped",
     ): "The disk is full: the oldest raw day made room.",
-    ("agent.node_store", "raw samples: {}: this day is left out"): (
-        "A day's file cannot be read: what was open at the last end is known up to there. Hours sent are safe."
+    ("agent.segment", "raw samples: {}: damaged from byte {} to {}: those ticks are lost"): (
+        "The disk changed what was written: `dmesg`, `smartctl`."
     ),
-    (
-        "agent.node_store",
-        "raw samples: {}: set aside as {}",
-    ): "A damaged day file; a new one is begun. Delete it if no use.",
-    ("agent.node_store", "raw samples: {}: not compacted: {}"): "It stays larger; tried again. Disk or rights.",
     ("agent.node_store", "raw samples: {} cannot be dropped: {}"): "Rights of `[agent] state_dir`: the disk fills up.",
     ("agent.sampler", "clock: the wall clock was set: this interval is unknown"): "Nothing; often: look at chrony.",
     ("agent.sampler", "device map: {}: {}"): DEFECT,

@@ -156,23 +156,25 @@ class HourBook:
             if earlier is not None:
                 self._close(earlier, earlier.covered_ms)
             self._open[item.job_id, item.gpu_uuid] = item
-        ticks = [(now, list(group)) for now, group in groupby(samples, key=lambda sample: sample.t_utc_us)]
-        # Without a row, only what stood to the end is ours to report: all else has left before.
-        standing = {(sample.job_id, sample.gpu_uuid) for sample in ticks[-1][1]} if ticks else set()
-        for now_us, group in ticks:
+        known, group = set(self._open), []
+        for now_us, stretch in groupby(samples, key=lambda sample: sample.t_utc_us):
+            group = list(stretch)
             tick = Tick(now_us, group[0].mono_us, {sample.gpu_uuid: sample for sample in group})
             self._meter.begin(tick)
             for sample in group:
-                self._replay(sample, tick, standing)
+                self._replay(sample, tick)
             self._meter.end(tick)
         self._meter.forget()
+        # Without a row, only what stood to the end is ours to report: all else has left before.
+        for key in self._open.keys() - known - {(sample.job_id, sample.gpu_uuid) for sample in group}:
+            del self._open[key]
 
-    def _replay(self, sample: Sample, tick: Tick, standing: set[tuple[int | None, str]]) -> None:
+    def _replay(self, sample: Sample, tick: Tick) -> None:
         key = (sample.job_id or 0, sample.gpu_uuid)
         item = self._open.get(key)
         last_us = self._meter.last_us(sample.gpu_uuid)
         if item is None:
-            if sample.job_id is None or key not in standing:
+            if sample.job_id is None:
                 return
             begin_us = tick.now_us if last_us is None or tick.now_us - last_us > self._gap_us else last_us
             item = self._begin(Holding(sample.job_id, sample.gpu_uuid, begin_us), begin_us // 1000)

@@ -1,28 +1,35 @@
-"""Raw samples on the node: one DuckDB file per UTC day, dropped whole by age and by size.
+"""Raw samples on the node: segments that the agent appends to, and one DuckDB file per UTC day.
 
-A tick is on the disk when append() returns. A file that cannot be read is set aside under another name; a full disk
-costs the oldest day. Nothing here is needed for the hours that travel: those have an outbox of their own.
+A tick is on the disk when append() returns. Every quarter of an hour, at a day's end and before samples are read, a
+child (fold.py) moves what stands in finished segments into the days' files; the agent itself never loads DuckDB. Days
+are dropped whole by age and by size; a full disk costs what is oldest. Nothing here is needed for the hours that
+travel: those have an outbox of their own.
 """
 
 import contextlib
+import errno
 import logging
 import re
+import subprocess
+import sys
+import time
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
-from gpuwaste.agent.day_file import DayFile
+from gpuwaste.agent.segment import Segment, day_of, from_line, segments
 from gpuwaste.core.errors import StoreError
 from gpuwaste.core.sample import Sample
 
 log = logging.getLogger(__name__)
-_COMPACT_ROWS: Final = 11_520  # four hours of 8 GPUs at 10 s
-_FILE: Final = re.compile(r"(\d{4}-\d{2}-\d{2})\.duckdb(?:\.corrupt\d*)?")
-# DuckDB's words where the file itself is sound and the machine is not.
-_NOT_THE_FILE: Final = re.compile(
-    r"set lock|permission denied|no space|read-only file system|too many open|quota|file too large", re.IGNORECASE
-)
+_SEGMENT_US: Final = 15 * 60 * 1_000_000
+_SEGMENT_B: Final = 4 << 20
+_PACK_SEGMENTS: Final = 16  # four hours, after which today's file is written anew
+_CHILD_S: Final = 1800.0
+_READS: Final = 3  # children that may die before a read is given up
+_FILE: Final = re.compile(r"(?:\d{8,}-)?(\d{4}-\d{2}-\d{2})\.(?:duckdb|samples)(?:\.corrupt\d*)?")
+_FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
 
 
 class NodeStore:
@@ -32,70 +39,88 @@ class NodeStore:
         self._folder = state_dir / "raw"
         self._retention_days = retention_days
         self._retention_bytes = retention_bytes
-        self._day = ""
-        self._file: DayFile | None = None
-        self._since_compaction = 0
+        self._segment: Segment | None = None
+        self._began_us = 0  # steady time of the segment's first tick
+        self._child: subprocess.Popen[bytes] | None = None
+        self._child_until_s = 0.0
         try:
             self._folder.mkdir(parents=True, exist_ok=True, mode=0o750)
-            for leftover in self._folder.glob("*.tmp*"):
-                leftover.unlink()
+            self._next = 1 + max((name.number for name in segments(self._folder)), default=0)
         except OSError as error:
             raise StoreError(f"{self._folder}: cannot be used: {error.strerror}: set [agent] state_dir") from error
 
     def keep(self, retention_days: int, retention_bytes: int) -> None:
-        """Keep so much from the next day's begin or shortage on; for any thread."""
+        """Keep so much from the next segment or shortage on; for any thread."""
         self._retention_days, self._retention_bytes = retention_days, retention_bytes
 
     def append(self, samples: Sequence[Sample]) -> None:
         """Write the samples of one tick, durably. Raises StoreError, and the next call tries again.
 
-        Where the write fails, the oldest day before this one is dropped and the write is tried once more.
+        Where the disk is full, the oldest day before this one is dropped and the write is tried once more.
         """
         if not samples:
             return
-        day = _day(samples[0].t_utc_us)
-        self._since_compaction += len(samples)
-        if self._since_compaction >= _COMPACT_ROWS:
-            self._since_compaction = 0
-            self._close()
-            self._compact(self._folder / f"{day}.duckdb", over=False)
+        self._reap()
         try:
-            self._open(day).append(samples)
-        except StoreError as error:
-            self._close()
-            if not _NOT_THE_FILE.search(str(error)) or not self._drop_oldest(day):
-                raise
-            log.warning("raw samples: %s: the oldest day was dropped", error)
+            self._write(samples)
+        except OSError as error:
+            self._end_segment()
+            if error.errno not in _FULL or not self._drop_oldest(day_of(samples[0].t_utc_us), today_too=False):
+                raise self._refused(error) from error
+            log.warning("raw samples: %s: the oldest day was dropped", self._refused(error))
             try:
-                self._open(day).append(samples)
-            except StoreError:
-                self._close()
-                raise
+                self._write(samples)
+            except OSError as again:
+                self._end_segment()
+                raise self._refused(again) from again
+
+    def _write(self, samples: Sequence[Sample]) -> None:
+        day, mono_us = day_of(samples[0].t_utc_us), samples[0].mono_us
+        open_one = self._segment
+        if open_one is not None and (
+            open_one.day != day or open_one.size_b >= _SEGMENT_B or not 0 <= mono_us - self._began_us < _SEGMENT_US
+        ):
+            self._end_segment()
+            self.prune(samples[0].t_utc_us)
+            self._start_fold(day)
+        if self._segment is None:
+            self._segment, self._began_us = Segment(self._folder, self._next, day), mono_us
+            self._next += 1
+        self._segment.append(samples)
 
     def samples_since(self, t_us: int) -> Iterator[Sample]:
-        """Yield the samples after `t_us` (UTC), oldest first; a day that cannot be read is skipped."""
-        self._close()
-        for path in self._days():
-            if path.name[:10] < _day(t_us):
-                continue
-            try:
-                file = self._open_or_set_aside(path)
-            except StoreError as error:
-                log.warning("raw samples: %s: this day is left out", error)
-                continue
-            try:
-                yield from file.since(t_us)
-            finally:
-                file.close()
+        """Yield the samples after `t_us` (UTC), oldest first; a day that cannot be read is skipped.
+
+        A child folds what is finished and prints; where it dies, another goes on behind its last tick.
+        """
+        self._end_segment()
+        for _ in range(_READS):
+            child = self._run(f"since_us={t_us}", subprocess.PIPE)
+            with child, contextlib.closing(child.stdout):  # type: ignore[type-var]  # it was opened with a pipe
+                for line in child.stdout or ():
+                    if line.endswith(b"\n"):
+                        samples = self._ticks_of(line)
+                        yield from samples
+                        t_us = max(t_us, samples[0].t_utc_us)
+            if child.returncode == 0:
+                return
+            log.warning("raw samples: the child that reads them ended with %s", _status(child.returncode))
+        raise StoreError(f"{self._folder}: raw samples cannot be read: what was not handed on is unknown")
+
+    def _ticks_of(self, line: bytes) -> list[Sample]:
+        try:
+            return from_line(line)
+        except (ValueError, TypeError) as error:
+            raise StoreError(f"{self._folder}: a child wrote a line that is no tick: {error}") from error
 
     def prune(self, now_us: int) -> None:
-        """Drop days that are too old, then the oldest until the size fits; today's file always stays."""
-        today = _day(now_us)
+        """Drop days that are too old, then the oldest file until the size fits; today's day file always stays."""
+        today = day_of(now_us)
         oldest = (datetime.fromtimestamp(now_us / 1e6, UTC) - timedelta(days=self._retention_days)).strftime("%Y-%m-%d")
         for path in self._files():
-            if path.name[:10] < oldest:
+            if _day(path) < oldest:
                 self._drop(path)
-        while self.size_b() > self._retention_bytes and self._drop_oldest(today):
+        while self.size_b() > self._retention_bytes and self._drop_oldest(today, today_too=True):
             pass
 
     def size_b(self) -> int:
@@ -107,96 +132,90 @@ class NodeStore:
         return total
 
     def close(self) -> None:
-        """Close today's file."""
-        self._close()
+        """End the segment. A child that runs is killed: the next agent's child goes on."""
+        self._end_segment()
+        if self._child is not None:
+            self._child.kill()
+            self._child.wait()
+            self._child = None
 
-    def _open(self, day: str) -> DayFile:
-        if self._file is None or self._day != day:
-            self._close()
-            self._compact_before(day)
-            self._file = self._open_or_set_aside(self._folder / f"{day}.duckdb")
-            self._day = day
-            self.prune(_noon_us(day))
-        return self._file
-
-    def _open_or_set_aside(self, path: Path) -> DayFile:
-        try:
-            return DayFile(path)
-        except StoreError as error:
-            if _NOT_THE_FILE.search(str(error)):
-                raise
-            aside = next(
-                name for n in range(1000) if not (name := path.with_name(f"{path.name}.corrupt{n or ''}")).exists()
-            )
+    def _end_segment(self) -> None:
+        if self._segment is not None:
             with contextlib.suppress(OSError):
-                _wal(path).replace(_wal(aside))
-            try:
-                path.replace(aside)
-            except OSError as problem:
-                raise StoreError(f"{path}: cannot be set aside: {problem.strerror}") from error
-            log.error("raw samples: %s: set aside as %s", error, aside.name)  # noqa: TRY400 one line, no traceback
-        return DayFile(path)
+                self._segment.close()
+        self._segment = None
 
-    def _compact_before(self, day: str) -> None:
-        """Write the last day before `day` anew, once; a failure leaves it as it is."""
-        path = next((p for p in reversed(self._days()) if p.name[:10] < day), None)
-        if path is not None:
-            self._compact(path, over=True)
-
-    def _compact(self, path: Path, *, over: bool) -> None:
-        packed = path.with_name(f"{path.name}.tmp")
+    def _start_fold(self, today: str) -> None:
+        """Start a child on all finished segments, unless one still works: the next takes what this one leaves."""
+        if self._child is not None:
+            return
         try:
-            file = self._open_or_set_aside(path)
-            try:
-                if file.compacted:
-                    return
-                file.compact_into(packed, over=over)
-            finally:
-                file.close()
-            packed.replace(path)
-        except (StoreError, OSError) as error:
-            log.warning("raw samples: %s: not compacted: %s", path.name, error)
-        finally:
-            for leftover in (packed, _wal(packed)):
-                with contextlib.suppress(OSError):
-                    leftover.unlink()
+            pack = self._next % _PACK_SEGMENTS == 0
+            self._child = self._run(f"today={today!r}, pack_today={pack}", subprocess.DEVNULL)
+        except StoreError as error:
+            log.warning("raw samples: %s: next try with the next segment", error)
+        self._child_until_s = time.monotonic() + _CHILD_S
 
-    def _days(self) -> list[Path]:
-        return [path for path in self._files() if path.suffix == ".duckdb"]
+    def _reap(self) -> None:
+        """Take note of a child that has ended, and end one that hangs."""
+        child = self._child
+        if child is None:
+            return
+        if child.poll() is None:
+            if time.monotonic() > self._child_until_s:
+                child.kill()
+            return
+        self._child = None
+        if child.returncode not in {0, 1}:  # 1: it has said why
+            log.warning(
+                "raw samples: the child that folds them ended with %s: next try with the next segment",
+                _status(child.returncode),
+            )
+
+    def _run(self, more: str, stdout: int) -> "subprocess.Popen[bytes]":
+        """Start a child of this interpreter with our own path and nothing else of the site's. Raises StoreError."""
+        program = (
+            f"import sys; sys.path[:] = {sys.path!r}; from pathlib import Path; from gpuwaste.agent.fold import main; "
+            f"sys.exit(main(Path({str(self._folder)!r}), {self._next}, {more}))"
+        )
+        try:
+            return subprocess.Popen([sys.executable, "-IBS", "-c", program], stdin=subprocess.DEVNULL, stdout=stdout)
+        except OSError as error:
+            raise StoreError(f"{sys.executable}: cannot be started: {error.strerror}") from error
+
+    def _refused(self, error: OSError) -> StoreError:
+        return StoreError(f"{error.filename or self._folder}: samples cannot be written: {error.strerror}")
 
     def _files(self) -> list[Path]:
-        """Return the files of all days, oldest first, those set aside included."""
-        return sorted(path for path in self._folder.iterdir() if _FILE.fullmatch(path.name))
+        """Return all files, oldest first, those set aside included; a day's own file before its segments."""
+        found = (path for path in self._folder.iterdir() if _FILE.fullmatch(path.name))
+        return sorted(found, key=lambda path: (_day(path), ".samples" in path.name, path.name))
 
-    def _drop_oldest(self, today: str) -> bool:
-        """Drop the oldest file that is not today's own; false where there is none."""
-        for path in self._files():
-            if path.name != f"{today}.duckdb":
-                return self._drop(path)
-        return False
+    def _drop_oldest(self, today: str, *, today_too: bool) -> bool:
+        """Drop the oldest file but today's own and the open segment; false where there is none.
+
+        `today_too`: today's finished segments may go, which only pile up where no child can fold them.
+        """
+        spared = {f"{today}.duckdb", self._segment.path.name if self._segment else ""}
+        return any(
+            path.name not in spared and (today_too or not path.name.endswith(f"-{today}.samples")) and self._drop(path)
+            for path in self._files()
+        )
 
     def _drop(self, path: Path) -> bool:
         try:
-            _wal(path).unlink(missing_ok=True)
-            path.unlink()
+            path.with_name(f"{path.name}.wal").unlink(missing_ok=True)
+            path.unlink(missing_ok=True)
         except OSError as error:
             log.warning("raw samples: %s cannot be dropped: %s", path.name, error.strerror)
             return False
         return True
 
-    def _close(self) -> None:
-        if self._file is not None:
-            self._file.close()
-        self._file = None
+
+def _day(path: Path) -> str:
+    match = _FILE.fullmatch(path.name)
+    return match[1] if match else ""
 
 
-def _wal(path: Path) -> Path:
-    return path.with_name(f"{path.name}.wal")
-
-
-def _day(t_us: int) -> str:
-    return datetime.fromtimestamp(t_us / 1e6, UTC).strftime("%Y-%m-%d")
-
-
-def _noon_us(day: str) -> int:
-    return int(datetime.fromisoformat(f"{day}T12:00:00+00:00").timestamp()) * 1_000_000
+def _status(code: int) -> str:
+    return f"signal {-code}" if code < 0 else f"exit code {code}"

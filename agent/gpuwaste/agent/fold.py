@@ -1,0 +1,173 @@
+"""The child that folds finished segments into the files of their days: it alone loads DuckDB, for a moment.
+
+One at a time works on a folder (fold.lock). A segment's ticks and what they refer to go into the day's file in one
+transaction; a segment that is there already is only removed. So a child may be killed at any instant: the next one
+goes on. It ends by itself where one step takes too long.
+"""
+
+import contextlib
+import fcntl
+import logging
+import os
+import re
+import resource
+import signal
+import sys
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
+from typing import Final
+
+import duckdb
+
+from gpuwaste.agent.day_file import DayFile
+from gpuwaste.agent.segment import Name, day_of, read_ticks, segments, to_line
+from gpuwaste.core.errors import StoreError
+from gpuwaste.core.files import UMASK, open_lock
+from gpuwaste.core.logs import set_up_logging
+from gpuwaste.core.sample import Sample
+
+log = logging.getLogger(__name__)
+_STEP_S: Final = 300  # to wait for another child, to fold a segment, to write a day anew
+_ADDRESSES_B: Final = 2 << 30
+_NICE: Final = 19
+_DAY: Final = re.compile(r"(\d{4}-\d{2}-\d{2})\.duckdb")
+# DuckDB's words where the file itself is sound and the machine is not.
+_NOT_THE_FILE: Final = re.compile(
+    r"set lock|permission denied|no space|read-only file system|too many open|quota|file too large", re.IGNORECASE
+)
+
+
+def main(folder: Path, below: int, *, today: str = "", pack_today: bool = False, since_us: int | None = None) -> int:
+    """Fold the segments numbered below `below`; return the exit code, 1 where something was left for the next child.
+
+    With `today` the last day before it is written anew, and with `pack_today` today's file as well. With `since_us` the
+    samples after it go to standard output, a line a tick, oldest first, those included that could not be folded.
+    """
+    _limit_ourselves()
+    set_up_logging(names=False)
+    try:
+        with _alone(folder):
+            left = _fold(folder, [name for name in segments(folder) if name.number < below])
+            if since_us is not None:
+                _print_since(folder, since_us, left)
+                return 0
+            if today:
+                for path in [path for path in _days(folder) if path.stem < today][-1:]:
+                    _compact(path, over=True)
+            if pack_today and (path := folder / f"{today}.duckdb").exists():
+                _compact(path, over=False)
+            return 1 if left else 0
+    except OSError as error:
+        log.error("raw samples: %s: %s", error.filename or folder, error.strerror)  # noqa: TRY400 one line
+        return 1
+
+
+def _limit_ourselves() -> None:
+    """Step back behind all others; where the unit's filter forbids it, its own limits hold."""
+    os.umask(UMASK)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.alarm(_STEP_S)
+    with contextlib.suppress(OSError):
+        os.nice(_NICE)
+    with contextlib.suppress(OSError, ValueError):
+        resource.setrlimit(resource.RLIMIT_AS, (_ADDRESSES_B, _ADDRESSES_B))
+
+
+@contextlib.contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Wait for a child of an agent that was killed, and clear away what a killed child left."""
+    lock = open_lock(folder / "fold.lock")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        for leftover in folder.glob("*.tmp*"):
+            leftover.unlink()
+        yield
+    finally:
+        os.close(lock)
+
+
+def _fold(folder: Path, names: list[Name]) -> list[Name]:
+    """Fold the segments in order and return those that have to wait: the machine is in trouble."""
+    for place, name in enumerate(names):
+        signal.alarm(_STEP_S)
+        try:
+            with contextlib.closing(_open_or_set_aside(folder / f"{name.day}.duckdb")) as day:
+                _fold_one(day, name)
+        except (StoreError, OSError) as error:
+            log.error("raw samples: not folded, next try with the next segment: %s", error)  # noqa: TRY400 one line
+            return names[place:]
+    return []
+
+
+def _fold_one(day: DayFile, name: Name) -> None:
+    """Fold a segment and remove it; one that is no segment of ours is set aside. Raises StoreError, OSError."""
+    try:
+        day.fold(read_ticks(name.path))
+    except FileNotFoundError:  # the agent dropped it: the disk was full
+        return
+    except (StoreError, ValueError) as error:
+        if isinstance(error, StoreError) and _NOT_THE_FILE.search(str(error)):
+            raise
+        _set_aside(name.path, error)
+        return
+    name.path.unlink(missing_ok=True)
+
+
+def _print_since(folder: Path, since_us: int, left: list[Name]) -> None:
+    """Write the samples after an instant to standard output; a day that cannot be read is left out."""
+    out, last_us = sys.stdout.buffer, since_us
+    for path in (path for path in _days(folder) if path.stem >= day_of(since_us)):
+        signal.alarm(_STEP_S)
+        try:
+            with contextlib.closing(_open_or_set_aside(path)) as day:
+                for tick in _ticks(day.since(since_us)):
+                    out.write(to_line(tick))
+                    last_us = max(last_us, tick[0].t_utc_us)
+        except (StoreError, duckdb.Error) as error:
+            log.warning("raw samples: %s: this day is left out", error)
+    for name in left:
+        with contextlib.suppress(FileNotFoundError, ValueError):
+            out.writelines(to_line(tick) for tick in read_ticks(name.path) if tick and tick[0].t_utc_us > last_us)
+    out.flush()
+
+
+def _ticks(samples: Iterator[Sample]) -> Iterator[list[Sample]]:
+    return (list(tick) for _, tick in groupby(samples, key=lambda sample: sample.t_utc_us))
+
+
+def _compact(path: Path, *, over: bool) -> None:
+    """Write a day anew, no more once it is over; a failure leaves it as it is."""
+    signal.alarm(_STEP_S)
+    packed = path.with_name(f"{path.name}.tmp")
+    try:
+        with contextlib.closing(_open_or_set_aside(path)) as day:
+            if day.compacted:
+                return
+            day.compact_into(packed, over=over)
+        packed.replace(path)
+    except (StoreError, OSError) as error:
+        log.warning("raw samples: %s: not compacted: %s", path.name, error)
+
+
+def _open_or_set_aside(path: Path) -> DayFile:
+    try:
+        return DayFile(path)
+    except StoreError as error:
+        if not path.exists() or _NOT_THE_FILE.search(str(error)):
+            raise
+        _set_aside(path, error)
+    return DayFile(path)
+
+
+def _set_aside(path: Path, error: Exception) -> None:
+    """Put a file that cannot be used under another name, with its WAL. Raises OSError."""
+    aside = next(name for n in range(1000) if not (name := path.with_name(f"{path.name}.corrupt{n or ''}")).exists())
+    with contextlib.suppress(OSError):
+        path.with_name(f"{path.name}.wal").replace(aside.with_name(f"{aside.name}.wal"))
+    path.replace(aside)
+    log.error("raw samples: %s: set aside as %s", error, aside.name)
+
+
+def _days(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.iterdir() if _DAY.fullmatch(path.name))
