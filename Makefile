@@ -69,6 +69,9 @@ scorecard: $(STAMP) ## write docs/scorecard.md from the public logs in ../shared
 bench-report: $(STAMP) ## time of gpuwaste report with a million jobs in the hub
 	@$(PY) -m bench.report
 
+bench-startup: $(STAMP) ## start-up of the command: --help and a report, beside python3 and sacct
+	@$(PY) -m bench.startup
+
 bench-table: $(STAMP) ## a million jobs from the store to a table and to the state of predictions: seconds, memory
 	@$(PY) -m bench.table
 
@@ -115,5 +118,5 @@ bench-packages: $(STAMP) ## sizes of the RPMs, what an agent downloads
 	@$(PY) -m bench.packages
 
 .PHONY: audit data help venv packages native plugins rpm lint types layers demo docs docs-check test faults matrix scorecard baseline
-.PHONY: bench-report bench-table bench-ingest bench-agent bench-features bench-attribution bench-predict bench-train bench-history
+.PHONY: bench-report bench-startup bench-table bench-ingest bench-agent bench-features bench-attribution bench-predict bench-train bench-history
 .PHONY: bench-advisor bench-policy bench-submit bench-soak bench-year bench-packages
