@@ -23,6 +23,7 @@ from bench.report import GPUWASTE, fill, start_hub
 
 TARGETS_MS: Final = {"gpuwaste --help": 80, "gpuwaste report": 120}
 _JOBS: Final = 1000
+_SLURM_CONF: Final = "ClusterName=bench\nSlurmctldHost=localhost\nNodeName=node1\nPartitionName=all Nodes=ALL\n"
 _WIDTHS: Final = (8, 8, 8, 8, 10, 12, 8)
 
 
@@ -61,6 +62,8 @@ def commands(home: Path) -> dict[str, list[str]]:
         ],
     }
     squeue = shutil.which("squeue")
+    (home / "slurm.conf").write_text(_SLURM_CONF)
+    os.environ["SLURM_CONF"] = str(home / "slurm.conf")  # which squeue wants even for its help
     return rows | ({"squeue --help": [squeue, "--help"]} if squeue else {})
 
 
