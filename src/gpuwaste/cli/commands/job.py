@@ -22,7 +22,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add(parser, "clusters", shown="every cluster with such a job")
     add(parser, "starttime", "only the run that started at this time")
     parser.add_argument("--ended-since", metavar="TIME", help="only the last run, unless it ended before this time")
-    parser.add_argument("--as", dest="owner", metavar="NAME", help="what this user may see as the owner (operators)")
+    parser.add_argument(
+        "--as", dest="owner", metavar="NAME", help="show what this user may see as the owner (operators)"
+    )
     parser.add_argument(
         "--wait", metavar="DURATION", help="wait for the figures of the ended job, at most 120s, 5m or 1h"
     )
