@@ -309,9 +309,9 @@ def test_targets_that_are_there_or_lead_elsewhere_are_refused(tmp_path: Path) ->
         there.write_text("precious")
         link.symlink_to(there)
         for target, words in (
-            (there, "is there already"),
+            (there, "already exists"),
             (link, "symbolic link"),
-            (tmp_path / "no" / "b.tar", "no directory"),
+            (tmp_path / "no" / "b.tar", "not a directory"),
         ):
             code, _, err = finished(command(hub, "backup", target))
             assert (code, words in err) == (2, True), err

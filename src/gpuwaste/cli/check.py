@@ -91,7 +91,7 @@ class Surroundings:
 
 
 def is_there(path: Path) -> bool:
-    """Tell whether a path is there as far as the caller can see; what is hidden from him counts as absent."""
+    """Tell whether a path is there as far as the caller can see; what is hidden from them counts as absent."""
     try:
         path.stat()
     except OSError:

@@ -65,6 +65,6 @@ def _targets(names: str) -> Sequence["Target"]:
 
 
 def _say(text: str) -> None:
-    """Tell a person at a terminal how far it is; nothing where nobody looks."""
+    """Print progress to a terminal, nothing elsewhere."""
     if sys.stderr.isatty():
         sys.stderr.write(f"{text}\n")

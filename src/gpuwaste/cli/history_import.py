@@ -44,7 +44,7 @@ def bring(options: argparse.Namespace, config: Config) -> Answer:
             with _progress(source.key, source.size) as progress:
                 results = [import_source(store, path, source, processes=options.threads, progress=progress)]
             if not results[0].pages and store.resume(source.key) is None:
-                raise NoDataError(f"{source.key}: there is nothing in it")
+                raise NoDataError(f"{source.key}: empty: nothing to import")
     document = {"store": str(path), "again": options.again, "imports": [result.document() for result in results]}
     return document, "".join(_line(result) for result in results) + f"store {path}\n"
 

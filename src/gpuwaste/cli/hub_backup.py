@@ -32,9 +32,9 @@ def back_up(config: Config, target: Path, *, force: bool) -> dict[str, Any]:
     began = time.monotonic()
     path = _file(target)
     if path.is_symlink():
-        raise UsageError(f"{path}: is a symbolic link: name the file itself")
+        raise UsageError(f"{path}: a symbolic link: give the file itself")
     if path.exists() and not (force and path.is_file()):
-        raise UsageError(f"{path}: is there already: give another name, or --force")
+        raise UsageError(f"{path}: already exists: give another name or --force")
     with _unfinished(path) as (unfinished, file):
         _copied(config)
         hub_client(config, _PATIENCE_S).fetch(f"{PATH}/file", file, _MAX_BYTES)
@@ -67,7 +67,7 @@ def _file(target: Path) -> Path:
     if target.is_dir():
         return target / time.strftime("gpuwaste-hub-%Y%m%dT%H%M%SZ.tar", time.gmtime())
     if not target.parent.is_dir():
-        raise UsageError(f"{target.parent}: is no directory: make it first")
+        raise UsageError(f"{target.parent}: not a directory: create it first")
     return target
 
 
@@ -97,10 +97,10 @@ def _unfinished(path: Path) -> Iterator[tuple[Path, BinaryIO]]:
         try:
             found = os.fstat(number)
             if not stat.S_ISREG(found.st_mode) or found.st_nlink != 1 or found.st_uid != writer:
-                raise StoreError(f"{name}: is no plain file of uid {writer}: remove it")
+                raise StoreError(f"{name}: not a regular file of uid {writer}: remove it")
             fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
-            raise StoreError(f"{path}: another backup is being written there") from error
+            raise StoreError(f"{path}: another backup is writing this file") from error
         try:
             file.truncate()
             yield name, file

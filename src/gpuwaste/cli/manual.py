@@ -1,29 +1,30 @@
-"""What holds for every command and stands in its manual page: exit codes, files, variables of the environment."""
+"""What every manual page ends with: exit codes, files, variables of the environment."""
 
 from typing import Final
 
 EXIT_CODES: Final = {
-    0: "All went well.",
-    1: "An error: one line on stderr says what, where, and what to do. `gpuwaste doctor`: a check failed.",
-    2: "Wrong usage, or a configuration file that cannot be used as it stands.",
-    3: "The question is fine and there is nothing to answer it with, or nothing that the caller may see.",
-    4: "`--fail-over PCT`: more of the GPU-time than that is wasted.",
+    0: "Success.",
+    1: "Error: one line on stderr says what happened, where, and what to do. `gpuwaste doctor`: a check failed.",
+    2: "Wrong usage, or a configuration file with an error.",
+    3: "No data: nothing was found, or nothing that the caller may see.",
+    4: "`--fail-above PERCENT`: the value is above that percentage.",
     130: "Interrupted from the keyboard.",
-    141: "Who read the output went away.",
+    141: "Output pipe closed.",
 }
 FILES: Final = {
-    "/etc/gpuwaste/gpuwaste.toml": "The configuration of all programs; every key is in it with its default.",
-    "/etc/gpuwaste/policies.d": "Policies of advice at sbatch, one TOML file each.",
-    "/etc/gpuwaste/disable": "While this file is there the submit plugins ask nothing.",
+    "/etc/gpuwaste/gpuwaste.toml": "Configuration of all programs; lists every key with its default.",
+    "/etc/gpuwaste/policies.d": "Submit policies, one TOML file each.",
+    "/etc/gpuwaste/disable": "While this file exists the submit plugins accept every job without advice.",
     "/run/gpuwaste": "Sockets of the services.",
-    "/run/gpuwaste-jobs": "What prolog and epilog leave.",
+    "/run/gpuwaste-jobs": "Files that prolog and epilog write.",
     "/var/lib/gpuwaste": "State of the services, and the models.",
 }
 ENVIRONMENT: Final = {
-    "SLURM_CONF": "Which slurm.conf Slurm's commands read, where [common] slurm_conf is empty.",
-    "TZ": "The zone in which times are read and printed.",
-    "NO_COLOR": "No colours, also on a terminal. TERM=dumb does the same.",
-    "GPUWASTE_DEBUG": "Shows where a defect of gpuwaste lies, instead of one line.",
-    "SSL_CERT_FILE": "The authorities that are trusted, where [common] hub_ca is empty.",
+    "SLURM_CONF": "slurm.conf for Slurm's commands, if [common] slurm_conf is empty.",
+    "TZ": "Time zone in which times are read and printed.",
+    "COLUMNS": "Width of help texts, instead of the terminal's.",
+    "NO_COLOR": "No colours on a terminal; the same as TERM=dumb.",
+    "GPUWASTE_DEBUG": "Prints the traceback of a bug in gpuwaste instead of one line.",
+    "SSL_CERT_FILE": "Trusted certificate authorities, if [common] hub_ca is empty.",
     "NOTIFY_SOCKET, WATCHDOG_USEC, JOURNAL_STREAM": "Set by systemd for the services.",
 }

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from gpuwaste.cli.words import count_word, job_word, path_word
+from gpuwaste.cli.words import count_word, path_word
 from gpuwaste.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ SHARED: Final[Mapping[str, tuple[tuple[str, ...], str, str, Kind]]] = {
     "user": (("-u", "--user"), "NAME", "user name", None),
     "accounts": (("-A", "--accounts"), "NAME", "account name", None),
     "allusers": (("-a", "--allusers"), "", "all users", None),
-    "jobs": (("-j", "--jobs"), "ID", "job as Slurm prints it: 7, 3_1 (array task), 4+1 (het component)", job_word),
+    "jobs": (("-j", "--jobs"), "ID", "job as Slurm prints it: 7, 3_1 (array task), 4+1 (het component)", None),
     "json": (("--json",), "", "print one JSON document", None),
     "parsable": (("-p", "--parsable", "-P", "--parsable2"), "", "rows of cells separated by |, UTC seconds", None),
     "csv": (("--csv",), "", "CSV, safe for spreadsheets", None),

@@ -14,7 +14,7 @@ RENAMED: Final[Mapping[str, str]] = {
     "--since": "--starttime",
     "--start": "--starttime",
 }
-_SWITCHES: Final[Mapping[str, str]] = {"--cluster": "--allusers"}
+SWITCHES: Final[Mapping[str, str]] = {"--cluster": "--allusers"}
 """The new name of an option that stands without a value."""
 
 
@@ -29,7 +29,7 @@ def current_names(words: Sequence[str], known: Container[str]) -> tuple[list[str
     for place, word in enumerate(words[:end]):
         name, _, value = word.partition("=")
         follows = words[place + 1] if place + 1 < end else "-"
-        switch = _SWITCHES.get(name) if word == name and follows.startswith("-") else None
+        switch = SWITCHES.get(name) if word == name and follows.startswith("-") else None
         new = switch if switch in known else RENAMED.get(name)
         if new is None or new not in known or name in known:
             found.append(word)

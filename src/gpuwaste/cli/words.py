@@ -52,11 +52,10 @@ def count_word(value: str) -> int:
     return int(value)
 
 
-def job_word(value: str) -> str:
-    """Return the argument as a job that Slurm prints: 7, 3_1 or 4+1. Raises UsageError."""
+def require_job(value: str) -> None:
+    """Raise UsageError unless the argument is a job as Slurm prints it: 7, 3_1 or 4+1."""
     if not _JOB_ID.fullmatch(value):
         raise UsageError(f"job {value[:40]!r}: expected a job ID such as 7, 3_1 or 4+1")
-    return value
 
 
 def cut(message: str) -> str:

@@ -4,7 +4,6 @@ A key is its field's name without a trailing underscore (`from_` is the key `fro
 key, and the nearest key that is known.
 """
 
-import difflib
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import field
@@ -59,6 +58,8 @@ def read_table(kind: Any, data: Any, where: str, readers: Mapping[Any, Reader] =
 
 def nearest(name: str, known: set[str]) -> str:
     """Return the end of an error about an unknown name: the nearest known one, else all."""
+    import difflib  # noqa: PLC0415 only for an error
+
     close = difflib.get_close_matches(name, known, n=1)
     return f": did you mean {close[0]!r}?" if close else f": known are {', '.join(sorted(known))}"
 

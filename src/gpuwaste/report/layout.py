@@ -2,27 +2,15 @@
 
 import re
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
 from typing import Any, Final
 
-from tabulate import DataRow, TableFormat, tabulate
-
-from gpuwaste.report.cells import bar, one_line, short, uncut
+from gpuwaste.report.cells import bar, one_line, short, uncut, width
 
 COLUMNS: Final = 80
 _BAR: Final = 40
-_PLAIN: Final = TableFormat(
-    lineabove=None,
-    linebelowheader=None,
-    linebetweenrows=None,
-    linebelow=None,
-    headerrow=DataRow("  ", " ", ""),
-    datarow=DataRow("  ", " ", ""),
-    padding=0,
-    with_header_hide=None,
-)
 _PATH: Final = re.compile(r"(?:^|[\s'\"(:])/\w")
 _RED: Final = "31"
 _YELLOW: Final = "33"
@@ -60,14 +48,9 @@ class Look:
         """Return a table; columns in `left` start left, others end right. The last column may hold any name."""
         if not rows:
             return []
-        align = ["left" if i in left else "right" for i in range(len(headers))]
-        shown = tabulate(
-            [list(row) for row in ([headers, *rows] if self.header else rows)],
-            tablefmt=_PLAIN,
-            disable_numparse=True,
-            colalign=align,
-        )
-        return [line.rstrip() for line in shown.splitlines()]
+        shown = [headers, *rows] if self.header else rows
+        widths = [max(map(width, column)) for column in zip(*shown, strict=True)]
+        return ["  " + " ".join(_aligned(row, widths, left)).rstrip() for row in shown]
 
     def measure(self, name: str, ratio: float | None, text: str, *, bad: bool = False) -> str:
         """Return one line with a bar: `  wasted  [|||   48%]  12.5h`."""
@@ -75,6 +58,13 @@ class Look:
         if bad and ratio is not None and ratio >= _SOME:
             drawn = self.paint(drawn, _RED if ratio >= _MUCH else _YELLOW)
         return f"  {name:<12}{drawn}  {text}".rstrip()
+
+
+def _aligned(row: Sequence[str], widths: Sequence[int], left: frozenset[int]) -> Iterator[str]:
+    """Yield the cells filled with blanks to their widths on a terminal."""
+    for place, (cell, columns) in enumerate(zip(row, widths, strict=True)):
+        blanks = " " * (columns - width(cell))
+        yield cell + blanks if place in left else blanks + cell
 
 
 def facts(pairs: Sequence[tuple[str, str]]) -> list[str]:

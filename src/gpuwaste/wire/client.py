@@ -1,10 +1,12 @@
-"""The hub as its clients see it: GET for reports and maps, POST of hours with a signed acknowledgement."""
+"""The hub as its clients see it: GET for reports and maps, POST of hours with a signed acknowledgement.
+
+What travels is imported where it is read or written: a report needs none of it, and a user waits for each import.
+"""
 
 import json
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 from urllib.parse import quote, urlencode
 
 from gpuwaste.core.errors import (
@@ -16,13 +18,14 @@ from gpuwaste.core.errors import (
     StoreError,
     WireError,
 )
-from gpuwaste.core.history import HistoryEvent, event_from_json
 from gpuwaste.core.text import words_of
-from gpuwaste.wire.batch import Ack, Batch, Envelope, Lines, VerdictBatch, encode_batch, parse_ack
 from gpuwaste.wire.http import Answer, Exchange, Request, parse_endpoint, tls_context
 from gpuwaste.wire.identity import CredentialIssuer, RetryableAuthError
 from gpuwaste.wire.signing import ACK_HEADER, sign_request, verify_ack
-from gpuwaste.wire.snapshot_tar import read_tar
+
+if TYPE_CHECKING:
+    from gpuwaste.core.history import HistoryEvent
+    from gpuwaste.wire.batch import Ack, Batch, Envelope, Lines, VerdictBatch
 
 MAX_ANSWER_BYTES: Final = 64 * 1024**2
 HOURS_PATH: Final = "/v1/hours"
@@ -103,14 +106,16 @@ class HubClient:
         """Return the hub's prediction for a job, one for each component of a het job."""
         return _predictions(self.get(PREDICT_PATH, {"job": printed_id}), None)
 
-    def history(self, after: int, limit: int) -> list[HistoryEvent]:
+    def history(self, after: int, limit: int) -> "list[HistoryEvent]":
         """Return what happened to runs after event `after`, at most `limit` events. Raises as `get`, ParseError."""
+        from gpuwaste.core.history import event_from_json  # noqa: PLC0415 as the module says
+
         found = self.get(HISTORY_PATH, {"after": after, "limit": limit}).get("events")
         if not isinstance(found, list):
             raise WireError(f"{self._endpoint.url}: the history has no events: is it of another version?")
         return [event_from_json(item) for item in found]
 
-    def post_hours(self, envelope: Envelope, batch: Batch) -> Ack:
+    def post_hours(self, envelope: "Envelope", batch: "Batch") -> "Ack":
         """Send a batch and return the hub's acknowledgement, its signature checked.
 
         Raises RefusedError where the hub refuses the batch as a whole; otherwise as `get`. After any error the hub may
@@ -118,11 +123,13 @@ class HubClient:
         """
         return self._post_rows(HOURS_PATH, envelope, batch)
 
-    def post_verdicts(self, envelope: Envelope, batch: VerdictBatch) -> Ack:
+    def post_verdicts(self, envelope: "Envelope", batch: "VerdictBatch") -> "Ack":
         """Send verdicts and return the hub's acknowledgement, its signature checked. Raises as `post_hours`."""
         return self._post_rows(VERDICTS_PATH, envelope, batch)
 
-    def _post_rows(self, path: str, envelope: Envelope, batch: Lines) -> Ack:
+    def _post_rows(self, path: str, envelope: "Envelope", batch: "Lines") -> "Ack":
+        from gpuwaste.wire.batch import encode_batch, parse_ack  # noqa: PLC0415 as the module says
+
         if self._issuer is None:
             raise ConfigError("hours and verdicts need a credential: munge, or token_file")
         answer = self._send("POST", path, encode_batch(envelope, batch), _MAX_ACK_BYTES)
@@ -138,6 +145,10 @@ class HubClient:
 
         Raises as `get` does (RetryableWireError while the hub still reads its history), and StoreError.
         """
+        import tempfile  # noqa: PLC0415 as the module says
+
+        from gpuwaste.wire.snapshot_tar import read_tar  # noqa: PLC0415 as the module says
+
         try:
             directory.parent.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryFile(dir=directory.parent) as file:

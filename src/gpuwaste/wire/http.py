@@ -1,10 +1,9 @@
 """One HTTP exchange, bounded in time and size: TCP, TLS or a Unix socket, a connection of its own, no redirects.
 
-urllib3's connections are used without its pools: a pool rewrites the target, which the credential is bound to, and
-its time-outs bound each read, not the exchange.
+http.client sends the target as it is, which the credential is bound to; urllib3's pools rewrite it, their time-outs
+bound each read and not the exchange, and a command would wait for their import.
 """
 
-import http.client
 import ipaddress
 import socket
 import ssl
@@ -12,12 +11,9 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from http.client import HTTPConnection, HTTPException, HTTPMessage, HTTPResponse, HTTPSConnection, IncompleteRead
 from typing import BinaryIO, Final, Self
 from urllib.parse import urlsplit
-
-import urllib3
-from urllib3.connection import HTTPConnection, HTTPSConnection
-from urllib3.response import BaseHTTPResponse
 
 from gpuwaste.core.errors import AuthError, ConfigError, RetryableWireError, StoreError, WireError
 from gpuwaste.core.unix_path import require_room
@@ -58,7 +54,7 @@ class Answer:
     """A whole answer."""
 
     status: int
-    headers: Mapping[str, str]
+    headers: HTTPMessage
     body: bytes
 
 
@@ -98,15 +94,11 @@ class UnixConnection(HTTPConnection):
         self._path = path
         self._timeout_s = timeout
 
-    def _new_conn(self) -> socket.socket:
-        sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        try:
-            sock.settimeout(self._timeout_s)
-            sock.connect(self._path)
-        except OSError:
-            sock.close()
-            raise
-        return sock
+    def connect(self) -> None:
+        """Connect to the socket's path."""
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(self._timeout_s)
+        self.sock.connect(self._path)
 
 
 class _Watchdog:
@@ -171,14 +163,7 @@ class Exchange:
     ) -> Answer:
         # A hub that refuses early closes its reading side; its answer can be there all the same.
         with suppress(BrokenPipeError):
-            connection.request(
-                request.method,
-                request.target,
-                request.body or None,
-                request.headers,
-                preload_content=False,
-                decode_content=False,
-            )
+            connection.request(request.method, request.target, request.body or None, request.headers)
         watchdog.sock = connection.sock
         response = connection.getresponse()
         try:
@@ -189,27 +174,29 @@ class Exchange:
         finally:
             response.close()
 
-    def _pour(self, response: BaseHTTPResponse, sink: BinaryIO) -> None:
+    def _pour(self, response: HTTPResponse, sink: BinaryIO) -> None:
         for part in self._parts(response):
             try:
                 sink.write(part)
             except OSError as error:
                 raise StoreError(f"the answer of {self._endpoint.url} cannot be written: {error.strerror}") from error
 
-    def _parts(self, response: BaseHTTPResponse) -> Iterator[bytes]:
+    def _parts(self, response: HTTPResponse) -> Iterator[bytes]:
         size = 0
         while part := response.read(_CHUNK):
             size += len(part)
             if size > self._max_bytes:
                 raise WireError(f"{self._endpoint.url}: the answer is larger than {self._max_bytes} bytes")
             yield part
+        if response.length:  # http.client takes an answer that ends early for a whole one
+            raise IncompleteRead(b"", response.length)
 
     def _connection(self) -> HTTPConnection:
         endpoint, timeout = self._endpoint, min(CONNECT_S, self._timeout_s)
         if endpoint.scheme == "unix":
             return UnixConnection(endpoint.host, self._timeout_s)
         if endpoint.scheme == "https":
-            return HTTPSConnection(endpoint.host, endpoint.port, timeout=timeout, ssl_context=self._tls)
+            return HTTPSConnection(endpoint.host, endpoint.port, timeout=timeout, context=self._tls)
         return HTTPConnection(endpoint.host, endpoint.port, timeout=timeout)
 
     @contextmanager
@@ -220,9 +207,9 @@ class Exchange:
             yield
         except ssl.SSLCertVerificationError as error:
             raise AuthError(f"{url}: its certificate is not trusted ({error.verify_message}): see hub_ca") from error
-        except (OSError, urllib3.exceptions.HTTPError, http.client.IncompleteRead) as error:
+        except (OSError, IncompleteRead) as error:
             raise RetryableWireError(f"{url}: {_words(error)}: is the hub running there?") from error
-        except (http.client.HTTPException, ValueError) as error:
+        except (HTTPException, ValueError) as error:
             raise WireError(f"{url}: does not answer as an HTTP server ({_words(error)}): see hub_url") from error
 
     def _too_late(self) -> RetryableWireError:
@@ -230,9 +217,8 @@ class Exchange:
 
 
 def _words(error: Exception) -> str:
-    """Return the cause in a few words, without urllib3's object names."""
+    """Return the cause in a few words."""
     text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    text = text.rpartition(">: ")[2] if ">: " in text else text
     return (" ".join(text.split()) or type(error).__name__)[:200]
 
 

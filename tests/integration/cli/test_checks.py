@@ -145,7 +145,7 @@ def test_no_socket_is_a_service_to_start(tmp_path: Path) -> None:
     found = checks(slurm(), run_dir=str(tmp_path))["agent.sock"]
     assert (found.status, found.mend) == (Status.FAIL, "systemctl start gpuwaste-agent")
     (tmp_path / "agent.sock").write_text("")
-    assert "is no socket" in checks(slurm(), run_dir=str(tmp_path))["agent.sock"].found
+    assert "exists but is not a socket" in checks(slurm(), run_dir=str(tmp_path))["agent.sock"].found
 
 
 def test_the_agent_is_asked_and_each_part_of_its_answer_judged() -> None:
@@ -288,7 +288,7 @@ def test_the_kill_switch_is_a_warning(tmp_path: Path) -> None:
     assert "switch" not in checks(slurm(), roles=role, config=advisor_config(tmp_path))
     (tmp_path / "disable").touch()
     found = checks(slurm(), roles=role, config=advisor_config(tmp_path))["switch"]
-    assert (found.status, found.mend) == (Status.WARN, f"rm {tmp_path}/disable to go on")
+    assert (found.status, found.mend) == (Status.WARN, f"rm {tmp_path}/disable")
 
 
 def test_a_plugin_that_is_named_must_be_there(tmp_path: Path) -> None:

@@ -10,7 +10,13 @@ from tests.unit.report.documents import report
 
 HEAVY = {"duckdb", "numpy", "urllib3", "onnxruntime", "fastapi", "tabulate", "psutil", "email", "ssl"}
 NOT_FOR_HELP = HEAVY | {"json", "dataclasses", "pathlib", "shutil", "tempfile", "tomllib", "inspect", "datetime"}
-NOT_FOR_REPORT = HEAVY - {"tabulate"} | {"inspect", "difflib", "shutil", "zstandard"}
+NOT_FOR_REPORT = HEAVY - {"email", "ssl"} | {
+    "difflib",
+    "logging",
+    "shutil",
+    "tempfile",
+    "tarfile",
+}  # HTTP is the library's
 PROGRAM = """
 import sys
 sys.argv = ["gpuwaste", *sys.argv[1:]]

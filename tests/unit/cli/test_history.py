@@ -103,7 +103,7 @@ def test_csv_with_a_mapping(tmp_path: Path, into: list[str], capsys: pytest.Capt
         (["import", "--sacct", "{rows}", "--clusters", "gw", "--format", "JobID,State"], 2, "columns lack Submit"),
         (["import", "--sacct", "{file}", "--clusters", "gw", "--time-zone", "Mars"], 2, "time zone 'Mars'"),
         (["import", "--swf", "{file}"], 3, "no job in its first 5 rows: line 1: "),
-        (["import", "--swf", "{empty}"], 3, "there is nothing in it"),
+        (["import", "--swf", "{empty}"], 3, "empty: nothing to import"),
         (["import", "--csv", "{file}"], 2, "say with --mapping"),
         (["import", "--again"], 3, "no raw pages are kept there"),
         (["import", "--slurmrestd", "--clusters", "gw"], 2, "set common.slurmrestd_url"),

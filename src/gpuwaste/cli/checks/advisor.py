@@ -18,7 +18,7 @@ NAME: Final = "advisor"
 ROLES: Final = frozenset({Role.ADVISOR})
 _ASK_S: Final = 5.0
 _AGAIN: Final = 2  # questions to an advisor whose history is old
-_START: Final = "systemctl start gpuwaste-advisor, and look at its log"
+_START: Final = "systemctl start gpuwaste-advisor, and read its log"
 
 
 def check(around: Surroundings) -> Iterator[Check]:
@@ -34,10 +34,10 @@ def check(around: Surroundings) -> Iterator[Check]:
         return
     wanted = around.config.plugin.advisor_user
     if owner not in {wanted, "root"}:
-        yield Check(NAME, Status.FAIL, f"{path}: {owner} listens there, the plugins believe {wanted} alone", _START)
+        yield Check(NAME, Status.FAIL, f"{path}: listener runs as {owner}, the plugins accept only {wanted}", _START)
         return
     if reply is None:
-        found = f"{path}: {owner} listens; it answers root and SlurmUser alone"
+        found = f"{path}: listener runs as {owner} and answers only root and SlurmUser"
         yield Check(NAME, Status.OK if os.geteuid() else Status.FAIL, found, "" if os.geteuid() else _START)
         return
     yield Check(NAME, Status.OK, f"{path} answers")

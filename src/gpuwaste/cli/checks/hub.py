@@ -53,7 +53,7 @@ def _clock(health: Mapping[str, Any], before_us: int, after_us: int) -> Iterator
     if not isinstance(now, int | float):
         return
     ahead_s = max(now - after_us / 1e6, 0.0) - max(before_us / 1e6 - now, 0.0)
-    words = f"the hub's clock is {abs(ahead_s):.1f} s {'ahead of' if ahead_s > 0 else 'behind'} ours"
+    words = f"the hub's clock is {abs(ahead_s):.1f} s {'ahead of' if ahead_s > 0 else 'behind'} this host's"
     figures = {"clock_skew_s": round(ahead_s, 3)}
     if abs(ahead_s) > _SKEW_FAIL_S:
         yield Check("clock", Status.FAIL, f"{words}: credentials are refused", "chrony on both hosts", figures)
@@ -73,7 +73,7 @@ def _accounting(health: Mapping[str, Any]) -> Iterator[Check]:
     elif lag_s is not None:
         # No failure without an error: a new hub first reads a month, and is behind until it has.
         status = Status.WARN if lag_s > _LAG_WARN_S else Status.OK
-        mend = "" if status is Status.OK else "the hub catches up after its first start; else look at its log"
+        mend = "" if status is Status.OK else "the hub catches up after its first start; otherwise read its log"
         yield Check("account", status, f"accounting is known up to {lag_s:.0f} s ago", mend, figures)
 
 
@@ -84,12 +84,12 @@ def _model(health: Mapping[str, Any], now_s: float) -> Iterator[Check]:
     elif prediction.get("state") == "not installed":
         yield Check("model", Status.OK, "the hub predicts nothing: its extra [predict] is not installed")
     elif not prediction.get("model_hash"):
-        yield Check("model", Status.OK, "no model in use: history alone speaks (gpuwaste train makes one)")
+        yield Check("model", Status.OK, "no model loaded; using job history only (gpuwaste train makes a model)")
     else:
         age_s = now_s - float(prediction.get("created") or now_s)
         words = f"{prediction['model']} {prediction['model_hash'][:12]}, {age_s / _DAY_S:.0f} days old"
         figures = {"model_age_s": round(age_s)}
         if age_s > MODEL_DAYS * _DAY_S:
-            yield Check("model", Status.WARN, words, "train anew: gpuwaste train", figures)
+            yield Check("model", Status.WARN, words, "gpuwaste train", figures)
         else:
             yield Check("model", Status.OK, words, figures=figures)

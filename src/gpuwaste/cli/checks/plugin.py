@@ -31,7 +31,9 @@ def check(around: Surroundings) -> Iterator[Check]:
         )
     switch = Path(around.config.plugin.kill_switch)
     if switch.exists():
-        yield Check("switch", Status.WARN, f"{switch} is there: the plugins ask nothing", f"rm {switch} to go on")
+        yield Check(
+            "switch", Status.WARN, f"{switch} exists: the plugins accept every job without advice", f"rm {switch}"
+        )
 
 
 def _shared_object(plugin_dir: str, running: str) -> Check:

@@ -21,8 +21,8 @@ def check(around: Surroundings) -> Iterator[Check]:
         return
     level = around.slurm.admin_levels().get(me, "None")
     if level != "None" or me in {"root", "slurm"}:
-        yield Check(NAME, Status.OK, f"admin level {level}; no other user's job is there to prove it on")
+        yield Check(NAME, Status.OK, f"admin level {level}; not proved: no other user has a job")
     elif private:
         yield Check(NAME, Status.FAIL, f"PrivateData=jobs hides other users' jobs from {me}, without an error", mend)
     else:
-        yield Check(NAME, Status.WARN, "no other user's job is there to prove it on; PrivateData is not set")
+        yield Check(NAME, Status.WARN, "not proved: no other user has a job; PrivateData is not set")

@@ -44,7 +44,7 @@ def _jobs(jobs: Path, earlier: Path) -> Iterator[Check]:
 def _directory(path: Path, user: str) -> Check:
     mend = f"systemd-tmpfiles --create, or mkdir {path}"
     if not path.is_dir():
-        return Check(NAME, Status.FAIL, f"{path} is no directory", mend)
+        return Check(NAME, Status.FAIL, f"{path} is not a directory", mend)
     if not os.access(path, os.R_OK | os.X_OK):
         return Check(NAME, Status.FAIL, f"{path} cannot be read", f"chmod 755 {path}")
     if words := _open_to_others(path, user):
@@ -68,7 +68,7 @@ def _socket(path: Path, user: str, mode: int, unit: str) -> Check:
     except OSError as error:
         return Check(name, Status.FAIL, f"{path}: {error.strerror}", f"systemctl start {unit}")
     if not stat.S_ISSOCK(there.st_mode):
-        return Check(name, Status.FAIL, f"{path} is no socket", f"remove it, systemctl restart {unit}")
+        return Check(name, Status.FAIL, f"{path} exists but is not a socket", f"remove it, systemctl restart {unit}")
     owner, found = _name(there.st_uid), stat.S_IMODE(there.st_mode)
     if owner not in {user, "root"}:
         return Check(name, Status.FAIL, f"{path} belongs to {owner}, not {user}", f"systemctl restart {unit}")

@@ -17,7 +17,7 @@ def check(around: Surroundings) -> Iterator[Check]:
     node = around.config.agent.node_name or around.host
     path = Path(around.config.agent.spool_dir or around.slurm.config().spool_dir(node, around.host))
     if not path.is_dir():
-        yield Check(NAME, Status.WARN, f"{path} is no directory", "on a GPU node: start slurmd, or set spool_dir")
+        yield Check(NAME, Status.WARN, f"{path} is not a directory", "on a GPU node: start slurmd, or set spool_dir")
     elif not os.access(path, os.R_OK | os.X_OK):
         yield Check(NAME, Status.WARN, f"{path} cannot be read", f"run as the agent's user, or chmod {path}")
     else:

@@ -38,7 +38,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add(reader, "threads", default=2)
     status = actions.add_parser("status", help="sources, positions, runs by month and state, rejected rows")
     for action in (reader, status):
-        action.add_argument("--into", type=path_word, metavar="FILE", help="store to write (default: the hub's)")
+        action.add_argument("--into", type=path_word, metavar="FILE", help="store file (default: the hub's)")
         add(action, "json")
         add_config(action)
 

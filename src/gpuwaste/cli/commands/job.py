@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from gpuwaste.cli.options import add, add_config, add_formats, config_of, emit, wasted_share
-from gpuwaste.cli.words import job_word
+from gpuwaste.cli.words import require_job
 
 HELP = "GPU use and waste of one job"
 EXAMPLES = (
@@ -18,13 +18,13 @@ _POLL_S: Final = 1.0
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
-    parser.add_argument(
-        "id", metavar="ID", type=job_word, help="job as Slurm prints it: 7, 3_1 (array task), 4+1 (het component)"
-    )
+    parser.add_argument("id", metavar="ID", help="job as Slurm prints it: 7, 3_1 (array task), 4+1 (het component)")
     add(parser, "clusters", shown="every cluster with such a job")
     add(parser, "starttime", "only the run that started at this time")
     parser.add_argument("--ended-since", metavar="TIME", help="only the last run, unless it ended before this time")
-    parser.add_argument("--as", dest="owner", metavar="NAME", help="what this user may see as the owner (operators)")
+    parser.add_argument(
+        "--as", dest="owner", metavar="NAME", help="show what this user may see as the owner (operators)"
+    )
     parser.add_argument(
         "--wait", metavar="DURATION", help="wait for the figures of the ended job, at most 120s, 5m or 1h"
     )
@@ -39,6 +39,7 @@ def run(options: argparse.Namespace) -> int:
     from gpuwaste.core.errors import NoDataError
     from gpuwaste.report.text import job_text
 
+    require_job(options.id)
     config, wanted = config_of(options), _parameters(options)
 
     def asked() -> dict[str, Any]:

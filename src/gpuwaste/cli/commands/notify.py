@@ -17,15 +17,15 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the actions."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     for name, text in (("off", "stop sending me digests"), ("on", "send me digests again")):
-        add_config(actions.add_parser(name, help=text, description=f"Ask the hub to {text}."))
+        add_config(actions.add_parser(name, help=text, description=f"{text.capitalize()}."))
     text = "the digest that would be sent if the period ended now"
     preview = actions.add_parser("preview", help=text, description=f"Print {text}.")
-    add(preview, "user", "whose digest (operators)", shown="yours")
+    add(preview, "user", "whose digest, operators only", shown="yours")
     text = "who got a digest, who did not, and why"
     listed = actions.add_parser("list", help=text, description=f"Print {text}.")
     add(listed, "user", shown="all that you may see")
     add_window(listed, "now-60days")
-    text = "who would have got digests in a past time, how often, for how much"
+    text = "who would have got digests in a past period, how often, for how much"
     replay = actions.add_parser("replay", help=text, description=f"Print {text} (operators).")
     add_window(replay, "now-28days")
     text = "decide on the newest period now and send its digests"

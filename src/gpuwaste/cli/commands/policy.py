@@ -25,7 +25,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     explain.add_argument(
         "words", nargs="*", type=str, metavar="JOB|FILE", help="7, 3_1, 4+1, or a batch script as for predict"
     )
-    add(explain, "user", "who submits the script (operators)", shown="yours")
+    add(explain, "user", "who submits the script, operators only", shown="yours")
     add(explain, "json")
     _add_policies(explain)
     text = "Report what these policies would have done, with what was known when each job was submitted."

@@ -7,7 +7,7 @@ gpuwaste predict -- --time=10 job.sbatch
 import argparse
 
 from gpuwaste.cli.options import add, add_config, add_formats, config_of, emit
-from gpuwaste.cli.words import path_word
+from gpuwaste.cli.words import path_word, require_job
 
 HELP = "predict failure, run time, memory and GPUs of a job before sbatch"
 EXAMPLES = (
@@ -49,6 +49,7 @@ def run(options: argparse.Namespace) -> int:
         raise UsageError("--history without --model: the hub uses its own job history")
     config = config_of(options)
     if options.jobs:
+        require_job(options.jobs)
         asked = asking.of_job(config, options.jobs, here=options.model is not None)
     else:
         asked = asking.of_words(config, options.words, as_json=options.form == "json")
