@@ -47,10 +47,11 @@ def _control_socket(config: Config) -> None:
     socket_of(Path(config.common.run_dir))
 
 
-def _slurmrestd_url(config: Config) -> None:
-    from gpuwaste.slurm.choice import slurm_client
+def _slurm_client(config: Config) -> None:
+    from gpuwaste.slurm.choice import PYSLURM, client_name, slurm_client
 
-    slurm_client(config.common)
+    if client_name(config) != PYSLURM:  # whether pyslurm can be used here is for the doctor
+        slurm_client(config)
 
 
 def _slurmrestd_token(config: Config) -> None:
@@ -127,7 +128,7 @@ def _metrics_of(section: str) -> Attempt:
     return attempt
 
 
-_VALUES: Final[tuple[Attempt, ...]] = (_hub_url, _munge_socket, _slurmrestd_url, _notices, _collectors, _xids)
+_VALUES: Final[tuple[Attempt, ...]] = (_hub_url, _munge_socket, _slurm_client, _notices, _collectors, _xids)
 _STARTS: Final[dict[Role, tuple[Attempt, ...]]] = {
     Role.AGENT: (_control_socket, _agent_client, _metrics_of("agent")),
     Role.HUB: (_callers, _metrics_of("hub"), _slurmrestd_token),

@@ -77,14 +77,11 @@ def _whole_partitions(options: argparse.Namespace, config: Config) -> frozenset[
     """Return the partitions of whole nodes, as far as Slurm can be asked; a log's are not known."""
     if options.swf is not None:
         return frozenset()
-    from dataclasses import replace
-
     from gpuwaste.slurm.choice import slurm_client
     from gpuwaste.slurm.site import whole_node_partitions
 
     try:
-        common = replace(config.common, slurm_timeout_s=min(config.common.slurm_timeout_s, _SLURM_S))
-        slurm = slurm_client(common)
+        slurm = slurm_client(config, min(config.common.slurm_timeout_s, _SLURM_S))
         return whole_node_partitions(slurm.partitions(), slurm.config())
     except GpuwasteError:
         return frozenset()

@@ -1,10 +1,10 @@
 """PyslurmClient: accounting and single jobs through pyslurm, the rest by the commands. Optional, never the default.
 
-It needs the extra `pyslurm` in the release of the site's own Slurm. The recorded attributes of 25.11 are what it is
-tested on; docs/how-to/slurmrestd.md says what that leaves open.
+It needs a pyslurm of the release of the site's own Slurm; docs/how-to/slurmrestd.md says what it cannot tell.
 """
 
 import importlib
+import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -31,9 +31,12 @@ class Binding(Protocol):
 
 
 class Pyslurm:
-    """The binding itself. Raises SlurmError where a child process cannot import it."""
+    """The binding itself; `slurm_conf` names its slurm.conf, "" for Slurm's default."""
 
-    def __init__(self) -> None:
+    def __init__(self, slurm_conf: str = "") -> None:
+        """Import it. Raises SlurmError where a child process cannot."""
+        if slurm_conf:  # Slurm's library reads its environment when it is loaded
+            os.environ["SLURM_CONF"] = slurm_conf
         probe_pyslurm()
         self._pyslurm = importlib.import_module("pyslurm")
 

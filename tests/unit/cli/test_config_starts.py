@@ -80,6 +80,18 @@ CASES: list[tuple[str, str, str, str]] = [
     ),
     ("slurm.rest_http", "http://HOST", '[common]\nslurmrestd_url = "ftp://h"', "slurmrestd_url 'ftp://h': expected"),
     (
+        "slurm.choice",
+        "[slurm] client {}: expected",
+        '[slurm]\nclient = "slurmdbd"',
+        "[slurm] client 'slurmdbd': expected",
+    ),
+    (
+        "slurm.choice",
+        "set slurmrestd_url",
+        '[slurm]\nclient = "slurmrestd"',
+        "client is slurmrestd: set slurmrestd_url",
+    ),
+    (
         "slurm.rest_token",
         "no JWT",
         '[common]\nslurmrestd_token_file = "{plain}"',
