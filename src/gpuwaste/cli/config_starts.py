@@ -81,16 +81,10 @@ def _xids(config: Config) -> None:
     health_xids(config.agent.health_xids)
 
 
-def _agent_client(config: Config) -> None:
-    from gpuwaste.agent.site import make_hub_client
+def _daemon_client(config: Config) -> None:
+    from gpuwaste.wire.daemon_client import daemon_client
 
-    make_hub_client(config)
-
-
-def _advisor_client(config: Config) -> None:
-    from gpuwaste.advisor.site import hub_client
-
-    hub_client(config)
+    daemon_client(config)
 
 
 def _slurm_user(config: Config) -> None:
@@ -130,9 +124,9 @@ def _metrics_of(section: str) -> Attempt:
 
 _VALUES: Final[tuple[Attempt, ...]] = (_hub_url, _munge_socket, _slurm_client, _notices, _collectors, _xids)
 _STARTS: Final[dict[Role, tuple[Attempt, ...]]] = {
-    Role.AGENT: (_control_socket, _agent_client, _metrics_of("agent")),
+    Role.AGENT: (_control_socket, _daemon_client, _metrics_of("agent")),
     Role.HUB: (_callers, _metrics_of("hub"), _slurmrestd_token),
-    Role.ADVISOR: (_advisor_client, _slurm_user, _metrics_of("advisor")),
+    Role.ADVISOR: (_daemon_client, _slurm_user, _metrics_of("advisor")),
     Role.LOGIN: (_own_client,),
 }
 
