@@ -19,7 +19,15 @@ from gpuwaste.slurm.sacct import BadRow
 
 
 class Binding(Protocol):
-    """What of pyslurm is used, so that a recording can stand in for it."""
+    """What of pyslurm is used, so that a recording can stand in for it.
+
+    `tells_gpus`: its accounting tells what a job was given, which that of Slurm 22.05 does not.
+    """
+
+    @property
+    def tells_gpus(self) -> bool:
+        """Whether accounting can be read with it."""
+        ...
 
     def accounting(self, start: int, end: int, cluster: str) -> Iterable[Any]:
         """Return the pyslurm.db.Job objects of a window, UTC seconds."""
@@ -37,7 +45,7 @@ class Pyslurm:
         """Import it. Raises SlurmError where a child process cannot."""
         if slurm_conf:  # Slurm's library reads its environment when it is loaded
             os.environ["SLURM_CONF"] = slurm_conf
-        probe_pyslurm()
+        self.tells_gpus = probe_pyslurm().tells_gpus
         self._pyslurm = importlib.import_module("pyslurm")
 
     def accounting(self, start: int, end: int, cluster: str) -> Iterable[Any]:
@@ -66,7 +74,13 @@ class PyslurmClient(ComposedClient):
         return self.cluster
 
     def accounting(self, start: int, end: int) -> Iterator[JobRecord | BadRow]:
-        """Yield the runs of a window; only the last run of a requeued job, and no peak memory."""
+        """Yield the runs of a window; only the last run of a requeued job, and no peak memory.
+
+        By the commands where this pyslurm does not tell a job's GPUs.
+        """
+        if not self.binding.tells_gpus:
+            yield from self.commands.accounting(start, end)
+            return
         cluster = self.cluster_name()
         yield from pyslurm_jobs.records(_asked(lambda: self.binding.accounting(start, end, cluster)), cluster)
 

@@ -15,6 +15,7 @@ NAME: Final = "slurm client"
 ROLES: Final = frozenset({Role.HUB, Role.LOGIN})
 _ANY_JOB: Final = 1
 _TIMEOUT_S: Final = 5.0
+_NO_GPUS: Final = ", for single jobs only: its accounting has no GPUs, the commands read that"
 _RELEASE: Final = 2  # numbers that name a release of Slurm: 22.05
 
 
@@ -36,10 +37,10 @@ def _tried(name: str, config: Config, around: Surroundings) -> str:
     """Return the version of what answers. Raises GpuwasteError."""
     if name == PYSLURM:
         conf = {"SLURM_CONF": config.common.slurm_conf} if config.common.slurm_conf else {}
-        version, slurm = probe_pyslurm({**os.environ, **conf}, _TIMEOUT_S), around.slurm.config().version
-        if _release(version) != _release(slurm):
-            raise GpuwasteError(f"pyslurm {version} is not of this Slurm's release {slurm}: install the one that is")
-        return version
+        found, slurm = probe_pyslurm({**os.environ, **conf}, _TIMEOUT_S), around.slurm.config().version
+        if _release(found.version) != _release(slurm):
+            raise GpuwasteError(f"pyslurm {found.version} does not match Slurm {slurm}: install the one of its release")
+        return found.version + ("" if found.tells_gpus else _NO_GPUS)
     client = slurm_client(config, _TIMEOUT_S)
     client.request(_ANY_JOB)
     return config.common.slurmrestd_url
