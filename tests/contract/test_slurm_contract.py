@@ -1,5 +1,8 @@
-"""What any SlurmClient answers: the fake of the tests, the commands and slurmrestd of a real cluster alike."""
+"""What any SlurmClient answers: the fake of the tests, commands, slurmrestd and pyslurm of a real cluster alike."""
 
+import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -8,9 +11,12 @@ from typing import TypeVar
 
 import pytest
 
+from gpuwaste.core.errors import SlurmError
 from gpuwaste.core.job import JobRecord
 from gpuwaste.slurm.commands import CommandClient
 from gpuwaste.slurm.gres import GresEntry, GresOnNode
+from gpuwaste.slurm.pyslurm_client import Pyslurm, PyslurmClient
+from gpuwaste.slurm.pyslurm_probe import probe_pyslurm
 from gpuwaste.slurm.rest_client import RestClient
 from gpuwaste.slurm.rest_http import RestServer
 from gpuwaste.slurm.scontrol import RunningJob
@@ -31,7 +37,7 @@ EVIL = (
 class Subject:
     """A client of a cluster on which `job_id` runs for alice with two GPUs of gpu1."""
 
-    client: CommandClient | FakeSlurm | RestClient
+    client: CommandClient | FakeSlurm | PyslurmClient | RestClient
     job_id: int
     minors: tuple[int, ...]
 
@@ -130,6 +136,7 @@ def _site(subject: Subject) -> None:
 
 
 def _node(subject: Subject) -> None:
+    assert not isinstance(subject.client, PyslurmClient)
     before = subject.client.rpcs.total()
     devices = subject.client.device_list("gpu1")
     assert [device.position for device in devices] == [0, 1, 2, 3]
@@ -191,3 +198,30 @@ def test_the_sockets_of_a_running_job_are_found(cluster: LoopbackCluster) -> Non
     steps = {name: scan_steps(node.spool_dir, name) for name, node in cluster.nodes.items()}
     assert {(step.job_id, step.step_id) for step in steps["gpu1"]} == {(subject.job_id, BATCH_STEP)}
     assert not steps["gpu2"]
+
+
+@pytest.mark.cluster
+def test_pyslurm_keeps_the_contract(cluster: LoopbackCluster) -> None:
+    """In a process of its own: Slurm's library reads one slurm.conf, and ends the process where it cannot be used."""
+    environment = {**os.environ, "SLURM_CONF": cluster.env()["SLURM_CONF"]}
+    try:
+        probe_pyslurm(environment)
+    except SlurmError as error:
+        pytest.skip(f"no pyslurm of this Slurm's release here: {error}")
+    subject = _real(cluster)
+    argv = [sys.executable, "-m", __name__, str(subject.job_id), *map(str, subject.minors)]
+    done = subprocess.run(argv, env=environment, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def _main(job_id: str, *minors: str) -> None:
+    """Check pyslurm against the cluster of SLURM_CONF."""
+    conf = os.environ["SLURM_CONF"]
+    client = PyslurmClient(CommandClient(slurm_conf=conf), Pyslurm(conf))
+    subject = Subject(client, int(job_id), tuple(map(int, minors)))
+    for check in (_jobs, _request, _site, _accounting, _people):
+        check(subject)
+
+
+if __name__ == "__main__":
+    _main(*sys.argv[1:])

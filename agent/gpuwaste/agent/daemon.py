@@ -27,7 +27,7 @@ from gpuwaste.agent.outbox import Outbox
 from gpuwaste.agent.questions import Questions
 from gpuwaste.agent.sampler import Sampler
 from gpuwaste.agent.sinks import HourSink, RawSink
-from gpuwaste.agent.site import Site, Stopped, find_site, make_hub_client
+from gpuwaste.agent.site import Site, Stopped, find_site
 from gpuwaste.agent.snapshot import Snapshot
 from gpuwaste.agent.state_lock import StateLock
 from gpuwaste.core.clock import Clock, SystemClock
@@ -40,6 +40,7 @@ from gpuwaste.slurm.client import SlurmClient
 from gpuwaste.slurm.commands import CommandClient
 from gpuwaste.wire.batch import Batch, Envelope
 from gpuwaste.wire.client import HubClient
+from gpuwaste.wire.daemon_client import daemon_client
 from gpuwaste.wire.notify import SILENT, Notifier
 from gpuwaste.wire.shipper import Shipper
 
@@ -86,7 +87,7 @@ def run_agent(config: Config, edges: Edges = NODE, path: Path | None = None) -> 
             clock=clock,
             events=events,
             slurm=slurm,
-            hub=make_hub_client(config),
+            hub=daemon_client(config),
             edges=edges,
             notifier=notifier,
         )

@@ -1,8 +1,7 @@
-"""What the agent has to know of its site before it can start: cluster, node, slurmd's directories, the hub."""
+"""What the agent has to know of its site before it can start: cluster, node, slurmd's directories."""
 
 import logging
 import os
-import pwd
 import socket
 import threading
 from collections.abc import Callable
@@ -15,9 +14,6 @@ from gpuwaste.core.clock import Clock
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import ConfigError, SlurmError
 from gpuwaste.slurm.client import SlurmClient
-from gpuwaste.wire.client import HubClient
-from gpuwaste.wire.munge import Munge, MungeIssuer
-from gpuwaste.wire.tokens import TokenIssuer
 
 _RETRY_S: Final = (5.0, 60.0)
 _PATIENCE: Final = 3  # questions that may run into their own limit before the next word
@@ -85,22 +81,6 @@ def match_node(slurm: SlurmClient, hostname: str) -> str:
         return names[0]
     found = f"several nodes ({', '.join(names)}) have" if names else "no node of the cluster has"
     raise ConfigError(f"{found} NodeHostName={hostname}: set [agent] node_name to Slurm's NodeName of this host")
-
-
-def make_hub_client(config: Config) -> HubClient:
-    """Return the client for the hub with this site's credentials. Raises ConfigError, AuthError."""
-    common = config.common
-    if common.token_file:
-        return HubClient(common.hub_url, TokenIssuer(Path(common.token_file)), ca=common.hub_ca)
-    issuer = MungeIssuer(Munge(common.munge_socket), _uid(config.agent.hub_user))
-    return HubClient(common.hub_url, issuer, ca=common.hub_ca)
-
-
-def _uid(user: str) -> int:
-    try:
-        return pwd.getpwnam(user).pw_uid
-    except KeyError as error:
-        raise ConfigError(f"[agent] hub_user: {user!r} is no user here: name the one the hub runs as") from error
 
 
 def _slurmd_pid(slurm: SlurmClient, node: str, hostname: str) -> Path | None:

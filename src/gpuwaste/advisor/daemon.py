@@ -10,7 +10,7 @@ from typing import Final
 
 from gpuwaste.advisor.listening import open_listener, refuse_living, remove_socket
 from gpuwaste.advisor.parts import Parts
-from gpuwaste.advisor.site import allowed_uids, cluster_of, hub_client
+from gpuwaste.advisor.site import allowed_uids, cluster_of
 from gpuwaste.advisor.warm import prefer_answers, warm
 from gpuwaste.core.clock import Clock, SystemClock
 from gpuwaste.core.config import Config, load_config
@@ -21,6 +21,7 @@ from gpuwaste.core.reload import Reloader
 from gpuwaste.policy.loading import load_policies
 from gpuwaste.slurm.client import SlurmClient
 from gpuwaste.slurm.commands import CommandClient
+from gpuwaste.wire.daemon_client import daemon_client
 from gpuwaste.wire.notify import SILENT, Notifier
 
 _log = logging.getLogger(__name__)
@@ -66,7 +67,7 @@ class Advisor:
         self._notifier = notifier
         self._path = Path(config.advisor.socket)
         self._allowed = allowed_uids(config, slurm)
-        self._parts = Parts(config, cluster, slurm, hub_client(config), clock)
+        self._parts = Parts(config, cluster, slurm, daemon_client(config), clock)
         self._reloader = Reloader(
             config,
             read,

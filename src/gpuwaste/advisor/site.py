@@ -13,9 +13,6 @@ from gpuwaste.core.clock import Clock
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import ConfigError, GpuwasteError, SlurmError
 from gpuwaste.slurm.client import SlurmClient
-from gpuwaste.wire.client import HubClient
-from gpuwaste.wire.munge import Munge, MungeIssuer
-from gpuwaste.wire.tokens import TokenIssuer
 
 _RETRY_S: Final = 5.0
 _SLURM_CONF: Final = "/etc/slurm/slurm.conf"
@@ -64,18 +61,6 @@ def slurm_uid(name: str) -> int:
         return int(name) if name.isdigit() else pwd.getpwnam(name).pw_uid
     except KeyError as error:
         raise ConfigError(f"SlurmUser {name!r} is no user here: set [advisor] slurm_user") from error
-
-
-def hub_client(config: Config) -> HubClient:
-    """Return the client for the hub with this site's credentials. Raises ConfigError, AuthError."""
-    common = config.common
-    if common.token_file:
-        return HubClient(common.hub_url, TokenIssuer(Path(common.token_file)), ca=common.hub_ca)
-    try:
-        uid = pwd.getpwnam(config.agent.hub_user).pw_uid
-    except KeyError as error:
-        raise ConfigError(f"[agent] hub_user: {config.agent.hub_user!r} is no user here: name the hub's") from error
-    return HubClient(common.hub_url, MungeIssuer(Munge(common.munge_socket), uid), ca=common.hub_ca)
 
 
 def _setting(config: Config, slurm: SlurmClient, name: str) -> str:

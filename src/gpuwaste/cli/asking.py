@@ -16,7 +16,7 @@ from gpuwaste.cli.programs import load_program
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import GpuwasteError, NoDataError, UsageError
 from gpuwaste.core.request import JobRequest
-from gpuwaste.slurm.choice import slurm_client
+from gpuwaste.slurm.choice import COMMANDS, client_name, slurm_client
 from gpuwaste.slurm.defaults import SiteDefaults
 from gpuwaste.slurm.sbatch import MAX_SCRIPT_B, read_argv, read_submission
 from gpuwaste.slurm.sbatch_words import COMMAND_LINE, Given
@@ -63,11 +63,11 @@ def of_words(config: Config, words: Sequence[str], *, as_json: bool) -> Asked:
 
 
 def of_job(config: Config, printed_id: str, *, here: bool) -> Asked:
-    """Return a job's request from slurmrestd where one is configured, or where a bundle is used here; else its id."""
-    if not (config.common.slurmrestd_url or here):
+    """Return a job's request from slurmrestd or pyslurm where one is configured, or where a bundle is used here."""
+    if client_name(config) == COMMANDS and not here:
         return Asked(job=printed_id)
     number, _, offset = printed_id.partition("+")
-    found = slurm_client(config.common).request(int(number.partition("_")[0]))
+    found = slurm_client(config).request(int(number.partition("_")[0]))
     if not found or (offset and int(offset) >= len(found)):
         raise NoDataError(f"job {printed_id}: no such job that you may read in slurmctld's memory")
     now = int(time.time())
@@ -118,9 +118,8 @@ def _completed(config: Config, requests: Sequence[JobRequest]) -> tuple[tuple[Jo
     if all(request.partition and request.time_limit_s is not None for request in requests):
         return tuple(requests), ()
     try:
-        common = config.common
-        common = replace(common, slurm_timeout_s=min(common.slurm_timeout_s, DEFAULTS_S))
-        site = SiteDefaults.of(slurm_client(common).partitions())
+        slurm = slurm_client(config, min(config.common.slurm_timeout_s, DEFAULTS_S))
+        site = SiteDefaults.of(slurm.partitions())
     except GpuwasteError:
         return tuple(requests), ("Slurm could not be asked for its defaults: what is not said stays unknown",)
     return tuple(site.completed(request) for request in requests), ()

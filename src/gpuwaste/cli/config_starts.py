@@ -47,10 +47,11 @@ def _control_socket(config: Config) -> None:
     socket_of(Path(config.common.run_dir))
 
 
-def _slurmrestd_url(config: Config) -> None:
-    from gpuwaste.slurm.choice import slurm_client
+def _slurm_client(config: Config) -> None:
+    from gpuwaste.slurm.choice import PYSLURM, client_name, slurm_client
 
-    slurm_client(config.common)
+    if client_name(config) != PYSLURM:  # whether pyslurm can be used here is for the doctor
+        slurm_client(config)
 
 
 def _slurmrestd_token(config: Config) -> None:
@@ -80,16 +81,10 @@ def _xids(config: Config) -> None:
     health_xids(config.agent.health_xids)
 
 
-def _agent_client(config: Config) -> None:
-    from gpuwaste.agent.site import make_hub_client
+def _daemon_client(config: Config) -> None:
+    from gpuwaste.wire.daemon_client import daemon_client
 
-    make_hub_client(config)
-
-
-def _advisor_client(config: Config) -> None:
-    from gpuwaste.advisor.site import hub_client
-
-    hub_client(config)
+    daemon_client(config)
 
 
 def _slurm_user(config: Config) -> None:
@@ -127,11 +122,11 @@ def _metrics_of(section: str) -> Attempt:
     return attempt
 
 
-_VALUES: Final[tuple[Attempt, ...]] = (_hub_url, _munge_socket, _slurmrestd_url, _notices, _collectors, _xids)
+_VALUES: Final[tuple[Attempt, ...]] = (_hub_url, _munge_socket, _slurm_client, _notices, _collectors, _xids)
 _STARTS: Final[dict[Role, tuple[Attempt, ...]]] = {
-    Role.AGENT: (_control_socket, _agent_client, _metrics_of("agent")),
+    Role.AGENT: (_control_socket, _daemon_client, _metrics_of("agent")),
     Role.HUB: (_callers, _metrics_of("hub"), _slurmrestd_token),
-    Role.ADVISOR: (_advisor_client, _slurm_user, _metrics_of("advisor")),
+    Role.ADVISOR: (_daemon_client, _slurm_user, _metrics_of("advisor")),
     Role.LOGIN: (_own_client,),
 }
 

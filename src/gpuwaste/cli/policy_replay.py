@@ -78,13 +78,10 @@ def _site(options: argparse.Namespace, config: Config) -> SiteDefaults:
     """Return what the partitions give, as far as Slurm can be asked; a log's are not known."""
     if options.swf is not None:
         return NO_DEFAULTS
-    from dataclasses import replace
-
     from gpuwaste.slurm.choice import slurm_client
 
     try:
-        common = replace(config.common, slurm_timeout_s=min(config.common.slurm_timeout_s, _SLURM_S))
-        return SiteDefaults.ask(slurm_client(common))
+        return SiteDefaults.ask(slurm_client(config, min(config.common.slurm_timeout_s, _SLURM_S)))
     except GpuwasteError:
         return NO_DEFAULTS
 

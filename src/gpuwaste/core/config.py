@@ -35,6 +35,17 @@ class CommonConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class SlurmClientConfig:
+    """How history and single jobs are read from Slurm."""
+
+    client: str = _key(
+        "",
+        "commands, slurmrestd or pyslurm: who reads accounting and single jobs; the commands do all else."
+        " Empty: commands, and slurmrestd for single jobs where [common] slurmrestd_url is set.",
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class AgentConfig:
     """The daemon on each compute node."""
 
@@ -196,6 +207,7 @@ class Config:
     """The whole file."""
 
     common: CommonConfig = field(default_factory=CommonConfig)
+    slurm: SlurmClientConfig = field(default_factory=SlurmClientConfig)
     agent: AgentConfig = field(default_factory=AgentConfig)
     hub: HubConfig = field(default_factory=HubConfig)
     advisor: AdvisorConfig = field(default_factory=AdvisorConfig)

@@ -43,8 +43,8 @@ from gpuwaste.hub.verdict_keeper import VerdictKeeper
 from gpuwaste.hub.verdict_reads import VerdictReads
 from gpuwaste.hub.waste_day import WasteDay
 from gpuwaste.ingest.accounting import ImportSettings
+from gpuwaste.slurm.choice import accounting_client
 from gpuwaste.slurm.client import SlurmClient
-from gpuwaste.slurm.commands import CommandClient
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.verdict_store import VerdictStore
 from gpuwaste.waste.settings import LedgerSettings
@@ -262,7 +262,7 @@ def run_hub(config: Config, path: Path | None = None) -> int:
     use_few_arenas()
     closed_directory(Path(config.hub.state_dir), "[hub] state_dir")
     notifier = Notifier.from_environment()
-    slurm = CommandClient(config.common.slurm_conf, config.common.slurm_timeout_s)
+    slurm = accounting_client(config)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # until the server takes signals over
     signal.signal(signal.SIGHUP, lambda *_: None)  # what it asks for is about to be done
     hub = Hub(config, slurm, SystemClock(), make_checkers(config))

@@ -1,10 +1,10 @@
 """PyslurmClient: accounting and single jobs through pyslurm, the rest by the commands. Optional, never the default.
 
-It needs the extra `pyslurm` in the release of the site's own Slurm. The recorded attributes of 25.11 are what it is
-tested on; docs/how-to/slurmrestd.md says what that leaves open.
+It needs a pyslurm of the release of the site's own Slurm; docs/how-to/slurmrestd.md says what it cannot tell.
 """
 
 import importlib
+import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -19,7 +19,15 @@ from gpuwaste.slurm.sacct import BadRow
 
 
 class Binding(Protocol):
-    """What of pyslurm is used, so that a recording can stand in for it."""
+    """What of pyslurm is used, so that a recording can stand in for it.
+
+    `tells_gpus`: its accounting tells what a job was given, which that of Slurm 22.05 does not.
+    """
+
+    @property
+    def tells_gpus(self) -> bool:
+        """Whether accounting can be read with it."""
+        ...
 
     def accounting(self, start: int, end: int, cluster: str) -> Iterable[Any]:
         """Return the pyslurm.db.Job objects of a window, UTC seconds."""
@@ -31,10 +39,13 @@ class Binding(Protocol):
 
 
 class Pyslurm:
-    """The binding itself. Raises SlurmError where a child process cannot import it."""
+    """The binding itself; `slurm_conf` names its slurm.conf, "" for Slurm's default."""
 
-    def __init__(self) -> None:
-        probe_pyslurm()
+    def __init__(self, slurm_conf: str = "") -> None:
+        """Import it. Raises SlurmError where a child process cannot."""
+        if slurm_conf:  # Slurm's library reads its environment when it is loaded
+            os.environ["SLURM_CONF"] = slurm_conf
+        self.tells_gpus = probe_pyslurm().tells_gpus
         self._pyslurm = importlib.import_module("pyslurm")
 
     def accounting(self, start: int, end: int, cluster: str) -> Iterable[Any]:
@@ -63,7 +74,13 @@ class PyslurmClient(ComposedClient):
         return self.cluster
 
     def accounting(self, start: int, end: int) -> Iterator[JobRecord | BadRow]:
-        """Yield the runs of a window; only the last run of a requeued job, and no peak memory."""
+        """Yield the runs of a window; only the last run of a requeued job, and no peak memory.
+
+        By the commands where this pyslurm does not tell a job's GPUs.
+        """
+        if not self.binding.tells_gpus:
+            yield from self.commands.accounting(start, end)
+            return
         cluster = self.cluster_name()
         yield from pyslurm_jobs.records(_asked(lambda: self.binding.accounting(start, end, cluster)), cluster)
 

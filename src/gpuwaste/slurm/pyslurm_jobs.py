@@ -42,7 +42,9 @@ def request(job: Any) -> JobRequest:
     submit = read.number("submit_time")
     if not submit:
         raise ParseError("submit_time is missing")
-    gpus = gpu_count(parse_tres(",".join(f"{name}={count}" for name, count in read.mapping("gres_per_node").items())))
+    gpus = gpu_count(
+        parse_tres(",".join(f"{_gres_name(name)}={count}" for name, count in read.mapping("gres_per_node").items()))
+    )
     nodes, mib = read.number("num_nodes"), read.number("memory")
     return JobRequest(
         user=read.text("user_name"),
@@ -132,8 +134,13 @@ def _tres(found: Any) -> str:
     amounts = [(name, _count(getattr(found, name, None))) for name in _PLAIN_TRES]
     gres = getattr(found, "gres", None)
     if isinstance(gres, Mapping):
-        amounts += [(f"gres/{str(name).removeprefix('gres/')}", _count(count)) for name, count in gres.items()]
+        amounts += [(_gres_name(name), _count(count)) for name, count in gres.items()]
     return value.tres_print((name, count) for name, count in amounts if count)
+
+
+def _gres_name(name: object) -> str:
+    """Return the name of a GRES as in TRES; pyslurm leaves out the prefix in some releases and places."""
+    return f"gres/{str(name).removeprefix('gres/')}"
 
 
 def _count(found: Any) -> int | None:

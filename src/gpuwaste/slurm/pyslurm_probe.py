@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from gpuwaste.core.errors import SlurmError
@@ -19,14 +20,23 @@ import importlib.util, sys
 if importlib.util.find_spec("pyslurm") is None:
     sys.exit({_MISSING})
 import pyslurm
-print(getattr(pyslurm, "__version__", "unknown"))
+job = getattr(getattr(pyslurm, "db", None), "Job", None)
+print(getattr(pyslurm, "__version__", "unknown"), hasattr(job, "allocated_tres"))
 """
+
+
+@dataclass(frozen=True, slots=True)
+class PyslurmFound:
+    """A pyslurm that can be imported; `tells_gpus`: its accounting tells what a job was given."""
+
+    version: str
+    tells_gpus: bool
 
 
 def probe_pyslurm(
     environment: Mapping[str, str] | None = None, timeout_s: float = 20.0, python: Sequence[str] = (sys.executable,)
-) -> str:
-    """Return pyslurm's version. Raises SlurmError that says what is missing.
+) -> PyslurmFound:
+    """Return the pyslurm of this host. Raises SlurmError that says what is missing.
 
     `python` is the interpreter with its options, `environment` its environment (None: ours).
     """
@@ -44,7 +54,8 @@ def probe_pyslurm(
     except OSError as error:
         raise SlurmError(f"pyslurm: {python[0]} cannot be started: {error.strerror}") from error
     if done.returncode == 0:
-        return last_line(done.stdout) or "unknown"
+        version, _, tells_gpus = last_line(done.stdout).rpartition(" ")
+        return PyslurmFound(version or "unknown", tells_gpus == "True")
     if done.returncode == _MISSING:
         raise SlurmError("pyslurm is not installed: pip install 'gpuwaste[pyslurm]', or use Slurm's commands")
     words = last_line(done.stderr) or last_line(done.stdout) or "no message"

@@ -15,7 +15,15 @@ import pytest
 from gpuwaste.cli import doctor
 from gpuwaste.cli.check import Check, Role, Status, Surroundings
 from gpuwaste.cli.main import main
-from gpuwaste.core.config import AdvisorConfig, AgentConfig, CommonConfig, Config, HubConfig, PluginConfig
+from gpuwaste.core.config import (
+    AdvisorConfig,
+    AgentConfig,
+    CommonConfig,
+    Config,
+    HubConfig,
+    PluginConfig,
+    SlurmClientConfig,
+)
 from gpuwaste.core.errors import NoDataError, RetryableWireError, UsageError
 from gpuwaste.slurm.scontrol import RunningJob
 from gpuwaste.testing.fake_slurm import FakeSlurm
@@ -94,6 +102,23 @@ def test_a_wrong_cluster_name_fails() -> None:
     """The configured name must be Slurm's."""
     assert checks(slurm(), cluster="other")["cluster"].status is Status.FAIL
     assert "cluster" not in checks(slurm(), cluster="gw")
+
+
+@pytest.mark.parametrize(
+    ("client", "common", "status", "words"),
+    [
+        ("", {}, Status.OK, "commands"),
+        ("pyslurm", {}, Status.FAIL, "pyslurm"),
+        ("slurmrestd", {}, Status.FAIL, "slurmrestd_url"),
+        ("slurmrestd", {"slurmrestd_url": "unix:/nowhere/s"}, Status.FAIL, "is slurmrestd there?"),
+        ("slurm", {}, Status.FAIL, "expected commands, slurmrestd, pyslurm"),
+    ],
+)
+def test_the_client_that_reads_slurm_is_tried(client: str, common: dict[str, Any], status: Status, words: str) -> None:
+    """What is configured answers a question, or the line says why it cannot."""
+    config = Config(slurm=SlurmClientConfig(client))
+    found = checks(slurm(), roles=frozenset({Role.LOGIN}), config=config, **common)["slurm client"]
+    assert (found.status, words in found.found) == (status, True), found.found
 
 
 def test_an_untried_slurm_is_a_warning() -> None:

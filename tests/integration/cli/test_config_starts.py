@@ -37,7 +37,6 @@ CASES: list[tuple[str, str, str, str]] = [
     # module, its words, the configuration, what the line must hold
     ("advisor.listening", "is there and is no socket", '[advisor]\nsocket = "{plain}"', "is no socket"),
     ("advisor.site", "SlurmUser", '[advisor]\nslurm_user = "nobody-here"', "SlurmUser 'nobody-here' is no user"),
-    ("advisor.site", "[agent] hub_user", '[agent]\nhub_user = "nobody-here"', "is no user here: name the hub's"),
     ("core.files", "everybody can read", '[hub]\nnode_tokens_file = "{open}"', "everybody can read or change"),
     ("core.files", "cannot be read", '[hub]\nnode_tokens_file = "{none}"', "cannot be read"),
     ("core.files", "holds characters", '[hub]\nnode_tokens_file = "{latin}"', "holds characters that no token has"),
@@ -80,6 +79,18 @@ CASES: list[tuple[str, str, str, str]] = [
     ),
     ("slurm.rest_http", "http://HOST", '[common]\nslurmrestd_url = "ftp://h"', "slurmrestd_url 'ftp://h': expected"),
     (
+        "slurm.choice",
+        "[slurm] client {}: expected",
+        '[slurm]\nclient = "slurmdbd"',
+        "[slurm] client 'slurmdbd': expected",
+    ),
+    (
+        "slurm.choice",
+        "set slurmrestd_url",
+        '[slurm]\nclient = "slurmrestd"',
+        "client is slurmrestd: set slurmrestd_url",
+    ),
+    (
         "slurm.rest_token",
         "no JWT",
         '[common]\nslurmrestd_token_file = "{plain}"',
@@ -111,7 +122,12 @@ CASES: list[tuple[str, str, str, str]] = [
     ("wire.tokens", "cannot be read", '[hub]\nnode_tokens_file = "{none}"', "cannot be read"),
     ("agent.collectors.__init__", "collectors", '[agent]\ncollectors = ["nvlm"]', "'nvlm' is none of"),
     ("agent.health", "health_xids", '[agent]\nhealth_xids = ["x"]', "'x' is no Xid number"),
-    ("agent.site", "hub_user", '[agent]\nhub_user = "nobody-here"', "is no user here: name the one the hub runs as"),
+    (
+        "wire.daemon_client",
+        "hub_user",
+        '[agent]\nhub_user = "nobody-here"',
+        "is no user here: name the one the hub runs as",
+    ),
 ]
 FILES = {
     "plain": b"something\n",

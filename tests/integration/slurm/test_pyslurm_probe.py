@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gpuwaste.core.errors import SlurmError
-from gpuwaste.slurm.pyslurm_probe import probe_pyslurm
+from gpuwaste.slurm.pyslurm_probe import PyslurmFound, probe_pyslurm
 
 
 def module(folder: Path, text: str) -> dict[str, str]:
@@ -41,8 +41,10 @@ def test_an_import_that_hangs_is_given_up(tmp_path: Path) -> None:
 
 
 def test_an_import_that_works_gives_the_version(tmp_path: Path) -> None:
-    """The child's word is what the client relies on."""
-    assert probe_pyslurm(module(tmp_path, "__version__ = '25.11.2'\n")) == "25.11.2"
+    """And whether accounting tells GPUs: the child's word is what the client relies on."""
+    program = "__version__ = '25.11.2'\nclass db:\n    class Job:\n        {} = None\n"
+    found = [probe_pyslurm(module(tmp_path, program.format(name))) for name in ("allocated_tres", "cpus")]
+    assert found == [PyslurmFound("25.11.2", tells_gpus=gpus) for gpus in (True, False)]
 
 
 def test_an_interpreter_that_is_missing_is_said() -> None:

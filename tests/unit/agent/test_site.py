@@ -8,11 +8,12 @@ import pytest
 from tests.unit.agent.fakes import FakeClock
 
 from gpuwaste.agent.events import Events
-from gpuwaste.agent.site import Stopped, find_site, make_hub_client, match_node
+from gpuwaste.agent.site import Stopped, find_site, match_node
 from gpuwaste.core.config import AgentConfig, CommonConfig, Config
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.slurm.site import NodeInfo
 from gpuwaste.testing.fake_slurm import FakeSlurm
+from gpuwaste.wire.daemon_client import daemon_client
 
 NODES = [
     NodeInfo("gpu1", "host-a"),
@@ -61,4 +62,4 @@ def test_a_hub_user_that_does_not_exist_is_named() -> None:
     """The user whose signature is to be believed has to exist here."""
     config = Config(agent=replace(AgentConfig(), hub_user="nobody-of-this-name"))
     with pytest.raises(ConfigError, match="hub_user: 'nobody-of-this-name'"):
-        make_hub_client(config)
+        daemon_client(config)

@@ -45,6 +45,7 @@ class Replay:
     runs: Iterable[Any] = ()
     live: Iterable[Any] = ()
     windows: list[tuple[int, int, str]] = field(default_factory=list)
+    tells_gpus: bool = True
 
     def accounting(self, start: int, end: int, cluster: str) -> Iterable[Any]:
         self.windows.append((start, end, cluster))
@@ -159,6 +160,22 @@ def test_pyslurm_s_own_errors_are_ours() -> None:
 
     with pytest.raises(SlurmError, match="pyslurm: RuntimeError: Unable to connect to slurmdbd: do Slurm's commands"):
         list(PyslurmClient(FakeSlurm(), Broken()).accounting(0, 1))
+
+
+def test_accounting_without_gpus_is_not_read() -> None:
+    """The pyslurm of Slurm 22.05 tells no TRES: the commands are asked for runs instead."""
+    told = JobRecord("gw", 7, 1000, gpus=2)
+    binding = Replay([run_of()], tells_gpus=False)
+    assert list(PyslurmClient(FakeSlurm(records=[told]), binding).accounting(0, 2000)) == [told]
+    assert binding.windows == []
+
+
+def test_the_gpus_of_a_request_are_read_with_and_without_the_prefix_of_gres() -> None:
+    """As 22.05 and 25.11 name them."""
+    job = recording("job")
+    for names in ({"gpu": 2}, {"gres/gpu": 2}, {"gpu:a100": 2}):
+        request = pyslurm_jobs.request(SimpleNamespace(**job | {"gres_per_node": names}))
+        assert request.gpus == 2
 
 
 def test_the_window_and_the_cluster_are_asked_for() -> None:

@@ -23,7 +23,6 @@ from typing import Any, Final, Self
 from gpuwaste.agent.daemon import Agent, Edges
 from gpuwaste.agent.events import Events
 from gpuwaste.agent.site import Site as NodeSite
-from gpuwaste.agent.site import make_hub_client
 from gpuwaste.hub.daemon import Hub, make_checkers
 from gpuwaste.hub.server import WebServer, listening, open_tcp
 from gpuwaste.testing.recording.clock import PlayedClock
@@ -46,6 +45,7 @@ from gpuwaste.testing.recording.format import (
 from gpuwaste.testing.recording.keys import Keys
 from gpuwaste.testing.simnvml import OracleEvent
 from gpuwaste.testing.site import SiteOptions
+from gpuwaste.wire.daemon_client import daemon_client
 
 _COMMAND_S: Final = 60.0
 _END_S: Final = 30.0
@@ -172,7 +172,7 @@ class PlayedSite:
             clock=self._clock,
             events=Events(self._clock),
             slurm=self._slurm,
-            hub=make_hub_client(config),
+            hub=daemon_client(config),
             edges=Edges(node.collectors, node.device_map),
         )
         agent.restore()

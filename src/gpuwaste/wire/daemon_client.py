@@ -1,0 +1,23 @@
+"""The hub as agents and advisors reach it: with their munge credential for the hub's user alone, or with a token."""
+
+import pwd
+from pathlib import Path
+
+from gpuwaste.core.config import Config
+from gpuwaste.core.errors import ConfigError
+from gpuwaste.wire.client import HubClient
+from gpuwaste.wire.munge import Munge, MungeIssuer
+from gpuwaste.wire.tokens import TokenIssuer
+
+
+def daemon_client(config: Config) -> HubClient:
+    """Return the client for the hub with this site's credentials. Raises ConfigError, AuthError."""
+    common = config.common
+    if common.token_file:
+        return HubClient(common.hub_url, TokenIssuer(Path(common.token_file)), ca=common.hub_ca)
+    user = config.agent.hub_user
+    try:
+        uid = pwd.getpwnam(user).pw_uid
+    except KeyError as error:
+        raise ConfigError(f"[agent] hub_user: {user!r} is no user here: name the one the hub runs as") from error
+    return HubClient(common.hub_url, MungeIssuer(Munge(common.munge_socket), uid), ca=common.hub_ca)
