@@ -120,7 +120,7 @@ class RunRows:
             raise ParseError(self.problem)
         job = self.job
         if not (job.text("Cluster") or cluster):
-            raise ParseError("Cluster: a job without a cluster, and --cluster names none")
+            raise ParseError("Cluster: a job without a cluster, and --clusters names none")
         submit = job.read("Submit", lambda text: parse_time_s(text, zone))
         if submit is None:
             raise ParseError("Submit: a job without a submit time")

@@ -98,7 +98,7 @@ def test_csv_with_a_mapping(tmp_path: Path, into: list[str], capsys: pytest.Capt
     ("words", "code", "message"),
     [
         (["import", "--sacct", "{none}", "--clusters", "gw"], 2, "cannot be read: No such file"),
-        (["import", "--sacct", "{file}"], 2, "has no column Cluster: say --cluster NAME"),
+        (["import", "--sacct", "{file}"], 2, "has no column Cluster: give it with --clusters NAME"),
         (["import", "--sacct", "{rows}", "--clusters", "gw"], 2, "no header line: say its columns with --format"),
         (["import", "--sacct", "{rows}", "--clusters", "gw", "--format", "JobID,State"], 2, "columns lack Submit"),
         (["import", "--sacct", "{file}", "--clusters", "gw", "--time-zone", "Mars"], 2, "time zone 'Mars'"),

@@ -142,7 +142,7 @@ def test_a_column_of_the_cluster_makes_the_option_needless(tmp_path: Path) -> No
     assert [row["cluster"] for row in store.ask("history_months")] == ["gpu1"]
     store.close()
     file.write_text("JobID|Submit\n7|2024-01-01T10:00:00\n", encoding="utf-8")
-    with pytest.raises(UsageError, match=r"a\.txt: has no column Cluster: say --cluster NAME"):
+    with pytest.raises(UsageError, match=r"a\.txt: has no column Cluster: give it with --clusters NAME"):
         sacct_file(file, "", zone="UTC")
 
 

@@ -48,7 +48,7 @@ class CsvFile:
         mapped = parse_mapping(text, str(mapping), zone)
         self.cluster = mapped.cluster or cluster
         if not self.cluster:
-            raise UsageError(f"{mapping}: say cluster = NAME, or --cluster NAME")
+            raise UsageError(f"{mapping}: give cluster = NAME in it, or --clusters NAME")
         first = first_line(path)
         try:
             header = header_of(first, mapped)

@@ -73,7 +73,7 @@ class SacctFile:
             raise UsageError(f"{path}: {hint(first, second)}")
         self._columns = named
         if not cluster and "Cluster" not in self._columns:
-            raise UsageError(f"{path}: has no column Cluster: say --cluster NAME, or set common.cluster")
+            raise UsageError(f"{path}: has no column Cluster: give it with --clusters NAME, or set common.cluster")
         zone_of(zone)
         self.context: Mapping[str, str] = {
             "cluster": cluster,

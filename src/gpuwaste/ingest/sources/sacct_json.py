@@ -29,7 +29,7 @@ def parse(data: bytes, context: Mapping[str, str], notes: Notes) -> Iterator[Job
         elif context["cluster"]:
             yield replace(row, cluster=context["cluster"])
         else:
-            yield BadRow(number, f"job {row.job_id}: no cluster, and --cluster names none", row.printed_id)
+            yield BadRow(number, f"job {row.job_id}: no cluster, and --clusters names none", row.printed_id)
 
 
 class SacctJson:
