@@ -84,9 +84,7 @@ VerdictRun: Final = defstruct(
     [(part.name, kind, *(() if part.name in FOR_USERS else (UNSET,))) for part, kind, _ in annotated(JudgedVerdict)],
     kw_only=True,
 )
-VerdictRun.__doc__ = (
-    "A verdict and how its job ended; operators see every field, users what was said to them."
-)
+VerdictRun.__doc__ = "A verdict and how its job ended; operators see every field, users what was said to them."
 _VERDICT: Final[Any] = VerdictRun
 VerdictsAnswer: Final = defstruct(
     "VerdictsAnswer",
