@@ -72,6 +72,7 @@ class JudgedVerdict(Verdict):
 
     node: Annotated[str, Meta(description="The advisor's host.")]
     taken_utc: Annotated[int, Meta(description="When the hub took it, UTC seconds.")]
+    week: Annotated[str, Meta(description="The ISO week of the submission, UTC.")]
     runs: Annotated[int, Meta(description="Runs that carry the token.")]
     hit: Annotated[bool | None, Meta(description="Whether a target that it named came true; null without an outcome.")]
     job_ids: Annotated[list[str], Meta(description="The jobs that carry the token, as Slurm prints them.")]
