@@ -1,12 +1,14 @@
 """One line of the doctor, and what its checks look at."""
 
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Annotated, Any, Literal, Protocol
+
+from msgspec import Meta
 
 from gpuwaste.core.clock import Clock, SystemClock
 from gpuwaste.core.config import Config
@@ -35,16 +37,26 @@ EVERYWHERE = frozenset(Role)
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One line of the doctor: what was looked at, what was found, and how to mend it.
-
-    `figures` are for monitoring, by label with its unit in the name.
-    """
+    """One line of the doctor: what was looked at, what was found, and how to mend it."""
 
     name: str
     status: Status
     found: str
-    mend: str = ""
-    figures: Mapping[str, float] = field(default_factory=dict)
+    mend: Annotated[str, Meta(description="How to mend it; empty: nothing to do.")] = ""
+    figures: Annotated[Mapping[str, float], Meta(description="For monitoring, by label with its unit in the name.")] = (
+        field(default_factory=dict)
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DoctorDocument:
+    """What `gpuwaste doctor --json` prints."""
+
+    document: Literal["doctor"] = "doctor"
+    host: str
+    roles: Sequence[Role]
+    status: Annotated[Status, Meta(description="The worst of the checks.")]
+    checks: Sequence[Check]
 
 
 class AskHub(Protocol):

@@ -11,8 +11,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Final
 
+from msgspec import to_builtins
+
 from gpuwaste.cli import checks
-from gpuwaste.cli.check import Check, Role, Status, Surroundings, is_there
+from gpuwaste.cli.check import Check, DoctorDocument, Role, Status, Surroundings, is_there
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import GpuwasteError, SlurmError
 from gpuwaste.core.text import harmless
@@ -101,12 +103,8 @@ def as_text(check: Check) -> str:
 
 def as_json(host: str, roles: Iterable[Role], found: Sequence[Check]) -> str:
     """Return the checks as a document."""
-    lines = [
-        {"name": c.name, "status": c.status, "found": c.found, "mend": c.mend, "figures": dict(c.figures)}
-        for c in found
-    ]
-    document = {"document": "doctor", "host": host, "roles": sorted(roles), "status": worst(found), "checks": lines}
-    return json.dumps(document, indent=2) + "\n"
+    document = DoctorDocument(host=host, roles=sorted(roles), status=worst(found), checks=found)
+    return json.dumps(to_builtins(document), indent=2) + "\n"
 
 
 def as_nagios(found: Sequence[Check]) -> tuple[str, int]:

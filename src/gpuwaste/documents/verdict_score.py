@@ -8,49 +8,120 @@ between what was expected and what came true.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Annotated, Any, Final, Literal
+
+from msgspec import Meta, Struct, field, structs
 
 SCHEMA: Final = 1
 _BINS: Final = 10
-_COUNTS: Final = (
-    *("n", "annotated", "warned", "rejected", "sampled", "sampled_judged", "sampled_hits", "would_say", "judged"),
-    *("hits", "went_wrong", "found", "overrides", "overrides_judged", "overrides_hits", "floored", "open", "no_job"),
-)
+_Ratio = Annotated[float | None, Meta(description="0 to 1; null without any.")]
+
+
+class PolicyScore(Struct, kw_only=True, frozen=True):
+    """What one policy said, in numbers of verdicts and ratios of them."""
+
+    policy: str
+    n: Annotated[int, Meta(description="All verdicts.")]
+    annotated: int
+    warned: int
+    rejected: int
+    sampled: Annotated[int, Meta(description="Would-be rejects that passed at random.")]
+    sampled_judged: Annotated[int, Meta(description="Those of them that have an outcome.")]
+    sampled_hits: int
+    would_say: Annotated[int, Meta(description="Warnings and rejects without mode and budget.")]
+    judged: Annotated[int, Meta(description="Those of them that have an outcome.")]
+    hits: int
+    went_wrong: Annotated[int, Meta(description="Verdicts whose job went wrong.")]
+    found: Annotated[int, Meta(description="Those of them that had named it.")]
+    overrides: int
+    overrides_judged: int
+    overrides_hits: int
+    floored: Annotated[int, Meta(description="Verdicts held back because the policy was below its floor.")]
+    open: Annotated[int, Meta(description="Verdicts whose job has not ended.")]
+    no_job: Annotated[int, Meta(description="Verdicts without a job.")]
+    false_rejects: Annotated[int, Meta(description="Would-be rejects that passed at random and ended well.")]
+    precision: _Ratio
+    reject_precision: _Ratio
+    recall: _Ratio
+    ece: Annotated[Mapping[str, float], Meta(description="Expected calibration error by target.")]
+
+
+class WeekScore(PolicyScore, kw_only=True, frozen=True):
+    """What one policy said in one ISO week."""
+
+    week: str
+
+
+class CalibrationBin(Struct, frozen=True):
+    """The verdicts whose probability was in one tenth."""
+
+    from_: float = field(name="from")
+    to: float
+    n: int
+    expected: Annotated[float, Meta(description="The mean probability.")]
+    true: Annotated[float, Meta(description="The share that came true.")]
+
+
+class Calibration(Struct, frozen=True):
+    """How far the probabilities of one target were from what came true."""
+
+    target: str
+    n: int
+    ece: Annotated[float, Meta(description="The expected calibration error.")]
+    bins: list[CalibrationBin]
+
+
+class Standing(Struct, frozen=True):
+    """How good a policy's warnings and rejects were over the whole time asked for."""
+
+    precision: Annotated[float | None, Meta(description="Hits over those with an outcome, 0 to 1; null without any.")]
+    n: Annotated[int, Meta(description="How many it rests on.")]
+
+
+class ScoreDocument(Struct, kw_only=True, frozen=True):
+    """Precision, recall and calibration of what was said: docs/how-to/audit.md."""
+
+    document: Literal["score"] = "score"
+    schema: int = SCHEMA
+    recorded: bool = False
+    generated: Annotated[int, Meta(description="UTC seconds.")]
+    since: Annotated[int, Meta(description="UTC seconds.")]
+    weeks: Annotated[list[WeekScore], Meta(description="By policy and ISO week.")]
+    policies: Annotated[list[PolicyScore], Meta(description="By policy, over all weeks.")]
+    calibration: Annotated[list[Calibration], Meta(description="By target.")]
+    standing: Mapping[str, Standing]
+
+
+_DERIVED: Final = {"policy", "false_rejects", "precision", "reject_precision", "recall", "ece"}
+_COUNTS: Final = tuple(part.name for part in structs.fields(PolicyScore) if part.name not in _DERIVED)
 
 
 def score_document(
     weeks: Sequence[Mapping[str, Any]], bins: Sequence[Mapping[str, Any]], *, since: int, now: int
-) -> dict[str, Any]:
+) -> ScoreDocument:
     """Return the document from the rows of the store (queries verdicts_weeks, verdicts_bins); times are UTC seconds."""
-    policies = sorted({row["policy"] for row in weeks})
     by_week = [
-        {
-            "policy": row["policy"],
-            "week": row["week"],
-            **_rates([row]),
-            "ece": _errors(_of(bins, row, "policy", "week")),
-        }
+        WeekScore(
+            policy=row["policy"], week=row["week"], **_rates([row]), ece=_errors(_of(bins, row, "policy", "week"))
+        )
         for row in weeks
     ]
     by_policy = [
-        {
-            "policy": name,
+        PolicyScore(
+            policy=name,
             **_rates([row for row in weeks if row["policy"] == name]),
-            "ece": _errors(_of(bins, {"policy": name}, "policy")),
-        }
-        for name in policies
+            ece=_errors(_of(bins, {"policy": name}, "policy")),
+        )
+        for name in sorted({row["policy"] for row in weeks})
     ]
-    return {
-        "document": "score",
-        "schema": SCHEMA,
-        "recorded": False,
-        "generated": now,
-        "since": since,
-        "weeks": by_week,
-        "policies": by_policy,
-        "calibration": [_calibration(target, rows) for target, rows in _by_target(bins).items()],
-        "standing": {row["policy"]: {"precision": row["precision"], "n": row["judged"]} for row in by_policy},
-    }
+    return ScoreDocument(
+        generated=now,
+        since=since,
+        weeks=by_week,
+        policies=by_policy,
+        calibration=[_calibration(target, rows) for target, rows in _by_target(bins).items()],
+        standing={row.policy: Standing(row.precision, row.judged) for row in by_policy},
+    )
 
 
 def _rates(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
@@ -83,10 +154,10 @@ def _by_target(bins: Iterable[Mapping[str, Any]]) -> dict[str, list[Mapping[str,
 
 def _errors(bins: Iterable[Mapping[str, Any]]) -> dict[str, float]:
     """Return the expected calibration error of each target."""
-    return {target: _calibration(target, rows)["ece"] for target, rows in _by_target(bins).items()}
+    return {target: _calibration(target, rows).ece for target, rows in _by_target(bins).items()}
 
 
-def _calibration(target: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _calibration(target: str, rows: Sequence[Mapping[str, Any]]) -> Calibration:
     counts, expected, true = [0] * _BINS, [0.0] * _BINS, [0.0] * _BINS
     for row in rows:
         place = int(row["bin"])
@@ -95,14 +166,9 @@ def _calibration(target: str, rows: Sequence[Mapping[str, Any]]) -> dict[str, An
         true[place] += float(row["sum_true"])
     total = sum(counts)
     distances = sum(abs(e - t) for e, t in zip(expected, true, strict=True))
-    return {
-        "target": target,
-        "n": total,
-        "ece": round(distances / total, 4) if total else 0.0,
-        "bins": [_bin(place, *sums) for place, sums in enumerate(zip(counts, expected, true, strict=True)) if sums[0]],
-    }
-
-
-def _bin(place: int, n: int, expected: float, true: float) -> dict[str, float]:
-    ends = {"from": place / _BINS, "to": (place + 1) / _BINS}
-    return {**ends, "n": n, "expected": round(expected / n, 4), "true": round(true / n, 4)}
+    bins = [
+        CalibrationBin(place / _BINS, (place + 1) / _BINS, n, round(p / n, 4), round(came / n, 4))
+        for place, (n, p, came) in enumerate(zip(counts, expected, true, strict=True))
+        if n
+    ]
+    return Calibration(target, total, round(distances / total, 4) if total else 0.0, bins)

@@ -1,12 +1,14 @@
 """The shapes of the hub's answers, as /openapi.json describes them."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal
 
-from msgspec import Meta, Struct, defstruct
+from msgspec import UNSET, Meta, Struct, defstruct
 
+from gpuwaste.core.codec import annotated
 from gpuwaste.core.history import EVENT_CODEC
 from gpuwaste.core.verdict import Verdict
+from gpuwaste.hub.verdict_reads import FOR_USERS
 from gpuwaste.predict.prediction import Prediction
 
 _EVENT: Final[Any] = EVENT_CODEC.struct
@@ -64,44 +66,40 @@ HistoryAnswer: Final = defstruct("HistoryAnswer", [("events", list[_EVENT]), ("n
 HistoryAnswer.__doc__ = "Events in order; ask again with `next` as `after`."
 
 
-@dataclass(frozen=True, slots=True)
-class VerdictRun(Verdict):
-    """A verdict and how its job ended; an operator sees every field of it, a user what was said to them."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedVerdict(Verdict):
+    """A verdict and how its job ended, as an operator sees it."""
 
-    node: Annotated[str, Meta(description="The advisor's host.")] = ""
-    taken_utc: Annotated[int, Meta(description="When the hub took it, UTC seconds.")] = 0
-    job_ids: Annotated[list[str], Meta(description="The jobs that carry the token, as Slurm prints them.")] = field(
-        default_factory=list
-    )
-    states: list[str] = field(default_factory=list)
-    stands: Literal["rejected", "ended", "open", "no job"] = "open"
-
-
-class VerdictsAnswer(Struct):
-    """Verdicts, the newest first."""
-
-    document: Literal["verdicts"]
-    verdicts: list[VerdictRun]
+    node: Annotated[str, Meta(description="The advisor's host.")]
+    taken_utc: Annotated[int, Meta(description="When the hub took it, UTC seconds.")]
+    week: Annotated[str, Meta(description="The ISO week of the submission, UTC.")]
+    runs: Annotated[int, Meta(description="Runs that carry the token.")]
+    hit: Annotated[bool | None, Meta(description="Whether a target that it named came true; null without an outcome.")]
+    job_ids: Annotated[list[str], Meta(description="The jobs that carry the token, as Slurm prints them.")]
+    states: Annotated[list[str], Meta(description="The states of their runs.")]
+    stands: Literal["rejected", "ended", "open", "no job"]
 
 
-class Standing(Struct):
-    """How good a policy's warnings and rejects were over the whole time asked for."""
-
-    precision: Annotated[float | None, Meta(description="Hits over those with an outcome, 0 to 1; null without any.")]
-    n: Annotated[int, Meta(description="How many it rests on.")]
-
-
-class ScoreAnswer(Struct):
-    """Precision, recall and calibration of what was said: docs/how-to/audit.md."""
-
-    document: Literal["score"]
-    since: int
-    weeks: Annotated[list[dict[str, Any]], Meta(description="By policy and ISO week.")]
-    policies: Annotated[list[dict[str, Any]], Meta(description="By policy, over all weeks.")]
-    calibration: Annotated[
-        list[dict[str, Any]], Meta(description="By target: expected calibration error and its ten bins.")
-    ]
-    standing: dict[str, Standing]
+VerdictRun: Final = defstruct(
+    "VerdictRun",
+    [(part.name, kind, *(() if part.name in FOR_USERS else (UNSET,))) for part, kind, _ in annotated(JudgedVerdict)],
+    kw_only=True,
+)
+VerdictRun.__doc__ = "A verdict and how its job ended; operators see every field, users what was said to them."
+_VERDICT: Final[Any] = VerdictRun
+VerdictsAnswer: Final = defstruct(
+    "VerdictsAnswer",
+    [
+        ("document", Literal["verdicts"]),
+        ("schema", int),
+        ("recorded", bool),
+        ("generated", Annotated[int, Meta(description="UTC seconds.")]),
+        ("start", Annotated[int, Meta(description="UTC seconds.")]),
+        ("end", Annotated[int, Meta(description="UTC seconds.")]),
+        ("verdicts", list[_VERDICT]),
+    ],
+)
+VerdictsAnswer.__doc__ = "Verdicts, the newest first."
 
 
 class PredictPolicy(Struct):

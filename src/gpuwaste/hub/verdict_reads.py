@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from msgspec import to_builtins
+
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.units import DAY_S
@@ -19,7 +21,7 @@ MAX_VERDICTS: Final = 10_000
 SAID: Final = frozenset({"annotate", "warn", "reject"})  # what the user may know of; a pass tells him nothing
 _LIST_DAYS: Final = 7
 _SCORE_DAYS: Final = 30
-_FOR_USERS: Final = (
+FOR_USERS: Final = (
     *("id", "at_utc_us", "op", "action", "user", "account", "partition", "qos", "name", "is_array", "gpus"),
     *("time_limit_s", "override", "lines", "job_ids", "states", "stands"),
 )
@@ -59,7 +61,7 @@ class VerdictReads:
         accounts = None if scope.everything else scope.accounts
         pick = Pick(start, end, user, policy, min(question.limit, MAX_VERDICTS), accounts, scope.user)
         rows = [verdict_json(row) for row in self._store.judged(pick)]
-        shown = rows if scope.everything else [{name: row[name] for name in _FOR_USERS} for row in rows]
+        shown = rows if scope.everything else [{name: row[name] for name in FOR_USERS} for row in rows]
         return {
             "document": "verdicts", "schema": SCHEMA, "recorded": False, "generated": now, "start": start, "end": end,
             "verdicts": shown,
@@ -72,7 +74,8 @@ class VerdictReads:
         now = self._now()
         start = now - _SCORE_DAYS * DAY_S if since is None else since
         weeks, bins = self._store.score(start)
-        return score_document(weeks, bins, since=start, now=now)
+        found: dict[str, Any] = to_builtins(score_document(weeks, bins, since=start, now=now))
+        return found
 
     def advice(self, scope: Scope, runs: Sequence[JobRecord]) -> list[dict[str, Any]]:
         """Return what was said of a job's submission and modifications, the oldest first.

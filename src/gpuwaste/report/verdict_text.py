@@ -3,7 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from gpuwaste.core.codec import convert
 from gpuwaste.core.text import harmless
+from gpuwaste.documents.verdict_score import Calibration, PolicyScore, ScoreDocument, WeekScore
 from gpuwaste.report.cells import UNKNOWN, fit, local_time, percent, state_code, uncut
 from gpuwaste.report.layout import COLUMNS, Look, bullet
 
@@ -42,15 +44,16 @@ def verdicts_text(document: Mapping[str, Any], look: Look) -> str:
 
 def score_text(document: Mapping[str, Any], look: Look) -> str:
     """Render the score: a table by week and policy, false rejects and overrides, then the calibration."""
-    lines = look.title(f"What was said since {local_time(document['since'], look.zone)}") if look.header else []
-    rows = [_score_row(row) for row in document["weeks"]]
+    score = convert(document, ScoreDocument, "score of verdicts")
+    lines = look.title(f"What was said since {local_time(score.since, look.zone)}") if look.header else []
+    rows = [_score_row(row) for row in score.weeks]
     lines += look.table(_SCORE_HEADERS, rows, frozenset({0, len(_SCORE_HEADERS) - 1}))
-    if any(row["floored"] for row in document["weeks"]):
+    if any(row.floored for row in score.weeks):
         lines += bullet("(*) below its floor: in that week the policy fell back to shadow by itself")
-    for row in document["policies"]:
+    for row in score.policies:
         lines += _policy_lines(row)
     lines += look.heading("Calibration: what was expected, beside what came true")
-    for found in document["calibration"]:
+    for found in score.calibration:
         lines += _calibration_lines(found)
     return "\n".join(lines) + "\n"
 
@@ -93,40 +96,36 @@ def _jobs(row: Mapping[str, Any]) -> str:
     return (str(first[0]) if first else UNKNOWN) + (f"+{more}" if more > 0 else "")
 
 
-def _score_row(row: Mapping[str, Any]) -> tuple[str, ...]:
+def _score_row(row: WeekScore) -> tuple[str, ...]:
     return (
-        f"{row['week']}{' *' if row['floored'] else ''}",
-        *(str(row[name]) for name in ("n", "would_say", "warned", "rejected", "judged")),
-        percent(row["precision"]),
-        percent(row["recall"]),
-        str(row["open"]),
-        str(row["no_job"]),
-        fit(row["policy"], 16),
+        f"{row.week}{' *' if row.floored else ''}",
+        *map(str, (row.n, row.would_say, row.warned, row.rejected, row.judged)),
+        percent(row.precision),
+        percent(row.recall),
+        str(row.open),
+        str(row.no_job),
+        fit(row.policy, 16),
     )
 
 
-def _policy_lines(row: Mapping[str, Any]) -> list[str]:
-    name = fit(row["policy"], 24)
+def _policy_lines(row: PolicyScore) -> list[str]:
+    name = fit(row.policy, 24)
     lines: list[str] = []
-    if row["sampled"]:
+    if row.sampled:
         lines += bullet(
-            f"{name}: of {row['sampled']} would-be rejects that passed at random {row['sampled_judged']} have ended, "
-            f"{row['false_rejects']} of them well: false rejects"
+            f"{name}: of {row.sampled} would-be rejects that passed at random {row.sampled_judged} have ended, "
+            f"{row.false_rejects} of them well: false rejects"
         )
-    if row["overrides"]:
-        well = row["overrides_judged"] - row["overrides_hits"]
-        lines += bullet(
-            f"{name}: {row['overrides']} overrides, {row['overrides_judged']} have ended, {well} of them well"
-        )
+    if row.overrides:
+        well = row.overrides_judged - row.overrides_hits
+        lines += bullet(f"{name}: {row.overrides} overrides, {row.overrides_judged} have ended, {well} of them well")
     return lines
 
 
-def _calibration_lines(found: Mapping[str, Any]) -> list[str]:
-    lines = [f"  {fit(found['target'], 24)}: {found['n']} verdicts, error {percent(found['ece'])}"]
-    for row in found["bins"]:
-        drawn = "|" * round(row["true"] * _BARS)
-        span = f"{percent(row['from']):>4} to {percent(row['to']):>4} {row['n']:>8}"
-        lines.append(
-            f"    {span}  expected {percent(row['expected']):>4}  true {percent(row['true']):>4} {drawn}".rstrip()
-        )
+def _calibration_lines(found: Calibration) -> list[str]:
+    lines = [f"  {fit(found.target, 24)}: {found.n} verdicts, error {percent(found.ece)}"]
+    for row in found.bins:
+        drawn = "|" * round(row.true * _BARS)
+        span = f"{percent(row.from_):>4} to {percent(row.to):>4} {row.n:>8}"
+        lines.append(f"    {span}  expected {percent(row.expected):>4}  true {percent(row.true):>4} {drawn}".rstrip())
     return lines

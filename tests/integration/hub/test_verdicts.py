@@ -7,13 +7,16 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec import convert, to_builtins
 from tests.integration.hub.rig import Answer, Rig
 from tests.unit.advisor.verdicts import verdict
 from tests.unit.hub.rig import AGENT_UID
 
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.verdict import Verdict
+from gpuwaste.documents.verdict_score import ScoreDocument
 from gpuwaste.hub.identity import Identity
+from gpuwaste.hub.models import VerdictRun, VerdictsAnswer
 from gpuwaste.hub.roles import Roles
 from gpuwaste.hub.site import Site
 from gpuwaste.hub.verdict_keeper import EVERY_S, VerdictKeeper
@@ -228,6 +231,16 @@ def test_an_operator_lists_everything(audited: Rig) -> None:
     assert ids(audited.get(OPER, f"{TARGET}?policy=none")) == []
     assert ids(audited.get(OPER, f"{TARGET}?end={now() - 3600}")) == []
     assert ids(audited.get(OPER, f"{TARGET}?limit=2")) == [5, 6]
+
+
+def test_verdicts_and_score_are_as_the_api_declares_them(audited: Rig) -> None:
+    """What is answered reads as the declared types; an operator's row has each declared field and no other."""
+    for uid in (ALICE, CAROL, OPER):
+        convert(audited.get(uid, TARGET).json, VerdictsAnswer)
+    rows = audited.get(OPER, TARGET).json["verdicts"]
+    assert {name for row in rows for name in row} == set(VerdictRun.__struct_fields__)
+    score = audited.get(OPER, f"{TARGET}/score").json
+    assert to_builtins(convert(score, ScoreDocument)) == score
 
 
 def test_the_score_is_for_operators_and_advisors(audited: Rig) -> None:

@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from msgspec import to_builtins
 from tests.unit.advisor.verdicts import verdict
 from tests.unit.hub.rig import FakeClock
 
@@ -47,7 +48,8 @@ class Plant:
 
     def score(self, since: int = 0) -> dict[str, Any]:
         weeks, bins = self.verdicts.score(since)
-        return score_document(weeks, bins, since=since, now=MONDAY + 5 * WEEK)
+        found: dict[str, Any] = to_builtins(score_document(weeks, bins, since=since, now=MONDAY + 5 * WEEK))
+        return found
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from tests.unit.report import documents, predictions, verdict_documents
 from tests.unit.report.test_notice_text import digest
 
 from gpuwaste.cli.options import as_text
+from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.hub.notify.runner import words
 from gpuwaste.report.layout import Look
 from gpuwaste.report.machine import to_csv, to_json, to_parsable
@@ -58,6 +59,8 @@ def shown(make: Callable[..., str], *arguments: Any) -> str:
     """Return what is printed; a document that is not understood is one line of the command's, as for any defect."""
     try:
         return make(*arguments)
+    except GpuwasteError as error:
+        return f"gpuwaste: {error}\n"
     except (KeyError, ValueError, TypeError, IndexError):
         return ""
 

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from msgspec import to_builtins
+
 from gpuwaste.documents.verdict_score import score_document
 
 AT = 1_700_049_600
@@ -55,4 +57,7 @@ def score(*, empty: bool = False) -> dict[str, Any]:
         {"policy": "site", "week": "2026-W01", "target": "failure", "bin": 0, "n": 20, "sum_p": 1.0, "sum_true": 2.0},
         {"policy": "site", "week": "2026-W01", "target": "failure", "bin": 8, "n": 8, "sum_p": 6.8, "sum_true": 6.0},
     ]
-    return score_document([] if empty else weeks, [] if empty else bins, since=AT - 86400, now=AT)
+    found: dict[str, Any] = to_builtins(
+        score_document([] if empty else weeks, [] if empty else bins, since=AT - 86400, now=AT)
+    )
+    return found

@@ -4,8 +4,9 @@ from typing import Annotated
 
 from fastapi import FastAPI, Query, Request, Response
 
+from gpuwaste.documents.verdict_score import ScoreDocument
 from gpuwaste.hub.exchange import Exchange, Name, Number
-from gpuwaste.hub.models import ScoreAnswer, VerdictsAnswer
+from gpuwaste.hub.models import VerdictsAnswer
 from gpuwaste.hub.openapi import answers
 from gpuwaste.hub.verdict_reads import MAX_VERDICTS, VerdictQuestion
 
@@ -28,7 +29,7 @@ def add(app: FastAPI, exchange: Exchange) -> None:
         question = VerdictQuestion(user, policy, start, end, limit)
         return await exchange.document(request, lambda scope: verdicts.listed(scope, question))
 
-    @app.get("/v1/verdicts/score", responses=answers(ScoreAnswer))
+    @app.get("/v1/verdicts/score", responses=answers(ScoreDocument))
     async def score(request: Request, since: Number | None = None) -> Response:
         """Score what was said since UTC second `since`, 30 days ago by default; for operators and advisors."""
         return await exchange.document(request, lambda scope: verdicts.score(scope, since))
