@@ -32,7 +32,7 @@ def said(groups: list[list[JobLedger]], limit: int | None) -> dict[str, Any]:
     }  # fmt: skip
 
 
-@settings(max_examples=examples(25), deadline=None)
+@settings(max_examples=examples(25, 5), deadline=None)
 @given(sites(), st.integers(1, 5), st.sampled_from([None, 0, 1, 3]))
 def test_groups_of_users_add_up_to_the_whole(
     site: tuple[list[JobRecord], list[AllocationHour]], group_runs: int, limit: int | None
