@@ -4,7 +4,7 @@ from typing import Final
 
 from hypothesis import settings
 
-_FEW: Final = 15
+_FEW: Final = 10
 settings.register_profile("full", deadline=None)  # a busy host is no failure
 settings.register_profile("unit", deadline=None, max_examples=_FEW)
 settings.load_profile("full")
@@ -15,6 +15,6 @@ def few() -> bool:
     return settings.get_current_profile_name() == "unit"
 
 
-def examples(count: int) -> int:
-    """Return how many examples a test draws: `count`, with --hypothesis-profile unit at most a few."""
-    return min(count, _FEW) if few() else count
+def examples(count: int, least: int = _FEW) -> int:
+    """Return how many examples a test draws: `count`, with --hypothesis-profile unit at most `least`."""
+    return min(count, least) if few() else count

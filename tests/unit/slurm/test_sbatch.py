@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.examples import few
 
 from gpuwaste.core.errors import GpuwasteError, ParseError, UsageError
 from gpuwaste.core.request import JobRequest
@@ -332,7 +331,6 @@ def _cpu_s(text: str) -> float:
 )
 def test_twice_the_script_is_twice_the_work(hostile: Callable[[int], str], size: int) -> None:
     """CPU time of a text of double length stays below three times that of the single one, in the best of five tries."""
-    size = size // 8 if few() else size
     assert any(_cpu_s(hostile(2 * size)) < 3 * _cpu_s(hostile(size)) for _ in range(5))
 
 
