@@ -8,8 +8,8 @@ processes, new ones every hour, and ships to a hub. A clock that jumps from tick
 - each tick reads the driver's duty samples of the last 10 real seconds, as many as a real tick does;
 - scrapes are timed at the end, while ticks with slow calls follow each other without a pause.
 
-Prints a table and one line of JSON. CPU includes the agent's children; bytes include segments, WAL and outbox. Memory is
-read every 10 ms: rss_mb and pss_mb are medians of the agent while no child runs, the peaks with_child are sums of both.
+Prints a table and one line of JSON. CPU includes the agent's children; bytes include segments, WAL and outbox. Memory
+is read every 10 ms: rss_mb and pss_mb are medians of the agent while no child runs, the peaks with_child are sums of both.
 """
 
 import argparse
