@@ -9,7 +9,7 @@ processes, new ones every hour, and ships to a hub. A clock that jumps from tick
 - scrapes are timed at the end, while ticks with slow calls follow each other without a pause.
 
 Prints a table and one line of JSON. CPU includes the agent's children; bytes include segments, WAL and outbox. Memory
-is read every 10 ms: rss_mb and pss_mb are medians of the agent while no child runs, the peaks with_child are sums of both.
+is read every 10 ms: rss_mb and pss_mb are medians of the agent while no child runs, those with_child are peaks of both.
 """
 
 import argparse
