@@ -1,7 +1,8 @@
 """How fast the advisor answers: verdicts a second on one core, the exchange's time at a paced load, its memory.
 
 The advisor is a process of its own on one core (taskset) with the history of many users and no hub beside it; a second
-process asks as a plugin does, a connection each. Prints a table, then one line of JSON.
+process asks as a plugin does, a connection each. Beside each exchange stands that of a program that reads a request and
+answers at once. cpu_us is the advisor's CPU for a lone request. Prints a table, then one line of JSON.
 """
 
 import argparse
@@ -10,12 +11,14 @@ import multiprocessing
 import os
 import random
 import shutil
+import signal
 import socket
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 import numpy as np
 
@@ -28,9 +31,9 @@ from gpuwaste.predict.bundle import BASELINE
 from gpuwaste.predict.registry import Registry
 from gpuwaste.testing.histories import made_table
 from gpuwaste.testing.lone_advisor import LoneAdvisor
-from gpuwaste.wire.advice import encode_frame
+from gpuwaste.wire.advice import HEADER, encode_frame
 
-TARGETS: Final = {"verdicts_per_s": 5000, "p99_us": 1000, "p999_us": 2000, "rss_mb": 250}
+TARGETS: Final = {"verdicts_per_s": 5000, "p99_us": 1000, "p999_us": 2000, "cpu_us": 150, "rss_mb": 250}
 NAMES: Final = ("train", "eval", "prep")
 PIPELINE: Final = 32  # connections that the busy asker keeps open
 _SCRIPT: Final = "#!/bin/bash\n#SBATCH --gres=gpu:4 --mem=64G\nmodule load cuda\n" + "srun python train.py\n" * 40
@@ -86,10 +89,15 @@ def measure(advisor: LoneAdvisor, seconds: float) -> dict[str, Any]:
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         pool.apply(paced, (str(advisor.path), 500.0, 2.0))  # caches of both sides
         for rate in (200.0, 1000.0):
+            before = cpu_s(advisor)
             found = pool.apply(paced, (str(advisor.path), rate, seconds))
+            found["cpu_us"] = round((cpu_s(advisor) - before) / (rate * seconds) * 1e6)
             figures[f"at_{rate:g}_per_s"] = found
-            text = "".join(f"{name} {value:>8.0f}  " for name, value in found.items())
-            print(f"{f'{rate:g} requests/s':<24}{text}", flush=True)
+            bare = pool.apply(beside_bare, (rate, seconds))
+            figures[f"bare_at_{rate:g}_per_s"] = bare
+            for what, values in ((f"{rate:g} requests/s", found), ("  a bare program", bare)):
+                text = "".join(f"{name} {value:>8.0f}  " for name, value in values.items())
+                print(f"{what:<24}{text}", flush=True)
         before, began = cpu_s(advisor), time.perf_counter()
         count = pool.apply(busy, (str(advisor.path), seconds))
         used, wall = cpu_s(advisor) - before, time.perf_counter() - began
@@ -141,6 +149,36 @@ def paced(path: str, rate: float, seconds: float) -> dict[str, float]:
         took.append(time.perf_counter() - began)
     p50, p99, p999 = np.percentile(np.array(took) * 1e6, (50, 99, 99.9))
     return {"p50_us": round(float(p50)), "p99_us": round(float(p99)), "p999_us": round(float(p999))}
+
+
+def beside_bare(rate: float, seconds: float) -> dict[str, float]:
+    """Ask a program that reads a request and answers at once, on the advisor's core: what the host itself costs."""
+    with tempfile.TemporaryDirectory(prefix="gwbare", dir="/tmp") as folder:
+        path = f"{folder}/s"
+        ready, child = multiprocessing.get_context("fork").Event(), os.fork()
+        if not child:
+            _answer_bare(path, ready.set)
+        try:
+            ready.wait(30)
+            return paced(path, rate, seconds)
+        finally:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+
+
+def _answer_bare(path: str, ready: Callable[[], None]) -> NoReturn:
+    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    listener.bind(path)
+    listener.listen(PIPELINE)
+    ready()
+    while True:
+        peer, _ = listener.accept()
+        with peer:
+            data = peer.recv(1 << 16)
+            while len(data) < HEADER.size + HEADER.unpack_from(data)[0]:
+                data += peer.recv(1 << 16)
+            peer.sendall(data[:64])
 
 
 def busy(path: str, seconds: float) -> int:

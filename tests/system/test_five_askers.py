@@ -53,16 +53,14 @@ def _asked(site: Site, user: str, script: Path, job: str, options: list[str], *c
     return found
 
 
-def _wait_hub(  # noqa: PLR0917 what is asked, and by whom
-    site: Site, user: str, script: Path, job: str, options: list[str], action: str
-) -> None:
+def _wait_hub(site: Site, user: str, script: Path, asked: tuple[str, list[str]], action: str) -> None:
     """Wait until the hub has heard of the jobs as the advisor has."""
 
     def says() -> bool:
-        (predicted,) = _asked(site, user, script, job, options, "predict")["predictions"]
+        (predicted,) = _asked(site, user, script, *asked, "predict")["predictions"]
         return bool(predicted["policy"]["action"] == action)
 
-    wait_until(says, 60, f"the hub to say {action} of {job}", poll_s=1.0)
+    wait_until(says, 60, f"the hub to say {action} of {asked[0]}", poll_s=1.0)
 
 
 def test_sbatch_prints_what_was_said_before(site: Site, user: str, name: str) -> None:
@@ -86,8 +84,8 @@ def test_sbatch_prints_what_was_said_before(site: Site, user: str, name: str) ->
         site.cluster.wait_accounted(number)
     wait_said(site, user, wide, scripts[wide], "--gres=gpu:a100:4")
     wait_said(site, user, fails, FAILS, "-N2", refused=True)
-    _wait_hub(site, user, files[wide], wide, ["--gres=gpu:a100:4"], "warn")
-    _wait_hub(site, user, files[fails], fails, ["-N2"], "reject")
+    _wait_hub(site, user, files[wide], (wide, ["--gres=gpu:a100:4"]), "warn")
+    _wait_hub(site, user, files[fails], (fails, ["-N2"]), "reject")
     drawn = [(wide, ["--gres=gpu:4"]), (wide, ["--gres=gpu:4", "--exclusive"]), (fails, ["-N2"])]
     drawn += [_draw(rng, (wide, fails)) for _ in range(SUBMISSIONS - len(drawn))]
     told = {}

@@ -1,7 +1,7 @@
 """Adviser: from a request to a decision: the site's defaults, what models or history expect, the policy's rules.
 
-Most submissions reach no threshold. So `advise` scores the targets that the policy uses without reasons first; reasons
-and the user's own numbers are worked out, and the policy asked again, only where something would be said.
+Most submissions reach no threshold. So `advise` scores the targets that the policy uses without reasons first; smaller
+requests, reasons and the user's own numbers are worked out, and the policy asked again, only where they may be said.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from gpuwaste.advice.request import Advice, AdviceRequest, Outlook
 from gpuwaste.core.request import JobRequest
+from gpuwaste.core.verdict import Suggestion
 from gpuwaste.policy.declarations import GPUS, QUANTITIES, Policy
 from gpuwaste.policy.facts import Facts, ScriptSays, Spending
 from gpuwaste.policy.policy_set import PolicySet, needs_of
@@ -32,6 +33,7 @@ class _Wants:
 
     targets: frozenset[str]
     kinds: frozenset[str]  # suggestions, by the files of predict/changes
+    assumed: tuple[Suggestion, ...]  # one of each kind
 
 
 @dataclass(frozen=True)
@@ -95,21 +97,32 @@ class Adviser:
     def _by_need(self, asked: AdviceRequest, policy: Policy, vector: "Vector", raw: "dict[str, Vector]") -> Advice:
         assert self.predictor is not None  # noqa: S101 narrows the type: it has scored
         predictor, request, wants = self.predictor, asked.request, self._wants(policy)
-        said = predictor.scored(request, vector, wants.targets, raw)
-        outlook = Outlook(said, predictor.changes(request, said, wants.kinds) if wants.kinds else ())
-        found = self._decided(asked, policy, outlook, no_chance)
+        outlook = Outlook(predictor.scored(request, vector, wants.targets, raw))
+        # A smaller request costs as much as the job itself: it is looked for only where one could make a difference.
+        found = self._decided(asked, policy, outlook, no_chance, wants.assumed)
+        kinds = {QUANTITIES.get(target, target) for target in found.decision.triggers} & wants.kinds
+        if kinds:
+            outlook = replace(outlook, changes=predictor.changes(request, outlook.targets, kinds))
+            found = self._decided(asked, policy, outlook, no_chance)
         if found.decision.would_be == "pass":
             return found
         outlook = replace(outlook, script=self._script(asked))
         if self.told:
             triggers = set(found.decision.triggers)
             only = triggers | _GPU_TARGETS if GPUS in triggers else triggers
-            explained = predictor.explained(request, vector, said, only)
+            explained = predictor.explained(request, vector, outlook.targets, only)
             outlook = replace(outlook, targets=explained, own=predictor.own(request))
         return self._decided(asked, policy, outlook, self.chance)
 
-    def _decided(self, asked: AdviceRequest, policy: Policy, outlook: Outlook, chance: Callable[[], float]) -> Advice:
-        decision = self.policies.decide_by(policy, _facts(asked, outlook), self.spending, chance)
+    def _decided(
+        self,
+        asked: AdviceRequest,
+        policy: Policy,
+        outlook: Outlook,
+        chance: Callable[[], float],
+        assumed: tuple[Suggestion, ...] = (),
+    ) -> Advice:
+        decision = self.policies.decide_by(policy, _facts(asked, outlook, assumed), self.spending, chance)
         return Advice(asked.request, policy, decision, outlook)
 
     def _script(self, asked: AdviceRequest) -> ScriptSays:
@@ -121,11 +134,12 @@ class Adviser:
         wants = self._wanted.get(policy.name)
         if wants is None:
             kinds = {QUANTITIES.get(target, target) for target in policy.targets if target in {*QUANTITIES, GPUS}}
-            wants = self._wanted[policy.name] = _Wants(needs_of(policy), frozenset(kinds))
+            assumed = tuple(Suggestion(kind, "", "", 0.0) for kind in kinds)
+            wants = self._wanted[policy.name] = _Wants(needs_of(policy), frozenset(kinds), assumed)
         return wants
 
 
-def _facts(asked: AdviceRequest, outlook: Outlook) -> Facts:
+def _facts(asked: AdviceRequest, outlook: Outlook, assumed: tuple[Suggestion, ...] = ()) -> Facts:
     return Facts(
         asked.request,
         _local_time(asked.request.submit),
@@ -135,7 +149,7 @@ def _facts(asked: AdviceRequest, outlook: Outlook) -> Facts:
         asked.stale,
         asked.test_only,
         expectations(outlook.targets, outlook.own),
-        suggestions(outlook.changes),
+        assumed or suggestions(outlook.changes),
         asked.unread,
     )
 

@@ -44,6 +44,10 @@ class _Known(Mapping[str, float]):
             raise KeyError(name)
         return value
 
+    def __contains__(self, name: object) -> bool:
+        place = self._at.get(name)  # type: ignore[call-overload]  # what is no name is not there
+        return place is not None and math.isfinite(self._numbers[place])
+
     def __iter__(self) -> Iterator[str]:
         return (name for name, place in self._at.items() if math.isfinite(self._numbers[place]))
 
@@ -70,7 +74,7 @@ class View:
 
     def get(self, name: str) -> float | None:
         """Return a feature's value, None where it is not known."""
-        return self.values.get(name)
+        return self.values[name] if name in self.values else None  # noqa: SIM401 get raises inside, which is slow
 
     def seconds(self, key: str, name: str) -> float | None:
         """Return a run time of a key's jobs: as it stands in the vector, or as its share of the limit."""
@@ -81,7 +85,7 @@ class View:
 
     def remembered(self, key: str) -> int:
         """Return how many of a key's ended jobs the vector looks back on."""
-        return min(RING, round(self.values.get(f"{key}_{ENDED}", 0.0)))
+        return min(RING, round(self.get(f"{key}_{ENDED}") or 0.0))
 
     def own_key(self, least: int = 1, *also: str) -> str | None:
         """Return the most specific key of the user's own jobs with `least` ended ones and every feature of `also`."""

@@ -51,10 +51,6 @@ class _Journal:
         self.verdicts.append(verdict)
 
 
-class _Unasked:
-    """Stands where models and history are: a request that was not read must not reach them."""
-
-
 @pytest.fixture
 def sockets() -> Iterator[ExitStack]:
     with ExitStack() as stack:
@@ -71,8 +67,8 @@ def _exchange(stack: ExitStack, document: dict[str, Any]) -> Exchange:
 
 
 def _desk(journal: _Journal, replies: list[dict[str, Any]], reading_s: float) -> Desk:
-    clock, unasked = SystemClock(), cast("Any", _Unasked())
-    judge = Judge("gw", Adviser(policies(REJECTING), unasked), Accounts(), clock)
+    clock = SystemClock()
+    judge = Judge("gw", Adviser(policies(REJECTING)), Accounts(), clock)  # no predictor: what is not read asks none
     desk = Desk(
         judge, cast("Users", _Known()), KnownJobs(), freshness=Freshness(clock, 60.0), journal=journal,
         counters=Counters(), clock=clock, reading_s=reading_s,
