@@ -54,8 +54,8 @@ def _marked(value: str) -> list[str]:
 
 def test_a_host_has_ports_names_and_processes_of_its_own() -> None:
     """Two Pythons at the same time have the same port and see only themselves; the exit status is the program's."""
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    hosts = [subprocess.Popen([*HOST, "-c", LOOK], **pipes) for _ in range(2)]
+    pipe = subprocess.PIPE
+    hosts = [subprocess.Popen([*HOST, "-c", LOOK], stdin=pipe, stdout=pipe, text=True) for _ in range(2)]
     seen = [host.stdout.readline() for host in hosts if host.stdout]
     assert [host.communicate("\n", timeout=60)[0] for host in hosts] == ["", ""]
     assert seen == ["True ['1', '2']\n"] * 2
