@@ -50,7 +50,7 @@ def test_ancient_hours_of_unknown_runs_are_rejected_with_the_reason(hub: Rig) ->
     rows = [
         at(1, 946_684_800),
         at(2, day - 31 * DAY_S),
-        at(3, day - 29 * DAY_S),
+        at(3, day - 28 * DAY_S),
         hour(4, run_key=RunKey("gw", 4, HOUR + 2 * DAY_S)),
         at(5, day - 400 * DAY_S),
     ]

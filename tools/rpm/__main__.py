@@ -12,8 +12,9 @@ from typing import Final
 from gpuwaste.core.errors import GpuwasteError
 from tools.rpm.build import OUT, SPEC, WHEELS, current, here
 from tools.rpm.root import make_caches
-from tools.rpm.wheels import Target, collect
+from tools.rpm.wheels import ROOT, Target, collect
 
+PIP: Final = ROOT / "build" / "pip"
 _LINT: Final = SPEC.with_name("gpuwaste.rpmlintrc")
 
 
@@ -34,11 +35,20 @@ def lint(packages: list[Path]) -> int:
     return done.returncode or int(" 0 warnings" not in done.stdout)
 
 
+def fetch_for_tests() -> None:
+    """Fetch what tests need of the network: Debian roots, and what the README's pip installs. Raises GpuwasteError."""
+    make_caches()
+    argv = [sys.executable, "-m", "pip", "download", "--quiet", "--dest", str(PIP), ".[hub]", "hatchling"]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False, cwd=ROOT)
+    if done.returncode:
+        raise GpuwasteError(f"pip download into {PIP}: {done.stderr.strip()[-2000:]}")
+
+
 def main() -> int:
     """Build and check."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--wheels-only", action="store_true", help="download the wheels and stop")
-    parser.add_argument("--for-tests", action="store_true", help="packages and Debian roots, without rpmlint")
+    parser.add_argument("--for-tests", action="store_true", help="also fetch what tests need, no rpmlint")
     parser.add_argument("--python", default=here().python, help="version of the interpreter, for --wheels-only")
     parser.add_argument("--machine", default=here().machine, help="x86_64 or aarch64, for --wheels-only")
     options = parser.parse_args()
@@ -48,7 +58,7 @@ def main() -> int:
             return 0
         packages = current()
         if options.for_tests:
-            make_caches()
+            fetch_for_tests()
             return 0
     except GpuwasteError as error:
         sys.stderr.write(f"make rpm: {error}\n")

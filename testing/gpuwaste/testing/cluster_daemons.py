@@ -1,7 +1,9 @@
 """Starts and ends a cluster's daemons in their order, each one waited for until it really answers."""
 
+import fcntl
 import os
 import re
+import shutil
 import signal
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -11,12 +13,14 @@ from gpuwaste.testing.cluster_commands import SlurmCommands
 from gpuwaste.testing.cluster_process import SLURM_POLL_S, ClusterError, ManagedProcess, as_user, spawn, wait_until
 
 _REST_USER = "nobody"  # slurmrestd refuses root and SlurmUser; it needs no rights, the caller's token has them
+_BUILD = Path(__file__).parents[3] / "build"
+_LOG_SIZE = "--innodb-log-file-size=16M"
 _MARIADB = (
     "--no-defaults",
     "--user=mysql",
     "--skip-networking",
     "--innodb-buffer-pool-size=32M",
-    "--innodb-log-file-size=16M",
+    _LOG_SIZE,
     "--innodb-lock-wait-timeout=900",
     "--innodb-flush-log-at-trx-commit=0",
     "--skip-innodb-doublewrite",
@@ -63,14 +67,30 @@ class Daemons(SlurmCommands):
     def _start_database(self) -> None:
         data = self.layout.directory / "mysql" / "data"
         if not (data / "mysql").exists():
-            install = ["mariadb-install-db", "--no-defaults", "--user=mysql", f"--datadir={data}", "--skip-test-db"]
-            argv = [*install, "--auth-root-authentication-method=socket"]
-            self.run(argv, timeout_s=60, env={"TMPDIR": str(data.parent)})
+            self._make_database(data)
         files = [f"--datadir={data}", f"--socket={self.layout.mysql_socket}", f"--pid-file={data / 'pid'}"]
         files.append(f"--tmpdir={data.parent}")  # each mariadbd removes the others' temporary tables in a shared one
         start = f"--init-file={self.layout.directory / 'etc' / 'init.sql'}"
         self._launch("mariadbd", ["mariadbd", *_MARIADB, *files, start], "mysql")
         self.processes["mariadbd"].wait_for(lambda: host.accepts(str(self.layout.mysql_socket)), 60)
+
+    def _make_database(self, data: Path) -> None:
+        """Copy an empty database, made once for each release: mariadb-install-db is half of a cluster's start."""
+        release = self.run(["mariadbd", "--version"]).stdout.split()[2]
+        _BUILD.mkdir(exist_ok=True)
+        kept = _BUILD / f"mariadb-{release}"
+        with (_BUILD / ".mariadb.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # clusters that start at the same time make it once
+            if not kept.exists():
+                install = ["mariadb-install-db", "--no-defaults", "--user=mysql", f"--datadir={data}", "--skip-test-db"]
+                argv = [*install, _LOG_SIZE, "--auth-root-authentication-method=socket"]
+                self.run(argv, timeout_s=60, env={"TMPDIR": str(data.parent)})
+                new = kept.with_name(f"{kept.name}.new")
+                shutil.rmtree(new, ignore_errors=True)
+                self.run(["cp", "-a", str(data), str(new)])
+                new.rename(kept)
+                return
+        self.run(["cp", "-a", "--reflink=auto", f"{kept}/.", str(data)])
 
     def _start_slurmdbd(self) -> None:
         port = self.layout.ports[1]
