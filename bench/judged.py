@@ -75,8 +75,6 @@ def _judge(state: Path, at_most_s: float) -> dict[str, Any]:
         db.execute('DELETE FROM judged WHERE "end" > $from_s', {"from_s": bounds["from_s"]})
         db.execute(_REST, bounds)
         db.run("waste.rules_until", {"id": rules.id, "until": bounds["to_s"]})
-    with store.reader() as db:
-        db.execute("CHECKPOINT")
     store.close()
     return {
         "judged_runs": runs,
