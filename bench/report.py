@@ -17,7 +17,11 @@ import time
 from pathlib import Path
 from typing import Any, Final
 
+from bench.judged import judged
+from gpuwaste.cli.hub_access import ask_hub
+from gpuwaste.core.config import load_config
 from gpuwaste.store.database import Database
+from gpuwaste.testing.process_memory import peak_rss_b
 
 TARGET_MS: Final = 300
 USERS: Final = 500
@@ -83,9 +87,12 @@ def main() -> int:
         began = time.perf_counter()
         counts = fill(home / "hub.duckdb", options.jobs)
         print(f"{counts['jobs']} jobs, {counts['hours']} hours rows, made in {time.perf_counter() - began:.0f} s")
+        figures = judged(home)
         hub = start_hub(home)
         try:
-            figures = measure(home, options.runs)
+            figures |= measure(home, options.runs)
+            figures["rss_mb"] = round(peak_rss_b(hub.pid) / 1e6)
+            print(f"peak memory of the hub: {figures['rss_mb']} MB")
         finally:
             hub.terminate()
             hub.wait(30)
@@ -138,6 +145,7 @@ def measure(home: Path, runs: int) -> dict[str, Any]:
         "user_year_csv": (["--user", "user0", "-S", "now-365days", "--csv"], max(3, runs // 4)),
         "cluster_day": (["--cluster", "-S", "now-1days"], max(3, runs // 4)),
         "cluster_week": (["--cluster"], max(3, runs // 4)),
+        "cluster_year": (["--cluster", "-S", "now-365days"], max(3, runs // 4)),
     }
     print(f"{'whole process, ms':<20}{'min':>8}{'median':>8}{'p95':>8}{'max':>8}{'runs':>6}")
     figures = {}
@@ -149,7 +157,21 @@ def measure(home: Path, runs: int) -> dict[str, Any]:
         figures[name] = dict(
             zip(("min_ms", "median_ms", "p95_ms", "max_ms"), (round(ms) for ms in spread), strict=True)
         )
+    figures["job"] = job_document_ms(home, runs)
     return figures
+
+
+def job_document_ms(home: Path, runs: int) -> dict[str, int]:
+    """Time the hub's answer to one job, without a process around it."""
+    config = load_config(home / "gpuwaste.toml")
+    times = []
+    for _ in range(max(5, runs)):
+        began = time.perf_counter()
+        ask_hub(config, "/v1/jobs/4711", {}, 60.0)
+        times.append((time.perf_counter() - began) * 1000)
+    spread = sorted(times)
+    print(f"{'job document':<20}{spread[0]:8.0f}{statistics.median(spread):8.0f}{'':8}{spread[-1]:8.0f}{len(spread):6}")
+    return {"min_ms": round(spread[0]), "median_ms": round(statistics.median(spread)), "max_ms": round(spread[-1])}
 
 
 def timed(home: Path, words: list[str]) -> float:

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from bench.ingest import make_batches
+from bench.judged import judged
 from bench.year_site import USERS, fill, roll_up_at_once
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.units import DAY_S
@@ -53,6 +54,7 @@ def main() -> int:
     parser.add_argument(
         "--hours-of-days", type=int, default=10**6, help="make hours of so many last days only, and days before by SQL"
     )
+    parser.add_argument("--judge-s", type=float, default=60.0, help="judge for so long, and make the other rows by SQL")
     parser.add_argument("--runs", type=int, default=15)
     parser.add_argument("--home", type=Path, help="directory to keep the store in; what is there is used again")
     options = parser.parse_args()
@@ -61,6 +63,7 @@ def main() -> int:
         figures = made(home / "state", options.nodes, options.days, options.hours_of_days) | rolled(
             home / "state", options.rollup_days, options.rollup_s
         )
+        figures |= judged(home / "state", options.judge_s)
         hub = LoneHub(home, stack.enter_context(private_munged()), hub_settings(home))
         stack.callback(hub.stop)
         hub.start()
@@ -189,6 +192,7 @@ def reports(home: Path, hub: LoneHub, runs: int) -> dict[str, Any]:
         "busy_user_year": (["--user", "user50", "-S", "now-365days"], max(3, runs // 3)),
         "cluster_day": (["--cluster", "-S", "now-1days"], max(3, runs // 5)),
         "cluster_week": (["--cluster"], max(3, runs // 5)),
+        "cluster_year": (["--cluster", "-S", "now-365days"], max(3, runs // 5)),
     }
     wait_for_quiet(hub)
     print(f"{'whole process, ms':<20}{'min':>8}{'median':>8}{'p95':>8}{'max':>8}{'runs':>6}{'jobs':>8}")

@@ -1,0 +1,84 @@
+"""Judging of a bench's store: how many runs a second, in a process of its own; the rest of a year's runs by SQL."""
+
+import multiprocessing
+import os
+import time
+from pathlib import Path
+from typing import Any, Final
+
+from gpuwaste.core.clock import SystemClock
+from gpuwaste.hub.judging import STEP_RUNS
+from gpuwaste.store.hub.hub_store import HubStore
+from gpuwaste.testing.process_memory import peak_rss_b
+from gpuwaste.waste.judging import judge_next, prepare
+from gpuwaste.waste.settings import LedgerSettings
+
+# What judging makes of runs that are busy but for one in six: one cause for each of these.
+_REST: Final = """
+INSERT INTO judged BY NAME
+SELECT
+    $rules AS rules, cluster, job_id, run_start, "end", "user", account, "partition", printed_id, array_job_id,
+    array_task_id, name, state, gpus, gpu_type, false AS whole_node, 0 AS beyond, false AS conflict,
+    {
+        'devices': gpus, 'alloc_ms': ms, 'idle_ms': idle_ms, 'low_ms': low_ms, 'moderate_ms': low_ms,
+        'high_ms': ms - idle_ms - 2 * low_ms, 'suspended_ms': 0, 'pending_ms': 0, 'untouched_ms': idle_ms,
+        'idle_run_ms': idle_ms, 'wasted_ms': idle_ms, 'pct_ms': (ms - idle_ms) * 60, 'seen_ms': ms,
+        'energy_j': 0.25 * ms, 'unknown': MAP {}, 'exempt': MAP {}
+    } AS own,
+    NULL AS shared,
+    CASE WHEN idle THEN [gpus, 0, 0, 0, 0] ELSE [0, 0, gpus, 0, 0] END AS level_devices,
+    CASE WHEN idle THEN [ms, 0, 0, 0, 0] ELSE [0, 0, ms, 0, 0] END AS level_ms,
+    CASE WHEN idle THEN gpus ELSE 0 END AS under_devices, idle_ms AS under_ms, gpus AS asked_devices,
+    total_cpu_s AS cpu_used_s, cpus * elapsed_s::DOUBLE AS cpu_held_s, 0.25 AS memory_ratio, NULL AS small,
+    CASE WHEN idle THEN ['gpus_untouched'] ELSE [] END AS cause_kinds,
+    CASE WHEN idle THEN [ms / 1000] ELSE [] END AS cause_s,
+    CASE WHEN idle THEN to_json([{
+        'kind': 'gpus_untouched', 'title': 'no process ever used its GPUs: drop the request',
+        'runs': [{'cluster': cluster, 'jobid': job_id, 'start': run_start}], 'evidence': {'gpus': gpus},
+        'fix': ['#SBATCH --gres=none'], 'wasted_gpu_s': ms / 1000, 'provisional': false
+    }])::VARCHAR ELSE '' END AS causes
+FROM (
+    SELECT *, gpus * elapsed_s * 1000 AS ms, hash(job_id, 9) % 6 = 0 AS idle,
+        CASE WHEN idle THEN ms ELSE 0 END AS idle_ms,
+        CASE WHEN idle THEN 0 ELSE ms // 5 END AS low_ms
+    FROM jobs
+    WHERE "end" > $from_s AND "end" <= $to_s
+)
+ORDER BY "end"
+"""
+
+
+def judged(state: Path, at_most_s: float = 1e9) -> dict[str, Any]:
+    """Judge a store for so long, make the rest by SQL, and print what judging took."""
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        figures: dict[str, Any] = pool.apply(_judge, (state, at_most_s))
+    print(", ".join(f"{name} {value}" for name, value in figures.items()))
+    return figures
+
+
+def _judge(state: Path, at_most_s: float) -> dict[str, Any]:
+    """Judge as the hub does, without its pauses."""
+    settings, now = LedgerSettings(), int(time.time())
+    store = HubStore.open(state / "hub.duckdb", SystemClock(), 512)
+    with store.writing() as db:
+        rules = prepare(db, settings)[0]
+    runs, locks, began = 0, [0.0], time.monotonic()
+    while time.monotonic() - began < at_most_s and rules.judged_until < now - settings.pending_s:
+        locked = time.monotonic()
+        with store.writing() as db:
+            rules, judged_runs = judge_next(db, rules, settings, now, STEP_RUNS)
+        locks.append(time.monotonic() - locked)
+        runs += judged_runs
+    took, rss = time.monotonic() - began, peak_rss_b(os.getpid())
+    bounds = {"rules": rules.id, "from_s": rules.judged_until, "to_s": now - int(settings.pending_s)}
+    with store.writing() as db:
+        db.execute('DELETE FROM judged WHERE "end" > $from_s', {"from_s": bounds["from_s"]})
+        db.execute(_REST, bounds)
+        db.run("waste.rules_until", {"id": rules.id, "until": bounds["to_s"]})
+    store.close()
+    return {
+        "judged_runs": runs,
+        "judged_per_s": round(runs / took) if took else 0,
+        "judging_lock_max_s": round(max(locks), 2),
+        "judging_rss_mb": round(rss / 1e6),
+    }
