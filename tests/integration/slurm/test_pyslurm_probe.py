@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from gpuwaste.core.config import Config, SlurmClientConfig
 from gpuwaste.core.errors import SlurmError
+from gpuwaste.slurm.choice import slurm_client
 from gpuwaste.slurm.pyslurm_probe import PyslurmFound, probe_pyslurm
 
 
@@ -51,3 +53,9 @@ def test_an_interpreter_that_is_missing_is_said() -> None:
     """One line."""
     with pytest.raises(SlurmError, match="/none cannot be started"):
         probe_pyslurm(python=("/none",))
+
+
+def test_a_pyslurm_that_cannot_be_used_is_an_error_with_its_reason() -> None:
+    """No other client takes its place without a word."""
+    with pytest.raises(SlurmError, match="pyslurm"):
+        slurm_client(Config(slurm=SlurmClientConfig("pyslurm")))

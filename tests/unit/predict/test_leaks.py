@@ -1,13 +1,14 @@
 """No vector knows more than its submission could: checks that a planted leak does not pass."""
 
 from collections.abc import Callable
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from gpuwaste.core.codec import annotated
 from gpuwaste.core.job import JobRecord, KnownAt
 from gpuwaste.history.outcome import Outcome
 from gpuwaste.history.table import GpuUse, JobTable, table_of
@@ -18,7 +19,7 @@ from gpuwaste.predict.vectors import replay_vectors
 from gpuwaste.testing.histories import made_jobs, made_table
 
 Groups = Callable[[JobTable], tuple[Group, ...]]
-LATER = [f for f in fields(JobRecord) if f.metadata["known_at"] != KnownAt.SUBMIT]
+LATER = [f for f, _, marks in annotated(JobRecord) if KnownAt.SUBMIT not in marks]
 OTHER: dict[type, Any] = {int: 7, float: 7.5, str: "FAILED", bool: True}
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from gpuwaste.core.config import CommonConfig, Config, SlurmClientConfig
-from gpuwaste.core.errors import ConfigError, SlurmError
+from gpuwaste.core.errors import ConfigError
 from gpuwaste.slurm.choice import accounting_client, client_name, slurm_client
 from gpuwaste.slurm.commands import CommandClient
 from gpuwaste.slurm.rest_client import RestClient
@@ -55,12 +55,6 @@ def test_the_hub_reads_accounting_with_what_is_named(
     """An address alone, as before there was a choice, is for single jobs."""
     config = configured(client, common)
     assert (type(slurm_client(config)), type(accounting_client(config))) == (single, accounting)
-
-
-def test_a_pyslurm_that_cannot_be_used_is_an_error_with_its_reason() -> None:
-    """No other client takes its place without a word."""
-    with pytest.raises(SlurmError, match="pyslurm"):
-        slurm_client(configured("pyslurm"))
 
 
 @pytest.mark.parametrize(
