@@ -58,7 +58,8 @@ unit: $(STAMP) ## the tests without servers, root, Debian packages and builds, o
 
 test: venv packages native plugins ## all tests, the real cluster included, WORKERS at the same time
 	@$(PY) -m tools.rpm --for-tests
-	@$(VENV)/bin/pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder --durations 30
+	@$(VENV)/bin/pytest -m quiet
+	@$(VENV)/bin/pytest -m "not quiet" -n $(WORKERS) --dist loadfile --no-loadscope-reorder --durations 30
 
 faults: venv packages native plugins ## every fault of the submit path on a real slurmctld; writes what it measured to docs
 	@rm -f docs/faults-measured.json

@@ -11,6 +11,7 @@ from gpuwaste.testing import cluster_host
 
 
 @pytest.mark.cluster
+@pytest.mark.quiet
 @pytest.mark.timeout(400)
 def test_the_demo_tells_the_truth_and_leaves_nothing(tmp_path: Path) -> None:
     """On a real cluster each report agrees with the load programs' logs and with sacct, and all is gone afterwards."""

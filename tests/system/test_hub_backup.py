@@ -5,6 +5,7 @@ import hashlib
 import io
 import json
 import os
+import re
 import signal
 import stat
 import subprocess
@@ -176,7 +177,7 @@ def without_sums(data: bytes) -> bytes:
 
 
 def newer(data: bytes) -> bytes:
-    return data.replace(b'"schema": 5', b'"schema": 6').replace(b'"schema": 6', b'"schema": 9', 1)
+    return re.sub(rb'"schema": \d', b'"schema": 9', data, count=1)
 
 
 def other_format(data: bytes) -> bytes:

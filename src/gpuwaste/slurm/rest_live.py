@@ -35,7 +35,16 @@ def _request(job: Any) -> JobRequest:
         time_limit_s=limit_min * MINUTE_S if limit_min else None,
         is_array=bool(value.number(job, "array_job_id")),
         interactive=value.at(job, "batch_flag") is False,
+        whole_node=_whole_node(job),
     )
+
+
+def _whole_node(job: Any) -> bool | None:
+    """Tell whether whole nodes are asked for: `shared` is "none" in 22.05, holds "none" from 24.11 on."""
+    found = job.get("shared", 0)
+    if found is None or isinstance(found, str | list):
+        return "none" in ([found] if isinstance(found, str) else found or ())
+    return None
 
 
 def requests_of(jobs: Iterable[RunningJob]) -> list[JobRequest]:

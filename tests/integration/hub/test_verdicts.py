@@ -267,10 +267,11 @@ def test_a_job_has_what_was_said_of_it(audited: Rig) -> None:
 
 
 def test_the_owner_s_view_hides_from_staff_what_the_owner_was_not_told(audited: Rig) -> None:
-    """What an END mail is made from: an operator who asks as alice reads what alice reads, byte for byte."""
+    """What an END mail is made from: an operator who asks as alice reads what alice reads, but for the second."""
     for job in (11, 12):
         shown = audited.get(OPER, f"/v1/jobs/{job}?owner=alice").json
-        assert shown == audited.get(ALICE, f"/v1/jobs/{job}").json
+        own = audited.get(ALICE, f"/v1/jobs/{job}").json
+        assert shown | {"generated": 0} == own | {"generated": 0}
     assert audited.get(OPER, "/v1/jobs/12?owner=oper").status == 404
 
 
