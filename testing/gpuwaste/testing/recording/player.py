@@ -185,9 +185,8 @@ class PlayedSite:
     def gpuwaste(self, *arguments: str, user: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         """Run the command with a user's token."""
         words = list(arguments)
-        if words[:1] == ["report"] and not {"--user", "--accounts", "--account", "--allusers", "--cluster"} & set(
-            words
-        ):
+        subject = {"--user", "--accounts", "--account", "--allusers", "--cluster"}  # as today, and as recorded
+        if words[:1] == ["report"] and not subject & set(words):
             words += ["--user", user]  # whose name the process that runs here does not bear
         argv = [sys.executable, "-m", "gpuwaste.cli", *words, "--config", str(self._keys.user(user))]
         done = subprocess.run(
