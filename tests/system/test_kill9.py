@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import re
 import time
 import urllib.request
 from collections import defaultdict
@@ -28,6 +29,7 @@ INTERVAL_S = 1.0
 # An agent ships every two seconds while a job runs whose start it knows, and backs off while the hub is away; it asks
 # again for a start that nobody told after half a minute.
 BATCH_S = 45.0
+_HOLDER = "gpuwaste_gpu_job_info"
 MOMENTS = {  # how often each kind is drawn: twenty in all
     "agent, at any time": 3,
     "agent, after the hub's commit, its answer unread": 4,
@@ -181,6 +183,27 @@ def _metric(site: Site, node: str, name: str) -> list[float]:
     return [float(line.rpartition(" ")[2]) for line in lines if line.startswith((f"{name} ", f"{name}{{"))]
 
 
+def _end_jobs(story: Story) -> None:
+    """Cancel what waits, and what runs once the agents have seen it: of a job shorter than a tick no agent knows."""
+    cluster = story.site.cluster
+    cluster.run(["scancel", "--state=PENDING", *map(str, story.jobs)], check=False)
+
+    def seen() -> bool:
+        return all(_allocated(story, node) == len(_metric(story.site, node, _HOLDER)) for node in story.site.nodes)
+
+    wait_until(seen, 60, "agents to have seen every running job", poll_s=0.5)
+    cluster.cancel_jobs()
+    for job in story.jobs:
+        cluster.wait_accounted(job)
+
+
+def _allocated(story: Story, node: str) -> int:
+    """Return how many GPUs of a node slurmctld has given to jobs."""
+    shown = story.site.cluster.run(["scontrol", "show", "node", "-o", node]).stdout
+    found = re.search(r" AllocTRES=\S*gres/gpu=(\d+)", shown)
+    return int(found[1]) if found else 0
+
+
 def _settle(story: Story, held: dict[Key, Span]) -> None:
     """Wait until the agents hold nothing back and the hub has every end."""
     site = story.site
@@ -191,7 +214,7 @@ def _settle(story: Story, held: dict[Key, Span]) -> None:
         missing[:] = [
             f"{node} {name}"
             for node in site.nodes
-            for name, done in (("gpuwaste_agent_outbox_rows", [0.0]), ("gpuwaste_gpu_job_info", []))
+            for name, done in (("gpuwaste_agent_outbox_rows", [0.0]), (_HOLDER, []))
             if _metric(site, node, name) != done
         ]
         for job in {key[0] for key in held} if not missing else ():
@@ -230,9 +253,7 @@ def test_after_twenty_kills_every_gpu_is_there_once_with_what_it_did(story: Stor
         node = story.draw.choice(list(site.nodes))
         print(f"{time.time() - began:5.1f} s {kind} ({node})")  # noqa: T201 - pytest shows it when a test fails
         ACTS[kind](story, node)
-    site.cluster.cancel_jobs()
-    for job in story.jobs:
-        site.cluster.wait_accounted(job)
+    _end_jobs(story)
     held = held_gpus(site, began - 1)
     _settle(story, held)
     site.stop()
