@@ -16,8 +16,8 @@ from gpuwaste.agent.collectors import Collectors
 from gpuwaste.agent.collectors.host import HostUseCollector
 from gpuwaste.agent.collectors.nvml import NvmlCollector
 from gpuwaste.agent.daemon import Agent, Edges
-from gpuwaste.agent.events import Events
-from gpuwaste.agent.site import Site
+from gpuwaste.agent.events import EventLog
+from gpuwaste.agent.own_node import OwnNode
 from gpuwaste.core.config import AgentConfig, CommonConfig, Config
 from gpuwaste.slurm.slurmd_g import DevicePosition
 from gpuwaste.testing.daemon_config import free_port
@@ -108,9 +108,9 @@ def run_child(directory: Path, hub_url: str) -> None:
     host = HostUseCollector(directory / "none", Path("/proc"), spool, NODE)
     agent = Agent(
         config,
-        Site("gw", NODE, spool, None, ()),
+        OwnNode("gw", NODE, spool, None, ()),
         clock=clock,
-        events=Events(clock),
+        events=EventLog(clock),
         slurm=slurm,
         hub=HubClient(hub_url, TokenIssuer(directory / "token")),
         edges=Edges(collectors=lambda *_: Collectors([NvmlCollector(LastSeconds(), directory / "none")], [host])),

@@ -32,8 +32,8 @@ from bench.submit_columns import COLUMNS, Column, Prepared, prepare
 from bench.submit_exchange import advisor_alone, bare_us, exchange_us, hung_loss, percentile
 from bench.submit_site import Load, SubmitSite
 from gpuwaste.testing.cluster import LoopbackCluster
+from gpuwaste.testing.running_site import Site, SiteOptions
 from gpuwaste.testing.sim_build import build_native
-from gpuwaste.testing.site import Site, SiteOptions
 
 LOADS: Final = {"one a second": (8, 1, 1050), "one by one": (400, 1, 0), "eight at once": (60, 8, 0)}
 TARGETS: Final = {

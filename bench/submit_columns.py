@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from gpuwaste.testing.site import Site
+from gpuwaste.testing.running_site import Site
 from gpuwaste.testing.submit_plugins import build_plugins
 
 _SLURM_PLUGINS: Final = "/usr/lib/x86_64-linux-gnu/slurm-wlm"

@@ -13,7 +13,7 @@ from typing import Final
 from bench.submit_site import ROOT, SCRIPT, USER, SubmitSite
 from gpuwaste.testing.cluster_process import ClusterError, wait_until
 from gpuwaste.testing.daemon_config import to_toml
-from gpuwaste.testing.site import Site
+from gpuwaste.testing.running_site import Site
 
 EXCHANGES: Final = 20_000
 _EVERY_US: Final = 500

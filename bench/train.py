@@ -18,7 +18,7 @@ from typing import Final
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # as the command does, before XGBoost is loaded
 
 from gpuwaste.models.progress import Progress
-from gpuwaste.models.source import Source
+from gpuwaste.models.source import JobSource
 from gpuwaste.models.training import TRIALS, Settings, train
 from gpuwaste.predict.registry import Registry
 from gpuwaste.testing.planted import planted_table
@@ -39,7 +39,7 @@ def main() -> int:
     settings = Settings(trials=options.trials, threads=options.threads)
     began, worked = time.perf_counter(), time.process_time()
     with tempfile.TemporaryDirectory(prefix="gpuwaste-bench-") as folder:
-        source = Source(table, "bench", f"{options.jobs} made jobs")
+        source = JobSource(table, "bench", f"{options.jobs} made jobs")
         trained = train(source, Registry(Path(folder)), settings, created_utc=int(time.time()), progress=progress)
     figures = {
         "bench": "train",

@@ -16,7 +16,7 @@ from gpuwaste.agent.collectors.pcp import PcpCollector
 from gpuwaste.agent.errors import CollectorError
 from gpuwaste.agent.model import GpuReading
 from gpuwaste.testing.cluster_process import wait_until
-from gpuwaste.testing.simnvml import Fault, SimGpu, SimNode, build_native, library_env, make_gpus
+from gpuwaste.testing.simnvml import NvmlFault, SimGpu, SimNode, build_native, library_env, make_gpus
 
 BIN = Path("/usr/lib/pcp/bin")
 PMDA = Path("/var/lib/pcp/pmdas/nvidia")
@@ -141,7 +141,7 @@ def test_a_loaded_gpu_is_seen_and_the_idle_one_is_zero(rig: Rig) -> None:
 def test_a_lost_gpu_is_unknown_and_the_other_goes_on(rig: Rig) -> None:
     """Where the driver has lost a GPU PCP has no value of it: never 0."""
     lost, other = rig.gpus
-    rig.node.inject(lost, Fault.lost())
+    rig.node.inject(lost, NvmlFault.lost())
 
     def is_unknown() -> bool:
         reading = rig.reading(lost)

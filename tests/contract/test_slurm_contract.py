@@ -13,6 +13,7 @@ import pytest
 
 from gpuwaste.core.errors import SlurmError
 from gpuwaste.core.job import JobRecord
+from gpuwaste.slurm.cluster_config import NodeInfo, Partition
 from gpuwaste.slurm.commands import CommandClient
 from gpuwaste.slurm.gres import GresEntry, GresOnNode
 from gpuwaste.slurm.pyslurm_client import Pyslurm, PyslurmClient
@@ -20,7 +21,6 @@ from gpuwaste.slurm.pyslurm_probe import probe_pyslurm
 from gpuwaste.slurm.rest_client import RestClient
 from gpuwaste.slurm.rest_http import RestServer
 from gpuwaste.slurm.scontrol import RunningJob
-from gpuwaste.slurm.site import NodeInfo, Partition
 from gpuwaste.slurm.slurmd_g import DevicePosition
 from gpuwaste.slurm.stepd import BATCH_STEP, scan_steps
 from gpuwaste.testing.cluster import LoopbackCluster

@@ -17,8 +17,8 @@ from gpuwaste.policy.loading import load_policies
 from gpuwaste.policy.spending import NothingSpent
 from gpuwaste.testing import cluster_host
 from gpuwaste.testing.cluster import LoopbackCluster
+from gpuwaste.testing.running_site import Site
 from gpuwaste.testing.simnvml import build_native, library_env
-from gpuwaste.testing.site import Site
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")

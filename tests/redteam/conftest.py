@@ -8,8 +8,8 @@ from tests.system.conftest import native
 from tests.system.submit_scene import PLUGIN, POLICY, Scene
 
 from gpuwaste.testing.cluster import Variant
+from gpuwaste.testing.running_site import Site, SiteOptions
 from gpuwaste.testing.simnvml import build_native
-from gpuwaste.testing.site import Site, SiteOptions
 from gpuwaste.testing.submit_plugins import build_plugins
 
 __all__ = ["native"]

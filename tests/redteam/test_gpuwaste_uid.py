@@ -20,7 +20,7 @@ from gpuwaste.core.job import JobRecord
 from gpuwaste.models.export import write_files
 from gpuwaste.predict.bundle import BASELINE, our_features
 from gpuwaste.predict.registry import Registry
-from gpuwaste.store.hub.backup_format import About, Source, tar_parts
+from gpuwaste.store.hub.backup_format import About, BackupSource, tar_parts
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.lone_hub import LoneHub, munged_path, private_munged
 from gpuwaste.testing.runtime import Runtime, shared_runtime
@@ -144,8 +144,8 @@ def backup(scene: Scene) -> Path:
     page.write_bytes(b"page")
     about = About(schema, "test", 1_700_000_000, "gw", rows)
     sources = [
-        Source(f"pages/ab/{'ab' * 32}.z", page, page.stat().st_size),
-        Source("hub.duckdb", folder / "copy.duckdb", (folder / "copy.duckdb").stat().st_size),
+        BackupSource(f"pages/ab/{'ab' * 32}.z", page, page.stat().st_size),
+        BackupSource("hub.duckdb", folder / "copy.duckdb", (folder / "copy.duckdb").stat().st_size),
     ]
     file = folder / "b.tar"
     file.write_bytes(b"".join(tar_parts(about, iter(sources))))

@@ -15,7 +15,7 @@ from tests.system.asking import ended_job, metric, wait_ticks
 from tests.system.conftest import fresh_site
 
 from gpuwaste.testing.cluster import LoopbackCluster, Variant
-from gpuwaste.testing.site import Site, SiteOptions
+from gpuwaste.testing.running_site import Site, SiteOptions
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(240)]
 ClusterFactory = Callable[..., LoopbackCluster]

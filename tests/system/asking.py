@@ -12,7 +12,7 @@ from gpuwaste.core.run import RunKey
 from gpuwaste.slurm.client import SlurmClient
 from gpuwaste.testing.cluster import LoopbackCluster, ManagedProcess
 from gpuwaste.testing.cluster_process import wait_until
-from gpuwaste.testing.site import Site
+from gpuwaste.testing.running_site import Site
 from gpuwaste.wire.client import HubClient
 from gpuwaste.wire.munge import Munge, MungeIssuer
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from gpuwaste.testing.cluster import LoopbackCluster
+from gpuwaste.testing.running_site import Site, SiteOptions
 from gpuwaste.testing.simnvml import build_native
-from gpuwaste.testing.site import Site, SiteOptions
 
 pytest.register_assert_rewrite("tests.system.submit_scene", "tests.system.rpm_scene")
 

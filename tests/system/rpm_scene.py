@@ -16,8 +16,8 @@ from tools.rpm.root import Root
 from gpuwaste.testing.cluster import LoopbackCluster, ManagedProcess
 from gpuwaste.testing.cluster_host import USERS, accepts
 from gpuwaste.testing.daemon_config import to_toml
+from gpuwaste.testing.running_site import Site
 from gpuwaste.testing.sim_build import library_env
-from gpuwaste.testing.site import Site
 
 NODE: Final = "gpu1"
 CONFIG: Final = "/etc/gpuwaste/gpuwaste.toml"

@@ -18,7 +18,7 @@ from gpuwaste.core.verdict import token_of
 from gpuwaste.testing.cluster import LoopbackCluster, ManagedProcess
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.controller_watch import ControllerWatch
-from gpuwaste.testing.site import Site
+from gpuwaste.testing.running_site import Site
 from gpuwaste.testing.submit_load import ACCOUNTED, LoadResult, Outcome, Submission, SubmitLoad, submit
 
 FAILING: Final = "#!/bin/sh\nexit 7\n"

@@ -13,8 +13,8 @@ from tests.system.asking import ended_job, known_s, log_lines, metric, until, wa
 from tests.system.conftest import fresh_site
 
 from gpuwaste.testing.cluster import LoopbackCluster
-from gpuwaste.testing.simnvml import Fault
-from gpuwaste.testing.site import Site, SiteOptions
+from gpuwaste.testing.running_site import Site, SiteOptions
+from gpuwaste.testing.simnvml import NvmlFault
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(120)]
 
@@ -88,7 +88,7 @@ def test_a_driver_in_trouble_costs_the_time_of_the_trouble_and_says_why(site: Si
     lost = uuids[min(uuids)]
 
     began = time.time()
-    sim.inject(lost, Fault.lost())
+    sim.inject(lost, NvmlFault.lost())
     wait_ticks(site, gpu1, 3)
     sim.clear()
     lost_s = time.time() - began
@@ -108,7 +108,7 @@ def test_a_driver_in_trouble_costs_the_time_of_the_trouble_and_says_why(site: Si
 
     before = sum(metric(site, gpu1, "gpuwaste_agent_samples_total"))
     began = time.time()
-    sim.inject(None, Fault.hang("nvmlDeviceGetPowerUsage"))
+    sim.inject(None, NvmlFault.hang("nvmlDeviceGetPowerUsage"))
     until(lambda: metric(site, gpu1, "gpuwaste_agent_sample_lag_seconds")[0] > 3, "the sampling thread to hang")
     assert sum(metric(site, gpu1, "gpuwaste_agent_samples_total")) <= before + 2
     sim.clear()

@@ -6,7 +6,7 @@ from threading import Thread
 
 import pytest
 
-from gpuwaste.testing.attribution import MODES, Field, Hold, Verdict, judge, table
+from gpuwaste.testing.attribution import MODES, AttributionVerdict, Field, Hold, judge, table
 from gpuwaste.testing.cluster import LoopbackCluster, Variant
 
 pytestmark = pytest.mark.cluster
@@ -50,13 +50,13 @@ def _play(field: Field) -> None:
     field.wait_all()
 
 
-def _assert_never_wrong(verdicts: list[Verdict]) -> None:
+def _assert_never_wrong(verdicts: list[AttributionVerdict]) -> None:
     print(table(verdicts))  # noqa: T201 pytest shows it when the test fails
     wrong = [item.text for item in verdicts if item.kind == "wrong"]
     assert not wrong, "\n".join(wrong[:20])
 
 
-def _rights(verdicts: list[Verdict], mode: str) -> dict[str, float]:
+def _rights(verdicts: list[AttributionVerdict], mode: str) -> dict[str, float]:
     """Return the share of samples on the right job by layout."""
     counts = table(item for item in verdicts if item.mode == mode)
     return {name.split()[1]: value["right"] / sum(value.values()) for name, value in counts.items()}

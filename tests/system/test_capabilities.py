@@ -10,7 +10,7 @@ from tests.system.asking import metric, until, wait_ticks
 from tests.system.conftest import fresh_site
 
 from gpuwaste.testing.cluster import LoopbackCluster
-from gpuwaste.testing.site import Site, SiteOptions
+from gpuwaste.testing.running_site import Site, SiteOptions
 
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "capabilities.md"
 REACH = """

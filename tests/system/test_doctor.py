@@ -18,8 +18,8 @@ from tests.unit.notify_socket import notify_socket, said
 
 from gpuwaste.testing.cluster import LoopbackCluster, ManagedProcess, Variant
 from gpuwaste.testing.cluster_process import wait_until
+from gpuwaste.testing.running_site import Site, SiteOptions
 from gpuwaste.testing.simnvml import build_native, library_env
-from gpuwaste.testing.site import Site, SiteOptions
 from gpuwaste.testing.submit_plugins import build_plugins
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]

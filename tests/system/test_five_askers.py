@@ -25,7 +25,7 @@ from tests.system.test_submit_advice import (
 )
 
 from gpuwaste.testing.cluster_process import wait_until
-from gpuwaste.testing.site import Site
+from gpuwaste.testing.running_site import Site
 
 __all__ = ["name", "site", "user"]  # fixtures
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]

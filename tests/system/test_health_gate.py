@@ -10,8 +10,8 @@ import pytest
 from gpuwaste.testing import cluster_host
 from gpuwaste.testing.cluster import LoopbackCluster, Variant
 from gpuwaste.testing.cluster_process import wait_until
-from gpuwaste.testing.simnvml import Fault
-from gpuwaste.testing.site import Site, SiteOptions
+from gpuwaste.testing.running_site import Site, SiteOptions
+from gpuwaste.testing.simnvml import NvmlFault
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(180)]
 PROLOGS = Path(__file__).parents[2] / "plugins" / "prolog.d"
@@ -130,7 +130,7 @@ def gated(site: Site, place: Path) -> Iterator[Gated]:
 def test_off_lets_the_job_run_on_a_lost_gpu(gated: Gated) -> None:
     """What a fresh install does, though the agent knows."""
     gated.mode("off")
-    gated.sim.inject(gated.uuid_at(2), Fault.lost())
+    gated.sim.inject(gated.uuid_at(2), NvmlFault.lost())
     assert gated.wait_state(2, "lost")[2] == "2"
     port = gated.site.exporters[NODE]
     page = gated.cluster.run(["curl", "-sf", f"http://127.0.0.1:{port}/metrics"]).stdout
@@ -142,7 +142,7 @@ def test_off_lets_the_job_run_on_a_lost_gpu(gated: Gated) -> None:
 def test_suggest_names_the_job_that_got_the_lost_gpu(gated: Gated) -> None:
     """Four jobs of one GPU each run; the one at the lost GPU's position is named, with the command to drain."""
     gated.mode("suggest")
-    gated.sim.inject(gated.uuid_at(1), Fault.lost())
+    gated.sim.inject(gated.uuid_at(1), NvmlFault.lost())
     gated.wait_state(1, "lost")
     for job in [gated.job(1) for _ in range(4)]:
         gated.cluster.wait_job(job, "RUNNING")
@@ -157,7 +157,7 @@ def test_suggest_names_the_job_that_got_the_lost_gpu(gated: Gated) -> None:
 def test_drain_drains_and_the_job_runs(gated: Gated) -> None:
     """The node takes no further job and says why."""
     gated.mode("drain")
-    gated.sim.inject(gated.uuid_at(3), Fault.lost())
+    gated.sim.inject(gated.uuid_at(3), NvmlFault.lost())
     gated.wait_state(3, "lost")
     job = gated.job(4)
     gated.cluster.wait_job(job, "RUNNING")
@@ -169,7 +169,7 @@ def test_drain_drains_and_the_job_runs(gated: Gated) -> None:
 def test_requeue_holds_the_job_back_and_drains_the_node(gated: Gated) -> None:
     """What Slurm does with a prolog that fails: the node is drained, the job is queued again and held."""
     gated.mode("requeue")
-    gated.sim.inject(gated.uuid_at(0), Fault.lost())
+    gated.sim.inject(gated.uuid_at(0), NvmlFault.lost())
     gated.wait_state(0, "lost")
     job = gated.job(4)
     record = gated.held_back(job)
@@ -182,7 +182,7 @@ def test_requeue_holds_the_job_back_and_drains_the_node(gated: Gated) -> None:
 def test_requeue_ends_what_cannot_be_queued_again(gated: Gated) -> None:
     """A job with --no-requeue is cancelled, and srun says why it ends."""
     gated.mode("requeue")
-    gated.sim.inject(gated.uuid_at(0), Fault.lost())
+    gated.sim.inject(gated.uuid_at(0), NvmlFault.lost())
     gated.wait_state(0, "lost")
     done = gated.cluster.run(["srun", "-w", NODE, "--gres=gpu:4", "true"], "alice", check=False)
     assert done.returncode != 0
@@ -202,7 +202,7 @@ def test_a_job_on_sound_gpus_is_not_held_back(gated: Gated) -> None:
     taken = {minor for job in first for minor in gated.minors(job)}
     order = gated.cluster.nodes[NODE].minors
     free = next(position for position, minor in enumerate(order) if minor not in taken)
-    gated.sim.inject(gated.uuid_at(free), Fault.lost())
+    gated.sim.inject(gated.uuid_at(free), NvmlFault.lost())
     gated.wait_state(free, "lost")
     gated.cluster.run(["scancel", str(first[0])])
     gated.cluster.wait_job(first[0], "CANCELLED")
@@ -225,7 +225,7 @@ def test_an_xid_counts_until_the_gpus_were_released(gated: Gated) -> None:
 def test_without_an_agent_the_gate_opens(gated: Gated) -> None:
     """The agent died with a GPU lost: its word grows old, and then it holds nothing back."""
     gated.mode("requeue")
-    gated.sim.inject(gated.uuid_at(0), Fault.lost())
+    gated.sim.inject(gated.uuid_at(0), NvmlFault.lost())
     gated.wait_state(0, "lost")
     gated.site.agents[NODE].kill()
     written = (gated.run_dir / "health").stat().st_mtime

@@ -9,9 +9,9 @@ from gpuwaste.history.follow import Follower
 from gpuwaste.history.from_store import read_table
 from gpuwaste.history.outcome import Outcome
 from gpuwaste.history.state import HistoryState
+from gpuwaste.hub.cluster_facts import ClusterFacts
 from gpuwaste.hub.importer import Importer
 from gpuwaste.hub.metrics import HubMetrics
-from gpuwaste.hub.site import Site
 from gpuwaste.ingest.accounting import ImportSettings
 from gpuwaste.slurm.commands import CommandClient
 from gpuwaste.store.hub.hub_store import HubStore
@@ -29,7 +29,12 @@ def test_submissions_starts_and_ends_are_told(cluster: LoopbackCluster, tmp_path
     clock = SystemClock()
     store = HubStore.open(tmp_path / "hub.duckdb", clock)
     importer = Importer(
-        store, slurm, Site(slurm, clock), metrics=HubMetrics(clock), clock=clock, settings=ImportSettings(1, 60, 1)
+        store,
+        slurm,
+        ClusterFacts(slurm, clock),
+        metrics=HubMetrics(clock),
+        clock=clock,
+        settings=ImportSettings(1, 60, 1),
     )
     whole = {"user": "alice", "exclusive": True, "nodelist": node}
     first = cluster.sbatch("sleep 120", **whole)  # type: ignore[arg-type]  # sbatch's options are of several types

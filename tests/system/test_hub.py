@@ -18,7 +18,7 @@ from gpuwaste.core.run import RunKey
 from gpuwaste.testing.cluster import LoopbackCluster, ManagedProcess
 from gpuwaste.testing.cluster_config import CLUSTER_NAME
 from gpuwaste.testing.cluster_process import wait_until
-from gpuwaste.testing.site import Site, SiteOptions
+from gpuwaste.testing.running_site import Site, SiteOptions
 from gpuwaste.wire.batch import Batch, Envelope, encode_batch, encode_hour
 from gpuwaste.wire.signing import request_digest
 

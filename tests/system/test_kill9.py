@@ -17,9 +17,9 @@ from tests.system.conftest import SiteFactory
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.testing.cluster import LoopbackCluster
 from gpuwaste.testing.cluster_process import wait_until
-from gpuwaste.testing.fault_proxy import Fault, FaultProxy, Place, Request, is_hours
-from gpuwaste.testing.site import Site
-from gpuwaste.testing.truth import Key, Span, compare, held_gpus, hub_rows
+from gpuwaste.testing.fault_proxy import Fault, FaultProxy, Place, ProxiedRequest, is_hours
+from gpuwaste.testing.running_site import Site
+from gpuwaste.testing.truth import Key, TruthSpan, compare, held_gpus, hub_rows
 from gpuwaste.wire.client import HubClient
 from gpuwaste.wire.munge import Munge, MungeIssuer
 
@@ -48,7 +48,7 @@ class Story:
     site: Site
     proxy: FaultProxy
     draw: random.Random
-    outages: dict[str, list[Span]] = field(default_factory=lambda: defaultdict(list))
+    outages: dict[str, list[TruthSpan]] = field(default_factory=lambda: defaultdict(list))
     jobs: list[int] = field(default_factory=list)
 
     def kill_agent(self, node: str) -> float:
@@ -66,7 +66,7 @@ class Story:
         """Start a node's agent again, a moment later, and note its outage."""
         time.sleep(self.draw.uniform(0, 1.0))  # for how long it stays away
         self.site.start_agent(node)
-        self.outages[node].append(Span(began, time.time()))
+        self.outages[node].append(TruthSpan(began, time.time()))
 
 
 def _agent_any_time(story: Story, node: str) -> None:
@@ -139,7 +139,7 @@ ACTS: dict[str, Callable[[Story, str], None]] = dict(
 def _strike(story: Story, node: str, place: Place, action: Callable[[], object], body_bytes: int = 0) -> None:
     """Let the next batch of a node break off at a place, with a kill there."""
 
-    def hours_of_node(request: Request) -> bool:
+    def hours_of_node(request: ProxiedRequest) -> bool:
         return is_hours(request) and request.node == node
 
     story.proxy.arm(Fault(place, action, hours_of_node, body_bytes)).wait(BATCH_S)
@@ -204,7 +204,7 @@ def _allocated(story: Story, node: str) -> int:
     return int(found[1]) if found else 0
 
 
-def _settle(story: Story, held: dict[Key, Span]) -> None:
+def _settle(story: Story, held: dict[Key, TruthSpan]) -> None:
     """Wait until the agents hold nothing back and the hub has every end."""
     site = story.site
     client = HubClient(f"http://127.0.0.1:{site.hub_port}", MungeIssuer(Munge(str(site.cluster.munge_socket))))

@@ -15,7 +15,7 @@ from gpuwaste.report.cells import short
 from gpuwaste.testing.cluster import Variant
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.mail_server import MailServer, running_mail_server
-from gpuwaste.testing.site import Site, SiteOptions
+from gpuwaste.testing.running_site import Site, SiteOptions
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 

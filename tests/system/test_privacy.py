@@ -13,7 +13,7 @@ from tests.system.asking import ended_job
 
 from gpuwaste.testing import cluster_host
 from gpuwaste.testing.cluster import LoopbackCluster, Variant
-from gpuwaste.testing.site import Site, SiteOptions
+from gpuwaste.testing.running_site import Site, SiteOptions
 from gpuwaste.wire.signing import request_digest
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(120)]

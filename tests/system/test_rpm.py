@@ -31,8 +31,8 @@ from tools.rpm.wheels import ROOT
 from gpuwaste.store.database import migrations
 from gpuwaste.testing import cluster_host
 from gpuwaste.testing.cluster import LoopbackCluster, Variant
+from gpuwaste.testing.running_site import Site, SiteOptions
 from gpuwaste.testing.sim_build import build_native
-from gpuwaste.testing.site import Site, SiteOptions
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
 ALL: Final = (

@@ -21,7 +21,7 @@ from gpuwaste.predict.registry import Registry
 from gpuwaste.testing.cluster import Variant
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.controller_watch import ControllerWatch
-from gpuwaste.testing.site import Site, SiteOptions
+from gpuwaste.testing.running_site import Site, SiteOptions
 from gpuwaste.testing.submit_load import LoadResult, Outcome, Submission, SubmitLoad, submit
 from gpuwaste.testing.submit_plugins import build_plugins
 

@@ -18,7 +18,7 @@ from tests.system.conftest import fresh_site
 from gpuwaste.testing.cluster import LoopbackCluster, ManagedProcess
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.process_memory import rss_b
-from gpuwaste.testing.site import Site, SiteOptions
+from gpuwaste.testing.running_site import Site, SiteOptions
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(180)]
 

@@ -21,8 +21,8 @@ from tests.system.prometheus_server import Prometheus, running
 from gpuwaste.testing import cluster_host
 from gpuwaste.testing.cluster import LoopbackCluster, Variant
 from gpuwaste.testing.cluster_process import wait_until
+from gpuwaste.testing.running_site import Site, SiteOptions
 from gpuwaste.testing.simnvml import build_native
-from gpuwaste.testing.site import Site, SiteOptions
 from gpuwaste.testing.submit_plugins import build_plugins
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(240)]

@@ -33,6 +33,7 @@ from gpuwaste.predict import texts
 from gpuwaste.predict.request_json import requests_from_json
 from gpuwaste.report import cells
 from gpuwaste.slurm.bitmap import task_text
+from gpuwaste.slurm.cluster_config import parse_config, parse_nodes, parse_partitions
 from gpuwaste.slurm.gres import parse_gres, parse_positions
 from gpuwaste.slurm.hostlist import expand
 from gpuwaste.slurm.interactive import is_interactive
@@ -41,7 +42,6 @@ from gpuwaste.slurm.sacct import DELIMITER, FIELDS, parse_sacct
 from gpuwaste.slurm.sacct_request import request_tres
 from gpuwaste.slurm.sbatch import read_argv, read_submission
 from gpuwaste.slurm.scontrol import parse_job, parse_jobs
-from gpuwaste.slurm.site import parse_config, parse_nodes, parse_partitions
 from gpuwaste.slurm.slurmd_g import parse_slurmd_g
 from gpuwaste.slurm.swf import read_swf
 from gpuwaste.slurm.times import parse_cpu_s, parse_time_s

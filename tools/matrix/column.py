@@ -17,8 +17,8 @@ from typing import Final
 
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.testing.cluster import LoopbackCluster, Variant
+from gpuwaste.testing.running_site import Site, SiteOptions
 from gpuwaste.testing.simnvml import build_native
-from gpuwaste.testing.site import Site, SiteOptions
 from tools.matrix import node, trees
 from tools.matrix.build import build
 from tools.matrix.checks import Check, checks_named

@@ -15,8 +15,8 @@ from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.verdict import Action, token_of
 from gpuwaste.testing.cluster import LoopbackCluster
 from gpuwaste.testing.cluster_process import ManagedProcess, wait_until
+from gpuwaste.testing.running_site import Site
 from gpuwaste.testing.scripted_advisor import Answer, ScriptedAdvisor
-from gpuwaste.testing.site import Site
 from gpuwaste.wire.advice import encode_reply
 from tools.matrix.releases import Release
 

@@ -51,10 +51,10 @@ MEANINGS: Final[dict[tuple[str, str], str]] = {
     ("advisor.server", "{}; further ones are counted"): (
         "Something that is no submit plugin speaks to the socket; it was hung up on."
     ),
-    ("advisor.site", "waiting for Slurm: its ClusterName is not known; set [common] cluster"): (
+    ("advisor.slurm_facts", "waiting for Slurm: its ClusterName is not known; set [common] cluster"): (
         "slurmctld does not answer and slurm.conf is not found: start slurmctld, or set `cluster`."
     ),
-    ("advisor.site", "SlurmUser is not known, only root may ask: set [advisor] slurm_user"): (
+    ("advisor.slurm_facts", "SlurmUser is not known, only root may ask: set [advisor] slurm_user"): (
         "slurmctld runs as SlurmUser and is refused: set the key and restart the advisor."
     ),
     ("advisor.writer", "verdicts stay in the spool: {}"): (
@@ -115,7 +115,7 @@ MEANINGS: Final[dict[tuple[str, str], str]] = {
     ("hub.roller", "old hours are not added up by day, they stay as they are: {}"): (
         "The store or its disk refuses: the rest says what. It is tried again every hour; reports are right meanwhile."
     ),
-    ("hub.site", "node addresses are not refreshed: {}"): (
+    ("hub.cluster_facts", "node addresses are not refreshed: {}"): (
         "slurmctld did not answer. Hours of a node that is new may be refused until it does; its agent keeps them."
     ),
     (
@@ -210,7 +210,7 @@ MEANINGS: Final[dict[tuple[str, str], str]] = {
     ("agent.sampler", "{}: {}"): (
         "What was measured cannot be kept: `hours` (outbox), `raw samples` (day files), `health file`. Disk or rights."
     ),
-    ("agent.site", "start: waiting for Slurm: {}"): (
+    ("agent.own_node", "start: waiting for Slurm: {}"): (
         "The agent starts when slurmctld answers; is `slurm_conf` right, is slurmctld up?"
     ),
 }

@@ -13,7 +13,7 @@ from gpuwaste.documents.verdict_score import ScoreDocument
 from gpuwaste.hub import models, questions, refusal
 from gpuwaste.hub.app import build_app
 from gpuwaste.hub.openapi import schema
-from gpuwaste.hub.services import Limits, Services
+from gpuwaste.hub.services import ServiceLimits, Services
 from gpuwaste.predict.request_json import RequestForm
 from gpuwaste.wire.batch import MAX_BATCH_BYTES, PROTOCOL, PROTOCOL_MAX, PROTOCOL_MIN, Batch, Envelope, encode_hour
 from gpuwaste.wire.signing import ACK_HEADER
@@ -59,7 +59,7 @@ from accounting, none of what was known after the submission, and asks it as if 
 
 def routes() -> Iterator[tuple[str, str, str, str]]:
     """Yield (method, path, parameters, what it does) of each documented route."""
-    app = build_app(cast("Services", _Nothing()), "0", Limits())
+    app = build_app(cast("Services", _Nothing()), "0", ServiceLimits())
     for path, methods in app.openapi()["paths"].items():
         for method, route in methods.items():
             names = ", ".join(code(p["name"]) for p in route.get("parameters", ()) if p["in"] == "query")

@@ -11,7 +11,7 @@ from gpuwaste.models.evaluate.evaluation import Evaluation, evaluate
 from gpuwaste.models.evaluate.method import OURS, all_methods
 from gpuwaste.models.evaluate.text import evaluation_text
 from gpuwaste.models.prepare import prepare
-from gpuwaste.models.source import Source, load_store, load_swf
+from gpuwaste.models.source import JobSource, load_store, load_swf
 from gpuwaste.predict.targets import BY_NAME
 from tools.scorecard.logs import Log, data_of
 from tools.scorecard.uio import as_sacct
@@ -51,7 +51,7 @@ def make_part(log: Log, data: Path, say: Say = lambda _: None) -> Part:
     return Part(log, evaluation_text(found, "pipe"), numbers)
 
 
-def read(log: Log, data: Path) -> Source:
+def read(log: Log, data: Path) -> JobSource:
     """Return the jobs of a log. Raises NoDataError."""
     path = data_of(log, data)
     if path.suffix != ".csv":

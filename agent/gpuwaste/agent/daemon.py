@@ -14,7 +14,7 @@ from typing import Any, Final
 from gpuwaste.agent.collectors import Collectors, CollectorSettings, create_collectors
 from gpuwaste.agent.control import ControlServer, release_seconds
 from gpuwaste.agent.device_map import DeviceMap, node_device_map
-from gpuwaste.agent.events import Events
+from gpuwaste.agent.events import EventLog
 from gpuwaste.agent.exporter import Exporter
 from gpuwaste.agent.facts.positions import PositionTable
 from gpuwaste.agent.facts.prolog import PrologSource
@@ -24,10 +24,10 @@ from gpuwaste.agent.jobstats import JobstatsCollector, Owners
 from gpuwaste.agent.metrics import Health
 from gpuwaste.agent.node_store import NodeStore
 from gpuwaste.agent.outbox import Outbox
+from gpuwaste.agent.own_node import OwnNode, Stopped, find_own_node
 from gpuwaste.agent.questions import Questions
 from gpuwaste.agent.sampler import Sampler
 from gpuwaste.agent.sinks import HourSink, RawSink
-from gpuwaste.agent.site import Site, Stopped, find_site
 from gpuwaste.agent.snapshot import Snapshot
 from gpuwaste.agent.state_lock import StateLock
 from gpuwaste.core.clock import Clock, SystemClock
@@ -41,7 +41,7 @@ from gpuwaste.slurm.commands import CommandClient
 from gpuwaste.wire.batch import Batch, Envelope
 from gpuwaste.wire.client import HubClient
 from gpuwaste.wire.daemon_client import daemon_client
-from gpuwaste.wire.notify import SILENT, Notifier
+from gpuwaste.wire.notify import SILENT, SystemdNotifier
 from gpuwaste.wire.shipper import Shipper
 
 _DISKLESS_S: Final = 60.0
@@ -67,20 +67,20 @@ def run_agent(config: Config, edges: Edges = NODE, path: Path | None = None) -> 
     `path` is the configuration file that SIGHUP reads again, None for the default one.
     """
     set_up_logging(names=False)
-    notifier = Notifier.from_environment()
+    notifier = SystemdNotifier.from_environment()
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
     signal.signal(signal.SIGHUP, lambda *_: None)  # what it asks for is about to be done
     clock = SystemClock()
-    events = Events(clock)
+    events = EventLog(clock)
     os.umask(UMASK)
     closed_directory(Path(config.agent.state_dir), "[agent] state_dir")
     closed_directory(Path(config.common.run_dir), "[common] run_dir", 0o755)
     lock = StateLock(Path(config.agent.state_dir))
     try:
         slurm = CommandClient(config.common.slurm_conf, config.common.slurm_timeout_s)
-        site = find_site(config, slurm, clock, stop, events, waiting=notifier.starting)
+        site = find_own_node(config, slurm, clock, stop, events, waiting=notifier.starting)
         agent = Agent(
             config,
             site,
@@ -118,14 +118,14 @@ class Agent:
     def __init__(
         self,
         config: Config,
-        site: Site,
+        site: OwnNode,
         *,
         clock: Clock,
-        events: Events,
+        events: EventLog,
         slurm: SlurmClient,
         hub: HubClient,
         edges: Edges = NODE,
-        notifier: Notifier = SILENT,
+        notifier: SystemdNotifier = SILENT,
     ) -> None:
         self._config = config
         self._notifier = notifier

@@ -15,7 +15,7 @@ from gpuwaste.agent.facts.cgroup import CgroupSource
 from gpuwaste.agent.facts.identities import Identities
 from gpuwaste.agent.facts.positions import PositionTable
 from gpuwaste.agent.facts.prolog import PrologSource
-from gpuwaste.agent.facts.remote import Answer, RemoteSource
+from gpuwaste.agent.facts.remote import RemoteSource, RunAnswer
 from gpuwaste.agent.model import GpuIdentity, Holding, JobMap
 from gpuwaste.agent.runs import RunTracker
 from gpuwaste.core.hour import MISSING_PREFIX
@@ -37,7 +37,7 @@ class Questioner(Protocol):
         """Put a question, unless it is being answered already."""
         ...
 
-    def answers(self) -> list[Answer]:
+    def answers(self) -> list[RunAnswer]:
         """Return the answers that came since the last call."""
         ...
 
@@ -261,7 +261,7 @@ class DeviceMap:
         self._late = {ident: run for ident, run in self._late.items() if now_us - (run.end_us or 0) < _LATE_US}
         return tuple(late)
 
-    def _bind(self, ident: tuple[int, int], answer: Answer) -> list[tuple[int, int, RunKey]]:
+    def _bind(self, ident: tuple[int, int], answer: RunAnswer) -> list[tuple[int, int, RunKey]]:
         """Return the key of a run that ended before its start was known; none while its share is not known."""
         self._late.pop(ident, None)
         item = self._mapped.get(ident)
@@ -287,7 +287,7 @@ class DeviceMap:
         return min([end_us, *(since_us for since_us in later if since_us > run.since_us)])
 
 
-def _fits(run: LocalRun, answer: Answer) -> bool:
+def _fits(run: LocalRun, answer: RunAnswer) -> bool:
     """Tell whether an answer is about this run, not about another one of the same job or id."""
     if answer.start is None or answer.start * 1_000_000 > run.since_us + _AHEAD_US:
         return False

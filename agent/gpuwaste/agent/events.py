@@ -10,7 +10,7 @@ _QUIET_US: Final = 600_000_000
 _log = logging.getLogger("gpuwaste.agent")
 
 
-class Events:
+class EventLog:
     """Tells of troubles by key, and of their end. For the threads of one agent."""
 
     def __init__(self, clock: Clock) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Final, Generic, TypeVar
 
 from gpuwaste.agent.errors import CollectorError
-from gpuwaste.agent.events import Events
+from gpuwaste.agent.events import EventLog
 from gpuwaste.core.backoff import backoff_s
 from gpuwaste.core.clock import Clock
 
@@ -16,7 +16,7 @@ _MAX_WAIT_S: Final = 300.0
 class Guard(Generic[_T]):
     """Calls `read` unless it failed a short while ago: after one interval, then two, four, up to five minutes."""
 
-    def __init__(self, name: str, read: Callable[[], _T], clock: Clock, events: Events, interval_s: float) -> None:
+    def __init__(self, name: str, read: Callable[[], _T], clock: Clock, events: EventLog, interval_s: float) -> None:
         self.name = name
         self.ok = False
         self.duration_s = 0.0

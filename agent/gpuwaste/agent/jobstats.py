@@ -15,7 +15,7 @@ from prometheus_client.registry import Collector
 
 from gpuwaste.agent.model import GpuIdentity
 from gpuwaste.agent.observation import Observation
-from gpuwaste.agent.snapshot import View
+from gpuwaste.agent.snapshot import SnapshotView
 from gpuwaste.core.sample import Confidence, Sample
 
 LABELS: Final = ("ordinal", "minor_number", "uuid", "name", "GPU_I_ID", "jobid", "userid")
@@ -79,7 +79,7 @@ class Owners:
 class JobstatsCollector(Collector):
     """Renders the table above from the last observation; `uid_of` None: uids are not told."""
 
-    def __init__(self, view: Callable[[], View], uid_of: Callable[[int], int | None] | None = None) -> None:
+    def __init__(self, view: Callable[[], SnapshotView], uid_of: Callable[[int], int | None] | None = None) -> None:
         self._view = view
         self._uid_of = uid_of
 

@@ -93,7 +93,7 @@ class Meter:
             item.advance(end_ms, state)
             return
         reading = tick.readings.get(item.gpu_uuid)
-        span = Span(item.covered_ms, end_ms, last_ms, tick.now_us // 1000)
+        span = MeterSpan(item.covered_ms, end_ms, last_ms, tick.now_us // 1000)
         for stretch in utilization(sample.util_pct, reading.duty if reading else (), span):
             length_ms = stretch.end_ms - item.covered_ms
             item.advance(stretch.end_ms, stretch.state)
@@ -156,7 +156,7 @@ def state_of(item: Accumulator, sample: Sample) -> State:
     return whole_percent(sample.util_pct)
 
 
-class Span(NamedTuple):
+class MeterSpan(NamedTuple):
     """The covered part (begin, end] of a reading's own time (last, now], UTC milliseconds."""
 
     begin_ms: int
@@ -165,7 +165,7 @@ class Span(NamedTuple):
     now_ms: int
 
 
-def utilization(util_pct: float, duty: Sequence[tuple[int, float]], span: Span) -> list[Stretch]:
+def utilization(util_pct: float, duty: Sequence[tuple[int, float]], span: MeterSpan) -> list[Stretch]:
     """Return what the covered part of a reading was, cut at full hours.
 
     A driver's sample stands for the time since the one before it: one that begins before the holding is left out.

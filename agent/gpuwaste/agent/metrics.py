@@ -14,7 +14,7 @@ from prometheus_client.registry import Collector
 
 from gpuwaste.agent.health import GpuHealth
 from gpuwaste.agent.sampler import CollectorHealth
-from gpuwaste.agent.snapshot import View
+from gpuwaste.agent.snapshot import SnapshotView
 from gpuwaste.core.sample import Sample
 
 Row = tuple[tuple[str, ...], float]
@@ -28,7 +28,7 @@ class Health:
     version: str
     boot_us: int
     interval_s: float
-    view: Callable[[], View]
+    view: Callable[[], SnapshotView]
     collectors: Callable[[], list[CollectorHealth]]
     outbox_rows: Callable[[], int | None]
     released_s: Callable[[], float]
@@ -47,13 +47,13 @@ class MetricSpec:
     kind: Literal["gauge", "counter"]
     text: str
     labels: tuple[str, ...]
-    rows: Callable[[Health, View], Iterator[Row]]
+    rows: Callable[[Health, SnapshotView], Iterator[Row]]
 
 
-def _gpu_values(value: Callable[[Sample], float | None]) -> Callable[[Health, View], Iterator[Row]]:
+def _gpu_values(value: Callable[[Sample], float | None]) -> Callable[[Health, SnapshotView], Iterator[Row]]:
     """Return a function that yields one value for each GPU of the snapshot that has it."""
 
-    def rows(health: Health, view: View) -> Iterator[Row]:
+    def rows(health: Health, view: SnapshotView) -> Iterator[Row]:
         told: set[str] = set()
         for sample in view.seen.samples if view.seen else ():
             found = value(sample)
@@ -68,13 +68,13 @@ def _scaled(value: float | None, factor: float) -> float | None:
     return None if value is None else value * factor
 
 
-def _gpu_info(health: Health, view: View) -> Iterator[Row]:
+def _gpu_info(health: Health, view: SnapshotView) -> Iterator[Row]:
     for gpu in view.seen.gpus if view.seen else ():
         minor = "" if gpu.minor is None else str(gpu.minor)
         yield (gpu.uuid, health.node, str(gpu.index), minor, gpu.name, gpu.instance, gpu.parent_uuid), 1.0
 
 
-def _job_info(health: Health, view: View) -> Iterator[Row]:
+def _job_info(health: Health, view: SnapshotView) -> Iterator[Row]:
     for holding in view.seen.jobs.holdings if view.seen else ():
         yield (
             (holding.gpu_uuid, health.node, str(holding.job_id), str(holding.map_source), str(holding.confidence)),
@@ -82,27 +82,27 @@ def _job_info(health: Health, view: View) -> Iterator[Row]:
         )
 
 
-def _xids(health: Health, view: View) -> Iterator[Row]:
+def _xids(health: Health, view: SnapshotView) -> Iterator[Row]:
     for (uuid, xid), count in sorted(view.seen.xids.items()) if view.seen else ():
         yield (uuid, health.node, str(xid)), float(count)
 
 
-def _healthy(health: Health, _: View) -> Iterator[Row]:
+def _healthy(health: Health, _: SnapshotView) -> Iterator[Row]:
     for gpu in health.gpu_health():
         yield (gpu.uuid, health.node, gpu.state), float(gpu.state == "ok")
 
 
-def _held(health: Health, view: View) -> Iterator[Row]:
+def _held(health: Health, view: SnapshotView) -> Iterator[Row]:
     for (uuid, use), us in sorted(view.held_us.items()):
         yield (uuid, health.node, use), us / 1e6
 
 
-def _lag(health: Health, view: View) -> Iterator[Row]:
+def _lag(health: Health, view: SnapshotView) -> Iterator[Row]:
     if view.seen:
         yield (), max(0.0, (health.now_us() - view.seen.t_utc_us) / 1e6)
 
 
-def _outbox(health: Health, _: View) -> Iterator[Row]:
+def _outbox(health: Health, _: SnapshotView) -> Iterator[Row]:
     depth = health.outbox_rows()
     if depth is not None:
         yield (), float(depth)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
-from gpuwaste.agent.facts.remote import GONE, Answer
+from gpuwaste.agent.facts.remote import GONE, RunAnswer
 from gpuwaste.core.backoff import backoff_s
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import GpuwasteError, NoDataError
@@ -75,7 +75,7 @@ class Questions:
         self._due: list[_Question] = []
         self._open: set[tuple[int, int]] = set()
         self._answered: dict[tuple[int, int], int] = {}  # when, steady microseconds
-        self._answers: deque[Answer] = deque(maxlen=_MAX_OPEN)
+        self._answers: deque[RunAnswer] = deque(maxlen=_MAX_OPEN)
         self._chores_us: int | None = None
         self._worker = Worker("questions", self.step, clock)
         self.slurmctld_questions = 0
@@ -96,7 +96,7 @@ class Questions:
             heapq.heappush(self._due, _Question(now_us, ident))
         self._worker.wake()
 
-    def answers(self) -> list[Answer]:
+    def answers(self) -> list[RunAnswer]:
         """Return the answers since the last call."""
         found = []
         while self._answers:
@@ -149,7 +149,7 @@ class Questions:
         low, high = _BACKOFF_S
         return backoff_s(tries - 1, low, high) * self._rng.uniform(0.5, 1.0)
 
-    def _ask_hub(self, ident: tuple[int, int]) -> Answer | None:
+    def _ask_hub(self, ident: tuple[int, int]) -> RunAnswer | None:
         if self._hub is None:
             return None
         try:
@@ -167,7 +167,7 @@ class Questions:
                 return answer
         return None
 
-    def _ask_slurmctld(self, ident: tuple[int, int]) -> Answer | None:
+    def _ask_slurmctld(self, ident: tuple[int, int]) -> RunAnswer | None:
         if self._slurm is None:
             return None
         self.slurmctld_questions += 1
@@ -180,13 +180,13 @@ class Questions:
         for job in jobs:
             if job.job_id == ident[0]:
                 return self._of_job(job, ident)
-        return Answer(*ident, MapSource.SLURMCTLD, GONE)
+        return RunAnswer(*ident, MapSource.SLURMCTLD, GONE)
 
-    def _of_job(self, job: RunningJob, ident: tuple[int, int]) -> Answer | None:
+    def _of_job(self, job: RunningJob, ident: tuple[int, int]) -> RunAnswer | None:
         held = job.nodes.get(self._node)
         if job.state in {"PENDING", "CONFIGURING"} or (held is None and job.nodes):
             return None  # a requeued job that waits, or another run of it elsewhere
-        return Answer(
+        return RunAnswer(
             *ident,
             MapSource.SLURMCTLD,
             job.state,
@@ -200,7 +200,7 @@ class Questions:
         )
 
 
-def parse_hub_job(job: object, node: str, ident: tuple[int, int]) -> Answer | None:
+def parse_hub_job(job: object, node: str, ident: tuple[int, int]) -> RunAnswer | None:
     """Read one job of the hub's map; None where it is of another job, another node, or not what it should be."""
     if not isinstance(job, dict) or job.get("job_id") != ident[0]:
         return None
@@ -213,7 +213,7 @@ def parse_hub_job(job: object, node: str, ident: tuple[int, int]) -> Answer | No
     state = job.get("state")
     if (whole is not None and None in whole) or not isinstance(state, str):
         return None
-    return Answer(
+    return RunAnswer(
         *ident,
         MapSource.HUB,
         state,

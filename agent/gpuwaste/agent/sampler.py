@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from gpuwaste.agent.collectors import Collectors
-from gpuwaste.agent.events import Events
+from gpuwaste.agent.events import EventLog
 from gpuwaste.agent.guard import Guard
 from gpuwaste.agent.model import GpuIdentity, GpuReading, GpuScan, HostUse, JobMap
 from gpuwaste.agent.observation import DeviceMapper, Observation, Sink, make_samples
@@ -45,7 +45,7 @@ class Sampler:
         collectors: Collectors,
         device_map: DeviceMapper,
         sinks: Sequence[Sink],
-        events: Events,
+        events: EventLog,
         beat: Callable[[], None] = lambda: None,
     ) -> None:
         self._beat = beat

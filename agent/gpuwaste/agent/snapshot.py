@@ -16,7 +16,7 @@ _GAP_US: Final = 25_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class SnapshotView:
     """One consistent view: nothing in it changes."""
 
     seen: Observation | None = None
@@ -32,7 +32,7 @@ class Snapshot:
 
     def __init__(self, gap_us: int = _GAP_US) -> None:
         """Time between two observations that are further apart than `gap_us` is of unknown use."""
-        self.view = View()
+        self.view = SnapshotView()
         self._gap_us = gap_us
         self._total = 0
         self._unattributed: Counter[str] = Counter()
@@ -45,7 +45,7 @@ class Snapshot:
             if sample.confidence is Confidence.CONFLICT:
                 self._unattributed[sample.reason or "conflict"] += 1
         self._count_held(seen)
-        self.view = View(seen, self._total, dict(self._unattributed), dict(self._held_us))
+        self.view = SnapshotView(seen, self._total, dict(self._unattributed), dict(self._held_us))
 
     def _count_held(self, seen: Observation) -> None:
         """Add the time since the observation before to each GPU that a job holds; a shared GPU counts once."""

@@ -39,7 +39,7 @@ class Parity:
 
 
 @dataclass(frozen=True, slots=True)
-class Gate:
+class ParityGate:
     """The rows of one target's gate, with what XGBoost says of them: float32 [n, 1 or q]."""
 
     rows: Rows
@@ -48,17 +48,17 @@ class Gate:
     trees: Rows
 
 
-def gate_of(boosters: Sequence[xgboost.Booster], vectors: Rows, seed: int = 1) -> Gate:
+def gate_of(boosters: Sequence[xgboost.Booster], vectors: Rows, seed: int = 1) -> ParityGate:
     """Draw the rows: real ones, synthetic ones up to ROWS, then the edges."""
     rng = np.random.default_rng(seed)
     real = vectors[np.sort(rng.permutation(len(vectors))[:ROWS])]
     edges = edge_rows(boosters, vectors, rng)
     rows = np.concatenate([real, synthetic_rows(vectors, ROWS - len(real), rng), edges])
     trees = np.column_stack([booster.inplace_predict(rows) for booster in boosters]).astype(np.float32)
-    return Gate(rows, len(real), len(edges), trees)
+    return ParityGate(rows, len(real), len(edges), trees)
 
 
-def settled(model: TargetModel, gate: Gate) -> Mapping[str, float]:
+def settled(model: TargetModel, gate: ParityGate) -> Mapping[str, float]:
     """Return the thresholds, each moved into the widest gap between two rows' probabilities within SETTLE of it.
 
     A threshold is some row's own probability: that row would change sides with the last bit of any arithmetic.
@@ -75,7 +75,7 @@ def settled(model: TargetModel, gate: Gate) -> Mapping[str, float]:
     return {name: min(max(value, 0.0), 1.0) for name, value in moved.items()}
 
 
-def check(model: TargetModel, session: Session, gate: Gate) -> Parity:
+def check(model: TargetModel, session: Session, gate: ParityGate) -> Parity:
     """Compare a target's boosters with its graph. Raises ModelError with the row where they differ."""
     trees, rows = gate.trees, gate.rows
     graph = session.run(rows)
@@ -182,5 +182,5 @@ def _flips(model: TargetModel, trees: Rows, graph: Rows) -> NDArray[np.bool_]:
     return flips
 
 
-def _kind(row: int, gate: Gate) -> str:
+def _kind(row: int, gate: ParityGate) -> str:
     return "real" if row < gate.real else "edge" if row >= len(gate.rows) - gate.edges else "synthetic"

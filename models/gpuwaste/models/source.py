@@ -24,7 +24,7 @@ _TEXTS: Final = ("cluster", "name", "user", "account", "partition", "qos", "req_
 Progress = Callable[[int], None]
 
 
-class Hub(Protocol):
+class SourceHub(Protocol):
     """The part of HubClient that is asked."""
 
     def get(self, path: str, params: Mapping[str, str | int] | None = None) -> dict[str, Any]:
@@ -33,7 +33,7 @@ class Hub(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class JobSource:
     """The jobs of one cluster, and where they are from ("hub.duckdb, cluster gw")."""
 
     table: JobTable
@@ -42,8 +42,8 @@ class Source:
 
 
 def load_source(
-    store: Path | None = None, hub: Hub | None = None, cluster: str = "", progress: Progress = lambda _: None
-) -> Source:
+    store: Path | None = None, hub: SourceHub | None = None, cluster: str = "", progress: Progress = lambda _: None
+) -> JobSource:
     """Return the history of the file, or through the hub where there is no file or another process holds it.
 
     Raises NoDataError where there are no jobs, UsageError where one of several clusters has to be named, and what the
@@ -67,7 +67,7 @@ def load_source(
     )
 
 
-def load_store(path: Path, cluster: str = "") -> Source:
+def load_store(path: Path, cluster: str = "") -> JobSource:
     """Return the runs of one cluster of a store, which is only read unless an earlier version wrote it.
 
     Raises NoDataError, UsageError, StoreError.
@@ -81,12 +81,12 @@ def load_store(path: Path, cluster: str = "") -> Source:
             db = Database.open(path, "hub")  # of an earlier version: its schema is brought up to date
         try:
             chosen = _chosen(clusters(db), cluster, str(path))
-            return Source(read_table(db, chosen).table, chosen, f"{path.name}, cluster {chosen}")
+            return JobSource(read_table(db, chosen).table, chosen, f"{path.name}, cluster {chosen}")
         finally:
             db.close()
 
 
-def load_hub(hub: Hub, cluster: str = "", progress: Progress = lambda _: None) -> Source:
+def load_hub(hub: SourceHub, cluster: str = "", progress: Progress = lambda _: None) -> JobSource:
     """Return the runs that a hub's history tells; the caller needs to be an operator.
 
     `progress` is told how many events each page brought. Raises NoDataError, UsageError, WireError, AuthError.
@@ -104,15 +104,15 @@ def load_hub(hub: Hub, cluster: str = "", progress: Progress = lambda _: None) -
         progress(following - after)
         after = following
     chosen = _chosen(sorted(name for name, found in runs.items() if found.jobs), cluster, "the hub")
-    return Source(runs[chosen].table(), chosen, f"the hub's history, cluster {chosen}")
+    return JobSource(runs[chosen].table(), chosen, f"the hub's history, cluster {chosen}")
 
 
-def load_swf(path: Path, cluster: str = "") -> Source:
+def load_swf(path: Path, cluster: str = "") -> JobSource:
     """Return the jobs of a log in the standard workload format. Raises NoDataError, UsageError, ParseError."""
     from gpuwaste.history.swf_table import swf_table  # noqa: PLC0415 a reader that only logs need
 
     name = cluster or path.name.partition(".")[0]
-    return Source(swf_table(path, name).table, name, path.name)
+    return JobSource(swf_table(path, name).table, name, path.name)
 
 
 class _Runs:

@@ -18,7 +18,7 @@ from gpuwaste.models.prepare import Prepared, prepare
 from gpuwaste.models.progress import Progress
 from gpuwaste.models.publish import Made, publish
 from gpuwaste.models.search import Found, search
-from gpuwaste.models.source import Source
+from gpuwaste.models.source import JobSource
 from gpuwaste.models.split import Split, final_cut, split_by_time
 from gpuwaste.models.usable import reason_of, warnings_of
 from gpuwaste.predict import drift
@@ -68,7 +68,7 @@ class Trained:
 
 
 def train(
-    source: Source,
+    source: JobSource,
     registry: Registry,
     settings: Settings,
     *,
@@ -147,7 +147,7 @@ def _one(target: Target, data: Prepared, split: Split, settings: Settings, *, un
 
 
 def _manifest(
-    source: Source, data: Prepared, learnt: Mapping[str, Learnt], left_out: Mapping[str, str], created_utc: int
+    source: JobSource, data: Prepared, learnt: Mapping[str, Learnt], left_out: Mapping[str, str], created_utc: int
 ) -> Manifest:
     ours, (rows, _) = our_features(), final_cut(data.table)
     seen = data.vectors[rows[-_DRIFT_ROWS:]]

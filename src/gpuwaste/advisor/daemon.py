@@ -10,7 +10,7 @@ from typing import Final
 
 from gpuwaste.advisor.listening import open_listener, refuse_living, remove_socket
 from gpuwaste.advisor.parts import Parts
-from gpuwaste.advisor.site import allowed_uids, cluster_of
+from gpuwaste.advisor.slurm_facts import allowed_uids, cluster_of
 from gpuwaste.advisor.warm import prefer_answers, warm
 from gpuwaste.core.clock import Clock, SystemClock
 from gpuwaste.core.config import Config, load_config
@@ -22,7 +22,7 @@ from gpuwaste.policy.loading import load_policies
 from gpuwaste.slurm.client import SlurmClient
 from gpuwaste.slurm.commands import CommandClient
 from gpuwaste.wire.daemon_client import daemon_client
-from gpuwaste.wire.notify import SILENT, Notifier
+from gpuwaste.wire.notify import SILENT, SystemdNotifier
 
 _log = logging.getLogger(__name__)
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
@@ -34,7 +34,7 @@ def run_advisor(config: Config, path: Path | None = None) -> int:
     `path` is the configuration file that SIGHUP reads again, None for the default one.
     """
     set_up_logging()
-    notifier = Notifier.from_environment()
+    notifier = SystemdNotifier.from_environment()
     stop = threading.Event()
     for number in _SIGNALS:
         signal.signal(number, lambda *_: stop.set())
@@ -60,7 +60,7 @@ class Advisor:
         slurm: SlurmClient,
         clock: Clock,
         *,
-        notifier: Notifier = SILENT,
+        notifier: SystemdNotifier = SILENT,
         read: Callable[[], Config] = load_config,
     ) -> None:
         self._policies_dir = Path(config.advisor.policies_dir)

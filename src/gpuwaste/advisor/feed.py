@@ -31,7 +31,7 @@ _log = logging.getLogger(__name__)
 Item = HistoryEvent | int  # an event, or the instant (steady clock, us) up to which all before it is known
 
 
-class Hub(HistorySource, Protocol):
+class FeedHub(HistorySource, Protocol):
     """What the feed asks of the hub."""
 
     def get(self, path: str) -> dict[str, Any]:
@@ -63,7 +63,7 @@ class Feed:
 
     def __init__(
         self,
-        hub: Hub,
+        hub: FeedHub,
         follower: Follower,
         pending: Pending,
         call: Callable[[Callable[[], None]], None],

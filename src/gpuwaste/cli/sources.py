@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from gpuwaste.core.config import Config
     from gpuwaste.ingest.source import Source as Pages
-    from gpuwaste.models.source import Source
+    from gpuwaste.models.source import JobSource
 
 
 def add_sources(parser: argparse.ArgumentParser) -> None:
@@ -27,7 +27,7 @@ def add_sources(parser: argparse.ArgumentParser) -> None:
     add(parser, "clusters", default="", shown="common.cluster")
 
 
-def source_of(options: argparse.Namespace, config: "Config") -> "Source":
+def source_of(options: argparse.Namespace, config: "Config") -> "JobSource":
     """Read the jobs. Raises NoDataError, UsageError, ParseError, StoreError, WireError, AuthError."""
     if options.sacct is not None or options.csv is not None:
         wanted = options.clusters if options.csv is None else ""  # a mapping may name another one
@@ -35,7 +35,7 @@ def source_of(options: argparse.Namespace, config: "Config") -> "Source":
     return known_source(options, config)
 
 
-def known_source(options: argparse.Namespace, config: "Config") -> "Source":
+def known_source(options: argparse.Namespace, config: "Config") -> "JobSource":
     """Read a log, a store, or the hub's own jobs: of its store where no hub holds it, else through the hub.
 
     Raises as source_of.
@@ -65,7 +65,7 @@ def _pages(options: argparse.Namespace, config: "Config") -> "Pages":
     return sacct_file(options.sacct, cluster, delimiter=options.delimiter, zone=zone)
 
 
-def _through_a_store(pages: "Pages", file: "Path", cluster: str) -> "Source":
+def _through_a_store(pages: "Pages", file: "Path", cluster: str) -> "JobSource":
     """Import into a store that is thrown away, so that a file is read by the same rules as the site's history.
 
     `cluster` is the one that is meant where the file names several.

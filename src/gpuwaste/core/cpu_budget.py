@@ -10,7 +10,7 @@ class NotReadError(GpuwasteError):
     """A text takes more CPU than the question may take."""
 
 
-class Budget(Protocol):
+class ReadingBudget(Protocol):
     """What a reader asks between two steps."""
 
     def check(self) -> None:
@@ -36,4 +36,4 @@ class _Unlimited:
         """Let it go on."""
 
 
-UNLIMITED: Final[Budget] = _Unlimited()
+UNLIMITED: Final[ReadingBudget] = _Unlimited()

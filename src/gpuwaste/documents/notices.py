@@ -40,7 +40,7 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class NoticeDecision:
     """One user in one period: told (`why` is empty) or not; GPU-seconds of the runs that could be judged."""
 
     user: str
@@ -66,7 +66,7 @@ def decide(
     period: tuple[int, int],
     rules: NoticeRules,
     standing: Standing,
-) -> list[Decision]:
+) -> list[NoticeDecision]:
     """Decide on every user with runs that ended in `period` (UTC seconds); `jobs` are all runs of these users.
 
     They may reach back as far as `reach_s` says: after days of silence a digest covers them all.
@@ -76,12 +76,14 @@ def decide(
     return [d for d in decisions if d.why != "no_jobs"]
 
 
-def addressed(decisions: Iterable[Decision], rules: NoticeRules, address_of: Callable[[str], str]) -> list[Decision]:
+def addressed(
+    decisions: Iterable[NoticeDecision], rules: NoticeRules, address_of: Callable[[str], str]
+) -> list[NoticeDecision]:
     """Give each digest its address, the largest waste first; no more digests than the rules allow.
 
     `address_of` returns an empty text for a user without an address; what it raises is raised.
     """
-    done: list[Decision] = []
+    done: list[NoticeDecision] = []
     mails = 0
     for decision in sorted(decisions, key=lambda d: (-d.wasted_s, -d.gpu_s, d.user)):
         if not decision.told:
@@ -149,11 +151,11 @@ def _decide(
     period: tuple[int, int],
     rules: NoticeRules,
     standing: Standing,
-) -> Decision:
+) -> NoticeDecision:
     last = standing.last_told.get(user)
     since = max(period[1] - reach_s(period, rules), last or 0)
     ended = [j for j in jobs if since <= (j.end or 0) and j.own.devices]
-    found = Decision(user, "no_jobs", since, period[1])
+    found = NoticeDecision(user, "no_jobs", since, period[1])
     if not ended or not user:
         return found
     own = [j for j in ended if not j.whole_node]
@@ -176,7 +178,7 @@ def _staff_rows(judged: Iterable[JudgedRun]) -> list[dict[str, Any]]:
     ]
 
 
-def _why(found: Decision, own: Sequence[JudgedRun], rules: NoticeRules) -> Why:
+def _why(found: NoticeDecision, own: Sequence[JudgedRun], rules: NoticeRules) -> Why:
     """Return the rule by which a user is not told, empty for none."""
     if not own:
         return "whole_node"
@@ -200,7 +202,7 @@ def _coverage(jobs: Sequence[JudgedRun]) -> float | None:
     return sum(j.own.known_ms for j in jobs) / active if active > 0 else None
 
 
-def _digest(found: Decision, judged: Sequence[JudgedRun], unclear: int, rules: NoticeRules) -> dict[str, Any]:
+def _digest(found: NoticeDecision, judged: Sequence[JudgedRun], unclear: int, rules: NoticeRules) -> dict[str, Any]:
     """Return what the mail says, as a JSON object."""
     lines = sorted(job_lines(j for j in judged if counted_ms(j) > 0), key=lambda line: -_line_ms(line))
     named = lines[: rules.jobs]

@@ -14,14 +14,14 @@ from gpuwaste.hub.models import ErrorAnswer
 from gpuwaste.hub.openapi import answers
 from gpuwaste.hub.refusal import BAD, LATER, Refusal
 from gpuwaste.hub.routes import add_routes
-from gpuwaste.hub.services import Limits, Services
+from gpuwaste.hub.services import ServiceLimits, Services
 from gpuwaste.hub.timing import Timing
 
 _log = logging.getLogger(__name__)
 _ERRORS: Final = answers(ErrorAnswer, "4XX", "5XX", description="An error")
 
 
-def build_app(services: Services, version: str, limits: Limits) -> FastAPI:
+def build_app(services: Services, version: str, limits: ServiceLimits) -> FastAPI:
     """Return the application."""
     app = FastAPI(title="gpuwaste hub", version=version, docs_url=None, redoc_url=None, responses=_ERRORS)
     app.add_middleware(KnownMethods)

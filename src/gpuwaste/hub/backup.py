@@ -17,7 +17,7 @@ from gpuwaste.core.text import words_of
 from gpuwaste.core.version import own_version
 from gpuwaste.hub.refusal import FORBIDDEN, LATER, Refusal
 from gpuwaste.hub.roles import Scope
-from gpuwaste.store.hub.backup_format import STORE, About, Source, tar_parts
+from gpuwaste.store.hub.backup_format import STORE, About, BackupSource, tar_parts
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.page_files import PageFiles
 
@@ -39,7 +39,7 @@ class Backups:
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
         self._state: dict[str, Any] = {"state": "none"}
-        self._ready: tuple[About, list[Source]] | None = None
+        self._ready: tuple[About, list[BackupSource]] | None = None
         shutil.rmtree(state_dir / _FOLDER, ignore_errors=True)
 
     def begin(self, scope: Scope) -> dict[str, Any]:
@@ -95,7 +95,7 @@ class Backups:
             rows, schema = self._store.copy_to(folder / STORE)
             about = About(schema, own_version(), self._clock.utc_us() // 1_000_000, self._cluster(), rows)
             copy = folder / STORE
-            sources = [*self._beside(), Source(STORE, copy.open("rb"), copy.stat().st_size)]
+            sources = [*self._beside(), BackupSource(STORE, copy.open("rb"), copy.stat().st_size)]
         except (GpuwasteError, OSError) as error:
             _log.warning("no backup was made: %s", error)
             with self._lock:
@@ -112,14 +112,14 @@ class Backups:
         timer.start()
         _log.info("a backup of %d MB is ready to be fetched", sum(s.size for s in sources) >> 20)
 
-    def _beside(self) -> Iterator[Source]:
+    def _beside(self) -> Iterator[BackupSource]:
         """Yield the files beside the store that cannot be made anew."""
         pages = PageFiles(self._state_dir / STORE).folder
         for path in sorted(pages.glob("[0-9a-f][0-9a-f]/*.z")):
-            yield Source(f"pages/{path.parent.name}/{path.name}", path, path.stat().st_size)
+            yield BackupSource(f"pages/{path.parent.name}/{path.name}", path, path.stat().st_size)
         corrections = self._state_dir / CORRECTIONS
         if corrections.exists():
-            yield Source(CORRECTIONS, corrections, corrections.stat().st_size)
+            yield BackupSource(CORRECTIONS, corrections, corrections.stat().st_size)
 
     def _expire(self, what: Any) -> None:
         with self._lock:

@@ -9,9 +9,9 @@ from typing import ClassVar, Final, Generic, TypeVar
 
 from gpuwaste.core.errors import AuthError, ParseError, StoreError
 from gpuwaste.core.once import Once
+from gpuwaste.hub.cluster_facts import ClusterFacts
 from gpuwaste.hub.identity import Identity
 from gpuwaste.hub.refusal import BAD, LATER, UPGRADE, Refusal
-from gpuwaste.hub.site import Site
 from gpuwaste.wire.batch import PROTOCOL_MAX, PROTOCOL_MIN, Ack, Envelope, parse_envelope
 from gpuwaste.wire.identity import Caller
 from gpuwaste.wire.signing import sign_ack
@@ -36,7 +36,7 @@ class BatchTaker(ABC, Generic[_Row]):
     what: ClassVar[str]  # the rows, in words
     sender: ClassVar[str]  # who sends them, in words
 
-    def __init__(self, identity: Identity, site: Site) -> None:
+    def __init__(self, identity: Identity, site: ClusterFacts) -> None:
         self._identity = identity
         self._site = site
         self._said: set[str] = set()

@@ -20,6 +20,7 @@ from gpuwaste.core.reload import Reloader
 from gpuwaste.core.version import own_version
 from gpuwaste.hub.app import build_app
 from gpuwaste.hub.backup import Backups
+from gpuwaste.hub.cluster_facts import ClusterFacts
 from gpuwaste.hub.identity import Checkers, Identity
 from gpuwaste.hub.importer import Importer
 from gpuwaste.hub.ingest import Ingest
@@ -34,8 +35,7 @@ from gpuwaste.hub.reads import Reads
 from gpuwaste.hub.roles import Roles
 from gpuwaste.hub.roller import FIRST_S, Roller
 from gpuwaste.hub.server import WebServer, listening, make_room, open_tcp, open_unix
-from gpuwaste.hub.services import Limits, Services
-from gpuwaste.hub.site import Site
+from gpuwaste.hub.services import ServiceLimits, Services
 from gpuwaste.hub.unaccounted import Unaccounted
 from gpuwaste.hub.unaccounted_store import UnaccountedStore
 from gpuwaste.hub.verdict_ingest import VerdictIngest
@@ -51,7 +51,7 @@ from gpuwaste.waste.settings import LedgerSettings
 from gpuwaste.wire.batch import PROTOCOL_MAX, PROTOCOL_MIN
 from gpuwaste.wire.identity import CredentialChecker, Via
 from gpuwaste.wire.munge import Munge, MungeChecker
-from gpuwaste.wire.notify import SILENT, Notifier
+from gpuwaste.wire.notify import SILENT, SystemdNotifier
 from gpuwaste.wire.program_metrics import ProgramCollector
 from gpuwaste.wire.tokens import TokenChecker
 
@@ -73,7 +73,7 @@ class Hub:
         self._config = config
         self.clock = clock
         self.store = HubStore.open(Path(hub.state_dir) / STORE_NAME, clock, hub.memory_mb)
-        self.site = Site(slurm, clock, config.common.cluster)
+        self.site = ClusterFacts(slurm, clock, config.common.cluster)
         wanted = LedgerSettings.from_config(hub, config.agent.ship_every_s)
         self.judging = Judging(self.store, wanted, clock, self._judge_by)
         ledger = self.judging.standing
@@ -142,9 +142,9 @@ class Hub:
             self.backups,
             self.health,
         )
-        self.app = build_app(services, own_version(), Limits(max_body_bytes=hub.max_body_bytes))
+        self.app = build_app(services, own_version(), ServiceLimits(max_body_bytes=hub.max_body_bytes))
 
-    def run(self, tcp: socket.socket | None, unix: socket.socket | None, notifier: Notifier = SILENT) -> None:
+    def run(self, tcp: socket.socket | None, unix: socket.socket | None, notifier: SystemdNotifier = SILENT) -> None:
         """Serve until SIGTERM or SIGINT; the store is closed at the end.
 
         A sign of life needs both: the event loop that answers, and the importer's thread.
@@ -261,7 +261,7 @@ def run_hub(config: Config, path: Path | None = None) -> int:
     make_room()
     use_few_arenas()
     closed_directory(Path(config.hub.state_dir), "[hub] state_dir")
-    notifier = Notifier.from_environment()
+    notifier = SystemdNotifier.from_environment()
     slurm = accounting_client(config)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # until the server takes signals over
     signal.signal(signal.SIGHUP, lambda *_: None)  # what it asks for is about to be done

@@ -12,7 +12,7 @@ from gpuwaste.hub.body import read_body
 from gpuwaste.hub.gate import Gate
 from gpuwaste.hub.refusal import BAD, Refusal
 from gpuwaste.hub.roles import Scope
-from gpuwaste.hub.services import Limits, Services
+from gpuwaste.hub.services import ServiceLimits, Services
 
 _MAX_NUMBER: Final = 2**40
 Number = Annotated[int, Query(ge=0, le=_MAX_NUMBER)]
@@ -22,7 +22,7 @@ Name = Annotated[str, Query(min_length=1, max_length=256)]
 class Exchange:
     """The services, and how requests get to them. Every method may raise Refusal."""
 
-    def __init__(self, services: Services, limits: Limits) -> None:
+    def __init__(self, services: Services, limits: ServiceLimits) -> None:
         self.services = services
         self.limits = limits
         self._orders = Gate(limits.gate, lambda: None)

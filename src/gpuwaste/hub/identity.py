@@ -5,9 +5,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from gpuwaste.core.errors import AuthError, RetryableWireError
+from gpuwaste.hub.cluster_facts import ClusterFacts, UnknownSiteError
 from gpuwaste.hub.refusal import FORBIDDEN, LATER, UNAUTHORIZED, Refusal
 from gpuwaste.hub.roles import Roles, Scope
-from gpuwaste.hub.site import Site, UnknownSiteError
 from gpuwaste.wire.identity import Caller, CredentialChecker, Via
 from gpuwaste.wire.signing import verify_request
 
@@ -21,7 +21,7 @@ class Identity:
         self,
         checkers: Checkers,
         roles: Roles,
-        site: Site,
+        site: ClusterFacts,
         agent_uid: int | None,
         name_of: Callable[[int], str] | None = None,
         *,

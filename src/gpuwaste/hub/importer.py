@@ -12,8 +12,8 @@ from gpuwaste.core.job import JobRecord
 from gpuwaste.core.once import Once
 from gpuwaste.core.run import RunKey
 from gpuwaste.core.worker import Worker
+from gpuwaste.hub.cluster_facts import ClusterFacts
 from gpuwaste.hub.metrics import HubMetrics
-from gpuwaste.hub.site import Site
 from gpuwaste.ingest.accounting import AccountingImport, ImportSettings
 from gpuwaste.ingest.windows import windows
 from gpuwaste.slurm.client import SlurmClient
@@ -44,7 +44,7 @@ class Importer:
         self,
         store: HubStore,
         slurm: SlurmClient,
-        site: Site,
+        site: ClusterFacts,
         *,
         metrics: HubMetrics,
         clock: Clock,

@@ -9,12 +9,12 @@ from gpuwaste.core.errors import ParseError, StoreError
 from gpuwaste.core.hour import AllocationHour
 from gpuwaste.core.units import DAY_S, HOUR_S
 from gpuwaste.hub.batch_taker import BatchTaker, sender_of
+from gpuwaste.hub.cluster_facts import ClusterFacts, UnknownSiteError
 from gpuwaste.hub.gpu_claims import GpuClaims
 from gpuwaste.hub.group_commit import GroupCommit
 from gpuwaste.hub.identity import Identity
 from gpuwaste.hub.metrics import HubMetrics
 from gpuwaste.hub.refusal import FORBIDDEN, LATER, Refusal
-from gpuwaste.hub.site import Site, UnknownSiteError
 from gpuwaste.hub.unaccounted import Unaccounted
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.wire.batch import Envelope, parse_rows
@@ -36,7 +36,7 @@ class Ingest(BatchTaker[AllocationHour]):
         self,
         store: HubStore,
         identity: Identity,
-        site: Site,
+        site: ClusterFacts,
         metrics: HubMetrics,
         clock: Clock,
         *,

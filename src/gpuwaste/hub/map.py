@@ -16,7 +16,7 @@ from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.worker import Worker
-from gpuwaste.hub.site import Site
+from gpuwaste.hub.cluster_facts import ClusterFacts
 from gpuwaste.slurm.client import SlurmClient
 from gpuwaste.slurm.gres import GresOnNode
 from gpuwaste.slurm.hostlist import expand
@@ -54,7 +54,7 @@ class ClusterMap:
     """Answers from memory, and asks slurmctld for what it does not know."""
 
     def __init__(
-        self, slurm: SlurmClient, store: HubStore, site: Site, clock: Clock, min_interval_s: float = 2.0
+        self, slurm: SlurmClient, store: HubStore, site: ClusterFacts, clock: Clock, min_interval_s: float = 2.0
     ) -> None:
         self._slurm = slurm
         self._store = store

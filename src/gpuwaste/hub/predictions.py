@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 from gpuwaste.advice.adviser import Adviser
 from gpuwaste.advice.request import AdviceRequest
 from gpuwaste.core.clock import Clock
-from gpuwaste.core.cpu_budget import Budget, CpuBudget, NotReadError
+from gpuwaste.core.cpu_budget import CpuBudget, NotReadError, ReadingBudget
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.groups import unix_groups
 from gpuwaste.core.job import JobRecord
@@ -143,7 +143,9 @@ class Predictions:
         self._metrics.predictions(len(documents))
         return {"predictions": documents}
 
-    def _document(self, live: "Live", scope: Scope, request: JobRequest, budget: Budget, note: str) -> dict[str, Any]:
+    def _document(
+        self, live: "Live", scope: Scope, request: JobRequest, budget: ReadingBudget, note: str
+    ) -> dict[str, Any]:
         readable, policies = _readable(request, budget), self._policies.policies
         read = request if readable else replace(request, script=None)
         groups = self._groups_of(request.user) if policies.uses_groups else frozenset[str]()
@@ -207,7 +209,7 @@ def _of_one_submission(jobs: Sequence[JobRecord]) -> list[JobRecord]:
     return [parts[offset] for offset in sorted(parts, key=lambda o: o or 0)]
 
 
-def _readable(request: JobRequest, budget: Budget) -> bool:
+def _readable(request: JobRequest, budget: ReadingBudget) -> bool:
     """Read a request's script within the budget: what was read is kept for the prediction."""
     try:
         script_facts(request.script, budget)

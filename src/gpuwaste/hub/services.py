@@ -19,7 +19,7 @@ from gpuwaste.hub.verdict_reads import VerdictReads
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ServiceLimits:
     """What a client may take: bytes of a body, seconds for sending it, seconds of waiting for the map, the gate."""
 
     max_body_bytes: int = 1024 * 1024

@@ -9,10 +9,10 @@ from gpuwaste.core.errors import ParseError
 from gpuwaste.core.units import DAY_S
 from gpuwaste.core.verdict import Verdict
 from gpuwaste.hub.batch_taker import BatchTaker, sender_of
+from gpuwaste.hub.cluster_facts import ClusterFacts, UnknownSiteError
 from gpuwaste.hub.identity import Identity
 from gpuwaste.hub.metrics import HubMetrics
 from gpuwaste.hub.refusal import FORBIDDEN, LATER, Refusal
-from gpuwaste.hub.site import Site, UnknownSiteError
 from gpuwaste.store.hub.verdict_store import VerdictStore
 from gpuwaste.wire.batch import Envelope, parse_verdicts
 from gpuwaste.wire.identity import Caller
@@ -28,7 +28,9 @@ class VerdictIngest(BatchTaker[Verdict]):
     what = "verdicts"
     sender = "advisor"
 
-    def __init__(self, store: VerdictStore, identity: Identity, site: Site, metrics: HubMetrics, clock: Clock) -> None:
+    def __init__(
+        self, store: VerdictStore, identity: Identity, site: ClusterFacts, metrics: HubMetrics, clock: Clock
+    ) -> None:
         super().__init__(identity, site)
         self._store = store
         self._metrics = metrics

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Iterator
 from typing import Final
 
-from gpuwaste.core.cpu_budget import UNLIMITED, Budget
+from gpuwaste.core.cpu_budget import UNLIMITED, ReadingBudget
 from gpuwaste.core.short_cache import short_cache
 
 NAME_FACTS: Final = ("name_length", "name_digits", "name_test")
@@ -60,7 +60,7 @@ def name_facts(name: str) -> tuple[float, ...]:
     return (float(len(name)), digits / len(name), float(_TEST.search(name) is not None))
 
 
-def script_facts(script: str | None, budget: Budget = UNLIMITED) -> tuple[float, ...]:
+def script_facts(script: str | None, budget: ReadingBudget = UNLIMITED) -> tuple[float, ...]:
     """Return SCRIPT_FACTS of a batch script, all NaN where there is none; comment lines are not looked at.
 
     Raises NotReadError where the budget ends first.
@@ -78,7 +78,7 @@ def script_facts(script: str | None, budget: Budget = UNLIMITED) -> tuple[float,
     return found
 
 
-def _facts(text: str, budget: Budget) -> Iterator[float]:
+def _facts(text: str, budget: ReadingBudget) -> Iterator[float]:
     budget.check()
     code = _COMMENT.sub("", text)
     budget.check()

@@ -5,9 +5,9 @@ from typing import Protocol
 
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.request import JobRequest
+from gpuwaste.slurm.cluster_config import NodeInfo, Partition, SlurmConfig
 from gpuwaste.slurm.sacct import BadRow
 from gpuwaste.slurm.scontrol import RunningJob
-from gpuwaste.slurm.site import NodeInfo, Partition, SlurmConfig
 from gpuwaste.slurm.slurmd_g import DevicePosition
 
 

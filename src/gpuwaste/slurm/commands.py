@@ -14,11 +14,11 @@ from gpuwaste.core.job import JobRecord
 from gpuwaste.core.request import JobRequest
 from gpuwaste.core.text import decoded, storable
 from gpuwaste.slurm import sacctmgr
+from gpuwaste.slurm.cluster_config import NodeInfo, Partition, SlurmConfig, parse_config, parse_nodes, parse_partitions
 from gpuwaste.slurm.command import CommandError, Output, check, run_command, stream_lines
 from gpuwaste.slurm.rest_live import requests_of
 from gpuwaste.slurm.sacct import BadRow, parse_sacct, sacct_argv, sacct_fields
 from gpuwaste.slurm.scontrol import BadRecord, RunningJob, parse_job, parse_jobs
-from gpuwaste.slurm.site import NodeInfo, Partition, SlurmConfig, parse_config, parse_nodes, parse_partitions
 from gpuwaste.slurm.slurmd_g import DevicePosition, parse_slurmd_g
 
 _LOG = logging.getLogger(__name__)

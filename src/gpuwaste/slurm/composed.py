@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gpuwaste.slurm.client import SlurmClient
+from gpuwaste.slurm.cluster_config import NodeInfo, Partition, SlurmConfig
 from gpuwaste.slurm.scontrol import RunningJob
-from gpuwaste.slurm.site import NodeInfo, Partition, SlurmConfig
 from gpuwaste.slurm.slurmd_g import DevicePosition
 
 

@@ -6,7 +6,7 @@ from typing import Final, Self
 
 from gpuwaste.core.request import JobRequest
 from gpuwaste.slurm.client import SlurmClient
-from gpuwaste.slurm.site import Partition, SlurmConfig, whole_node_partitions
+from gpuwaste.slurm.cluster_config import Partition, SlurmConfig, whole_node_partitions
 
 _NO_CONFIG: Final = SlurmConfig({})
 

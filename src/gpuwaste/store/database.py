@@ -26,7 +26,7 @@ _INCLUDE = re.compile(r"^-- include: ([\w.]+)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class QueryAnswer:
     """A query's rows with the names of their columns: quicker than dictionaries where there are thousands."""
 
     columns: tuple[str, ...]
@@ -103,10 +103,10 @@ class Database:
         answer = self.answer(name, parameters)
         return [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]
 
-    def answer(self, name: str, parameters: Mapping[str, Any] | Sequence[Any] | None = None) -> Answer:
+    def answer(self, name: str, parameters: Mapping[str, Any] | Sequence[Any] | None = None) -> QueryAnswer:
         """Execute the named query and return its rows as they come. Raises StoreError."""
         cursor = self.run(name, parameters)
-        return Answer(tuple(column[0] for column in cursor.description or ()), cursor.fetchall())
+        return QueryAnswer(tuple(column[0] for column in cursor.description or ()), cursor.fetchall())
 
     def batches(self, name: str, parameters: Mapping[str, Any] | None = None) -> Iterator[dict[str, Any]]:
         """Yield the rows of the named query without holding all of them. Raises StoreError."""

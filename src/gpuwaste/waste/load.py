@@ -8,7 +8,7 @@ from typing import Any, Final
 from gpuwaste.core.hour import HOUR_S
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.units import DAY_S
-from gpuwaste.store.database import Answer, Database
+from gpuwaste.store.database import Database, QueryAnswer
 from gpuwaste.store.hub.rows import job_names
 from gpuwaste.waste.ledger import DeviceUse, JobLedger, judge_job
 from gpuwaste.waste.settings import LedgerSettings
@@ -110,7 +110,7 @@ def load_due(db: Database, due: Mapping[str, Any], settings: LedgerSettings, now
 
 def _load(
     db: Database,
-    runs: Answer,
+    runs: QueryAnswer,
     settings: LedgerSettings,
     now: int,
     *,
@@ -149,7 +149,7 @@ def load_job(
     return _judge(runs, _uses(db, settings) if runs.rows else {}, settings, now, (0, None))
 
 
-def _picked(db: Database, query: str, parameters: dict[str, Any]) -> Answer:
+def _picked(db: Database, query: str, parameters: dict[str, Any]) -> QueryAnswer:
     """Return the runs that a query picks; the store keeps which they are for `_uses`."""
     db.run(query, parameters)
     return db.answer("ledger_picked")
@@ -191,7 +191,7 @@ def _uses(
 
 
 def _judge(
-    runs: Answer, uses: _Uses, settings: LedgerSettings, now: int, window: tuple[int, int | None]
+    runs: QueryAnswer, uses: _Uses, settings: LedgerSettings, now: int, window: tuple[int, int | None]
 ) -> list[JobLedger]:
     places = runs.pick("place", "whole_node")
     from_s, to_s = window

@@ -19,7 +19,7 @@ from gpuwaste.core.errors import (
     WireError,
 )
 from gpuwaste.core.text import words_of
-from gpuwaste.wire.http import Answer, Exchange, Request, parse_endpoint, tls_context
+from gpuwaste.wire.http import HttpAnswer, HttpExchange, HttpRequest, parse_endpoint, tls_context
 from gpuwaste.wire.identity import CredentialIssuer, RetryableAuthError
 from gpuwaste.wire.signing import ACK_HEADER, sign_request, verify_ack
 
@@ -175,18 +175,18 @@ class HubClient:
         content: str = "application/x-ndjson",
         *,
         sink: BinaryIO | None = None,
-    ) -> Answer:
+    ) -> HttpAnswer:
         headers = {"Accept": "application/json"}
         if body:
             headers["Content-Type"] = content
         if self._issuer is not None:
             headers |= sign_request(self._issuer, method, target, body)
         timeout_s = self._timeout_s if sink is None else max(self._timeout_s, _SNAPSHOT_S)
-        return Exchange(self._endpoint, self._tls, timeout_s, max_bytes).send(
-            Request(method, target, body, headers), sink
+        return HttpExchange(self._endpoint, self._tls, timeout_s, max_bytes).send(
+            HttpRequest(method, target, body, headers), sink
         )
 
-    def _object(self, answer: Answer) -> dict[str, Any]:
+    def _object(self, answer: HttpAnswer) -> dict[str, Any]:
         """Return a good answer's JSON object; raise what any other answer means."""
         if answer.status != _OK:
             raise self._error(answer)
@@ -195,7 +195,7 @@ class HubClient:
             raise WireError(f"{self._endpoint.url}: answers without a JSON object: is that the hub? See hub_url")
         return found
 
-    def _error(self, answer: Answer) -> WireError:
+    def _error(self, answer: HttpAnswer) -> WireError:
         url, status, body = self._endpoint.url, answer.status, _json_object(answer)
         said = f"{url}: {_words_of(answer) or 'no reason given'} (HTTP {status})"
         if (status >= _SERVER_ERROR and status != _NOT_INSTALLED) or status == _TOO_MANY:
@@ -231,7 +231,7 @@ def _predictions(answer: Mapping[str, Any], wanted: int | None) -> list[dict[str
     return found
 
 
-def _json_object(answer: Answer) -> dict[str, Any] | None:
+def _json_object(answer: HttpAnswer) -> dict[str, Any] | None:
     try:
         value = json.loads(answer.body)
     except (ValueError, RecursionError):
@@ -239,7 +239,7 @@ def _json_object(answer: Answer) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
-def _words_of(answer: Answer) -> str:
+def _words_of(answer: HttpAnswer) -> str:
     """Return the hub's own words for an error, as one printable line."""
     error = (_json_object(answer) or {}).get("error", "")
     return words_of(error)

@@ -40,7 +40,7 @@ class Endpoint:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class HttpRequest:
     """One request; the target is the path with its query, percent-encoded."""
 
     method: str
@@ -50,7 +50,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HttpAnswer:
     """A whole answer."""
 
     status: int
@@ -128,7 +128,7 @@ class _Watchdog:
                 socket.socket.shutdown(sock, socket.SHUT_RDWR)  # not SSLSocket's, which would drop its TLS state
 
 
-class Exchange:
+class HttpExchange:
     """Sends one request to an endpoint and reads its whole answer."""
 
     def __init__(self, endpoint: Endpoint, tls: ssl.SSLContext | None, timeout_s: float, max_bytes: int) -> None:
@@ -137,7 +137,7 @@ class Exchange:
         self._timeout_s = timeout_s
         self._max_bytes = max_bytes
 
-    def send(self, request: Request, sink: BinaryIO | None = None) -> Answer:
+    def send(self, request: HttpRequest, sink: BinaryIO | None = None) -> HttpAnswer:
         """Return the answer, whatever its status; the body of a good one goes to `sink` where there is one.
 
         Raises RetryableWireError where the hub is not reached, breaks off or is not done in time; AuthError where its
@@ -159,8 +159,8 @@ class Exchange:
         return answer
 
     def _exchange(
-        self, connection: HTTPConnection, watchdog: _Watchdog, request: Request, sink: BinaryIO | None
-    ) -> Answer:
+        self, connection: HTTPConnection, watchdog: _Watchdog, request: HttpRequest, sink: BinaryIO | None
+    ) -> HttpAnswer:
         # A hub that refuses early closes its reading side; its answer can be there all the same.
         with suppress(BrokenPipeError):
             connection.request(request.method, request.target, request.body or None, request.headers)
@@ -169,8 +169,8 @@ class Exchange:
         try:
             if sink is not None and response.status == _OK:
                 self._pour(response, sink)
-                return Answer(response.status, response.headers, b"")
-            return Answer(response.status, response.headers, b"".join(self._parts(response)))
+                return HttpAnswer(response.status, response.headers, b"")
+            return HttpAnswer(response.status, response.headers, b"".join(self._parts(response)))
         finally:
             response.close()
 

@@ -18,7 +18,7 @@ _SEND_LIMIT: Final = struct.pack("ll", 1, 0)  # one second; a limit of Python's 
 _LONGEST: Final = 512
 
 
-class Notifier:
+class SystemdNotifier:
     """Sends datagrams; never raises, and `alive` never waits. Threads may share one object."""
 
     def __init__(self, address: str = "", watchdog_us: int = 0, mono_s: Callable[[], float] = time.monotonic) -> None:
@@ -69,7 +69,7 @@ class Notifier:
                 self._socket.sendto(text.encode("utf-8", "replace"), flags, self._address)
 
 
-SILENT: Final = Notifier()
+SILENT: Final = SystemdNotifier()
 
 
 def _words(text: str) -> str:

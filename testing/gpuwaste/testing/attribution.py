@@ -210,7 +210,7 @@ class Field:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class AttributionVerdict:
     """What became of one sample."""
 
     mode: str
@@ -219,7 +219,7 @@ class Verdict:
     text: str = ""
 
 
-def judge(field: Field, modes: Iterable[str] = MODES) -> list[Verdict]:
+def judge(field: Field, modes: Iterable[str] = MODES) -> list[AttributionVerdict]:
     """Hold every sample of every probe against the truth."""
     truth, labels = field.truth(), field.labels()
     verdicts = []
@@ -232,7 +232,7 @@ def judge(field: Field, modes: Iterable[str] = MODES) -> list[Verdict]:
     return verdicts
 
 
-def _judge_tick(line: dict[str, Any], here: list[Hold], labels: dict[int, str], mode: str) -> list[Verdict]:
+def _judge_tick(line: dict[str, Any], here: list[Hold], labels: dict[int, str], mode: str) -> list[AttributionVerdict]:
     verdicts = []
     t, looked = line["t"], line["looked"]
     for uuid in line["gpus"]:
@@ -243,14 +243,14 @@ def _judge_tick(line: dict[str, Any], here: list[Hold], labels: dict[int, str], 
             text = (
                 f"{mode} t={t:.3f} {uuid}: job {job} ({labels.get(job)}), held by {sorted(may)}: {line['held'][uuid]}"
             )
-            verdicts.append(Verdict(mode, labels.get(job, "?"), "wrong", text))
+            verdicts.append(AttributionVerdict(mode, labels.get(job, "?"), "wrong", text))
         for job in must:
             kind = "right" if job in said else "unknown"
-            verdicts.append(Verdict(mode, labels.get(job, "?"), kind))
+            verdicts.append(AttributionVerdict(mode, labels.get(job, "?"), kind))
     return verdicts
 
 
-def table(verdicts: Iterable[Verdict]) -> dict[str, dict[str, int]]:
+def table(verdicts: Iterable[AttributionVerdict]) -> dict[str, dict[str, int]]:
     """Count by mode and layout."""
     counts = Counter((f"{item.mode} {item.label}", item.kind) for item in verdicts)
     names = sorted({name for name, _ in counts})

@@ -16,7 +16,7 @@ from typing import Any, TextIO
 
 from gpuwaste.agent.collectors import CollectorSettings, create_collectors
 from gpuwaste.agent.device_map import node_device_map
-from gpuwaste.agent.events import Events
+from gpuwaste.agent.events import EventLog
 from gpuwaste.agent.facts.positions import PositionTable
 from gpuwaste.agent.facts.prolog import PrologSource
 from gpuwaste.agent.hour_book import HourBook
@@ -88,7 +88,7 @@ def main() -> None:
             collectors=create_collectors(("nvml", "host"), settings),
             device_map=device_map,
             sinks=(scribe,),
-            events=Events(clock),
+            events=EventLog(clock),
         )
         signal.signal(signal.SIGTERM, lambda *_: sampler.stop())
         questions.start()

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from gpuwaste.core.errors import SlurmError
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.request import JobRequest
+from gpuwaste.slurm.cluster_config import NodeInfo, Partition, SlurmConfig
 from gpuwaste.slurm.rest_live import requests_of
 from gpuwaste.slurm.sacct import BadRow
 from gpuwaste.slurm.scontrol import RunningJob
-from gpuwaste.slurm.site import NodeInfo, Partition, SlurmConfig
 from gpuwaste.slurm.slurmd_g import DevicePosition
 
 

@@ -36,7 +36,7 @@ class Place(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ProxiedRequest:
     """What a client sent."""
 
     method: str
@@ -54,7 +54,7 @@ class Request:
         return str(first.get("node", "")) if isinstance(first, dict) else ""
 
 
-def is_hours(request: Request) -> bool:
+def is_hours(request: ProxiedRequest) -> bool:
     """Tell whether a batch of hours is sent."""
     return request.method == "POST" and request.target == "/v1/hours"
 
@@ -65,13 +65,13 @@ class Fault:
 
     place: Place
     action: Callable[[], object] = bool
-    matches: Callable[[Request], bool] = is_hours
+    matches: Callable[[ProxiedRequest], bool] = is_hours
     body_bytes: int = 0  # of the request's or the answer's body that are passed on first
     repeat: bool = False  # strikes until disarmed
-    request: Request | None = None  # the exchange that it struck
+    request: ProxiedRequest | None = None  # the exchange that it struck
     _struck: threading.Event = field(default_factory=threading.Event)
 
-    def wait(self, timeout_s: float) -> Request:
+    def wait(self, timeout_s: float) -> ProxiedRequest:
         """Wait until it has struck and return the request; ClusterError when time is up."""
         if not self._struck.wait(timeout_s) or self.request is None:
             raise ClusterError(f"no exchange to break off within {timeout_s:g} s ({self.place.value})")
@@ -157,7 +157,9 @@ class FaultProxy:
                 if connection is not None:
                     self._leave(connection)
 
-    def _exchange(self, client: socket.socket, hub: socket.socket, request: Request, fault: Fault | None) -> None:
+    def _exchange(
+        self, client: socket.socket, hub: socket.socket, request: ProxiedRequest, fault: Fault | None
+    ) -> None:
         if fault and fault.place is Place.REQUEST_PART:
             hub.sendall(request.head + request.body[: fault.body_bytes])
             self._strike(fault, request)
@@ -175,7 +177,7 @@ class FaultProxy:
         if last:
             raise _BrokenOffError
 
-    def _take(self, request: Request) -> Fault | None:
+    def _take(self, request: ProxiedRequest) -> Fault | None:
         with self._lock:
             for fault in self._armed:
                 if fault.matches(request):
@@ -185,7 +187,7 @@ class FaultProxy:
         return None
 
     @staticmethod
-    def _strike(fault: Fault, request: Request) -> None:
+    def _strike(fault: Fault, request: ProxiedRequest) -> None:
         fault.request = request
         try:
             fault.action()
@@ -207,7 +209,7 @@ class FaultProxy:
         connection.close()
 
 
-def _read_request(incoming: BufferedIOBase) -> Request | None:
+def _read_request(incoming: BufferedIOBase) -> ProxiedRequest | None:
     """Read one request with a body of a known length; None at an orderly end."""
     head = _read_head(incoming)
     if head is None:
@@ -217,7 +219,7 @@ def _read_request(incoming: BufferedIOBase) -> Request | None:
     body = incoming.read(length)
     if len(body) < length:
         raise _BrokenOffError
-    return Request(method, target, head, body)
+    return ProxiedRequest(method, target, head, body)
 
 
 def _read_head(incoming: BufferedIOBase) -> bytes | None:

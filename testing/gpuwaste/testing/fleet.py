@@ -51,7 +51,7 @@ def write_tokens(path: Path, nodes: int) -> None:
 
 
 @dataclass
-class Tally:
+class FleetTally:
     """Exchanges with the hub: seconds of those that went well, and how many of each outcome; threads share it."""
 
     seconds: list[float] = field(default_factory=list)
@@ -74,10 +74,10 @@ class Tally:
             self.outcomes[_outcome(text)] += 1
             self.errors[text[:160]] += 1
 
-    def take(self) -> "Tally":
+    def take(self) -> "FleetTally":
         """Return what was noted since the last call."""
         with self._lock:
-            taken = Tally(self.seconds, self.outcomes, self.errors, self.rows)
+            taken = FleetTally(self.seconds, self.outcomes, self.errors, self.rows)
             self.seconds, self.outcomes, self.errors, self.rows = [], Counter(), Counter(), 0
         return taken
 
@@ -94,7 +94,7 @@ class Tally:
 class _Agent:
     """One node's way out: outbox, shipper, client."""
 
-    def __init__(self, plan: FleetPlan, node: int, tally: Tally, clock: Clock) -> None:
+    def __init__(self, plan: FleetPlan, node: int, tally: FleetTally, clock: Clock) -> None:
         self.node = node
         self._tally = tally
         place = plan.directory / node_name(node)
@@ -129,7 +129,7 @@ class Fleet:
 
     def __init__(self, plan: FleetPlan) -> None:
         plan.directory.mkdir(parents=True, exist_ok=True)
-        self._tally = Tally()
+        self._tally = FleetTally()
         clock = SystemClock()
         self._agents = [_Agent(plan, plan.first + n, self._tally, clock) for n in range(plan.nodes)]
         self._record = plan.record.open("a", encoding="ascii")
@@ -190,7 +190,7 @@ class Fleet:
         for agent in self._agents:
             self._wait_for(agent, deadline - time.monotonic())
 
-    def tally(self) -> Tally:
+    def tally(self) -> FleetTally:
         """Return the exchanges since the last call."""
         return self._tally.take()
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from gpuwaste.testing.cluster_process import ClusterError
-from gpuwaste.testing.fleet import Fleet, FleetPlan, Tally
+from gpuwaste.testing.fleet import Fleet, FleetPlan, FleetTally
 
 
 class FleetProcesses:
@@ -53,9 +53,9 @@ class FleetProcesses:
             end.send((method, arguments, keywords))
         return self._gather()
 
-    def tally(self) -> Tally:
+    def tally(self) -> FleetTally:
         """Return the exchanges of all since the last call."""
-        total = Tally()
+        total = FleetTally()
         for part in self.call("tally"):
             total.seconds += part.seconds
             total.outcomes += part.outcomes

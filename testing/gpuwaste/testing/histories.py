@@ -40,7 +40,7 @@ class Told(Protocol):
         """Tell what the ledger says."""
 
 
-class Step(NamedTuple):
+class HistoryStep(NamedTuple):
     """One event: its place in the order (time, rank, job id, submission), the row, and what to do."""
 
     order: tuple[int, int, int, int]
@@ -160,25 +160,27 @@ def vector_told(told: HistoryState | PlainHistory, request: JobRequest) -> NDArr
     return told.vector(request) if isinstance(told, PlainHistory) else vector_of(told, request)
 
 
-def steps(table: JobTable) -> list[Step]:
+def steps(table: JobTable) -> list[HistoryStep]:
     """Return the events in order: written for tests, apart from history.events."""
     return sorted(step for row in range(len(table)) for step in _steps(table, row))
 
 
-def _steps(table: JobTable, row: int) -> Iterator[Step]:
+def _steps(table: JobTable, row: int) -> Iterator[HistoryStep]:
     job, submit = int(table.job_id[row]), int(table.submit[row])
     start, end, judged = int(table.start[row]), int(table.end[row]), int(table.ledger_at[row])
     outcome = Outcome(int(table.outcome[row]))
     begun = submit
-    yield Step((submit, _SUBMIT, job, submit), row, lambda _: None)
+    yield HistoryStep((submit, _SUBMIT, job, submit), row, lambda _: None)
     if start != ABSENT:
         begun = max(start, submit)
-        yield Step((begun, 6 if begun == submit else 2, job, submit), row, lambda t: t.started(job, submit, start))
+        yield HistoryStep(
+            (begun, 6 if begun == submit else 2, job, submit), row, lambda t: t.started(job, submit, start)
+        )
     if end == ABSENT:
         return
     done = max(end, begun)
     same = 3 if done == begun and outcome != Outcome.NEVER_STARTED else 0
-    yield Step(
+    yield HistoryStep(
         (done, 7 if done == submit else same, job, submit), row,
         lambda t: t.ended(job, submit, end, _known(table.run_s[row]), outcome, max_rss_b=_known(table.max_rss_b[row])),
     )  # fmt: skip
@@ -187,7 +189,7 @@ def _steps(table: JobTable, row: int) -> Iterator[Step]:
     use = GpuUse(float(table.used_ratio[row]), int(table.gpus_active[row]), float(table.gpu_coverage[row]), judged)
     at = max(judged, done)
     rank = 8 if at == submit else 4 if at == begun else 1
-    yield Step((at, rank, job, submit), row, lambda t: t.gpu_use(job, submit, use))
+    yield HistoryStep((at, rank, job, submit), row, lambda t: t.gpu_use(job, submit, use))
 
 
 def _texts(codes: NDArray[np.int64], values: list[str] | tuple[str, ...]) -> Categories:

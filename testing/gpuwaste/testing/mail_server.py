@@ -16,7 +16,7 @@ _START_S = 20.0
 
 
 @dataclass(frozen=True, slots=True)
-class Received:
+class ReceivedMail:
     """One mail as it came."""
 
     sender: str
@@ -40,7 +40,7 @@ class Received:
 class MailServer:
     """What the server has, and what it shall do; the answers to RCPT are by address."""
 
-    received: list[Received] = field(default_factory=list)
+    received: list[ReceivedMail] = field(default_factory=list)
     rcpt: dict[str, str] = field(default_factory=dict)
     data: str = ""  # answer to a mail instead of 250
     hang_up: bool = False  # take the mail and close without an answer
@@ -66,12 +66,12 @@ class MailServer:
             return self.data
         content = envelope.content or b""
         raw = content.encode() if isinstance(content, str) else content
-        self.received.append(Received(str(envelope.mail_from), tuple(envelope.rcpt_tos), raw))
+        self.received.append(ReceivedMail(str(envelope.mail_from), tuple(envelope.rcpt_tos), raw))
         if self.hang_up and server.transport is not None:
             server.transport.close()
         return "250 taken"
 
-    def to(self, address: str) -> list[Received]:
+    def to(self, address: str) -> list[ReceivedMail]:
         """Return what came for an address."""
         return [mail for mail in self.received if address in mail.to]
 

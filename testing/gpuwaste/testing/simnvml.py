@@ -14,8 +14,8 @@ from gpuwaste.testing.sim_oracle import OracleEvent, OracleSpan, oracle_seconds,
 
 __all__ = [
     "Arch",
-    "Fault",
     "MigInstance",
+    "NvmlFault",
     "OracleEvent",
     "OracleSpan",
     "SimGpu",
@@ -34,7 +34,7 @@ _NOT_SUPPORTED = 3  # NVML_ERROR_NOT_SUPPORTED
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class NvmlFault:
     """What goes wrong on a GPU, or on all of them; a function's name may omit its version suffix, "*" is every one."""
 
     kind: str
@@ -42,32 +42,32 @@ class Fault:
     value: int = 0
 
     @classmethod
-    def lost(cls) -> "Fault":
+    def lost(cls) -> "NvmlFault":
         """Answer GPU_IS_LOST to every call on the GPU."""
         return cls("lost")
 
     @classmethod
-    def gone(cls) -> "Fault":
+    def gone(cls) -> "NvmlFault":
         """Leave the GPU out of the count; its old handles answer GPU_IS_LOST."""
         return cls("gone")
 
     @classmethod
-    def error(cls, function: str, code: int) -> "Fault":
+    def error(cls, function: str, code: int) -> "NvmlFault":
         """Let the function answer this NVML error code."""
         return cls("error", function, code)
 
     @classmethod
-    def not_supported(cls, function: str) -> "Fault":
+    def not_supported(cls, function: str) -> "NvmlFault":
         """Let the function answer NOT_SUPPORTED."""
         return cls.error(function, _NOT_SUPPORTED)
 
     @classmethod
-    def slow(cls, function: str, ms: int) -> "Fault":
+    def slow(cls, function: str, ms: int) -> "NvmlFault":
         """Let the function take this long, asleep."""
         return cls("delay", function, ms)
 
     @classmethod
-    def hang(cls, function: str) -> "Fault":
+    def hang(cls, function: str) -> "NvmlFault":
         """Let the function hang until the fault is cleared (or ten minutes have passed)."""
         return cls.slow(function, _HANG_MS)
 
@@ -132,7 +132,7 @@ class SimNode:
     def _set_faults(self, lines: Iterable[str]) -> None:
         _replace(self.directory / "faults.conf", lines)
 
-    def inject(self, gpu: SimGpu | str | None, fault: Fault) -> None:
+    def inject(self, gpu: SimGpu | str | None, fault: NvmlFault) -> None:
         """Let something go wrong on a GPU (or on the MIG device of this UUID); None is everywhere."""
         subject = gpu.uuid if isinstance(gpu, SimGpu) else gpu or "*"
         self._set_faults([*self._faults(), f"{subject}\t{fault.kind}\t{fault.function}\t{fault.value}"])

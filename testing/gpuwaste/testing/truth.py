@@ -10,15 +10,15 @@ import duckdb
 from gpuwaste.slurm.hostlist import expand
 from gpuwaste.slurm.tres import gpu_count, parse_tres
 from gpuwaste.testing.cluster import ClusterError
+from gpuwaste.testing.running_site import Site
 from gpuwaste.testing.simnvml import OracleEvent, oracle_seconds
-from gpuwaste.testing.site import Site
 
 Key = tuple[int, int, str, str]
 """Raw job id, start (UTC seconds), node, GPU uuid."""
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class TruthSpan:
     """A stretch of time, UTC seconds."""
 
     began: float
@@ -29,9 +29,9 @@ class Span:
         """Its length, 0 for an empty one."""
         return max(0.0, self.ended - self.began)
 
-    def within(self, other: "Span") -> "Span":
+    def within(self, other: "TruthSpan") -> "TruthSpan":
         """Return the part of it that lies in another."""
-        return Span(max(self.began, other.began), min(self.ended, other.ended))
+        return TruthSpan(max(self.began, other.began), min(self.ended, other.ended))
 
 
 @dataclass(slots=True)
@@ -58,19 +58,22 @@ class Row:
         return self.known_s + sum(self.unknown.values()) + self.suspended_s
 
 
-def held_gpus(site: Site, since: float = 0) -> dict[Key, Span]:
+def held_gpus(site: Site, since: float = 0) -> dict[Key, TruthSpan]:
     """Return every GPU that a run since then held: sacct's runs, with the devices that each node's prolog was given.
 
     ClusterError where sacct's nodes or counts and the prologs disagree.
     """
-    held: dict[Key, Span] = {}
+    held: dict[Key, TruthSpan] = {}
     prologs = {node: _prologs(site, node) for node in site.nodes}
     uuids = {node: sim.uuids() for node, sim in site.nodes.items()}
     for row in site.cluster.sacct("-D"):
         wanted = gpu_count(parse_tres(row["AllocTRES"])).total
         if not wanted or not row["Start"].isdigit() or int(row["Start"]) < since:
             continue
-        job, span = int(row["JobIDRaw"]), Span(int(row["Start"]), int(row["End"]) if row["End"].isdigit() else 2**40)
+        job, span = (
+            int(row["JobIDRaw"]),
+            TruthSpan(int(row["Start"]), int(row["End"]) if row["End"].isdigit() else 2**40),
+        )
         mine = {
             (job, int(span.began), node, uuids[node][minor]): span
             for node in expand(row["NodeList"])
@@ -93,7 +96,7 @@ def _prologs(site: Site, node: str) -> list[tuple[float, int, list[int]]]:
     ]
 
 
-def _minors(prologs: Iterable[tuple[float, int, list[int]]], job: int, span: Span) -> list[int]:
+def _minors(prologs: Iterable[tuple[float, int, list[int]]], job: int, span: TruthSpan) -> list[int]:
     """Return the devices of the prolog that belongs to a run: the last one of the job within it."""
     found = [minors for at, number, minors in prologs if number == job and span.began - 1 <= at <= span.ended + 1]
     return found[-1] if found else []
@@ -124,10 +127,10 @@ def hub_rows(store: Path) -> dict[Key, Row]:
 
 def compare(
     key: Key,
-    span: Span,
+    span: TruthSpan,
     row: Row,
     events: Sequence[OracleEvent],
-    outages: Mapping[str, Sequence[Span]],
+    outages: Mapping[str, Sequence[TruthSpan]],
     *,
     edge_s: float,
 ) -> list[str]:
@@ -155,7 +158,7 @@ def compare(
     return [f"job {job} {node} {uuid}: {text}; {row}" for text in wrong]
 
 
-def _sums(span: Span, row: Row, edge_s: float) -> list[str]:
+def _sums(span: TruthSpan, row: Row, edge_s: float) -> list[str]:
     """Say where a row counts anything twice."""
     wrong = []
     if len(set(row.keys)) != len(row.keys):
@@ -167,7 +170,7 @@ def _sums(span: Span, row: Row, edge_s: float) -> list[str]:
     return wrong
 
 
-def observed(span: Span, outages: Iterable[Span]) -> list[Span]:
+def observed(span: TruthSpan, outages: Iterable[TruthSpan]) -> list[TruthSpan]:
     """Return the stretches of a run that lie outside the outages."""
     parts = [span]
     for outage in outages:
@@ -175,8 +178,8 @@ def observed(span: Span, outages: Iterable[Span]) -> list[Span]:
             piece
             for part in parts
             for piece in (
-                part.within(Span(part.began, outage.began)),
-                part.within(Span(outage.ended, part.ended)),
+                part.within(TruthSpan(part.began, outage.began)),
+                part.within(TruthSpan(outage.ended, part.ended)),
             )
             if piece.length_s > 0
         ]

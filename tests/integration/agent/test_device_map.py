@@ -13,7 +13,7 @@ from gpuwaste.agent.device_map import DeviceMap
 from gpuwaste.agent.facts.base import Facts, FactSource, LocalRun, MinorFacts, PositionFacts
 from gpuwaste.agent.facts.positions import PositionTable
 from gpuwaste.agent.facts.prolog import PrologSource
-from gpuwaste.agent.facts.remote import GONE, Answer
+from gpuwaste.agent.facts.remote import GONE, RunAnswer
 from gpuwaste.agent.model import GpuIdentity, Holding, JobMap
 from gpuwaste.agent.runs import RunTracker
 from gpuwaste.core.errors import SlurmError
@@ -35,13 +35,13 @@ class Asked:
     """A Questioner that notes the questions and answers what a test puts in."""
 
     asked: list[tuple[int, int]] = field(default_factory=list)
-    ready: list[Answer] = field(default_factory=list)
+    ready: list[RunAnswer] = field(default_factory=list)
 
     def ask(self, job_id: int, since_us: int) -> None:
         """Note the question."""
         self.asked.append((job_id, since_us))
 
-    def answers(self) -> list[Answer]:
+    def answers(self) -> list[RunAnswer]:
         """Hand out what is ready."""
         ready, self.ready = self.ready, []
         return ready
@@ -157,10 +157,10 @@ def only(job_map: JobMap) -> Holding:
     return found
 
 
-def answer(job: int, since: float, state: str = "RUNNING", **more: object) -> Answer:
+def answer(job: int, since: float, state: str = "RUNNING", **more: object) -> RunAnswer:
     """Return the hub's answer about a run."""
     values: dict[str, object] = {"start": T0 + int(since), "positions": frozenset({0}), "gpus": 1, **more}
-    return Answer(job, us(since), values.pop("source", MapSource.HUB), state, **values)  # type: ignore[arg-type]
+    return RunAnswer(job, us(since), values.pop("source", MapSource.HUB), state, **values)  # type: ignore[arg-type]
 
 
 def test_positions_go_through_the_nodes_list_to_the_minor(node: NodeDir) -> None:
@@ -393,7 +393,7 @@ def test_left_over_files_need_somebody_to_vouch(node: NodeDir) -> None:
     node.start_map()
     assert node.update(50).holdings == ()
     assert set(node.questions.asked) == {(7, us(1)), (8, us(1))}
-    gone = Answer(8, us(1), MapSource.SLURMCTLD, GONE)
+    gone = RunAnswer(8, us(1), MapSource.SLURMCTLD, GONE)
     node.questions.ready = [answer(7, 1, source=MapSource.SLURMCTLD), gone]
     found = node.update(60)
     assert short(found) == {(7, "GPU-3", "prolog", "confirmed")}

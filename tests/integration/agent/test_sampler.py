@@ -9,7 +9,7 @@ from tests.unit.agent.fakes import FakeClock, a_scan
 from tests.unit.agent.test_sampler import BUSY, Rig
 
 from gpuwaste.agent.model import GpuScan
-from gpuwaste.wire.notify import Notifier
+from gpuwaste.wire.notify import SystemdNotifier
 
 pytestmark = pytest.mark.sockets
 
@@ -27,7 +27,7 @@ def test_a_collector_that_hangs_gives_no_sign_of_life(tmp_path: Path) -> None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listener:
         listener.bind(str(tmp_path / "notify"))
         rig.sampler._gpu[0]._read = scan
-        rig.sampler._beat = Notifier(str(tmp_path / "notify"), 1_000_000).alive
+        rig.sampler._beat = SystemdNotifier(str(tmp_path / "notify"), 1_000_000).alive
         thread = threading.Thread(target=rig.sampler.run, daemon=True)
         thread.start()
         assert hanging.wait(60)

@@ -30,13 +30,13 @@ NOT_OF_THE_FILE = {
         "wire.munge",
         "libmunge.so.2 is not installed: install munge's library (libmunge2, munge-libs) or set token_file",
     ): "a package: the doctor's line munge",
-    ("agent.site", "{} NodeHostName={}: set [agent] node_name to Slurm's NodeName of this host"): "Slurm's answer",
+    ("agent.own_node", "{} NodeHostName={}: set [agent] node_name to Slurm's NodeName of this host"): "Slurm's answer",
 }
 LONG = "s" * 120
 CASES: list[tuple[str, str, str, str]] = [
     # module, its words, the configuration, what the line must hold
     ("advisor.listening", "is there and is no socket", '[advisor]\nsocket = "{plain}"', "is no socket"),
-    ("advisor.site", "SlurmUser", '[advisor]\nslurm_user = "nobody-here"', "SlurmUser 'nobody-here' is no user"),
+    ("advisor.slurm_facts", "SlurmUser", '[advisor]\nslurm_user = "nobody-here"', "SlurmUser 'nobody-here' is no user"),
     ("core.files", "everybody can read", '[hub]\nnode_tokens_file = "{open}"', "everybody can read or change"),
     ("core.files", "cannot be read", '[hub]\nnode_tokens_file = "{none}"', "cannot be read"),
     ("core.files", "holds characters", '[hub]\nnode_tokens_file = "{latin}"', "holds characters that no token has"),

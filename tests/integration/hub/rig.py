@@ -17,6 +17,7 @@ from gpuwaste.core.config import NotifyConfig
 from gpuwaste.core.errors import AuthError
 from gpuwaste.hub.app import build_app
 from gpuwaste.hub.backup import Backups
+from gpuwaste.hub.cluster_facts import ClusterFacts
 from gpuwaste.hub.identity import Identity, user_name
 from gpuwaste.hub.ingest import Ingest
 from gpuwaste.hub.map import ClusterMap
@@ -28,14 +29,13 @@ from gpuwaste.hub.protocol import Bounds
 from gpuwaste.hub.reads import Reads
 from gpuwaste.hub.roles import Roles
 from gpuwaste.hub.server import WebServer, open_tcp, open_unix
-from gpuwaste.hub.services import Limits, Services
-from gpuwaste.hub.site import Site
+from gpuwaste.hub.services import ServiceLimits, Services
 from gpuwaste.hub.unaccounted import Unaccounted
 from gpuwaste.hub.unaccounted_store import UnaccountedStore
 from gpuwaste.hub.verdict_ingest import VerdictIngest
 from gpuwaste.hub.verdict_reads import VerdictReads
+from gpuwaste.slurm.cluster_config import NodeInfo
 from gpuwaste.slurm.defaults import SiteDefaults
-from gpuwaste.slurm.site import NodeInfo
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.verdict_store import VerdictStore
 from gpuwaste.testing.fake_slurm import FakeSlurm
@@ -95,7 +95,7 @@ class Rig:
     cluster_map: ClusterMap
     clock: SystemClock
     services: Services
-    limits: Limits
+    limits: ServiceLimits
     server: WebServer
     port: int
     socket: Path
@@ -140,7 +140,7 @@ class Rig:
 def running_hub(
     directory: Path,
     slurm: FakeSlurm | None = None,
-    limits: Limits | None = None,
+    limits: ServiceLimits | None = None,
     tls: tuple[str, str] | None = None,
     *,
     notify: NotifyConfig | None = None,
@@ -156,7 +156,7 @@ def running_hub(
         account_coordinators={"proj1": frozenset({"carol"})},
     )
     store = HubStore.open(directory / "hub.duckdb", clock)
-    site = Site(slurm, clock)
+    site = ClusterFacts(slurm, clock)
     metrics = HubMetrics(clock)
     identity = Identity(
         {"munge": FakeChecker()},
@@ -188,7 +188,7 @@ def running_hub(
         Backups(store, directory, clock, lambda: "gw"),
         lambda: {"status": "ok"},
     )
-    limits = limits or Limits(body_deadline_s=20, map_wait_s=10)
+    limits = limits or ServiceLimits(body_deadline_s=20, map_wait_s=10)
     app = build_app(services, "0", limits)
     short = tempfile.TemporaryDirectory(prefix="gwrig", dir="/tmp")  # a Unix socket's path has 107 bytes
     tcp, path = open_tcp("127.0.0.1:0"), Path(short.name) / "hub.sock"

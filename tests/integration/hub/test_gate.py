@@ -13,7 +13,7 @@ from tests.unit.hub.rig import AGENT_UID, batch, hour
 
 from gpuwaste.hub.gate import RETRY_AFTER_S, Gate, GateLimits
 from gpuwaste.hub.refusal import Refusal
-from gpuwaste.hub.services import Limits
+from gpuwaste.hub.services import ServiceLimits
 from gpuwaste.testing.cluster_process import wait_until
 
 
@@ -112,7 +112,7 @@ def _post(hub: Rig, answers: list[tuple[int, str | None]], job: int) -> None:
 
 def test_a_busy_hub_says_when_to_come_back_and_serves_readers(tmp_path: Path) -> None:
     """While the store is held up, batches beyond the limit get 503 with Retry-After, and health and reports answer."""
-    limits = Limits(gate=GateLimits(threads=1, waiting=1, patience_s=20))
+    limits = ServiceLimits(gate=GateLimits(threads=1, waiting=1, patience_s=20))
     with running_hub(tmp_path, limits=limits) as hub:
         answers: list[tuple[int, str | None]] = []
         with hub.store.writing():
@@ -132,7 +132,7 @@ def test_a_busy_hub_says_when_to_come_back_and_serves_readers(tmp_path: Path) ->
 
 def test_slow_senders_take_no_place_in_the_queue(tmp_path: Path) -> None:
     """Connections that do not get on with their bodies keep no agent out."""
-    limits = Limits(gate=GateLimits(threads=1, waiting=1))
+    limits = ServiceLimits(gate=GateLimits(threads=1, waiting=1))
     with running_hub(tmp_path, limits=limits) as hub:
         slow = [socket.create_connection(("127.0.0.1", hub.port), 20) for _ in range(8)]
         try:

@@ -10,8 +10,8 @@ import pytest
 from tests.integration.hub.rig import Rig, running_hub
 from tests.unit.hub.rig import AGENT_UID, HOUR, batch, hour
 
-from gpuwaste.hub.services import Limits
-from gpuwaste.slurm.site import NodeInfo
+from gpuwaste.hub.services import ServiceLimits
+from gpuwaste.slurm.cluster_config import NodeInfo
 from gpuwaste.testing.fake_slurm import FakeSlurm
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "protocol1"
@@ -181,7 +181,10 @@ def test_a_compressed_body_is_refused(hub: Rig) -> None:
 
 def test_a_body_that_drips_in_is_given_up(tmp_path: Path) -> None:
     """A client that announces a body and does not send it in time gets 408, and holds nothing up."""
-    with running_hub(tmp_path, limits=Limits(body_deadline_s=0.2)) as hub, raw(hub, "Content-Length: 1000\r\n") as sock:
+    with (
+        running_hub(tmp_path, limits=ServiceLimits(body_deadline_s=0.2)) as hub,
+        raw(hub, "Content-Length: 1000\r\n") as sock,
+    ):
         sock.sendall(b"{")
         assert b" 408 " in answered(sock)
         assert hub.post(batch(hour(7))).status == 200

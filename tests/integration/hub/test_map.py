@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.job import JobRecord
+from gpuwaste.hub.cluster_facts import ClusterFacts
 from gpuwaste.hub.map import TELL_AGAIN_S, ClusterMap
-from gpuwaste.hub.site import Site
 from gpuwaste.slurm.gres import GresOnNode
 from gpuwaste.slurm.scontrol import RunningJob
 from gpuwaste.store.hub.hub_store import HubStore
@@ -38,7 +38,7 @@ class Bench:
         self.clock = FakeClock()
         self.slurm = FakeSlurm(running=list(jobs))
         self.store = HubStore.open(":memory:", self.clock)
-        self.map = ClusterMap(self.slurm, self.store, Site(self.slurm, self.clock), self.clock)
+        self.map = ClusterMap(self.slurm, self.store, ClusterFacts(self.slurm, self.clock), self.clock)
 
     def ask(self, node: str, job: int) -> Any:
         """Ask and let the question be answered, where it needs one."""

@@ -15,10 +15,10 @@ from tests.unit.hub.rig import AGENT_UID
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.verdict import Verdict
 from gpuwaste.documents.verdict_score import ScoreDocument
+from gpuwaste.hub.cluster_facts import ClusterFacts
 from gpuwaste.hub.identity import Identity
 from gpuwaste.hub.models import VerdictRun, VerdictsAnswer
 from gpuwaste.hub.roles import Roles
-from gpuwaste.hub.site import Site
 from gpuwaste.hub.verdict_keeper import EVERY_S, VerdictKeeper
 from gpuwaste.store.hub.verdict_store import VerdictStore
 from gpuwaste.wire.batch import Envelope, VerdictBatch, encode_batch, encode_verdict, json_line
@@ -97,7 +97,7 @@ def test_a_credential_for_hours_is_none_for_verdicts(hub: Rig) -> None:
 
 def test_a_site_without_munge_knows_its_advisor_by_a_token_of_his_name(hub: Rig) -> None:
     """A node's own token, or a user's, is not enough."""
-    site = Site(hub.slurm, hub.clock)
+    site = ClusterFacts(hub.slurm, hub.clock)
     identity = Identity({}, Roles(hub.slurm, hub.clock), site, None, agent_user="gpuwaste")
     assert identity.is_advisor(Caller(None, "", "token", "gpuwaste"))
     assert identity.scope(Caller(None, "", "token", "gpuwaste")).agent

@@ -11,7 +11,7 @@ from gpuwaste.core.errors import ModelError, NoDataError, UsageError
 from gpuwaste.history.outcome import Outcome
 from gpuwaste.history.state import HistoryState
 from gpuwaste.history.table import ABSENT, JobTable
-from gpuwaste.models.source import Source
+from gpuwaste.models.source import JobSource
 from gpuwaste.models.training import Settings, Trained, train
 from gpuwaste.predict.bundle import load_bundle
 from gpuwaste.predict.registry import Registry
@@ -34,8 +34,8 @@ def history(jobs: int = 900, seed: int = 2) -> JobTable:
     )  # fmt: skip
 
 
-def source(table: JobTable) -> Source:
-    return Source(table, "gw", "a made log")
+def source(table: JobTable) -> JobSource:
+    return JobSource(table, "gw", "a made log")
 
 
 @pytest.fixture(scope="module")

@@ -15,8 +15,8 @@ import pytest
 
 from gpuwaste.testing.simnvml import (
     Arch,
-    Fault,
     MigInstance,
+    NvmlFault,
     SimGpu,
     SimNode,
     build_native,
@@ -215,7 +215,7 @@ def test_energy_integrates_power(bench: Bench) -> None:
 def test_a_lost_gpu_says_so_and_the_others_go_on(bench: Bench) -> None:
     """Each call on the lost GPU answers GPU_IS_LOST until the fault is cleared."""
     lost, good = (bench.handle(g) for g in bench.gpus[:2])
-    bench.node.inject(bench.gpus[0], Fault.lost())
+    bench.node.inject(bench.gpus[0], NvmlFault.lost())
     with pytest.raises(pynvml.NVMLError_GpuIsLost):
         pynvml.nvmlDeviceGetUtilizationRates(lost)
     assert pynvml.nvmlDeviceGetUtilizationRates(good).gpu == 0
@@ -226,7 +226,7 @@ def test_a_lost_gpu_says_so_and_the_others_go_on(bench: Bench) -> None:
 
 def test_a_gpu_that_is_gone_is_not_counted(bench: Bench) -> None:
     """The next GPUs move up by one index, and the UUID is not found."""
-    bench.node.inject(bench.gpus[1], Fault.gone())
+    bench.node.inject(bench.gpus[1], NvmlFault.gone())
     uuids = [pynvml.nvmlDeviceGetUUID(pynvml.nvmlDeviceGetHandleByIndex(i)) for i in range(3)]
     assert uuids == [g.uuid for g in bench.gpus if g is not bench.gpus[1]]
     assert pynvml.nvmlDeviceGetCount() == 3
@@ -237,8 +237,8 @@ def test_a_gpu_that_is_gone_is_not_counted(bench: Bench) -> None:
 def test_one_function_can_fail_alone(bench: Bench) -> None:
     """NOT_SUPPORTED and any other code strike the named function on the named GPU, whatever its version suffix."""
     gpu, other = bench.gpus[:2]
-    bench.node.inject(gpu, Fault.not_supported("nvmlDeviceGetMemoryInfo"))
-    bench.node.inject(None, Fault.error("nvmlDeviceGetPowerUsage", pynvml.NVML_ERROR_NO_PERMISSION))
+    bench.node.inject(gpu, NvmlFault.not_supported("nvmlDeviceGetMemoryInfo"))
+    bench.node.inject(None, NvmlFault.error("nvmlDeviceGetPowerUsage", pynvml.NVML_ERROR_NO_PERMISSION))
     with pytest.raises(pynvml.NVMLError_NotSupported):
         pynvml.nvmlDeviceGetMemoryInfo(bench.handle(gpu), pynvml.nvmlMemory_v2)
     with pytest.raises(pynvml.NVMLError_NoPermission):
@@ -249,7 +249,7 @@ def test_one_function_can_fail_alone(bench: Bench) -> None:
 
 def test_slow_calls_sleep(bench: Bench) -> None:
     """A slow function takes its time without burning CPU; so does every call on a node with a latency."""
-    bench.node.inject(bench.gpus[0], Fault.slow("nvmlDeviceGetPowerUsage", 100))
+    bench.node.inject(bench.gpus[0], NvmlFault.slow("nvmlDeviceGetPowerUsage", 100))
     handle = bench.handle(bench.gpus[0])
     wall, cpu = time.monotonic(), time.process_time()
     pynvml.nvmlDeviceGetPowerUsage(handle)
@@ -266,7 +266,7 @@ def test_slow_calls_sleep(bench: Bench) -> None:
 def test_a_hanging_call_ends_when_its_fault_is_cleared(bench: Bench) -> None:
     """A call that hangs in another process holds only that process."""
     script = "import pynvml as n; n.nvmlInit(); h = n.nvmlDeviceGetHandleByIndex(0); n.nvmlDeviceGetPowerUsage(h)"
-    bench.node.inject(bench.gpus[0], Fault.hang("nvmlDeviceGetPowerUsage"))
+    bench.node.inject(bench.gpus[0], NvmlFault.hang("nvmlDeviceGetPowerUsage"))
     environment = {**os.environ, **library_env(bench.build)}
     hanging = subprocess.Popen([sys.executable, "-c", script], env=environment, text=True, stderr=subprocess.PIPE)
     bench.started.append(hanging)

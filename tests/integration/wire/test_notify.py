@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.unit.notify_socket import notify_socket, said
 
-from gpuwaste.wire.notify import SILENT, Notifier
+from gpuwaste.wire.notify import SILENT, SystemdNotifier
 
 pytestmark = pytest.mark.sockets
 
@@ -33,7 +33,7 @@ def listener(tmp_path: Path) -> Iterator[socket.socket]:
 
 def test_each_word_is_the_datagram_that_sd_notify_documents(listener: socket.socket) -> None:
     """READY, RELOADING with its time, STOPPING and a longer start; a status is one line, whatever is in it."""
-    notifier = Notifier(listener.getsockname())
+    notifier = SystemdNotifier(listener.getsockname())
     notifier.starting("waiting\nREADY=1", 20)
     notifier.ready("all well")
     before = time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000
@@ -50,7 +50,7 @@ def test_each_word_is_the_datagram_that_sd_notify_documents(listener: socket.soc
 def test_signs_of_life_come_four_times_an_interval_however_often_the_loop_turns(listener: socket.socket) -> None:
     """A loop of 1,000 turns a second in an interval of 4 s sends one a second, and none while it stands."""
     now = Now()
-    notifier = Notifier(listener.getsockname(), 4_000_000, now)
+    notifier = SystemdNotifier(listener.getsockname(), 4_000_000, now)
     for _ in range(3000):
         notifier.alive()
         now.s += 0.001
@@ -63,11 +63,11 @@ def test_the_environment_says_where_and_is_not_handed_on(listener: socket.socket
     """Socket and interval are taken out of the environment; an interval meant for another process is not ours."""
     path = listener.getsockname()
     environ = {"NOTIFY_SOCKET": path, "WATCHDOG_USEC": "1000000", "WATCHDOG_PID": str(os.getpid()), "PATH": "/bin"}
-    Notifier.from_environment(environ).alive()
+    SystemdNotifier.from_environment(environ).alive()
     assert said(listener) == ["WATCHDOG=1"]
     assert environ == {"PATH": "/bin"}
     other = {"NOTIFY_SOCKET": path, "WATCHDOG_USEC": "1000000", "WATCHDOG_PID": "1"}
-    notifier = Notifier.from_environment(other)
+    notifier = SystemdNotifier.from_environment(other)
     notifier.alive()
     notifier.ready()
     assert said(listener) == ["READY=1\nSTATUS=serving"]
@@ -78,7 +78,7 @@ def test_an_abstract_name_works() -> None:
     name = f"gpuwaste-test-{os.getpid()}"
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sock:
         sock.bind(f"\0{name}")
-        Notifier(f"@{name}").ready()
+        SystemdNotifier(f"@{name}").ready()
         assert said(sock) == ["READY=1\nSTATUS=serving"]
 
 
@@ -86,10 +86,10 @@ def test_without_a_listener_nothing_is_raised_and_a_full_queue_holds_no_loop_up(
     """No socket, a dead one and one whose queue is full are all the same to the caller; `alive` does not wait."""
     SILENT.ready()
     SILENT.alive()
-    Notifier("/nowhere/at/all").ready()
-    Notifier("neither a path nor a name").ready()
+    SystemdNotifier("/nowhere/at/all").ready()
+    SystemdNotifier("neither a path nor a name").ready()
     now = Now()
-    notifier = Notifier(listener.getsockname(), 4_000_000, now)
+    notifier = SystemdNotifier(listener.getsockname(), 4_000_000, now)
 
     def flood() -> None:
         for _ in range(5000):  # many times what a queue takes (net.unix.max_dgram_qlen)

@@ -12,7 +12,7 @@ from tests.examples import examples
 
 from gpuwaste.agent.facts.base import LocalRun
 from gpuwaste.agent.facts.prolog import PrologSource
-from gpuwaste.agent.facts.remote import Answer
+from gpuwaste.agent.facts.remote import RunAnswer
 from gpuwaste.agent.questions import parse_hub_job
 
 NAMES = st.sampled_from(
@@ -79,7 +79,7 @@ def test_any_map_of_a_hub_is_an_answer_or_nothing(value: Any, members: dict[str,
     for job in (value, members, {**good, **members}, {**good, "nodes": {"gpu1": value}}):
         answer = parse_hub_job(json.loads(json.dumps(job)), "gpu1", (7, 0))
         if answer is not None:
-            assert isinstance(answer, Answer)
+            assert isinstance(answer, RunAnswer)
             assert isinstance(answer.start, int)
             assert isinstance(answer.state, str)
             assert answer.positions is None or all(isinstance(at, int) and at >= 0 for at in answer.positions)

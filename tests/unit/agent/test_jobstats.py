@@ -8,7 +8,7 @@ from tests.unit.agent.fakes import START_US, a_gpu
 from gpuwaste.agent.jobstats import JobstatsCollector, Owners
 from gpuwaste.agent.model import GpuReading, Holding, HostUse, JobMap
 from gpuwaste.agent.observation import Observation, make_samples
-from gpuwaste.agent.snapshot import View
+from gpuwaste.agent.snapshot import SnapshotView
 from gpuwaste.core.sample import Confidence
 
 GPUS = (a_gpu(0), a_gpu(1), a_gpu(2, instance="1/0", parent_uuid="GPU-9"), a_gpu(3))
@@ -32,7 +32,7 @@ def an_observation() -> Observation:
     return replace(seen, samples=tuple(make_samples(seen)))
 
 
-def page(view: View, owners: Owners | None = None) -> dict[str, float]:
+def page(view: SnapshotView, owners: Owners | None = None) -> dict[str, float]:
     """Return what is served: name with labels -> value."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(JobstatsCollector(lambda: view, None if owners is None else owners.uid_of))
@@ -51,7 +51,7 @@ def labels(gpu: int, job: str = "", user: str = "", instance: str = "", minor: s
 
 def test_every_value_has_the_labels_by_which_jobstats_joins() -> None:
     """Duty cycle, memory and power stand under exactly the labels of the series with the job's id; units are theirs."""
-    found = page(View(an_observation()))
+    found = page(SnapshotView(an_observation()))
     own = labels(0, "7")
     assert found["nvidia_gpu_jobId" + own] == 7
     assert found["nvidia_gpu_duty_cycle" + own] == 25
@@ -68,14 +68,14 @@ def test_an_instance_has_the_minor_of_its_gpu() -> None:
     for gpus, minor in (((parent, instance), "12"), ((instance,), "")):
         readings = {gpu.uuid: GpuReading(gpu.uuid, mem_used_b=5, reason="mig") for gpu in gpus}
         seen = Observation(START_US, 0, gpus, readings)
-        found = page(View(replace(seen, samples=tuple(make_samples(seen)))))
+        found = page(SnapshotView(replace(seen, samples=tuple(make_samples(seen)))))
         (own,) = [name for name in found if name.startswith("nvidia_gpu_memory_used_bytes{") and "GPU-5" in name]
         assert f'minor_number="{minor}"' in own
 
 
 def test_a_doubtful_or_shared_gpu_has_no_job() -> None:
     """Where sources disagree, or several jobs share the GPU, its values stand without any job."""
-    found = page(View(an_observation()))
+    found = page(SnapshotView(an_observation()))
     assert found["nvidia_gpu_duty_cycle" + labels(1)] == 0
     assert found["nvidia_gpu_duty_cycle" + labels(3)] == 9
     assert [name for name in found if name.startswith("nvidia_gpu_jobId")] == ["nvidia_gpu_jobId" + labels(0, "7")]
@@ -85,10 +85,10 @@ def test_the_uid_is_told_only_where_owners_are_asked_for() -> None:
     """With owners, label and nvidia_gpu_jobUid hold the user of the job's processes; root only if there is no other."""
     seen, owners = an_observation(), Owners({1: 0, 2: 1234}.get)
     owners.accept(seen)
-    found = page(View(seen), owners)
+    found = page(SnapshotView(seen), owners)
     assert found["nvidia_gpu_jobUid" + labels(0, "7", "1234")] == 1234
     assert found["nvidia_gpu_jobId" + labels(0, "7", "1234")] == 7
-    assert not [name for name in page(View(seen)) if "1234" in name or "jobUid" in name]
+    assert not [name for name in page(SnapshotView(seen)) if "1234" in name or "jobUid" in name]
 
 
 def test_the_owner_of_an_ended_job_is_forgotten() -> None:
@@ -104,4 +104,4 @@ def test_the_owner_of_an_ended_job_is_forgotten() -> None:
 
 def test_before_the_first_sample_there_is_nothing() -> None:
     """An agent that has read nothing tells nothing under these names."""
-    assert page(View()) == {}
+    assert page(SnapshotView()) == {}

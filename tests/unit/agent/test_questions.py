@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from gpuwaste.agent.facts.remote import GONE, Answer
+from gpuwaste.agent.facts.remote import GONE, RunAnswer
 from gpuwaste.agent.questions import Questions, parse_hub_job
 from gpuwaste.core.errors import NoDataError, RetryableWireError, SlurmError
 from gpuwaste.core.sample import MapSource
@@ -86,7 +86,7 @@ class Bench:
         rng = random.Random(1)
         self.questions = Questions("gpu1", self.hub, self.slurm, self.clock, jitter_s=30, rng=rng)
 
-    def run(self, seconds: float) -> list[Answer]:
+    def run(self, seconds: float) -> list[RunAnswer]:
         """Do what is due in the next seconds."""
         until = self.clock.now_us + int(seconds * 1e6)
         while self.clock.now_us <= until:
@@ -217,7 +217,7 @@ def test_the_thread_starts_works_and_stops() -> None:
     questions.ask(7, 5)
     assert done.wait(10)
     deadline = threading.Event()
-    found: list[Answer] = []
+    found: list[RunAnswer] = []
     for _ in range(500):
         found += questions.answers()
         if found or deadline.wait(0.02):

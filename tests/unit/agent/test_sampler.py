@@ -9,7 +9,7 @@ from tests.unit.agent.fakes import FakeClock, FakeGpus, FakeHost, FakeMap, ListS
 
 from gpuwaste.agent.collectors import Collectors
 from gpuwaste.agent.errors import CollectorError
-from gpuwaste.agent.events import Events
+from gpuwaste.agent.events import EventLog
 from gpuwaste.agent.model import GpuReading, GpuScan, Holding, HostUse, JobMap
 from gpuwaste.agent.observation import Observation
 from gpuwaste.agent.sampler import Sampler
@@ -36,7 +36,7 @@ class Rig:
             collectors=Collectors([self.nvml, *more], [self.host]),
             device_map=self.map,
             sinks=[self.broken, self.sink],
-            events=Events(clock),
+            events=EventLog(clock),
         )
 
     def tick(self, after_s: float = 10.0) -> dict[str, Sample]:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.unit.waste.builders import GIB, LATER, T0, job, judged_run, untouched, use
 
-from gpuwaste.documents.notices import Decision, NoticeRules, Standing, addressed, staff_list
+from gpuwaste.documents.notices import NoticeDecision, NoticeRules, Standing, addressed, staff_list
 from gpuwaste.documents.notices import decide as decisions
 from gpuwaste.waste.judged import JudgedRun
 
@@ -32,7 +32,7 @@ def decide(
     standing: Standing | None = None,
     period: tuple[int, int] = PERIOD,
     nobody: Sequence[str] = (),
-) -> dict[str, Decision]:
+) -> dict[str, NoticeDecision]:
     """Return the decisions by user, in the order of the plan."""
     found = addressed(
         decisions(jobs, period, rules, standing or Standing()),

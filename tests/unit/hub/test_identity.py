@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 from tests.unit.hub.rig import FakeClock
 
+from gpuwaste.hub.cluster_facts import ClusterFacts
 from gpuwaste.hub.identity import Identity
 from gpuwaste.hub.refusal import Refusal
 from gpuwaste.hub.roles import Roles, Scope
-from gpuwaste.hub.site import Site
-from gpuwaste.slurm.site import NodeInfo
+from gpuwaste.slurm.cluster_config import NodeInfo
 from gpuwaste.testing.fake_slurm import FakeSlurm
 from gpuwaste.wire.identity import Caller
 from gpuwaste.wire.tokens import TokenChecker
@@ -23,7 +23,9 @@ def identity(tmp_path: Path, slurm: FakeSlurm) -> Identity:
     tokens.write_text(f"gpu1 {NODE}\noper {USER}\n")
     tokens.chmod(0o600)
     clock = FakeClock()
-    return Identity({"token": TokenChecker(tokens)}, Roles(slurm, clock), Site(slurm, clock), None, lambda _: "")
+    return Identity(
+        {"token": TokenChecker(tokens)}, Roles(slurm, clock), ClusterFacts(slurm, clock), None, lambda _: ""
+    )
 
 
 def site() -> FakeSlurm:

@@ -8,12 +8,12 @@ from tests.unit.hub.rig import FakeClock
 from gpuwaste.core.errors import SlurmError
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.run import RunKey
+from gpuwaste.hub.cluster_facts import ClusterFacts
 from gpuwaste.hub.importer import Importer
 from gpuwaste.hub.metrics import HubMetrics
-from gpuwaste.hub.site import Site
 from gpuwaste.ingest.accounting import ImportSettings
+from gpuwaste.slurm.cluster_config import Partition
 from gpuwaste.slurm.sacct import BadRow
-from gpuwaste.slurm.site import Partition
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.fake_slurm import FakeSlurm
 
@@ -49,7 +49,7 @@ class Bench:
         self.importer = Importer(
             self.store,
             self.slurm,
-            Site(self.slurm, self.clock),
+            ClusterFacts(self.slurm, self.clock),
             metrics=self.metrics,
             clock=self.clock,
             settings=ImportSettings(60, 3600, 2),

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.units import parse_duration_s, parse_size_b
 from gpuwaste.slurm import csv_tres, req_mem, sacct_request, sacctmgr, times, tres
+from gpuwaste.slurm.cluster_config import parse_config, parse_nodes, parse_partitions
 from gpuwaste.slurm.csv_mapping import parse_mapping
 from gpuwaste.slurm.gres import job_gres_on_node, parse_gres, parse_positions
 from gpuwaste.slurm.printed_id import parse_printed
@@ -18,7 +19,6 @@ from gpuwaste.slurm.sacct import FIELDS, BadRow, parse_sacct
 from gpuwaste.slurm.sacct_file import header_columns
 from gpuwaste.slurm.sacct_hint import hint
 from gpuwaste.slurm.scontrol import parse_jobs
-from gpuwaste.slurm.site import parse_config, parse_nodes, parse_partitions
 from gpuwaste.slurm.slurmd_g import parse_slurmd_g
 from gpuwaste.slurm.swf import read_swf
 

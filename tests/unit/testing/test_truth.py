@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 
 from gpuwaste.testing.simnvml import OracleEvent
-from gpuwaste.testing.truth import Key, Row, Span, compare, observed
+from gpuwaste.testing.truth import Key, Row, TruthSpan, compare, observed
 
 KEY: Key = (7, 1000, "gpu1", "GPU-a")
-RUN = Span(1000, 1020)
+RUN = TruthSpan(1000, 1020)
 BUSY = OracleEvent(1000.0, 0.0, 1, 7, 0, None, "gpu1", 0, "GPU-a", "", 50.0, 0, 0, 0.0, True, "start")  # noqa: FBT003 as in a log
 EVENTS = [BUSY, replace(BUSY, t_utc=1020.0, mono=20.0, util=0.0, event="end")]
 
@@ -18,23 +18,26 @@ def _row(known: float, unknown: float = 0, pct: int = 50, hours: int = 1) -> Row
     return Row([0] * hours, t0=1000.0, t1=1000.0 + total, by_pct={pct: known}, unknown={"gap": unknown})
 
 
-def _wrong(row: Row, *outages: Span) -> list[str]:
+def _wrong(row: Row, *outages: TruthSpan) -> list[str]:
     return compare(KEY, RUN, row, EVENTS, {"gpu1": outages}, edge_s=1.0)
 
 
 def test_observed_is_a_run_without_its_outages() -> None:
     """Outages inside, at the edges, overlapping and elsewhere are cut out."""
     assert observed(RUN, []) == [RUN]
-    assert observed(RUN, [Span(1005, 1008), Span(1007, 1010)]) == [Span(1000, 1005), Span(1010, 1020)]
-    assert observed(RUN, [Span(900, 1003), Span(1019, 2000)]) == [Span(1003, 1019)]
-    assert observed(RUN, [Span(900, 950)]) == [RUN]
-    assert observed(RUN, [Span(900, 1100)]) == []
+    assert observed(RUN, [TruthSpan(1005, 1008), TruthSpan(1007, 1010)]) == [
+        TruthSpan(1000, 1005),
+        TruthSpan(1010, 1020),
+    ]
+    assert observed(RUN, [TruthSpan(900, 1003), TruthSpan(1019, 2000)]) == [TruthSpan(1003, 1019)]
+    assert observed(RUN, [TruthSpan(900, 950)]) == [RUN]
+    assert observed(RUN, [TruthSpan(900, 1100)]) == []
 
 
 def test_what_is_right_is_right() -> None:
     """The whole run known, and an outage of its true length unknown."""
     assert _wrong(_row(20)) == []
-    assert _wrong(_row(12, 8), Span(1004, 1012)) == []
+    assert _wrong(_row(12, 8), TruthSpan(1004, 1012)) == []
 
 
 @pytest.mark.parametrize(
@@ -54,4 +57,4 @@ def test_what_is_wrong_is_said(row: Row, words: str) -> None:
 
 def test_a_doubling_inside_an_outage_is_seen() -> None:
     """However long the outages, no level has more seconds than the load program ran at it."""
-    assert any("at 50 %" in text for text in _wrong(_row(27), Span(1001, 1019)))
+    assert any("at 50 %" in text for text in _wrong(_row(27), TruthSpan(1001, 1019)))

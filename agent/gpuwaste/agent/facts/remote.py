@@ -11,7 +11,7 @@ GONE: Final = "GONE"  # the one who was asked does not know the job (any more)
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class RunAnswer:
     """One answer, to the question about a run (job_id, since_us); `start` and `end` are UTC seconds."""
 
     job_id: int
@@ -38,9 +38,9 @@ class RemoteSource:
     def __init__(self, name: MapSource) -> None:
         self.name = name
         self.health = ""
-        self._answers: dict[tuple[int, int], Answer] = {}
+        self._answers: dict[tuple[int, int], RunAnswer] = {}
 
-    def put(self, answer: Answer) -> None:
+    def put(self, answer: RunAnswer) -> None:
         """Keep an answer, the positions of an earlier one where this one has none (a job that is ending)."""
         ident = (answer.job_id, answer.since_us)
         known = self._answers.get(ident)
@@ -51,7 +51,7 @@ class RemoteSource:
         """Drop what is known of a run that ended."""
         self._answers.pop(run.ident, None)
 
-    def answer(self, run: LocalRun) -> Answer | None:
+    def answer(self, run: LocalRun) -> RunAnswer | None:
         """Return the whole answer."""
         return self._answers.get(run.ident)
 

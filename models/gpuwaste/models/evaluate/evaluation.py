@@ -11,7 +11,7 @@ from gpuwaste.core.errors import NoDataError
 from gpuwaste.history.outcome import Outcome
 from gpuwaste.history.table import Floats, JobTable
 from gpuwaste.models.evaluate.figures import Figures, of_probability, of_quantiles
-from gpuwaste.models.evaluate.method import Answer, Method, all_methods
+from gpuwaste.models.evaluate.method import Method, MethodAnswer, all_methods
 from gpuwaste.models.evaluate.question import NO_STATUS, Question, has_status
 from gpuwaste.models.split import Split, split_by_time
 from gpuwaste.models.usable import reason_of
@@ -110,7 +110,7 @@ def evaluate(
     return Evaluation(_log(name, table, split), seed, results, left_out, same_as)
 
 
-def judge(question: Question, answer: Answer, *, intervals: bool = True) -> Figures:
+def judge(question: Question, answer: MethodAnswer, *, intervals: bool = True) -> Figures:
     """Return the figures of an answer over the test part."""
     rows = question.test
     users = question.table.user.codes[rows]

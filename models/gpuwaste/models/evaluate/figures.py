@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from gpuwaste.history.table import Floats
 from gpuwaste.models import metrics
 from gpuwaste.models.evaluate.curve import Curve
-from gpuwaste.models.evaluate.method import Answer
+from gpuwaste.models.evaluate.method import MethodAnswer
 from gpuwaste.models.metrics import bootstrap_by_user, worst_decile
 from gpuwaste.predict.drift import short
 
@@ -31,7 +31,7 @@ Figures = dict[str, Figure]
 Metric = Callable[[Floats], float]
 
 
-def of_probability(y: Floats, answer: Answer, users: NDArray[np.int32], *, intervals: bool = True) -> Figures:
+def of_probability(y: Floats, answer: MethodAnswer, users: NDArray[np.int32], *, intervals: bool = True) -> Figures:
     """Return the figures of probabilities; a row's loss for the comparison of users is Brier's."""
     p, said = answer.values, answer.values >= answer.threshold
     right, loss, curve = (said == (y == 1)).astype(np.float64), (answer.values - y) ** 2, Curve(y, p)
@@ -62,7 +62,7 @@ def of_probability(y: Floats, answer: Answer, users: NDArray[np.int32], *, inter
 
 
 def of_quantiles(
-    y: Floats, answer: Answer, weight: Floats, users: NDArray[np.int32], *, intervals: bool = True
+    y: Floats, answer: MethodAnswer, weight: Floats, users: NDArray[np.int32], *, intervals: bool = True
 ) -> Figures:
     """Return the figures of limits, by level; `weight` (processors) is what reserved over used is weighted with.
 

@@ -19,7 +19,7 @@ OURS: Final = "model"
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class MethodAnswer:
     """What a method says of each test row: [m] probabilities, or [m, k] limits in the target's unit, inf for none.
 
     `threshold` is the probability from which on it says yes, never chosen by test rows; `reject` likewise for the
@@ -42,7 +42,7 @@ class Method:
     order: int
     after_run: bool
     supports: Callable[[Target], bool]
-    answer: Callable[[Question], Answer]
+    answer: Callable[[Question], MethodAnswer]
 
 
 def all_methods(*, after_run: bool = False) -> list[Method]:

@@ -10,7 +10,7 @@ from gpuwaste.core.config import NotifyConfig
 from gpuwaste.hub.notify.addresses import AddressBook
 from gpuwaste.hub.notify.mailer import SmtpMailer, Tls
 from gpuwaste.hub.notify.planner import Planner
-from gpuwaste.hub.notify.runner import Accounting, Notifier
+from gpuwaste.hub.notify.runner import Accounting, NoticeRunner
 from gpuwaste.hub.notify.service import NoticeService
 from gpuwaste.hub.notify.settings import NotifySettings
 from gpuwaste.store.hub.hub_store import HubStore
@@ -23,7 +23,7 @@ class NotifyParts:
     """The answers of the routes, and the sender where a mail server is configured."""
 
     service: NoticeService
-    notifier: Notifier | None
+    notifier: NoticeRunner | None
 
 
 def notify_parts(  # noqa: PLR0917 the hub's own parts, in the order of ARCHITECTURE
@@ -50,5 +50,5 @@ def notify_parts(  # noqa: PLR0917 the hub's own parts, in the order of ARCHITEC
             Path(config.smtp_password_file) if config.smtp_password_file else None,
             config.smtp_timeout_s,
         )
-        notifier = Notifier(planner, mailer, clock, accounting, count)
+        notifier = NoticeRunner(planner, mailer, clock, accounting, count)
     return NotifyParts(NoticeService(planner, notifier, clock), notifier)

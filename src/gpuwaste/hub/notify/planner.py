@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gpuwaste.documents.notices import Decision, Standing, addressed, decide, reach_s, staff_list
+from gpuwaste.documents.notices import NoticeDecision, Standing, addressed, decide, reach_s, staff_list
 from gpuwaste.hub.notify.addresses import AddressBook, read_names
 from gpuwaste.hub.notify.settings import NotifySettings
 from gpuwaste.store.hub.hub_store import HubStore
@@ -26,12 +26,12 @@ class Planner:
     ledger: LedgerSettings
     book: AddressBook
 
-    def digests(self, period: Period, now: int, *, dry: bool) -> list[Decision]:
+    def digests(self, period: Period, now: int, *, dry: bool) -> list[NoticeDecision]:
         """Decide on every user of a period. Raises StoreError, AddressError."""
         self.book.refresh()
         return self._decide(period, now, self.notices.last_told(period[1], dry=dry), self._unwilling())
 
-    def replay(self, start: int, end: int, now: int) -> list[tuple[Period, list[Decision]]]:
+    def replay(self, start: int, end: int, now: int) -> list[tuple[Period, list[NoticeDecision]]]:
         """Decide on each period that ended in (start, end], as if nobody had been told before; opt-outs are today's.
 
         Raises StoreError, AddressError.
@@ -46,7 +46,7 @@ class Planner:
             found.append((period, decisions))
         return found
 
-    def preview(self, user: str, now: int) -> Decision | None:
+    def preview(self, user: str, now: int) -> NoticeDecision | None:
         """Decide on one user as if a period ended now; None where he has no GPU job that ended in it."""
         self.book.refresh()
         length = self.settings.digest.period(now)
@@ -62,7 +62,7 @@ class Planner:
 
     def _decide(
         self, period: Period, now: int, told: Mapping[str, int], unwilling: frozenset[str], user: str | None = None
-    ) -> list[Decision]:
+    ) -> list[NoticeDecision]:
         rules = self.settings.rules
         reach = Selection(period[1] - reach_s(period, rules), period[1], user=user)
         standing = Standing(unwilling, told)

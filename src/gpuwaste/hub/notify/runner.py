@@ -12,7 +12,7 @@ from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.once import Once
 from gpuwaste.core.worker import Worker
-from gpuwaste.documents.notices import Decision
+from gpuwaste.documents.notices import NoticeDecision
 from gpuwaste.hub.notify.mailer import Delivery, Mailer, ServerDownError
 from gpuwaste.hub.notify.message import make_message
 from gpuwaste.hub.notify.planner import Period, Planner
@@ -37,7 +37,7 @@ class Accounting:
     failed: bool
 
 
-class Notifier:
+class NoticeRunner:
     """`worker` runs it; `decide` may be called by other threads."""
 
     def __init__(
@@ -94,7 +94,7 @@ class Notifier:
             return "accounting was not read that far yet"
         return ""
 
-    def decide(self) -> tuple[Period, list[Decision], bool]:
+    def decide(self) -> tuple[Period, list[NoticeDecision], bool]:
         """Decide on the newest period now and note it; the last value is false where that was done before.
 
         Raises StoreError, AddressError.
@@ -141,7 +141,7 @@ class Notifier:
             self._notices.close_before(STAFF, period[1])
             self._notices.add_period(STAFF, period[1], rows, dry=self._dry)
 
-    def _row(self, period: Period, decision: Decision) -> dict[str, Any]:
+    def _row(self, period: Period, decision: NoticeDecision) -> dict[str, Any]:
         return {
             "user": decision.user,
             "period_start": period[0],

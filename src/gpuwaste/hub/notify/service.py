@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.units import DAY_S
-from gpuwaste.documents.notices import Decision
+from gpuwaste.documents.notices import NoticeDecision
 from gpuwaste.hub.notify.planner import Planner
-from gpuwaste.hub.notify.runner import DIGEST, Notifier, words
+from gpuwaste.hub.notify.runner import DIGEST, NoticeRunner, words
 from gpuwaste.hub.refusal import BAD, FORBIDDEN, LATER, Refusal, not_found
 from gpuwaste.hub.roles import Scope
 from gpuwaste.report.layout import Look
@@ -34,7 +34,7 @@ class NoticeQuestion:
 class NoticeService:
     """Answers within a caller's scope; `notifier` is None where [notify] names no mail server."""
 
-    def __init__(self, planner: Planner, notifier: Notifier | None, clock: Clock) -> None:
+    def __init__(self, planner: Planner, notifier: NoticeRunner | None, clock: Clock) -> None:
         self._planner = planner
         self._notifier = notifier
         self._clock = clock
@@ -140,22 +140,22 @@ def _flag(body: bytes, name: str) -> bool:
     return bool(data[name])
 
 
-def _row(decision: Decision) -> dict[str, Any]:
+def _row(decision: NoticeDecision) -> dict[str, Any]:
     whole = asdict(decision)
     return {name: whole[name] for name in _ROW}
 
 
-def _told(decisions: list[Decision]) -> list[dict[str, Any]]:
+def _told(decisions: list[NoticeDecision]) -> list[dict[str, Any]]:
     return [_row(d) for d in decisions if d.told]
 
 
-def _reasons(decisions: list[Decision]) -> dict[str, int]:
+def _reasons(decisions: list[NoticeDecision]) -> dict[str, int]:
     return dict(sorted(Counter(d.why for d in decisions if not d.told).items()))
 
 
-def _users(found: list[tuple[tuple[int, int], list[Decision]]]) -> list[dict[str, Any]]:
+def _users(found: list[tuple[tuple[int, int], list[NoticeDecision]]]) -> list[dict[str, Any]]:
     """Return the users who would have been told, the largest waste first."""
-    of_user: dict[str, list[Decision]] = {}
+    of_user: dict[str, list[NoticeDecision]] = {}
     for _, decisions in found:
         for decision in decisions:
             if decision.told:

@@ -26,7 +26,7 @@ _BLOCK: Final = 512
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class BackupSource:
     """A file that goes into a backup, open at its beginning or to be opened, and its size."""
 
     name: str
@@ -50,7 +50,7 @@ class About:
         return {"format": FORMAT, **fields, "rows": dict(self.rows)}
 
 
-def tar_parts(about: About, sources: Iterator[Source]) -> Iterator[bytes]:
+def tar_parts(about: About, sources: Iterator[BackupSource]) -> Iterator[bytes]:
     """Yield the bytes of a backup; each source is closed when it was read. Raises StoreError."""
     sums: dict[str, list[Any]] = {}
     yield from _small(ABOUT, about.to_json(), sums)
@@ -66,7 +66,7 @@ def _small(name: str, value: Mapping[str, Any], sums: dict[str, list[Any]]) -> I
     yield _header(name, len(data)) + data + _padding(len(data))
 
 
-def _large(source: Source, sums: dict[str, list[Any]]) -> Iterator[bytes]:
+def _large(source: BackupSource, sums: dict[str, list[Any]]) -> Iterator[bytes]:
     yield _header(source.name, source.size)
     digest, left = hashlib.sha256(), source.size
     with source.file.open("rb") if isinstance(source.file, Path) else source.file as file:

@@ -18,13 +18,13 @@ from tabulate import tabulate
 from gpuwaste.core.errors import GpuwasteError, UsageError
 from gpuwaste.testing import cluster_host
 from gpuwaste.testing.cluster import LoopbackCluster, Variant
-from gpuwaste.testing.demo.checks import Check, ReportedSite, check_story
+from gpuwaste.testing.demo.checks import DemoCheck, ReportedSite, check_story
 from gpuwaste.testing.demo.recorded import Notes, played_story, save_run
 from gpuwaste.testing.demo.story import Story, play, questions
 from gpuwaste.testing.recording.format import SHIPPED
 from gpuwaste.testing.recording.player import PlayedSite
+from gpuwaste.testing.running_site import Site, SiteOptions
 from gpuwaste.testing.simnvml import build_native
-from gpuwaste.testing.site import Site, SiteOptions
 from gpuwaste.testing.submit_plugins import build_plugins
 
 EXIT_RECORDING: Final = 5
@@ -110,7 +110,7 @@ def _play(recording: Path, result: Path | None) -> int:
 
 def _finish(
     reports: dict[str, str],
-    checks: Sequence[Check],
+    checks: Sequence[DemoCheck],
     say: Callable[[str], None],
     *,
     result: Path | None,
@@ -145,7 +145,7 @@ def _reports(site: ReportedSite, story: Story, window: Sequence[str] = ()) -> di
     return shown
 
 
-def _print(reports: dict[str, str], checks: Sequence[Check], label: str) -> None:
+def _print(reports: dict[str, str], checks: Sequence[DemoCheck], label: str) -> None:
     for command, text in reports.items():
         print(f"\n{command}\n{text}")
     rows = [("ok" if c.ok else "FAILED", c.what, c.truth, c.said) for c in checks]

@@ -6,8 +6,8 @@ from subprocess import CompletedProcess
 from typing import Any, Protocol
 
 from gpuwaste.testing.demo.story import Story
+from gpuwaste.testing.running_site import SiteOptions
 from gpuwaste.testing.simnvml import OracleEvent, oracle_seconds
-from gpuwaste.testing.site import SiteOptions
 
 Document = Mapping[str, Any]
 
@@ -36,7 +36,7 @@ class ReportedSite(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class DemoCheck:
     """One statement of the product beside the truth."""
 
     what: str
@@ -45,7 +45,7 @@ class Check:
     ok: bool
 
 
-def check_story(site: ReportedSite, story: Story) -> list[Check]:
+def check_story(site: ReportedSite, story: Story) -> list[DemoCheck]:
     """Return every check of the demo."""
     events = site.oracle()
     documents = {name: site.json("job", str(job), user="root") for name, job in story.jobs.items()}
@@ -64,16 +64,16 @@ def check_story(site: ReportedSite, story: Story) -> list[Check]:
     return checks
 
 
-def _findings(story: Story, documents: Mapping[str, Document]) -> Iterator[Check]:
+def _findings(story: Story, documents: Mapping[str, Document]) -> Iterator[DemoCheck]:
     for name, document in documents.items():
         wanted = story.plan[name].finding
         kinds = sorted({finding["kind"] for finding in document["findings"]})
         # An array's finding stands over several jobs: the job's own page may show it once for all of them.
         ok = kinds == ([wanted] if wanted else [])
-        yield Check(f"finding of {name}", wanted or "none", ", ".join(kinds) or "none", ok)
+        yield DemoCheck(f"finding of {name}", wanted or "none", ", ".join(kinds) or "none", ok)
 
 
-def _all_findings(site: ReportedSite, story: Story) -> Check:
+def _all_findings(site: ReportedSite, story: Story) -> DemoCheck:
     """Hold the cluster's findings, also those over several jobs, against the plan: each on its case and no other."""
     wanted = {(job.finding, job_id) for name, job_id in story.jobs.items() if (job := story.plan[name]).finding}
     document = site.json("report", "--allusers", *site.window, user="root")
@@ -82,36 +82,38 @@ def _all_findings(site: ReportedSite, story: Story) -> Check:
         for finding in document["findings"]
         for run in finding["runs"]
     }
-    return Check("findings of the whole cluster", f"{len(wanted)} jobs named", _words(said - wanted), said == wanted)
+    return DemoCheck(
+        "findings of the whole cluster", f"{len(wanted)} jobs named", _words(said - wanted), said == wanted
+    )
 
 
 def _words(extra: set[tuple[str, int]]) -> str:
     return "those and no other" if not extra else "also " + ", ".join(f"{kind} of {job}" for kind, job in sorted(extra))
 
 
-def _headline(document: Document) -> Check:
+def _headline(document: Document) -> DemoCheck:
     run = document["runs"][-1]
     share = run["totals"]["wasted_s"] / run["totals"]["gpu_s"]
     fix = [line for finding in document["findings"] for line in finding["fix"]]
     named = any("#SBATCH" in line and ":1" in line for line in fix)
-    return Check(
+    return DemoCheck(
         "train-ddp used 1 of 4 GPUs", "75 % wasted, --gres for 1", f"{share:.1%}, {fix[0] if fix else '-'}",
         abs(share - 0.75) < 0.03 and named,  # noqa: PLR2004 two intervals of 70 s
     )  # fmt: skip
 
 
-def _untouched(document: Document) -> Check:
+def _untouched(document: Document) -> DemoCheck:
     devices = document["runs"][-1]["devices"]
     said = ", ".join("untouched" if device["untouched"] else device["level"] for device in devices)
-    return Check("preprocess never touched its GPU", "untouched", said, all(d["untouched"] for d in devices))
+    return DemoCheck("preprocess never touched its GPU", "untouched", said, all(d["untouched"] for d in devices))
 
 
-def _no_waste(document: Document) -> Check:
+def _no_waste(document: Document) -> DemoCheck:
     wasted = document["runs"][-1]["totals"]["wasted_s"]
-    return Check("solver is busy", "0.0 s wasted", f"{wasted:.1f} s wasted", wasted == 0)
+    return DemoCheck("solver is busy", "0.0 s wasted", f"{wasted:.1f} s wasted", wasted == 0)
 
 
-def _seconds(documents: Mapping[str, Document], events: list[OracleEvent], tolerance_s: float) -> Iterator[Check]:
+def _seconds(documents: Mapping[str, Document], events: list[OracleEvent], tolerance_s: float) -> Iterator[DemoCheck]:
     """Compare each device's active seconds with the oracle's, its unknown time given the benefit of the doubt."""
     for name, document in documents.items():
         for run in document["runs"]:
@@ -120,17 +122,17 @@ def _seconds(documents: Mapping[str, Document], events: list[OracleEvent], toler
                 yield _active(name, run, device, mine, tolerance_s)
 
 
-def _active(name: str, run: Document, device: Document, events: list[OracleEvent], tolerance_s: float) -> Check:
+def _active(name: str, run: Document, device: Document, events: list[OracleEvent], tolerance_s: float) -> DemoCheck:
     truth = oracle_seconds(events, device["gpu_uuid"], run["start"], run["end"])
     active = sum(seconds for pct, seconds in truth.items() if pct > 0)
     said = device["low_s"] + device["moderate_s"] + device["high_s"]
     unknown = device["unknown_s"]
     ok = active - unknown - tolerance_s <= said <= active + tolerance_s
     what = f"{name} {run['jobid']} {device['node']} …{device['gpu_uuid'][-4:]}"
-    return Check(what, f"active {active:.1f} s", f"{said:.1f} s (+{unknown:.1f} s unknown)", ok)
+    return DemoCheck(what, f"active {active:.1f} s", f"{said:.1f} s (+{unknown:.1f} s unknown)", ok)
 
 
-def _edges(documents: Mapping[str, Document], tolerance_s: float) -> Iterator[Check]:
+def _edges(documents: Mapping[str, Document], tolerance_s: float) -> Iterator[DemoCheck]:
     """Compare the agents' own t0 and t1 with accounting's start and end."""
     for name, document in documents.items():
         for run in document["runs"]:
@@ -138,10 +140,10 @@ def _edges(documents: Mapping[str, Document], tolerance_s: float) -> Iterator[Ch
             t1 = max(device["t1"] for device in run["devices"])
             early, late = t0 - run["start"], t1 - run["end"]
             ok = abs(early) <= tolerance_s and abs(late) <= tolerance_s
-            yield Check(f"t0, t1 of {name} {run['jobid']}", "sacct", f"{early:+.1f} s, {late:+.1f} s", ok)
+            yield DemoCheck(f"t0, t1 of {name} {run['jobid']}", "sacct", f"{early:+.1f} s, {late:+.1f} s", ok)
 
 
-def _gap(story: Story, documents: Mapping[str, Document], tolerance_s: float) -> Iterator[Check]:
+def _gap(story: Story, documents: Mapping[str, Document], tolerance_s: float) -> Iterator[DemoCheck]:
     outage = story.outage
     if outage is None:
         return
@@ -152,10 +154,10 @@ def _gap(story: Story, documents: Mapping[str, Document], tolerance_s: float) ->
             if device["node"] == outage.node and overlap > tolerance_s:
                 said = device["unknown_s"]
                 ok = abs(said - overlap) <= tolerance_s
-                yield Check(f"{name} while its agent was dead", f"unknown {overlap:.1f} s", f"{said:.1f} s", ok)
+                yield DemoCheck(f"{name} while its agent was dead", f"unknown {overlap:.1f} s", f"{said:.1f} s", ok)
 
 
-def _advice(story: Story) -> Iterator[Check]:
+def _advice(story: Story) -> Iterator[DemoCheck]:
     """Hold sbatch's words against what the owner's job did and the other's did not; a recording has no sbatch."""
     advice = story.advice
     if advice is None:
@@ -163,6 +165,6 @@ def _advice(story: Story) -> Iterator[Check]:
     asked = story.plan[advice.name].gpus
     told = f"1 of {asked} GPUs" in advice.told and "gpu:a100:1" in advice.told
     said = " / ".join(advice.told.splitlines())
-    yield Check(f"sbatch tells {advice.owner} of {advice.name}", f"used 1 of {asked} GPUs", said, told)
+    yield DemoCheck(f"sbatch tells {advice.owner} of {advice.name}", f"used 1 of {asked} GPUs", said, told)
     what = f"sbatch tells {advice.other}, who never ran it"
-    yield Check(what, "nothing", advice.control or "nothing", not advice.control)
+    yield DemoCheck(what, "nothing", advice.control or "nothing", not advice.control)

@@ -14,7 +14,7 @@ from gpuwaste.testing.demo.story import Outage, Story, questions
 from gpuwaste.testing.recording.format import FORMAT, Asked, Entry, Opening, RecordingError, Said, Truth
 from gpuwaste.testing.recording.player import PlayedSite
 from gpuwaste.testing.recording.tape import read_tapes, save
-from gpuwaste.testing.site import Site
+from gpuwaste.testing.running_site import Site
 
 _PLAN = {job.name: job for job in (*FIRST, *SECOND, *NEAR)}
 

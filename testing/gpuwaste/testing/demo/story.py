@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from gpuwaste.testing.cluster_process import SLURM_POLL_S, wait_until
 from gpuwaste.testing.demo.jobs import FIRST, NEAR, SECOND, DemoJob
-from gpuwaste.testing.site import Site
+from gpuwaste.testing.running_site import Site
 
 OUTAGE_S = 8.0
 _SETTLE_S = 7.0  # both waves sample for a while before the agent dies

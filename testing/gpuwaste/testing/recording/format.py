@@ -18,8 +18,8 @@ from gpuwaste.agent.model import GpuScan, HostUse
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.sample import MapSource
+from gpuwaste.slurm.cluster_config import NodeInfo, Partition
 from gpuwaste.slurm.scontrol import RunningJob
-from gpuwaste.slurm.site import NodeInfo, Partition
 from gpuwaste.slurm.slurmd_g import DevicePosition
 from gpuwaste.testing.simnvml import OracleEvent
 

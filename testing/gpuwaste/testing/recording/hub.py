@@ -13,10 +13,10 @@ from gpuwaste.core.logs import set_up_logging
 from gpuwaste.hub.daemon import Hub, make_checkers
 from gpuwaste.hub.server import open_tcp
 from gpuwaste.slurm.client import SlurmClient
+from gpuwaste.slurm.cluster_config import NodeInfo, Partition, SlurmConfig
 from gpuwaste.slurm.commands import CommandClient
 from gpuwaste.slurm.sacct import BadRow
 from gpuwaste.slurm.scontrol import RunningJob
-from gpuwaste.slurm.site import NodeInfo, Partition, SlurmConfig
 from gpuwaste.slurm.slurmd_g import DevicePosition
 from gpuwaste.testing.recording.format import Accounted, Mapped, SiteFacts
 from gpuwaste.testing.recording.tape import Tape

@@ -21,8 +21,8 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from gpuwaste.agent.daemon import Agent, Edges
-from gpuwaste.agent.events import Events
-from gpuwaste.agent.site import Site as NodeSite
+from gpuwaste.agent.events import EventLog
+from gpuwaste.agent.own_node import OwnNode as NodeSite
 from gpuwaste.hub.daemon import Hub, make_checkers
 from gpuwaste.hub.server import WebServer, listening, open_tcp
 from gpuwaste.testing.recording.clock import PlayedClock
@@ -43,8 +43,8 @@ from gpuwaste.testing.recording.format import (
     read_recording,
 )
 from gpuwaste.testing.recording.keys import Keys
+from gpuwaste.testing.running_site import SiteOptions
 from gpuwaste.testing.simnvml import OracleEvent
-from gpuwaste.testing.site import SiteOptions
 from gpuwaste.wire.daemon_client import daemon_client
 
 _COMMAND_S: Final = 60.0
@@ -170,7 +170,7 @@ class PlayedSite:
             config,
             NodeSite(self.opening.cluster, entry.node, state_dir / "spool", None, ()),
             clock=self._clock,
-            events=Events(self._clock),
+            events=EventLog(self._clock),
             slurm=self._slurm,
             hub=daemon_client(config),
             edges=Edges(node.collectors, node.device_map),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gpuwaste.testing.simnvml import Arch, Fault, MigInstance, SimNode, make_gpus
+from gpuwaste.testing.simnvml import Arch, MigInstance, NvmlFault, SimNode, make_gpus
 
 PROLOGUE = """
 import sys, time
@@ -79,7 +79,7 @@ def test_a_field_that_cannot_be_read_is_none_alone(
 ) -> None:
     """NOT_SUPPORTED for one field leaves all others of the GPU as they are."""
     node = SimNode.create(tmp_path, make_gpus([0, 1]))
-    node.inject(None, Fault.not_supported(function))
+    node.inject(None, NvmlFault.not_supported(function))
     lines = script(
         node,
         """
@@ -93,7 +93,7 @@ print([f for f in ("power_mw", "energy_mj", "pids", "mem_used_b", "util_pct") if
 def test_without_samples_the_momentary_utilization_is_used(script: Callable[..., list[str]], tmp_path: Path) -> None:
     """Where nvmlDeviceGetSamples is not supported, utilization rates stand in; where neither is, the reason says so."""
     node = SimNode.create(tmp_path, make_gpus([0]))
-    node.inject(None, Fault.not_supported("nvmlDeviceGetSamples"))
+    node.inject(None, NvmlFault.not_supported("nvmlDeviceGetSamples"))
     lines = script(
         node,
         """

@@ -11,7 +11,7 @@ from tests.unit.waste.builders import T0, add_rows, hour, job
 
 from gpuwaste.core.config import NotifyConfig
 from gpuwaste.hub.notify.parts import NotifyParts, notify_parts
-from gpuwaste.hub.notify.runner import Accounting, Notifier
+from gpuwaste.hub.notify.runner import Accounting, NoticeRunner
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.notice_store import NoticeStore
 from gpuwaste.testing.mail_server import MailServer, running_mail_server
@@ -44,7 +44,7 @@ class Rig:
         self.notifier.begin()
 
     @property
-    def notifier(self) -> Notifier:
+    def notifier(self) -> NoticeRunner:
         """The sender."""
         assert self.parts.notifier is not None
         return self.parts.notifier

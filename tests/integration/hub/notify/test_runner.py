@@ -8,7 +8,7 @@ import pytest
 from tests.integration.hub.notify.rig import DAY, HOUR, Rig, notifying
 
 from gpuwaste.hub.notify.mailer import Delivery
-from gpuwaste.hub.notify.runner import Notifier
+from gpuwaste.hub.notify.runner import NoticeRunner
 from gpuwaste.hub.roles import Scope
 
 OPERATOR = Scope("oper", everything=True)
@@ -68,7 +68,7 @@ class CrashingMailer:
 def test_a_crash_while_sending_is_never_made_good(rig: Rig) -> None:
     """Killed between the claim and the answer, the mail may have gone: the audit says so, and it is not sent again."""
     waste(rig)
-    notifier = Notifier(rig.notifier._planner, CrashingMailer(), rig.clock, rig.accounting)
+    notifier = NoticeRunner(rig.notifier._planner, CrashingMailer(), rig.clock, rig.accounting)
     with pytest.raises(Crash):
         notifier.step()
     assert rig.rows()["alice"][0] == "sending"

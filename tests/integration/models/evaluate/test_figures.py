@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from gpuwaste.models import metrics
 from gpuwaste.models.evaluate.curve import Curve
 from gpuwaste.models.evaluate.figures import of_probability, of_quantiles
-from gpuwaste.models.evaluate.method import Answer
+from gpuwaste.models.evaluate.method import MethodAnswer
 
 ROW = st.tuples(st.booleans(), st.sampled_from([0.0, 0.1, 0.25, 0.5, 0.9, 1.0]), st.integers(0, 3))
 
@@ -37,7 +37,7 @@ def test_limits_by_hand() -> None:
     y = np.array([2.0, 4.0, 4.0, 6.0])
     limit = np.array([[3.0], [4.0], [2.0], [5.0]])
     users = np.array([0, 0, 1, 1], dtype=np.int32)
-    found = of_quantiles(y, Answer(limit, levels=(0.95,)), np.array([2.0, 1.0, 1.0, 1.0]), users)
+    found = of_quantiles(y, MethodAnswer(limit, levels=(0.95,)), np.array([2.0, 1.0, 1.0, 1.0]), users)
     assert found["under_rate_0.95"].value == 0.5
     assert found["coverage_0.95"].value == 0.5
     assert found["reserved_over_used_0.95"].value == pytest.approx(17 / 18)
@@ -50,7 +50,7 @@ def test_limits_by_hand() -> None:
 def test_a_job_without_a_limit_is_never_short_and_reserves_nothing() -> None:
     """Rows without a limit count as covered, and the share of the others is told."""
     y, users = np.array([10.0, 10.0]), np.array([0, 1], dtype=np.int32)
-    found = of_quantiles(y, Answer(np.array([[np.inf], [20.0]])), np.ones(2), users, intervals=False)
+    found = of_quantiles(y, MethodAnswer(np.array([[np.inf], [20.0]])), np.ones(2), users, intervals=False)
     assert found["under_rate"].value == 0.0
     assert found["reserved_over_used"].value == 2.0
     assert found["limited"].value == 0.5
@@ -60,7 +60,7 @@ def test_probabilities_by_hand() -> None:
     """One hit, one false alarm, one miss, one rest: F1 and accuracy one half; the reject point names the surest."""
     y, p = np.array([1.0, 0.0, 1.0, 0.0]), np.array([0.9, 0.8, 0.3, 0.1])
     users = np.array([0, 1, 2, 3], dtype=np.int32)
-    found = of_probability(y, Answer(p, threshold=0.5, reject=0.85), users)
+    found = of_probability(y, MethodAnswer(p, threshold=0.5, reject=0.85), users)
     assert found["f1"].value == 0.5
     assert found["accuracy"].value == 0.5
     assert found["average_precision"].value == pytest.approx(0.5 + 0.5 * 2 / 3)

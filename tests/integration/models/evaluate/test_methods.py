@@ -8,13 +8,13 @@ import pytest
 from tests.integration.models.evaluate.logs import job, table
 
 from gpuwaste.core.job import JobRecord
-from gpuwaste.models.evaluate.method import Answer, all_methods
+from gpuwaste.models.evaluate.method import MethodAnswer, all_methods
 from gpuwaste.models.evaluate.question import Question
 from gpuwaste.models.split import Split
 from gpuwaste.predict.targets import BY_NAME
 
 
-def ask(name: str, target: str, jobs: Sequence[JobRecord], learn: int, test: int) -> Answer:
+def ask(name: str, target: str, jobs: Sequence[JobRecord], learn: int, test: int) -> MethodAnswer:
     """Ask a method of the rows from `test` on; the first `learn` rows are learnt from, those between validate."""
     rows = np.arange(len(jobs))
     split = Split(rows[:learn], rows[learn:test], rows[test:])

@@ -4,7 +4,7 @@ from typing import Final
 
 import numpy as np
 
-from gpuwaste.models.evaluate.method import Answer
+from gpuwaste.models.evaluate.method import MethodAnswer
 from gpuwaste.models.evaluate.past import by_user
 from gpuwaste.models.evaluate.question import Question
 from gpuwaste.predict.targets import Target
@@ -18,8 +18,8 @@ def supports(target: Target) -> bool:
     return target.kind == "probability"
 
 
-def answer(question: Question) -> Answer:
+def answer(question: Question) -> MethodAnswer:
     """Say 0 or 1."""
     usual = float(question.y[question.learn].mean() >= 0.5)  # noqa: PLR2004 the larger class
     last = by_user(question.table, question.y, (np.nan,), lambda _, label: (label,))[question.test, 0]
-    return Answer(np.where(np.isnan(last), usual, last))
+    return MethodAnswer(np.where(np.isnan(last), usual, last))

@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from gpuwaste.models.evaluate.method import Answer
+from gpuwaste.models.evaluate.method import MethodAnswer
 from gpuwaste.models.evaluate.past import State, by_user
 from gpuwaste.models.evaluate.question import Question
 from gpuwaste.predict.targets import Target, request_cap
@@ -22,13 +22,13 @@ def supports(target: Target) -> bool:
     return target.kind == "quantiles"
 
 
-def answer(question: Question) -> Answer:
+def answer(question: Question) -> MethodAnswer:
     """Say the mean, bounded by the request."""
     last = by_user(question.table, question.y, (np.nan, np.nan), _after)[question.test]
     second = np.where(np.isnan(last[:, 1]), last[:, 0], last[:, 1])
     asked = request_cap(question.target.name, question.table)[question.test]
     bounded = np.fmin((last[:, 0] + second) / 2, asked)
-    return Answer(np.where(np.isnan(bounded), np.inf, bounded)[:, None])
+    return MethodAnswer(np.where(np.isnan(bounded), np.inf, bounded)[:, None])
 
 
 def _after(state: State, label: float) -> State:

@@ -4,7 +4,7 @@ from typing import Final
 
 import numpy as np
 
-from gpuwaste.models.evaluate.method import Answer
+from gpuwaste.models.evaluate.method import MethodAnswer
 from gpuwaste.models.evaluate.question import Question
 from gpuwaste.predict.targets import Target
 
@@ -17,7 +17,7 @@ def supports(target: Target) -> bool:
     return target.kind == "probability"
 
 
-def answer(question: Question) -> Answer:
+def answer(question: Question) -> MethodAnswer:
     """Say the share of the first part."""
     rate = float(question.y[question.learn].mean())
-    return Answer(np.full(len(question.test), rate))
+    return MethodAnswer(np.full(len(question.test), rate))

@@ -3,7 +3,7 @@
 from typing import Final
 
 from gpuwaste.models.evaluate.learning import Learnt
-from gpuwaste.models.evaluate.method import Answer
+from gpuwaste.models.evaluate.method import MethodAnswer
 from gpuwaste.models.evaluate.question import Question
 from gpuwaste.predict.targets import Target
 
@@ -16,14 +16,14 @@ def supports(target: Target) -> bool:
     return bool(target.name)
 
 
-def answer(question: Question) -> Answer:
+def answer(question: Question) -> MethodAnswer:
     """Say what `gpuwaste predict` would have said at each submission."""
     return said(question.learnt, question)
 
 
-def said(learnt: Learnt, question: Question) -> Answer:
+def said(learnt: Learnt, question: Question) -> MethodAnswer:
     """Return the answer of something learnt; its thresholds are those of the validation part."""
     values, points = learnt.values(question.table, question.busy)[question.test], learnt.fitted.thresholds
     if question.target.kind == "quantiles":
-        return Answer(values, levels=question.target.quantiles)
-    return Answer(values, points.get("f1", 0.5), points.get("reject", float("nan")))
+        return MethodAnswer(values, levels=question.target.quantiles)
+    return MethodAnswer(values, points.get("f1", 0.5), points.get("reject", float("nan")))

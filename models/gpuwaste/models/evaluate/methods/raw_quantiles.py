@@ -4,7 +4,7 @@ from typing import Final
 
 import numpy as np
 
-from gpuwaste.models.evaluate.method import Answer
+from gpuwaste.models.evaluate.method import MethodAnswer
 from gpuwaste.models.evaluate.question import Question
 from gpuwaste.predict.targets import Target, request_cap
 
@@ -17,9 +17,9 @@ def supports(target: Target) -> bool:
     return target.kind == "quantiles"
 
 
-def answer(question: Question) -> Answer:
+def answer(question: Question) -> MethodAnswer:
     """Say the quantiles, never falling with their level, none above the request."""
     raw = question.learnt.raw[question.test].astype(np.float64)
     asked = request_cap(question.target.name, question.table)[question.test]
     limits = np.exp(np.maximum.accumulate(raw, axis=1))
-    return Answer(np.fmin(limits, asked[:, None]), levels=question.target.quantiles)
+    return MethodAnswer(np.fmin(limits, asked[:, None]), levels=question.target.quantiles)

@@ -5,7 +5,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuwaste.models.evaluate.method import Answer
+from gpuwaste.models.evaluate.method import MethodAnswer
 from gpuwaste.models.evaluate.methods.model import said
 from gpuwaste.models.evaluate.question import Question
 from gpuwaste.predict.features import GROUPS
@@ -20,7 +20,7 @@ def supports(target: Target) -> bool:
     return bool(target.name)
 
 
-def answer(question: Question) -> Answer:
+def answer(question: Question) -> MethodAnswer:
     """Fit, calibrate and correct as the model is."""
     vectors = np.ascontiguousarray(question.vectors[:, request_columns()])
     return said(question.learn_on(vectors), question)

@@ -4,7 +4,7 @@ from typing import Final
 
 import numpy as np
 
-from gpuwaste.models.evaluate.method import Answer
+from gpuwaste.models.evaluate.method import MethodAnswer
 from gpuwaste.models.evaluate.question import Question
 from gpuwaste.predict.targets import Target, request_cap
 
@@ -17,7 +17,7 @@ def supports(target: Target) -> bool:
     return target.kind == "quantiles"
 
 
-def answer(question: Question) -> Answer:
+def answer(question: Question) -> MethodAnswer:
     """Say the request; a job that did not say one has no limit (inf)."""
     asked = request_cap(question.target.name, question.table)[question.test]
-    return Answer(np.where(np.isnan(asked), np.inf, asked)[:, None])
+    return MethodAnswer(np.where(np.isnan(asked), np.inf, asked)[:, None])

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from gpuwaste.models.evaluate.method import Answer
+from gpuwaste.models.evaluate.method import MethodAnswer
 from gpuwaste.models.evaluate.past import by_user
 from gpuwaste.models.evaluate.question import Question
 from gpuwaste.models.metrics import best_f1_threshold
@@ -18,14 +18,14 @@ def supports(target: Target) -> bool:
     return target.kind == "probability"
 
 
-def answer(question: Question) -> Answer:
+def answer(question: Question) -> MethodAnswer:
     """Say the rate; the threshold is the one with the best F1 on validation rows."""
     usual = float(question.y[question.learn].mean())
     rate = by_user(question.table, question.y, (usual,), _after)[:, 0]
     seen = question.y[question.validate]
     mixed = len(seen) > 0 and 0 < seen.mean() < 1
     threshold = best_f1_threshold(seen, rate[question.validate]) if mixed else 0.5
-    return Answer(rate[question.test], threshold)
+    return MethodAnswer(rate[question.test], threshold)
 
 
 def _after(state: tuple[float, ...], label: float) -> tuple[float, ...]:

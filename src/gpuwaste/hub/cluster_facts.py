@@ -22,7 +22,7 @@ class UnknownSiteError(GpuwasteError):
     """Slurm has not been reached yet, so what depends on it cannot be told."""
 
 
-class Site:
+class ClusterFacts:
     """Facts about the cluster; any thread may ask, one at a time asks Slurm."""
 
     def __init__(self, slurm: SlurmClient, clock: Clock, cluster: str = "", resolve: Resolver | None = None) -> None:

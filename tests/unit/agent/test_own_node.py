@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from tests.unit.agent.fakes import FakeClock
 
-from gpuwaste.agent.events import Events
-from gpuwaste.agent.site import Stopped, find_site, match_node
+from gpuwaste.agent.events import EventLog
+from gpuwaste.agent.own_node import Stopped, find_own_node, match_node
 from gpuwaste.core.config import AgentConfig, CommonConfig, Config
 from gpuwaste.core.errors import ConfigError
-from gpuwaste.slurm.site import NodeInfo
+from gpuwaste.slurm.cluster_config import NodeInfo
 from gpuwaste.testing.fake_slurm import FakeSlurm
 from gpuwaste.wire.daemon_client import daemon_client
 
@@ -42,7 +42,7 @@ def test_what_is_configured_is_not_asked(clock: FakeClock, tmp_path: Path) -> No
         common=replace(CommonConfig(), cluster="gw", slurm_conf=str(tmp_path / "slurm.conf")),
         agent=replace(AgentConfig(), node_name="gpu1", spool_dir="/spool"),
     )
-    site = find_site(config, FakeSlurm(failure="slurmctld is down"), clock, threading.Event(), Events(clock))
+    site = find_own_node(config, FakeSlurm(failure="slurmctld is down"), clock, threading.Event(), EventLog(clock))
     assert (site.cluster, site.node, site.spool_dir, site.slurmd_pid) == ("gw", "gpu1", Path("/spool"), None)
     assert site.slurm_files == (tmp_path / "slurm.conf", tmp_path / "gres.conf")
 
@@ -53,7 +53,7 @@ def test_the_agent_waits_for_slurm_and_can_be_stopped(clock: FakeClock, caplog: 
     clock.on_wait = lambda: stop.set() if len(clock.waits) == 6 else None
     config = Config(agent=replace(AgentConfig(), node_name="gpu1"))
     with pytest.raises(Stopped):
-        find_site(config, FakeSlurm(failure="slurmctld is down"), clock, stop, Events(clock))
+        find_own_node(config, FakeSlurm(failure="slurmctld is down"), clock, stop, EventLog(clock))
     assert clock.waits == [5, 10, 20, 40, 60, 60]
     assert [record.message for record in caplog.records] == ["start: waiting for Slurm: slurmctld is down"]
 

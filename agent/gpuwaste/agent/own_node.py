@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeVar
 
-from gpuwaste.agent.events import Events
+from gpuwaste.agent.events import EventLog
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import ConfigError, SlurmError
@@ -22,7 +22,7 @@ _T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
+class OwnNode:
     """This node's place in its cluster."""
 
     cluster: str
@@ -36,15 +36,15 @@ class Stopped(Exception):  # noqa: N818 no error: the agent was told to stop whi
     """The agent was told to stop before it had started."""
 
 
-def find_site(
+def find_own_node(
     config: Config,
     slurm: SlurmClient,
     clock: Clock,
     stop: threading.Event,
-    events: Events,
+    events: EventLog,
     *,
     waiting: Callable[[str, float], None] = lambda *_: None,
-) -> Site:
+) -> OwnNode:
     """Ask Slurm what the configuration leaves open; wait for slurmctld where it does not answer yet.
 
     `waiting` is told why, and for how many seconds there is no other word.
@@ -71,7 +71,9 @@ def find_site(
     cluster = config.common.cluster or ask(slurm.cluster_name)
     spool_dir = config.agent.spool_dir or ask(slurm.config).spool_dir(node, hostname)
     conf = Path(config.common.slurm_conf or os.environ.get("SLURM_CONF") or _SLURM_CONF)
-    return Site(cluster, node, Path(spool_dir), _slurmd_pid(slurm, node, hostname), (conf, conf.with_name("gres.conf")))
+    return OwnNode(
+        cluster, node, Path(spool_dir), _slurmd_pid(slurm, node, hostname), (conf, conf.with_name("gres.conf"))
+    )
 
 
 def match_node(slurm: SlurmClient, hostname: str) -> str:
