@@ -169,7 +169,7 @@ def test_the_page_of_the_services_lists_what_a_reload_changes() -> None:
     known = {key for _, key, *_ in describe_config()}
     for name, path in (
         ("agent", "agent/gpuwaste/agent/daemon.py"),
-        ("hub", "src/gpuwaste/hub/daemon.py"),
+        ("hub", "src/gpuwaste/hub/parts.py"),
         ("advisor", "src/gpuwaste/advisor/daemon.py"),
     ):
         (row,) = re.findall(rf"^\| {name} \| (.*) \|$", page, flags=re.MULTILINE)

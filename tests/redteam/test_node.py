@@ -33,7 +33,8 @@ def test_names_that_a_node_makes_up_are_bounded_on_metrics() -> None:
 def hub(tmp_path: Path) -> Iterator[Rig]:
     """Run a hub that keeps hours without accounting for 30 days, 300 of each node, at the time of rig's hours."""
     clock = ShiftedClock(HOUR + 7200)
-    with running_hub(tmp_path, clock=clock, unaccounted=lambda store: Unaccounted(store, clock, 30, 300)) as rig:
+    with running_hub(tmp_path, clock=clock, unaccounted_days=30) as rig:
+        rig.hub.unaccounted.most_rows = 300
         yield rig
 
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from gpuwaste.core.bus import Bus
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.history.follow import Follower
 from gpuwaste.history.from_store import read_table
@@ -35,6 +36,7 @@ def test_submissions_starts_and_ends_are_told(cluster: LoopbackCluster, tmp_path
         metrics=HubMetrics(clock),
         clock=clock,
         settings=ImportSettings(1, 60, 1),
+        bus=Bus(),
     )
     whole = {"user": "alice", "exclusive": True, "nodelist": node}
     first = cluster.sbatch("sleep 120", **whole)  # type: ignore[arg-type]  # sbatch's options are of several types

@@ -8,11 +8,14 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, Protocol
 
 from gpuwaste.advisor.boot import SAVED, HistorySource
 from gpuwaste.core.backoff import backoff_s
+from gpuwaste.core.bus import Bus
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import GpuwasteError, StoreError, WireError
 from gpuwaste.core.history import HistoryEvent
@@ -29,6 +32,21 @@ _RETRY_S: Final = 60.0  # longest wait after failures
 _HOLD_S: Final = 10.0
 _log = logging.getLogger(__name__)
 Item = HistoryEvent | int  # an event, or the instant (steady clock, us) up to which all before it is known
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """The feed has asked the hub, in vain or not."""
+
+
+@dataclass(frozen=True, slots=True)
+class SlowTurn:
+    """As Turn, every two minutes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Saving:
+    """The history is on the disk: what belongs to it is to be saved, while nothing changes it."""
 
 
 class FeedHub(HistorySource, Protocol):
@@ -69,16 +87,16 @@ class Feed:
         call: Callable[[Callable[[], None]], None],
         clock: Clock,
         *,
+        bus: Bus,
         every_s: float,
         state_dir: Path,
     ) -> None:
-        self.each: list[Callable[[], None]] = []  # done at every turn
-        self.seldom: list[Callable[[], None]] = []  # done every two minutes
-        self.saving: list[Callable[[], None]] = []  # saved with the history; raise StoreError
+        """Take what follows; `bus` is told Turn, SlowTurn and Saving."""
         self._hub = hub
         self._follower = follower
         self._pending = pending
         self._call = call
+        self._bus = bus
         self._clock = clock
         self._every_s = every_s
         self._saved = state_dir / SAVED
@@ -124,8 +142,7 @@ class Feed:
         try:
             if held.wait(_HOLD_S):
                 self._follower.save(self._saved, still=True)
-                for save in self.saving:
-                    save()
+                self._bus.publish(Saving())
         except StoreError as error:
             _log.warning("the history is not saved: %s", error)
         finally:
@@ -157,10 +174,10 @@ class Feed:
 
     def _due(self) -> list[Callable[[], None]]:
         now_us = self._clock.mono_us()
-        due = list(self.each)
+        due: list[Callable[[], None]] = [partial(self._bus.publish, Turn())]
         if self._slow_us is None or now_us - self._slow_us >= SLOW_EVERY_S * 1e6:
             self._slow_us = now_us
-            due += self.seldom
+            due.append(partial(self._bus.publish, SlowTurn()))
         if now_us - self._saved_us >= SAVE_EVERY_S * 1e6:
             due.append(self.save)
         return due

@@ -11,7 +11,7 @@ from gpuwaste.advice.adviser import Adviser
 from gpuwaste.advisor.boot import MAX_ENDED, SAVED, booted, saved
 from gpuwaste.advisor.counters import Counters
 from gpuwaste.advisor.desk import Desk
-from gpuwaste.advisor.feed import Feed, Pending
+from gpuwaste.advisor.feed import Feed, Pending, Saving, SlowTurn, Turn
 from gpuwaste.advisor.freshness import Freshness
 from gpuwaste.advisor.journal import Journal
 from gpuwaste.advisor.judge import Judge
@@ -22,6 +22,7 @@ from gpuwaste.advisor.spending import Accounts
 from gpuwaste.advisor.users import Users
 from gpuwaste.advisor.verdict_outbox import VerdictOutbox
 from gpuwaste.advisor.writer import Writer
+from gpuwaste.core.bus import Bus
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.config import AdvisorConfig, Config
 from gpuwaste.core.errors import GpuwasteError, StoreError
@@ -74,7 +75,7 @@ class Parts:
 
     def server(self, listener: socket.socket, allowed: set[int]) -> Server:
         """Return the loop with its desk, and make the threads that work beside it."""
-        advisor, clock = self._config.advisor, self._clock
+        advisor, clock, bus = self._config.advisor, self._clock, Bus()
         self._jobs = KnownJobs()
         holder: list[Server] = []
         self._users = Users(lambda work: holder[0].call(work), clock)  # noqa: PLW0108 the server comes after
@@ -94,11 +95,12 @@ class Parts:
         )  # fmt: skip
         self._feed = Feed(
             self._hub, self._follower, self._pending, self._server.call, clock,
-            every_s=advisor.history_every_s, state_dir=self._state_dir,
+            bus=bus, every_s=advisor.history_every_s, state_dir=self._state_dir,
         )  # fmt: skip
-        self._feed.each.append(self._look_at_champion)
-        self._feed.seldom += [self._look_at_partitions, self._look_at_scores]
-        self._feed.saving.append(self._champion.save)
+        bus.subscribe(Turn, lambda _: self._look_at_champion())
+        bus.subscribe(SlowTurn, lambda _: self._look_at_partitions())
+        bus.subscribe(SlowTurn, lambda _: self._look_at_scores())
+        bus.subscribe(Saving, lambda _: self._champion.save())
         self._exporter = self._make_exporter() if advisor.listen else None
         return self._server
 

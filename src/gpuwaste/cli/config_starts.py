@@ -95,7 +95,8 @@ def _slurm_user(config: Config) -> None:
 
 
 def _callers(config: Config) -> None:
-    from gpuwaste.hub.daemon import agent_uid, make_checkers
+    from gpuwaste.hub.daemon import make_checkers
+    from gpuwaste.hub.parts import agent_uid
 
     agent_uid(config.hub.agent_user, make_checkers(config))
 

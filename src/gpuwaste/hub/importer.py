@@ -1,11 +1,12 @@
 """The one importer of accounting: when to read it, what to do while it is down, and runs that it has forgotten."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from gpuwaste.core.backoff import backoff_s
+from gpuwaste.core.bus import Bus
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.job import JobRecord
@@ -25,6 +26,20 @@ WIDE_EVERY_S: Final = 600.0
 BACKOFF_MAX_S: Final = 300.0
 _BACKOFF_FIRST_S: Final = 5.0
 _log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class RunsStored:
+    """Runs of accounting are in the store, new or as they were."""
+
+    records: Sequence[JobRecord]
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """Accounting was read up to a UTC second; None where there is nothing to read."""
+
+    read_until: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,17 +64,19 @@ class Importer:
         metrics: HubMetrics,
         clock: Clock,
         settings: ImportSettings,
-        learn: Callable[[Sequence[JobRecord]], None] = lambda _: None,
-        tidy: Callable[[], None] = lambda: None,
+        bus: Bus,
     ) -> None:
+        """Take what imports; `bus` is told RunsStored and Imported."""
         self._store = store
         self._slurm = slurm
         self._site = site
         self._metrics = metrics
         self._clock = clock
         self.settings = settings
-        self._tidy = tidy
-        self._accounting = AccountingImport(store, slurm, learn, self._set_aside)
+        self._bus = bus
+        self._accounting = AccountingImport(
+            store, slurm, lambda records: bus.publish(RunsStored(records)), self._set_aside
+        )
         self._trouble = Once()
         self._bad_rows = 0
         self._partitions_at_us: int | None = None
@@ -78,7 +95,7 @@ class Importer:
         try:
             self._import()
             self._partitions()
-            self._tidy()
+            self._bus.publish(Imported(self._accounting.read_until))
         except GpuwasteError as error:
             return self._failed(str(error))
         except Exception as error:  # noqa: BLE001 a defect must not end the import for good; the log has its place

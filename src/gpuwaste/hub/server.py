@@ -94,8 +94,14 @@ class WebServer:
         unix: socket.socket | None = None,
         tls: tuple[str, str] | None = None,
         bounds: Bounds = BOUNDS,
+        *,
+        serves: Callable[[], None] = lambda: None,
+        beat: Callable[[], None] = lambda: None,
     ) -> None:
-        """Prepare; `tls` are the paths of certificate and key. Raises ConfigError where they cannot be used."""
+        """Prepare; `tls` are the paths of certificate and key. Raises ConfigError where they cannot be used.
+
+        `serves` is called once, when every socket is served; `beat` by the event loop every BEAT_S.
+        """
         self.limiter = ConnectionLimiter(bounds.waiting)
         own: dict[str, Any] = {
             "header_deadline_s": bounds.header_s,
@@ -106,8 +112,7 @@ class WebServer:
             tcp = own["listener"] = LimitedListener.of(tcp, self.limiter)
         over_tcp = type("HubProtocol", (HubProtocol,), own)
         over_unix = type("HubProtocol", (HubProtocol,), {**own, "listener": None})
-        self.serves: Callable[[], None] = lambda: None  # called once, when every socket is served
-        self.beat: Callable[[], None] = lambda: None  # called by the event loop every BEAT_S
+        self._serves, self._beat = serves, beat
         self._servers: list[tuple[uvicorn.Server, socket.socket]] = []
         if tcp is not None:
             self._servers.append((_Server(_config(app, over_tcp, tls)), tcp))
@@ -127,20 +132,20 @@ class WebServer:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT) if signals else ():
             loop.add_signal_handler(number, self._signalled, number)
-        beating = loop.create_task(self._beat())
+        beating = loop.create_task(self._beating())
         try:
             await asyncio.gather(*(server.serve(sockets=[sock]) for server, sock in self._servers))
         finally:
             beating.cancel()
 
-    async def _beat(self) -> None:
+    async def _beating(self) -> None:
         while not all(server.started for server, _ in self._servers):  # noqa: ASYNC110 uvicorn has no event for it
             await asyncio.sleep(_STARTING_S)
         for _, sock in self._servers:
             sock.listen(_BACKLOG)  # uvicorn's one number is both, the kernel's queue and asyncio's turns
-        self.serves()
+        self._serves()
         while True:
-            self.beat()
+            self._beat()
             await asyncio.sleep(BEAT_S)
 
     def _signalled(self, number: signal.Signals) -> None:

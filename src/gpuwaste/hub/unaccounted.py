@@ -35,7 +35,7 @@ class Unaccounted:
         self.days = days
         self._store = store
         self._clock = clock
-        self._most_rows = most_rows
+        self.most_rows = most_rows
         self._lock = threading.Lock()
         self._rows: dict[str, int] = {}  # by node: taken since they were counted, and those that there were then
         self._full_until_us: dict[str, int] = {}
@@ -93,7 +93,7 @@ class Unaccounted:
         now_us = self._clock.mono_us()
         with self._lock:
             taken = _newest(self._rows, node, 0) + rows
-            full = taken > self._most_rows
+            full = taken > self.most_rows
             if not full:
                 self._rows[node] = taken
                 return
@@ -103,13 +103,13 @@ class Unaccounted:
                 self._full_until_us[node] = now_us + int(_COUNT_EVERY_S * 1e6)
         if counts:
             there = self._store.hours_of(node)
-            full = there + rows > self._most_rows
+            full = there + rows > self.most_rows
             with self._lock:
                 self._rows[node] = there if full else there + rows
         if full:
             raise Refusal(
                 LATER,
-                f"{node} has sent {self._most_rows} hours of runs that accounting does not have there: see slurmdbd",
+                f"{node} has sent {self.most_rows} hours of runs that accounting does not have there: see slurmdbd",
                 retry_after=_RETRY_AFTER_S,
             )
 

@@ -4,7 +4,7 @@ import contextlib
 import json
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.client import HTTPConnection
 from pathlib import Path
@@ -13,33 +13,17 @@ from typing import Any
 from tests.unit.hub.rig import AGENT_UID
 
 from gpuwaste.core.clock import SystemClock
-from gpuwaste.core.config import NotifyConfig
+from gpuwaste.core.config import AdvisorConfig, CommonConfig, Config, HubConfig, NotifyConfig
 from gpuwaste.core.errors import AuthError
-from gpuwaste.hub.app import build_app
-from gpuwaste.hub.backup import Backups
-from gpuwaste.hub.cluster_facts import ClusterFacts
-from gpuwaste.hub.identity import Identity, user_name
-from gpuwaste.hub.ingest import Ingest
-from gpuwaste.hub.map import ClusterMap
+from gpuwaste.hub.identity import user_name
 from gpuwaste.hub.metrics import HubMetrics
-from gpuwaste.hub.notify.parts import notify_parts
-from gpuwaste.hub.notify.runner import Accounting
-from gpuwaste.hub.predictions import Predictions
+from gpuwaste.hub.parts import Hub, Ports
 from gpuwaste.hub.protocol import Bounds
-from gpuwaste.hub.reads import Reads
-from gpuwaste.hub.roles import Roles
 from gpuwaste.hub.server import WebServer, open_tcp, open_unix
 from gpuwaste.hub.services import ServiceLimits, Services
-from gpuwaste.hub.unaccounted import Unaccounted
-from gpuwaste.hub.unaccounted_store import UnaccountedStore
-from gpuwaste.hub.verdict_ingest import VerdictIngest
-from gpuwaste.hub.verdict_reads import VerdictReads
 from gpuwaste.slurm.cluster_config import NodeInfo
-from gpuwaste.slurm.defaults import SiteDefaults
 from gpuwaste.store.hub.hub_store import HubStore
-from gpuwaste.store.hub.verdict_store import VerdictStore
 from gpuwaste.testing.fake_slurm import FakeSlurm
-from gpuwaste.waste.settings import LedgerSettings
 from gpuwaste.wire.identity import Caller, RetryableAuthError
 from gpuwaste.wire.signing import request_digest
 
@@ -89,18 +73,29 @@ class Answer:
 class Rig:
     """One running hub; `slurm` may be changed under it."""
 
-    store: HubStore
+    hub: Hub
     slurm: FakeSlurm
-    metrics: HubMetrics
-    cluster_map: ClusterMap
     clock: SystemClock
-    services: Services
-    limits: ServiceLimits
     server: WebServer
     port: int
     socket: Path
     directory: Path
     _nonce: int = field(default=0)
+
+    @property
+    def store(self) -> HubStore:
+        """The hub's store."""
+        return self.hub.store
+
+    @property
+    def services(self) -> Services:
+        """What the routes call."""
+        return self.hub.services
+
+    @property
+    def metrics(self) -> HubMetrics:
+        """The hub's metrics."""
+        return self.hub.metrics
 
     def credential(self, uid: int, method: str, target: str, body: bytes = b"", *, origin: str = "10.0.0.1") -> str:
         """Return a fresh value for Authorization."""
@@ -146,7 +141,7 @@ def running_hub(
     notify: NotifyConfig | None = None,
     bounds: Bounds | None = None,
     clock: SystemClock | None = None,
-    unaccounted: Callable[[UnaccountedStore], Unaccounted | None] = lambda _: None,
+    unaccounted_days: int = 0,
 ) -> Iterator[Rig]:
     """Run a hub on a free port and on a Unix socket."""
     clock = clock or SystemClock()
@@ -155,53 +150,34 @@ def running_hub(
         levels={"oper": "Operator", "alice": "None"},
         account_coordinators={"proj1": frozenset({"carol"})},
     )
-    store = HubStore.open(directory / "hub.duckdb", clock)
-    site = ClusterFacts(slurm, clock)
-    metrics = HubMetrics(clock)
-    identity = Identity(
-        {"munge": FakeChecker()},
-        Roles(slurm, clock, groups_of=lambda _: frozenset()),
-        site,
-        AGENT_UID,
-        lambda uid: USERS.get(uid) or user_name(uid),
+    config = Config(
+        common=CommonConfig(models_dir=str(directory / "models")),
+        hub=HubConfig(state_dir=str(directory), map_min_interval_s=0.01, unaccounted_days=unaccounted_days),
+        advisor=AdvisorConfig(policies_dir=str(directory / "policies.d")),
+        notify=notify or NotifyConfig(),
     )
-    cluster_map = ClusterMap(slurm, store, site, clock, 0.01)
-    predictions = Predictions(
-        store, site.cluster, clock=clock, metrics=metrics, models_dir=directory / "models", state_dir=directory,
-        policies_dir=directory / "policies.d",
-        defaults=lambda: SiteDefaults.ask(slurm) if slurm.partition_list else None,
+    ports = Ports(
+        slurm, clock, {"munge": FakeChecker()},
+        name_of=lambda uid: USERS.get(uid) or user_name(uid),
+        groups_of=lambda _: frozenset(),
+        uid_of=lambda *_: AGENT_UID,
+        limits=limits or ServiceLimits(body_deadline_s=20, map_wait_s=10),
     )  # fmt: skip
-    verdict_store = VerdictStore(store, clock)
-    verdicts = VerdictReads(verdict_store, clock)
-    services = Services(
-        identity,
-        Ingest(store, identity, site, metrics, clock, unaccounted=unaccounted(UnaccountedStore(store))),
-        Reads(store, LedgerSettings(), clock),
-        cluster_map,
-        metrics,
-        predictions,
-        verdicts,
-        VerdictIngest(verdict_store, identity, site, metrics, clock),
-        notify_parts(
-            notify or NotifyConfig(), store, LedgerSettings(), clock, lambda: Accounting(None, failed=False)
-        ).service,
-        Backups(store, directory, clock, lambda: "gw"),
-        lambda: {"status": "ok"},
-    )
-    limits = limits or ServiceLimits(body_deadline_s=20, map_wait_s=10)
-    app = build_app(services, "0", limits)
+    hub = Hub(config, ports)
+    if slurm.partition_list:
+        hub.importer.step()
     short = tempfile.TemporaryDirectory(prefix="gwrig", dir="/tmp")  # a Unix socket's path has 107 bytes
     tcp, path = open_tcp("127.0.0.1:0"), Path(short.name) / "hub.sock"
     port = tcp.getsockname()[1]
-    server = WebServer(app, tcp, open_unix(path), tls, bounds or Bounds(header_s=20.0))
+    server = WebServer(hub.app, tcp, open_unix(path), tls, bounds or Bounds(header_s=20.0))
     thread = threading.Thread(target=server.run, kwargs={"signals": False})
-    cluster_map.start()
+    hub.cluster_map.start()
     thread.start()
     try:
-        yield Rig(store, slurm, metrics, cluster_map, clock, services, limits, server, port, path, directory)
+        yield Rig(hub, slurm, clock, server, port, path, directory)
     finally:
         server.stop()
         thread.join(30)
-        cluster_map.stop()
-        store.close()
+        hub.cluster_map.stop()
+        hub.store.close()
         short.cleanup()

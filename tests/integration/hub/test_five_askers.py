@@ -120,6 +120,7 @@ def askers(hub: Rig, request: pytest.FixtureRequest, tmp_path: Path) -> Askers:
     seed = int(os.environ.get("GPUWASTE_TEST_SEED") or random.SystemRandom().randrange(1_000_000))
     sys.stdout.write(f"GPUWASTE_TEST_SEED={seed}\n")
     hub.slurm.partition_list = PARTITIONS
+    hub.hub.importer.step()
     folder = hub.directory / "policies.d"
     folder.mkdir()
     for name, text in POLICIES.items():

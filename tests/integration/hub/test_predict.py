@@ -16,6 +16,7 @@ from gpuwaste.core.errors import NoDataError
 from gpuwaste.core.job import JobRecord
 from gpuwaste.hub import live as live_module
 from gpuwaste.hub.predictions import Predictions
+from gpuwaste.hub.services import ServiceLimits
 from gpuwaste.wire.client import HubClient
 
 ALICE, BOB, CAROL, OPER = 1001, 1002, 1003, 1004
@@ -166,7 +167,7 @@ def test_a_body_that_is_no_question_is_refused(ready: Rig, body: bytes) -> None:
 
 def test_a_body_that_is_too_large_is_not_read(ready: Rig) -> None:
     """More than the limit is refused before it is looked at."""
-    size = str(ready.limits.max_body_bytes + 1)
+    size = str(ServiceLimits().max_body_bytes + 1)
     headers = {"Authorization": ready.credential(ALICE, "POST", PATH), "Content-Length": size}
     assert ready.send("POST", PATH, headers=headers).status == 413
 
@@ -308,7 +309,7 @@ import sys
 sys.modules["numpy"] = None
 from pathlib import Path
 from gpuwaste.core.clock import SystemClock
-from gpuwaste.hub.daemon import Hub
+from gpuwaste.hub.parts import Hub
 from gpuwaste.hub.metrics import HubMetrics
 from gpuwaste.hub.predictions import Predictions
 from gpuwaste.hub.refusal import Refusal

@@ -10,7 +10,7 @@ from tests.integration.hub.rig import Rig, running_hub
 from tests.unit.hub.rig import record
 
 from gpuwaste.core.errors import ConfigError
-from gpuwaste.hub.app import build_app
+from gpuwaste.core.version import own_version
 from gpuwaste.hub.protocol import Bounds
 from gpuwaste.hub.server import WebServer, open_tcp, open_unix
 from gpuwaste.wire.client import HubClient
@@ -70,13 +70,16 @@ def test_tls(tmp_path: Path) -> None:
         capture_output=True,
     )
     with running_hub(tmp_path, tls=(str(certificate), str(key))) as hub:
-        assert HubClient(f"https://127.0.0.1:{hub.port}", ca=str(certificate)).get("/v1/health") == {"status": "ok"}
+        assert (
+            HubClient(f"https://127.0.0.1:{hub.port}", ca=str(certificate)).get("/v1/health")["version"]
+            == own_version()
+        )
 
 
 def test_a_bad_certificate_is_named(hub: Rig, tmp_path: Path) -> None:
     """A certificate that cannot be read stops the start with its path."""
     with open_tcp("127.0.0.1:0") as sock, pytest.raises(ConfigError, match=r"nothing\.pem"):
-        WebServer(build_app(hub.services, "0", hub.limits), sock, None, (str(tmp_path / "nothing.pem"), "x"))
+        WebServer(hub.hub.app, sock, None, (str(tmp_path / "nothing.pem"), "x"))
 
 
 @pytest.mark.parametrize("listen", ["9461", "127.0.0.1:http", "127.0.0.1:99999", "", "256.1.1.1:80"])

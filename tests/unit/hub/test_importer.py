@@ -1,15 +1,16 @@
 """The import from accounting: incremental, late rows taken, bad rows kept aside, down and up again."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from tests.unit.hub.rig import FakeClock
 
+from gpuwaste.core.bus import Bus
 from gpuwaste.core.errors import SlurmError
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.run import RunKey
 from gpuwaste.hub.cluster_facts import ClusterFacts
-from gpuwaste.hub.importer import Importer
+from gpuwaste.hub.importer import Importer, RunsStored
 from gpuwaste.hub.metrics import HubMetrics
 from gpuwaste.ingest.accounting import ImportSettings
 from gpuwaste.slurm.cluster_config import Partition
@@ -46,6 +47,8 @@ class Bench:
         self.store = HubStore.open(":memory:", self.clock)
         self.metrics = HubMetrics(self.clock)
         self.learned: list[int] = []
+        bus = Bus()
+        bus.subscribe(RunsStored, self.learn)
         self.importer = Importer(
             self.store,
             self.slurm,
@@ -53,12 +56,12 @@ class Bench:
             metrics=self.metrics,
             clock=self.clock,
             settings=ImportSettings(60, 3600, 2),
-            learn=self.learn,
+            bus=bus,
         )
 
-    def learn(self, records: Sequence[JobRecord]) -> None:
+    def learn(self, event: RunsStored) -> None:
         """Note what the map would be told."""
-        self.learned += [r.job_id for r in records]
+        self.learned += [r.job_id for r in event.records]
 
     def states(self, job_id: int) -> list[tuple[int, str]]:
         """Return (key's start, state) of the job's runs, the newest first."""

@@ -10,7 +10,8 @@ from gpuwaste.core.config import load_config
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.logs import set_up_logging
-from gpuwaste.hub.daemon import Hub, make_checkers
+from gpuwaste.hub.daemon import make_checkers, serve
+from gpuwaste.hub.parts import Hub, Ports
 from gpuwaste.hub.server import open_tcp
 from gpuwaste.slurm.client import SlurmClient
 from gpuwaste.slurm.cluster_config import NodeInfo, Partition, SlurmConfig
@@ -110,8 +111,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         clock, tape = SystemClock(), Tape(options.tape)
         slurm = CommandClient(config.common.slurm_conf, config.common.slurm_timeout_s)
         tape.add(site_facts(slurm, clock))
-        hub = Hub(config, RecordedClient(slurm, tape, clock), clock, make_checkers(config))
-        hub.run(open_tcp(config.hub.listen), None)
+        hub = Hub(config, Ports(RecordedClient(slurm, tape, clock), clock, make_checkers(config)))
+        serve(hub, open_tcp(config.hub.listen), None)
     except GpuwasteError as error:
         sys.stderr.write(f"hub: {error}\n")
         return error.exit_code

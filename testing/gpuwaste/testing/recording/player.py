@@ -23,7 +23,8 @@ from typing import Any, Final, Self
 from gpuwaste.agent.daemon import Agent, Edges
 from gpuwaste.agent.events import EventLog
 from gpuwaste.agent.own_node import OwnNode as NodeSite
-from gpuwaste.hub.daemon import Hub, make_checkers
+from gpuwaste.hub.daemon import make_checkers
+from gpuwaste.hub.parts import Hub, Ports
 from gpuwaste.hub.server import WebServer, listening, open_tcp
 from gpuwaste.testing.recording.clock import PlayedClock
 from gpuwaste.testing.recording.edge import PlayedNode, PlayedSlurm
@@ -92,7 +93,7 @@ class PlayedSite:
         socket = open_tcp("127.0.0.1:0")
         self._keys = Keys(self.directory, self.opening, f"http://{listening(socket)}")
         config = self._keys.hub()
-        self._hub = Hub(config, self._slurm, self._clock, make_checkers(config))
+        self._hub = Hub(config, Ports(self._slurm, self._clock, make_checkers(config)))
         self._hub.store.set_mark("recorded", 1)
         self._server = WebServer(self._hub.app, socket)
         self._serving = threading.Thread(target=self._server.run, kwargs={"signals": False}, name="hub", daemon=True)

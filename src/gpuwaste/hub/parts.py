@@ -1,0 +1,235 @@
+"""The hub's parts, put together in one place: by the daemon, and by tests with other ports."""
+
+import pwd
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Final
+
+from gpuwaste.core.bus import Bus
+from gpuwaste.core.clock import Clock
+from gpuwaste.core.config import Config
+from gpuwaste.core.errors import ConfigError
+from gpuwaste.core.groups import unix_groups
+from gpuwaste.core.reload import Reloader
+from gpuwaste.core.version import own_version
+from gpuwaste.hub.app import build_app
+from gpuwaste.hub.backup import Backups
+from gpuwaste.hub.cluster_facts import ClusterFacts
+from gpuwaste.hub.identity import Checkers, Identity, user_name
+from gpuwaste.hub.importer import Imported, Importer, RunsStored
+from gpuwaste.hub.ingest import Ingest
+from gpuwaste.hub.judging import Judging
+from gpuwaste.hub.map import ClusterMap
+from gpuwaste.hub.metrics import Gauges, HubMetrics
+from gpuwaste.hub.notify.parts import NotifyParts, notify_parts
+from gpuwaste.hub.notify.runner import Accounting
+from gpuwaste.hub.predictions import Predictions
+from gpuwaste.hub.reads import Reads
+from gpuwaste.hub.roles import Roles
+from gpuwaste.hub.roller import Roller
+from gpuwaste.hub.services import ServiceLimits, Services
+from gpuwaste.hub.unaccounted import Unaccounted
+from gpuwaste.hub.unaccounted_store import UnaccountedStore
+from gpuwaste.hub.verdict_ingest import VerdictIngest
+from gpuwaste.hub.verdict_keeper import VerdictKeeper
+from gpuwaste.hub.verdict_reads import VerdictReads
+from gpuwaste.hub.waste_day import WasteDay
+from gpuwaste.ingest.accounting import ImportSettings
+from gpuwaste.slurm.client import SlurmClient
+from gpuwaste.store.hub.hub_store import HubStore
+from gpuwaste.store.hub.verdict_store import VerdictStore
+from gpuwaste.waste.settings import LedgerSettings
+from gpuwaste.wire.batch import PROTOCOL_MAX, PROTOCOL_MIN
+from gpuwaste.wire.program_metrics import ProgramCollector
+
+STORE_NAME: Final = "hub.duckdb"
+_REPORTING_S: Final = 3600.0
+_THRESHOLDS: Final = (
+    "agent.ship_every_s",
+    *(f"hub.{field.name}" for field in fields(LedgerSettings) if field.name != "pending_s"),
+)
+
+
+def agent_uid(name: str, checkers: Checkers) -> int | None:
+    """Return the uid that agents' credentials carry, None where no munge is used. Raises ConfigError."""
+    try:
+        return pwd.getpwnam(name).pw_uid
+    except KeyError as error:
+        if "munge" in checkers:
+            raise ConfigError(f"[hub] agent_user: this host has no user {name!r}") from error
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """Where the hub meets the host: tests put others in their place, and nothing behind them."""
+
+    slurm: SlurmClient
+    clock: Clock
+    checkers: Checkers
+    name_of: Callable[[int], str] = user_name
+    groups_of: Callable[[str], frozenset[str]] = unix_groups
+    uid_of: Callable[[str, Checkers], int | None] = agent_uid
+    limits: ServiceLimits | None = None
+    """What a client may take; None for what the configuration says."""
+
+
+class Hub:
+    """The hub's parts, wired: no thread runs and nothing listens yet."""
+
+    def __init__(self, config: Config, ports: Ports) -> None:
+        """Open the store and put the parts together. Raises ConfigError, StoreError."""
+        hub, slurm, clock, bus = config.hub, ports.slurm, ports.clock, Bus()
+        self.config = config
+        self.clock = clock
+        self.store = HubStore.open(Path(hub.state_dir) / STORE_NAME, clock, hub.memory_mb)
+        self.site = ClusterFacts(slurm, clock, config.common.cluster)
+        wanted = LedgerSettings.from_config(hub, config.agent.ship_every_s)
+        self.judging = Judging(self.store, wanted, clock, bus.publish)
+        ledger = self.judging.standing
+        self.metrics = HubMetrics(clock, self._gauges)
+        self.waste_day = WasteDay(self.store, ledger, clock, by_account=hub.metrics_accounts)
+        self.metrics.registry.register(ProgramCollector(own_version(), clock.utc_us, Path(hub.state_dir)))
+        self.metrics.more += [self.waste_day.metrics, self.judging.metrics]
+        self._roles = Roles(slurm, clock, hub.staff_groups, ports.groups_of)
+        self.identity = Identity(
+            ports.checkers,
+            self._roles,
+            self.site,
+            ports.uid_of(hub.agent_user, ports.checkers),
+            ports.name_of,
+            agent_user=hub.agent_user,
+        )
+        verdict_store = VerdictStore(self.store, clock)
+        self.verdicts = VerdictKeeper(verdict_store, clock, hub.verdict_days)
+        self.roller = Roller(self.store, clock, hub.rollup_days)
+        verdict_reads = VerdictReads(verdict_store, clock)
+        self.cluster_map = ClusterMap(slurm, self.store, self.site, clock, hub.map_min_interval_s)
+        self.importer = Importer(
+            self.store,
+            slurm,
+            self.site,
+            metrics=self.metrics,
+            clock=clock,
+            settings=_import_settings(config),
+            bus=bus,
+        )
+        self.predictions = Predictions(
+            self.store,
+            self.site.cluster,
+            clock=clock,
+            metrics=self.metrics,
+            models_dir=Path(config.common.models_dir),
+            state_dir=Path(hub.state_dir),
+            policies_dir=Path(config.advisor.policies_dir),
+            defaults=lambda: self.importer.defaults,
+        )
+        self.notify: NotifyParts = notify_parts(
+            config.notify, self.store, ledger, clock, self._accounting, self.metrics.notice
+        )
+        self.unaccounted = Unaccounted(UnaccountedStore(self.store), clock, hub.unaccounted_days)
+        self._ingest = Ingest(
+            self.store,
+            self.identity,
+            self.site,
+            self.metrics,
+            clock,
+            check_origin=hub.check_origin,
+            unaccounted=self.unaccounted,
+        )
+        self._reads = Reads(self.store, ledger, clock)
+        self.backups = Backups(self.store, Path(hub.state_dir), clock, lambda: self.site.known_cluster)
+        self.services = Services(
+            self.identity,
+            self._ingest,
+            self._reads,
+            self.cluster_map,
+            self.metrics,
+            self.predictions,
+            verdict_reads,
+            VerdictIngest(verdict_store, self.identity, self.site, self.metrics, clock),
+            self.notify.service,
+            self.backups,
+            self.health,
+        )
+        self.app = build_app(
+            self.services, own_version(), ports.limits or ServiceLimits(max_body_bytes=hub.max_body_bytes)
+        )
+        bus.subscribe(RunsStored, lambda event: self.cluster_map.learn(event.records))
+        bus.subscribe(Imported, lambda _: self.verdicts.step())
+        bus.subscribe(Imported, lambda event: self.unaccounted.step(event.read_until))
+        bus.subscribe(Imported, lambda _: self.waste_day.step())
+        for part in (self._reads, self.waste_day):
+            bus.subscribe(LedgerSettings, part.judge_by)
+
+    def reloader(self, read: Callable[[], Config]) -> Reloader:
+        """Return what puts a changed configuration in force: thresholds, who is staff, how often is asked."""
+        return Reloader(
+            self.config,
+            read,
+            ("common", "hub"),
+            {
+                _THRESHOLDS: lambda c: self.judging.judge_by(LedgerSettings.from_config(c.hub, c.agent.ship_every_s)),
+                ("hub.staff_groups",): lambda c: self._roles.set_staff(c.hub.staff_groups),
+                ("hub.check_origin",): lambda c: setattr(self._ingest, "check_origin", c.hub.check_origin),
+                ("hub.rollup_days",): lambda c: setattr(self.roller, "days", c.hub.rollup_days),
+                ("hub.unaccounted_days",): lambda c: setattr(self.unaccounted, "days", c.hub.unaccounted_days),
+                ("hub.verdict_days",): lambda c: setattr(self.verdicts, "days", c.hub.verdict_days),
+                ("hub.map_min_interval_s",): lambda c: setattr(
+                    self.cluster_map, "min_interval_s", c.hub.map_min_interval_s
+                ),
+                ("hub.sacct_every_s", "hub.sacct_overlap_s", "hub.sacct_first_days"): lambda c: setattr(
+                    self.importer, "settings", _import_settings(c)
+                ),
+            },
+        )
+
+    def health(self) -> dict[str, Any]:
+        """Return the answer of GET /v1/health."""
+        status = self.importer.status
+        ok = not status.failures and status.read_until is not None
+        ages = self.metrics.batch_ages_s()
+        prediction = self.predictions.health()
+        return {
+            "status": "ok" if ok and not prediction["error"] else "degraded",
+            "version": own_version(),
+            "cluster": self.site.known_cluster,
+            "now": self.clock.utc_us() / 1e6,
+            "protocol": [PROTOCOL_MIN, PROTOCOL_MAX],
+            "accounting": {
+                "ok": ok,
+                "lag_s": self.importer.lag_s(),
+                "failures": status.failures,
+                "error": status.error,
+            },
+            "prediction": prediction,
+            "ledger": self.judging.health(),
+            "nodes_reporting": sum(age_s < _REPORTING_S for age_s in ages.values()),
+        }
+
+    def _accounting(self) -> Accounting:
+        status = self.importer.status
+        return Accounting(status.read_until, bool(status.failures))
+
+    def _gauges(self) -> Gauges:
+        counts = self.store.counts()
+        counts.pop("last_event")
+        prediction = self.predictions.health()
+        created = prediction["created"]
+        return Gauges(
+            counts,
+            self.store.size_b(),
+            self.importer.lag_s(),
+            not self.importer.status.failures,
+            dict(self.cluster_map.questions),
+            self.verdicts.counts,
+            (prediction["model"], prediction["model_hash"]) if prediction["model_hash"] else None,
+            None if created is None else self.clock.utc_us() / 1e6 - created,
+            None if prediction["state"] == "not installed" else not prediction["error"],
+        )
+
+
+def _import_settings(config: Config) -> ImportSettings:
+    hub = config.hub
+    return ImportSettings(hub.sacct_every_s, hub.sacct_overlap_s, hub.sacct_first_days)
