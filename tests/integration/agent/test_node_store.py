@@ -32,12 +32,22 @@ def is_compacted(path: Path) -> bool:
         return day.execute("SELECT bool_or(compacted) FROM day").fetchone() == (True,)
 
 
+def folding(pid: int) -> list[psutil.Process]:
+    """Return a process's living children that fold or read samples, whatever other children it has."""
+    found = []
+    with contextlib.suppress(psutil.NoSuchProcess):
+        for child in psutil.Process(pid).children():
+            with contextlib.suppress(psutil.NoSuchProcess):
+                if any("gpuwaste.agent.fold" in word for word in child.cmdline()):
+                    found.append(child)
+    return found
+
+
 def wait_for_fold() -> None:
-    """Wait until the store's child has ended, whatever other children there are."""
-    for child in psutil.Process().children():
-        with contextlib.suppress(psutil.NoSuchProcess, psutil.ZombieProcess):
-            if any("gpuwaste.agent.fold" in word for word in child.cmdline()):
-                os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+    """Wait until the store's child has ended; the store itself takes note of it."""
+    for child in folding(os.getpid()):
+        with contextlib.suppress(ChildProcessError):
+            os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
 
 
 def test_samples_come_back_as_they_were(tmp_path: Path) -> None:
@@ -252,10 +262,9 @@ def test_kills_of_agent_and_child_lose_nothing_that_was_acknowledged(tmp_path: P
 
 
 def _kill_children(pid: int) -> None:
-    with contextlib.suppress(psutil.NoSuchProcess):
-        for process in psutil.Process(pid).children():
-            if any("gpuwaste.agent.fold" in word for word in process.cmdline()):
-                process.kill()
+    for child in folding(pid):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            child.kill()
 
 
 @pytest.fixture
