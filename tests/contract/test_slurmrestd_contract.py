@@ -12,12 +12,12 @@ from gpuwaste.core.job import JobRecord
 from gpuwaste.core.run import RunKey
 from gpuwaste.slurm.commands import CommandClient
 from gpuwaste.slurm.rest_client import RestClient
-from gpuwaste.slurm.rest_differences import allowed
 from gpuwaste.slurm.rest_http import RestError, RestServer, TokenError
 from gpuwaste.slurm.rest_jobs import parse_page
 from gpuwaste.slurm.sacct import BadRow
 from gpuwaste.testing.cluster import LoopbackCluster
 from gpuwaste.testing.job_mix import ODD_NAMES, run_job_mix
+from gpuwaste.testing.rest_differences import allowed
 
 pytestmark = pytest.mark.cluster
 JOBS = 200

@@ -120,7 +120,7 @@ def _live(options: argparse.Namespace, config: Config) -> "Source":
     if not common.slurmrestd_url:
         raise UsageError("--slurmrestd: set common.slurmrestd_url (and slurmrestd_token_file) in the configuration")
     server = RestServer(common.slurmrestd_url, common.slurmrestd_token_file, common.slurm_timeout_s)
-    client = RestClient(commands, server, options.clusters or common.cluster)
+    client = RestClient(commands, server, cluster=options.clusters or common.cluster)
     return Slurmrestd(client, client.cluster_name(), period)
 
 

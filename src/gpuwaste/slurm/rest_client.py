@@ -41,7 +41,6 @@ class RestClient(ComposedClient):
     """
 
     server: RestServer
-    cluster: str = ""
     rpcs: Counter[str] = field(default_factory=Counter)
     _version: str = ""
 
@@ -79,12 +78,6 @@ class RestClient(ComposedClient):
                 return []
             raise
         return parse_requests(data)
-
-    def cluster_name(self) -> str:
-        """Return the configured name, or ask the commands once."""
-        if not self.cluster:
-            self.cluster = self.commands.cluster_name()
-        return self.cluster
 
     def version(self) -> str:
         """Return the API version in use, "" before the first question."""
