@@ -15,10 +15,11 @@ from tests.unit.hub.rig import AGENT_UID
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.config import NotifyConfig
 from gpuwaste.core.errors import AuthError
+from gpuwaste.core.groups import user_name
 from gpuwaste.hub.app import build_app
 from gpuwaste.hub.backup import Backups
 from gpuwaste.hub.cluster_facts import ClusterFacts
-from gpuwaste.hub.identity import Identity, user_name
+from gpuwaste.hub.identity import Identity
 from gpuwaste.hub.ingest import Ingest
 from gpuwaste.hub.map import ClusterMap
 from gpuwaste.hub.metrics import HubMetrics

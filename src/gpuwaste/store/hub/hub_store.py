@@ -84,10 +84,8 @@ class HubStore:
         """Lend a cursor to the calling thread."""
         with self._cursor_lock:
             cursor = self._root.cursor()
-        try:
+        with contextlib.closing(cursor):
             yield cursor
-        finally:
-            cursor.close()
 
     def upsert_hours(self, hours: Sequence[AllocationHour]) -> int:
         """Take rows: the highest seq of a key wins, whatever the order in which they come. Returns how many changed.
