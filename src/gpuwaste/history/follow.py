@@ -19,10 +19,11 @@ from gpuwaste.core.errors import ParseError, StoreError
 from gpuwaste.core.history import HistoryEvent
 from gpuwaste.core.hits import MIN_COVERAGE
 from gpuwaste.core.job import JobRecord
-from gpuwaste.history.follow_types import Corrections, RunId, Scores, State
+from gpuwaste.history.follow_types import Corrections, RunId, Scores
 from gpuwaste.history.outcome import Outcome, outcome_of
 from gpuwaste.history.recall import Recall
 from gpuwaste.history.requests import request_of
+from gpuwaste.history.state import HistoryState
 from gpuwaste.history.table import ABSENT, GpuUse
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class Follower:
 
     def __init__(
         self,
-        state: State,
+        state: HistoryState,
         cluster: str,
         after: int = 0,
         *,
@@ -207,7 +208,7 @@ class Follower:
 
     @classmethod
     def load(
-        cls, directory: Path, cluster: str, load_state: Callable[[Path], State], *, max_ended: int = MAX_ENDED
+        cls, directory: Path, cluster: str, load_state: Callable[[Path], HistoryState], *, max_ended: int = MAX_ENDED
     ) -> Self:
         """Go on where `save` stopped, without corrections. Raises StoreError, ParseError."""
         follower = cls(load_state(directory / _STATE), cluster, max_ended=max_ended)
