@@ -126,7 +126,7 @@ def test_the_real_server_s_refusals_are_clear(cluster: LoopbackCluster, tmp_path
     _, rest = clients(cluster, tmp_path)
     file = Path(rest.server.token_file)
     list(rest.accounting(1_700_000_000, 1_700_000_060))
-    assert rest.version() == "v0.0.38"
+    assert rest.version == "v0.0.38"
     good = file.read_text()
     file.write_text(good.strip()[:-6] + "AAAAAA")
     with pytest.raises(TokenError, match="the token is refused"):

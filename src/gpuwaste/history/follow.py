@@ -93,7 +93,8 @@ class Follower:
             return "untold"  # accounting has replaced this run: the one in its place is told too
         run = (job.job_id, job.submit)
         if run in self._ended:
-            return self._late(event, job, run)
+            # All but the use of a run that has ended before was counted.
+            return "taken" if event.kind == "ledger" and self._use(event, job, run) else "repeated"
         if event.kind == "ledger":
             return "early" if run in self._open else "untold"  # its use comes again with the end; or long forgotten
         stage = self._open.get(run)
@@ -144,10 +145,6 @@ class Follower:
             if not job.gpus:
                 del self._scores[run]
         self._use(event, job, run)
-
-    def _late(self, event: HistoryEvent, job: JobRecord, run: RunId) -> str:
-        """Take the use of a run that has ended before; all else was counted."""
-        return "taken" if event.kind == "ledger" and self._use(event, job, run) else "repeated"
 
     def _use(self, event: HistoryEvent, job: JobRecord, run: RunId) -> bool:
         """Take what is known of the GPUs once, as soon as it is enough to judge them by."""
