@@ -103,7 +103,7 @@ bench-predict: $(STAMP) ## all targets' inference for one job: latency, load tim
 	@$(PY) -m bench.predict
 
 baseline: $(STAMP) ## write the bundle of day one anew: after a change of the features
-	@$(PY) -m gpuwaste.models.baseline src/gpuwaste/predict/baseline
+	@$(PY) -m tools.baseline src/gpuwaste/predict/baseline
 
 bench-train: $(STAMP) ## gpuwaste train with its search on 100,000 jobs: seconds by stage, memory
 	@$(PY) -m bench.train

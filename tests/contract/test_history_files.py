@@ -14,10 +14,10 @@ from gpuwaste.ingest.files import sacct_file
 from gpuwaste.ingest.rows import Notes
 from gpuwaste.ingest.source import Source, parser_of
 from gpuwaste.slurm.commands import CommandClient
-from gpuwaste.slurm.rest_differences import allowed
 from gpuwaste.slurm.sacct import BadRow
 from gpuwaste.testing.cluster import LoopbackCluster
 from gpuwaste.testing.cluster_process import wait_until
+from gpuwaste.testing.rest_differences import allowed
 
 pytestmark = pytest.mark.cluster
 NAMES = ("lr=1|bs=2", "two\nlines|and|more", "\ufeffbom", "||", "caf\udce9", "plain")

@@ -12,12 +12,12 @@ from gpuwaste.core.job import JobRecord
 from gpuwaste.core.run import RunKey
 from gpuwaste.slurm.commands import CommandClient
 from gpuwaste.slurm.rest_client import RestClient
-from gpuwaste.slurm.rest_differences import allowed
 from gpuwaste.slurm.rest_http import RestError, RestServer, TokenError
 from gpuwaste.slurm.rest_jobs import parse_page
 from gpuwaste.slurm.sacct import BadRow
 from gpuwaste.testing.cluster import LoopbackCluster
 from gpuwaste.testing.job_mix import ODD_NAMES, run_job_mix
+from gpuwaste.testing.rest_differences import allowed
 
 pytestmark = pytest.mark.cluster
 JOBS = 200
@@ -126,7 +126,7 @@ def test_the_real_server_s_refusals_are_clear(cluster: LoopbackCluster, tmp_path
     _, rest = clients(cluster, tmp_path)
     file = Path(rest.server.token_file)
     list(rest.accounting(1_700_000_000, 1_700_000_060))
-    assert rest.version() == "v0.0.38"
+    assert rest.version == "v0.0.38"
     good = file.read_text()
     file.write_text(good.strip()[:-6] + "AAAAAA")
     with pytest.raises(TokenError, match="the token is refused"):

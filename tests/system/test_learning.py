@@ -14,12 +14,12 @@ from tests.system.asking import wait_told
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.run import RunKey
 from gpuwaste.slurm.commands import CommandClient
-from gpuwaste.slurm.rest_differences import allowed
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.rows import job_record
 from gpuwaste.testing.cluster import LoopbackCluster
 from gpuwaste.testing.daemon_config import to_toml
 from gpuwaste.testing.job_mix import run_job_mix
+from gpuwaste.testing.rest_differences import allowed
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 WAVES, JOBS = 3, 100  # what ended in one wave is the history of the next

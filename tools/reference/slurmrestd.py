@@ -1,7 +1,7 @@
 """slurmrestd.md, from the list of differences that the contract test allows, and the versions the client knows."""
 
 from gpuwaste.slurm.rest_client import VERSIONS
-from gpuwaste.slurm.rest_differences import DIFFERENCES
+from gpuwaste.testing.rest_differences import DIFFERENCES
 from tools.reference.markdown import document, table
 
 

@@ -8,9 +8,9 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
 
-from gpuwaste.models.carry_over import Log as Carrier
-from gpuwaste.models.carry_over import carry_over, section
 from gpuwaste.models.prepare import prepare
+from tools.scorecard.carry_over import Log as Carrier
+from tools.scorecard.carry_over import carry_over, section
 from tools.scorecard.logs import CARRIED, Log
 from tools.scorecard.page import page
 from tools.scorecard.part import SEED, Part, make_part, read

@@ -7,7 +7,6 @@ import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Final
 
@@ -36,6 +35,7 @@ from gpuwaste.core.errors import StoreError
 from gpuwaste.core.files import UMASK, closed_directory
 from gpuwaste.core.logs import set_up_logging
 from gpuwaste.core.reload import Reloader
+from gpuwaste.core.version import own_version
 from gpuwaste.slurm.client import SlurmClient
 from gpuwaste.slurm.commands import CommandClient
 from gpuwaste.wire.batch import Batch, Envelope
@@ -173,7 +173,7 @@ class Agent:
     def run(self, stop: threading.Event) -> int:
         """Sample until `stop` is set; return 0, or 1 where the sampling thread ended by itself."""
         site = self._site
-        self._events.note(f"agent {_version()}: node {site.node} of cluster {site.cluster}")
+        self._events.note(f"agent {own_version()}: node {site.node} of cluster {site.cluster}")
         self.restore()
         for part in (self._questions, self._hours.shipper, self._control, self._exporter):
             if part is not None:
@@ -237,7 +237,7 @@ class Agent:
         every_s = min(agent.ship_every_s, _DISKLESS_S) if agent.diskless else agent.ship_every_s
         book = HourBook(site.cluster, site.node, agent.interval_s, every_s)
         outbox = Outbox(state_dir / "outbox.sqlite")
-        envelope = Envelope(site.cluster, site.node, _boot_id(), _version())
+        envelope = Envelope(site.cluster, site.node, _boot_id(), own_version())
         shipper = Shipper(outbox, hub.post_hours, envelope, self._clock, every_s=every_s)
         return _Hours(book, outbox, shipper, HourSink(book, outbox, shipper.wake))
 
@@ -268,7 +268,7 @@ class Agent:
         agent = self._config.agent
         health = Health(
             node=self._site.node,
-            version=_version(),
+            version=own_version(),
             boot_us=self._began_us,
             interval_s=agent.interval_s,
             view=lambda: self._snapshot.view,
@@ -311,7 +311,7 @@ class Agent:
         return {
             "node": self._site.node,
             "cluster": self._site.cluster,
-            "version": _version(),
+            "version": own_version(),
             "samples": view.samples_total,
             "last_sample_us": seen.t_utc_us if seen else None,
             "gpus": len(seen.gpus) if seen else 0,
@@ -343,11 +343,4 @@ def _boot_id() -> str:
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
     except OSError:
-        return "unknown"
-
-
-def _version() -> str:
-    try:
-        return version("gpuwaste")
-    except PackageNotFoundError:  # run from a copy that was not installed
         return "unknown"

@@ -4,6 +4,7 @@ Counts and figures only: no names of users, accounts or jobs.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any, Final
 
 import numpy as np
@@ -75,16 +76,7 @@ def card_document(
             model.target: {**targets[model.target], "thresholds": dict(model.thresholds)} for model in manifest.targets
         },
         "left_out": dict(manifest.left_out),
-        "parity": {
-            name: {
-                "rows": p.rows,
-                "real": p.real,
-                "edges": p.edges,
-                "max_difference": p.max_difference,
-                "flips": p.flips,
-            }
-            for name, p in parity.items()
-        },
+        "parity": {name: asdict(found) for name, found in parity.items()},
         "not_for": list(_NOT_FOR),
     }
 

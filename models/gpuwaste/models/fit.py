@@ -14,7 +14,7 @@ from gpuwaste.history.table import JobTable
 from gpuwaste.models.operating import operating_points
 from gpuwaste.models.recipe import DEFAULTS, Recipe
 from gpuwaste.models.split import Rows
-from gpuwaste.predict.manifest import Calibration
+from gpuwaste.predict.manifest import Calibration, TargetModel
 from gpuwaste.predict.targets import Target, labels
 
 Vectors = NDArray[np.float32]
@@ -41,6 +41,13 @@ class Fitted:
     def raw(self, vectors: Vectors) -> NDArray[np.float32]:
         """Return [n, 1] probabilities before calibration, or [n, q] log quantiles before their shifts."""
         return np.column_stack([b.inplace_predict(vectors) for b in self.boosters]).astype(np.float32)
+
+    def as_model(self) -> TargetModel:
+        """Return what a manifest says of it; its file is named by the export."""
+        target, points = self.target, dict(self.thresholds)
+        return TargetModel(
+            target.name, "", target.quantiles, self.calibration, points, self.shifts, self.rows, self.base_rate
+        )
 
 
 def fit(
@@ -119,15 +126,20 @@ def logit(p: NDArray[np.floating]) -> NDArray[np.float64]:
     return np.log(bounded / (1 - bounded))
 
 
-def check_labels(target: Target, y: NDArray[np.float32]) -> None:
-    """Raise NoDataError, in words for the card, where there is too little to learn from."""
+def lacking(target: Target, y: NDArray[np.float32]) -> str:
+    """Return, in words for the card, why there is too little to learn from; "" where there is enough."""
     if target.kind == "quantiles":
-        if len(y) < MIN_OF_A_CLASS:
-            raise NoDataError(f"{len(y)} jobs with a known value: at least {MIN_OF_A_CLASS} are needed")
-        return
+        few = f"{len(y)} jobs with a known value: at least {MIN_OF_A_CLASS} are needed"
+        return few if len(y) < MIN_OF_A_CLASS else ""
     positive = int(y.sum())
-    if min(positive, len(y) - positive) < MIN_OF_A_CLASS:
-        raise NoDataError(f"{positive} of {len(y)} labelled jobs: at least {MIN_OF_A_CLASS} of either kind are needed")
+    few = f"{positive} of {len(y)} labelled jobs: at least {MIN_OF_A_CLASS} of either kind are needed"
+    return few if min(positive, len(y) - positive) < MIN_OF_A_CLASS else ""
+
+
+def check_labels(target: Target, y: NDArray[np.float32]) -> None:
+    """Raise NoDataError where there is too little to learn from."""
+    if few := lacking(target, y):
+        raise NoDataError(few)
 
 
 def conformal(values: NDArray[np.floating], q: float) -> float:

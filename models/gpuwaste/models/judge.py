@@ -3,7 +3,7 @@
 The result is a part of card.json: plain numbers, None for what cannot be said, intervals as {value, low, high}.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -12,19 +12,18 @@ from numpy.typing import NDArray
 
 from gpuwaste.history.table import JobTable
 from gpuwaste.models import metrics
+from gpuwaste.models.evaluate.figures import MIN_TEST, Figures, of_probability, of_quantiles
+from gpuwaste.models.evaluate.method import MethodAnswer
 from gpuwaste.models.fit import Fitted, Vectors, calibrated
 from gpuwaste.models.split import Split
-from gpuwaste.predict.drift import coverage, short
+from gpuwaste.predict.drift import coverage
 from gpuwaste.predict.features import FEATURES
-from gpuwaste.predict.manifest import TargetModel
 from gpuwaste.predict.roll import roll
 from gpuwaste.predict.rolling import busy_users
 from gpuwaste.predict.targets import Target, labels, request_cap
 
 Array = NDArray[np.float64]
 NAMES: Final = tuple(feature.name for feature in FEATURES)
-REJECT_PRECISION: Final = 0.95
-MIN_TEST: Final = 20  # labelled test rows below which no figure is given
 _CURVE: Final = 120  # points of a curve
 _CLOUD: Final = 1500  # jobs in a plot
 
@@ -45,7 +44,7 @@ def judge(fitted: Fitted, table: JobTable, vectors: Vectors, split: Split) -> Ju
     raw = np.full((len(table), len(fitted.boosters)), np.nan, np.float32)
     raw[first:] = fitted.raw(vectors[first:])
     busy = busy_users(vectors, NAMES)
-    said = roll(table, model_of(fitted), raw, scored=scored, busy=busy).values
+    said = roll(table, fitted.as_model(), raw, scored=scored, busy=busy).values
     y = labels(target.name, table)
     rows = split.test[np.isfinite(y[split.test])]
     users = table.user.codes[rows]
@@ -60,38 +59,18 @@ def judge(fitted: Fitted, table: JobTable, vectors: Vectors, split: Split) -> Ju
     return Judged({**head, **judged.figures}, judged.curves)
 
 
-def model_of(fitted: Fitted) -> TargetModel:
-    """Return what a manifest says of a fitted target; its file is named by the export."""
-    target = fitted.target
-    return TargetModel(
-        target=target.name,
-        file="",
-        quantiles=target.quantiles,
-        calibration=fitted.calibration,
-        thresholds=dict(fitted.thresholds),
-        shifts=fitted.shifts,
-        rows=fitted.rows,
-        base_rate=fitted.base_rate,
-    )
-
-
 def _probability(y: Array, p: Array, own: Array, users: NDArray[np.int32], points: Mapping[str, float]) -> Judged:
-    def between(metric: Callable[[Array], float]) -> dict[str, float | None]:
-        return interval(metrics.bootstrap_by_user(users, metric))
-
+    found = of_probability(y, MethodAnswer(p, points.get("f1", 0.5)), users)
     figures: dict[str, Any] = {"base_rate": float(y.mean())}
     if not 0 < y.mean() < 1:
         figures["note"] = f"all {len(y)} labelled jobs of the test part are alike: nothing to tell apart"
     else:
-        figures["average_precision"] = between(lambda w: metrics.average_precision(y, p, w))
-        figures["recall_at_precision_0.95"] = between(lambda w: metrics.recall_at_precision(y, p, REJECT_PRECISION, w))
-        if "f1" in points:
-            figures["f1"] = between(lambda w: metrics.f1(y, p >= points["f1"], w))
-    figures["ece"] = between(lambda w: metrics.ece(y, p, w))
+        names = ("average_precision", "recall_at_precision_0.95", *(("f1",) if "f1" in points else ()))
+        figures |= {name: interval(found[name]) for name in names}
+    figures["ece"] = interval(found["ece"])
     figures["ece_uncorrected"] = finite(metrics.ece(y, own))
     figures["operating_points"] = {name: _point(y, p, at, users) for name, at in sorted(points.items())}
-    mean, worst = metrics.worst_decile(users, (p - y) ** 2)
-    figures["brier_by_user"] = {"mean": finite(mean), "worst_decile": finite(worst)}
+    figures["brier_by_user"] = _by_user(found["brier_by_user"], found["brier_worst_decile"])
     return Judged(figures, {"precision_recall": _pr_curve(y, p), "calibration": _calibration(y, p)})
 
 
@@ -121,10 +100,8 @@ def _quantiles(target: Target, table: JobTable, rows: NDArray[np.intp], said: Ar
     used = labels(target.name, table)[rows]
     weight = np.where(np.isfinite(table.cpus[rows]), table.cpus[rows], 1.0)
     size = weight if target.name == "walltime" else np.ones(len(rows))
-    by_quantile = {}
-    for column, q in zip(said.T, target.quantiles, strict=True):
-        by_quantile[str(q)] = _level(users, used, column, size)
-    figures: dict[str, Any] = {"quantiles": by_quantile}
+    found = of_quantiles(used, MethodAnswer(said, levels=target.quantiles), size, users)
+    figures: dict[str, Any] = {"quantiles": {str(q): _level(found, f"_{q:g}") for q in target.quantiles}}
     known = np.isfinite(asked)
     if known.any():
         figures["request"] = {
@@ -132,25 +109,25 @@ def _quantiles(target: Target, table: JobTable, rows: NDArray[np.intp], said: Ar
             "reserved_over_used": finite(metrics.reserved_over_used(used[known], asked[known], size[known])),
         }
     at = target.quantiles.index(0.95)
-    mean, worst = metrics.worst_decile(users, short(said[:, at], used).astype(np.float64))
-    figures["under_rate_0.95_by_user"] = {"mean": finite(mean), "worst_decile": finite(worst)}
-    achieved = coverage(said, used)
+    by_user = (found["under_rate_by_user_0.95"], found["under_rate_worst_decile_0.95"])
+    figures["under_rate_0.95_by_user"] = _by_user(*by_user)
     picked = np.unique(np.linspace(0, len(rows) - 1, _CLOUD).astype(int))
     curves = {
-        "coverage": [list(target.quantiles), achieved],
+        "coverage": [list(target.quantiles), coverage(said, used)],
         "cloud": [used[picked].tolist(), said[picked, at].tolist()],
     }
     return Judged(figures, curves)
 
 
-def _level(users: NDArray[np.int32], used: Array, limit: Array, size: Array) -> dict[str, Any]:
+def _level(found: Figures, level: str) -> dict[str, Any]:
     return {
-        "under_rate": interval(metrics.bootstrap_by_user(users, lambda w: metrics.under_rate(used, limit, w))),
-        "reserved_over_used": interval(
-            metrics.bootstrap_by_user(users, lambda w: metrics.reserved_over_used(used, limit, size, w))
-        ),
-        "reserved_over_used_unweighted": finite(metrics.reserved_over_used(used, limit, np.ones(len(used)))),
+        **{name: interval(found[name + level]) for name in ("under_rate", "reserved_over_used")},
+        "reserved_over_used_unweighted": finite(found[f"reserved_over_used_unweighted{level}"].value),
     }
+
+
+def _by_user(mean: metrics.Interval, worst: metrics.Interval) -> dict[str, float | None]:
+    return {"mean": finite(mean.value), "worst_decile": finite(worst.value)}
 
 
 def _pr_curve(y: Array, p: Array) -> list[list[float]]:

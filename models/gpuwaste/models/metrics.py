@@ -17,11 +17,11 @@ _REPEATS: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A figure with the 2.5 % and 97.5 % points of its bootstrap."""
+    """One metric with the 2.5 % and 97.5 % points of its bootstrap; NaN: no such value here, or none was drawn."""
 
     value: float
-    low: float
-    high: float
+    low: float = float("nan")
+    high: float = float("nan")
 
 
 def average_precision(y: Array, p: Array, weight: Array | None = None) -> float:
@@ -42,14 +42,6 @@ def best_f1_threshold(y: Array, p: Array) -> float:
     precision, recall, thresholds = precision_recall_curve(y, p)
     score = 2 * precision * recall / np.maximum(precision + recall, 1e-12)
     return float(thresholds[int(np.argmax(score[:-1]))])
-
-
-def recall_at_precision(y: Array, p: Array, precision: float = 0.95, weight: Array | None = None) -> float:
-    """Return the largest recall that any threshold gives at this precision or better; 0 where none does."""
-    if not 0 < y.mean() < 1:
-        return float("nan")
-    found, recall, _ = precision_recall_curve(y, p, sample_weight=weight)
-    return float(recall[found >= precision].max(initial=0.0))
 
 
 def ece(y: Array, p: Array, weight: Array | None = None) -> float:

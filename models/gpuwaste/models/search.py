@@ -6,7 +6,7 @@ often one lucky fold. Only rows before validation are seen.
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -15,7 +15,7 @@ import xgboost
 from numpy.typing import NDArray
 
 from gpuwaste.history.table import JobTable
-from gpuwaste.models.fit import MIN_OF_A_CLASS, Vectors, columns, conformal, grow, learnable
+from gpuwaste.models.fit import Vectors, columns, conformal, grow, lacking, learnable, objectives
 from gpuwaste.models.metrics import average_precision
 from gpuwaste.models.recipe import DEFAULTS, Recipe
 from gpuwaste.models.split import Rows, folds_by_time
@@ -87,7 +87,8 @@ def search(
     folds = _folds(target, table, vectors, rows, {**default.params, "nthread": threads})
     if not folds:
         return Found(default, note="too few labelled jobs for folds in time")
-    base = {"seed": seed, "nthread": threads, "tree_method": "hist", **_objective(target)}
+    base = {"seed": seed, "nthread": threads, "tree_method": "hist"}
+    base |= objectives(replace(target, quantiles=(_QUANTILE,)))[0]
     done: list[Trial] = []
 
     def objective(trial: optuna.Trial) -> float:
@@ -111,12 +112,9 @@ def search(
 def _chosen(trials: Sequence[Trial]) -> Recipe:
     """Return the best trial that beats the recipe in the mean and in most folds, else the recipe."""
     own = trials[0]
-    better = [t for t in trials[1:] if t.mean > own.mean and _wins(t, own) * 2 > len(own.scores)]
+    wins = [sum(a > b for a, b in zip(t.scores, own.scores, strict=True)) for t in trials]
+    better = [t for t, won in zip(trials, wins, strict=True) if t.mean > own.mean and won * 2 > len(own.scores)]
     return max(better, key=lambda t: t.mean).recipe if better else own.recipe
-
-
-def _wins(trial: Trial, other: Trial) -> int:
-    return sum(a > b for a, b in zip(trial.scores, other.scores, strict=True))
 
 
 _SPACE: Final[dict[str, Callable[[optuna.Trial], float]]] = {
@@ -144,20 +142,8 @@ def _folds(target: Target, table: JobTable, vectors: Vectors, rows: Rows, params
     return [
         _Fold(columns(vectors[learn], y[learn], params), vectors[judge], y[judge].astype(np.float64), asked[judge])
         for learn, judge in pairs
-        if _enough(target, y[learn]) and _enough(target, y[judge])
+        if not lacking(target, y[learn]) and not lacking(target, y[judge])
     ]
-
-
-def _enough(target: Target, y: NDArray[np.float32]) -> bool:
-    if target.kind == "quantiles":
-        return len(y) >= MIN_OF_A_CLASS
-    return min(int(y.sum()), len(y) - int(y.sum())) >= MIN_OF_A_CLASS
-
-
-def _objective(target: Target) -> dict[str, Any]:
-    if target.kind == "probability":
-        return {"objective": "binary:logistic"}
-    return {"objective": "reg:quantileerror", "quantile_alpha": _QUANTILE}
 
 
 def _score(target: Target, fold: _Fold, recipe: Recipe, base: dict[str, Any]) -> float:

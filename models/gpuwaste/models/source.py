@@ -5,6 +5,7 @@ Each gives a JobTable with one line that says what it is; nothing to learn from 
 
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -79,11 +80,9 @@ def load_store(path: Path, cluster: str = "") -> JobSource:
             if "read-only" not in str(error):
                 raise
             db = Database.open(path, "hub")  # of an earlier version: its schema is brought up to date
-        try:
+        with closing(db):
             chosen = _chosen(clusters(db), cluster, str(path))
             return JobSource(read_table(db, chosen).table, chosen, f"{path.name}, cluster {chosen}")
-        finally:
-            db.close()
 
 
 def load_hub(hub: SourceHub, cluster: str = "", progress: Progress = lambda _: None) -> JobSource:

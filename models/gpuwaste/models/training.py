@@ -4,28 +4,28 @@ import re
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
-from gpuwaste.core.errors import NoDataError, UsageError
+from gpuwaste.core.errors import NoDataError
 from gpuwaste.models.card import LABEL_RULE, target_document
 from gpuwaste.models.fit import Fitted, check_labels, fit, learnable
-from gpuwaste.models.judge import Judged, judge, model_of
+from gpuwaste.models.judge import Judged, judge
 from gpuwaste.models.prepare import Prepared, prepare
 from gpuwaste.models.progress import Progress
 from gpuwaste.models.publish import Made, publish
 from gpuwaste.models.search import Found, search
 from gpuwaste.models.source import JobSource
 from gpuwaste.models.split import Split, final_cut, split_by_time
-from gpuwaste.models.usable import reason_of, warnings_of
+from gpuwaste.models.usable import named_targets, reason_of, warnings_of
 from gpuwaste.predict import drift
 from gpuwaste.predict.bundle import our_features
 from gpuwaste.predict.manifest import Manifest
 from gpuwaste.predict.registry import Registry
-from gpuwaste.predict.targets import BY_NAME, TARGETS, Target
+from gpuwaste.predict.targets import TARGETS, Target
 
 TRIALS: Final = 5
 _DRIFT_ROWS: Final = 50_000  # newest rows whose shares of bins are kept
@@ -83,7 +83,7 @@ def train(
     """
     show = progress or Progress()
     had_champion = registry.champion() is not None  # a registry that cannot be used is told before the work
-    chosen = _targets(settings.targets)
+    chosen = named_targets(settings.targets)
     with show.stage("features"):
         data = prepare(source.table, source.text, settings.since)
     learnt, left_out = _learn(data, chosen, settings, show)
@@ -94,7 +94,7 @@ def train(
     with show.stage("export"), tempfile.TemporaryDirectory(prefix="gpuwaste-train-") as folder:
         about = {
             "source": source.text,
-            "settings": _settings(settings),
+            "settings": asdict(settings),
             "left": {"rows that told a run again": data.repeated, "earlier jobs, history alone": data.earlier},
             "warnings": warnings_of(data.table),
             "targets": {n: target_document(x.honest, x.shipped, x.judged.figures, x.found) for n, x in learnt.items()},
@@ -164,25 +164,13 @@ def _manifest(
         end_rule=data.table.end_rule,
         window=(int(data.table.submit[rows[0]]), int(data.table.submit[rows[-1]])),
         rows=len(rows),
-        targets=tuple(model_of(x.shipped) for x in learnt.values()),
+        targets=tuple(x.shipped.as_model() for x in learnt.values()),
         left_out=dict(left_out),
         references=drift.references(seen),
         files={},
         drift_bins=edges,
         drift_shares=shares,
     )
-
-
-def _targets(names: Sequence[str]) -> Sequence[Target]:
-    """Return the targets of these names in their own order. Raises UsageError."""
-    unknown = [name for name in names if name not in BY_NAME]
-    if unknown:
-        raise UsageError(f"--targets {unknown[0][:40]!r}: known are {', '.join(BY_NAME)}")
-    return [target for target in TARGETS if not names or target.name in names]
-
-
-def _settings(settings: Settings) -> dict[str, Any]:
-    return asdict(replace(settings, targets=tuple(settings.targets)))
 
 
 def _name(cluster: str, created_utc: int) -> str:

@@ -1,14 +1,15 @@
 """What a log lacks, in words: a log that nothing can be learnt from at all, and a target that has no labels in it."""
 
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
 
-from gpuwaste.core.errors import NoDataError
+from gpuwaste.core.errors import NoDataError, UsageError
 from gpuwaste.history.outcome import Outcome
 from gpuwaste.history.table import Categories, JobTable
 from gpuwaste.models.split import MIN_ROWS
-from gpuwaste.predict.targets import Target, labels
+from gpuwaste.predict.targets import BY_NAME, TARGETS, Target, labels
 
 _NO_STATE: Final = "the log does not say how jobs ended"
 _NO_LEDGER: Final = "no job with GPUs has a ledger of their use: agents have to report for some weeks first"
@@ -21,6 +22,14 @@ _NO_LABELS: Final = {
     "gpu_underused": _NO_LEDGER,
     "gpus_needed": _NO_LEDGER,
 }
+
+
+def named_targets(names: Sequence[str]) -> Sequence[Target]:
+    """Return the targets of these names in their own order, all for none. Raises UsageError."""
+    unknown = [name for name in names if name not in BY_NAME]
+    if unknown:
+        raise UsageError(f"--targets {unknown[0][:40]!r}: known are {', '.join(BY_NAME)}")
+    return [target for target in TARGETS if not names or target.name in names]
 
 
 def require_usable(table: JobTable, where: str) -> None:

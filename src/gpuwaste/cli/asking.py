@@ -2,7 +2,6 @@
 
 import json
 import os
-import pwd
 import re
 import sys
 import time
@@ -15,6 +14,7 @@ from gpuwaste.cli.hub_access import hub_client
 from gpuwaste.cli.programs import load_program
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import GpuwasteError, NoDataError, UsageError
+from gpuwaste.core.groups import user_name
 from gpuwaste.core.request import JobRequest
 from gpuwaste.slurm.choice import COMMANDS, client_name, slurm_client
 from gpuwaste.slurm.defaults import SiteDefaults
@@ -172,7 +172,6 @@ def _parsed(data: bytes) -> object:
 
 
 def _user() -> str:
-    try:
-        return pwd.getpwuid(os.getuid()).pw_name
-    except KeyError:
-        raise UsageError(f"uid {os.getuid()} has no name on this host: ask on a login node") from None
+    if name := user_name(os.getuid()):
+        return name
+    raise UsageError(f"uid {os.getuid()} has no name on this host: ask on a login node")

@@ -12,6 +12,7 @@ from gpuwaste.cli.check import Role
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.core.files import open_to_others
+from gpuwaste.core.groups import user_name
 from gpuwaste.core.unix_path import require_room
 
 _FILES: Final = (
@@ -65,14 +66,7 @@ def _user_of(role: Role, config: Config) -> str:
 def hidden(cause: BaseException | None, config: Config) -> bool:
     """Tell whether a file is closed to the caller alone: an ordinary user is no measure of what a service may read."""
     services = {config.hub.agent_user, config.agent.hub_user, config.plugin.advisor_user}
-    return isinstance(cause, PermissionError) and bool(os.geteuid()) and _caller() not in services
-
-
-def _caller() -> str:
-    try:
-        return pwd.getpwuid(os.geteuid()).pw_name
-    except KeyError:
-        return ""
+    return isinstance(cause, PermissionError) and bool(os.geteuid()) and user_name(os.geteuid()) not in services
 
 
 def _file(key: str, path: Path, user: str, config: Config) -> Iterator[str]:

@@ -4,7 +4,6 @@ import importlib
 import json
 import os
 import pkgutil
-import pwd
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -15,6 +14,7 @@ from msgspec import to_builtins
 
 from gpuwaste.cli import checks
 from gpuwaste.cli.check import Check, DoctorDocument, Role, Status, Surroundings, is_there
+from gpuwaste.core import groups
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import GpuwasteError, SlurmError
 from gpuwaste.core.text import harmless
@@ -122,7 +122,6 @@ def as_nagios(found: Sequence[Check]) -> tuple[str, int]:
 
 def user_name() -> str:
     """Return the caller's name. Raises SlurmError where his uid has none."""
-    try:
-        return pwd.getpwuid(os.geteuid()).pw_name
-    except KeyError:
-        raise SlurmError(f"uid {os.geteuid()} has no name on this host: add the user") from None
+    if name := groups.user_name(os.geteuid()):
+        return name
+    raise SlurmError(f"uid {os.geteuid()} has no name on this host: add the user")

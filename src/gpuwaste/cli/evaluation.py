@@ -4,30 +4,27 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from gpuwaste.cli.sources import source_of
+from gpuwaste.cli.words import listed
 from gpuwaste.core.config import Config
-from gpuwaste.core.errors import GpuwasteError, NoDataError, UsageError
-
-if TYPE_CHECKING:
-    from gpuwaste.predict.targets import Target
+from gpuwaste.core.errors import GpuwasteError, NoDataError
 
 
 def evaluate_and_tell(options: argparse.Namespace, config: Config) -> int:
     """Evaluate and print tables, or JSON with the facts on stderr. Raises GpuwasteError; NoDataError for no figure."""
     # Threads of the learning that wait for one another by spinning are ten times slower on a busy host.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-    targets = _targets(options.targets or "")
     try:
         from gpuwaste.models.evaluate.evaluation import evaluate
         from gpuwaste.models.evaluate.text import evaluation_json, evaluation_text, notes
         from gpuwaste.models.prepare import prepare
+        from gpuwaste.models.usable import named_targets
     except ModuleNotFoundError as error:
         raise GpuwasteError(
             f"evaluate: no module {error.name}: install gpuwaste with its extra [train] on the host that evaluates"
         ) from error
+    targets = named_targets(listed(options.targets))
     source = source_of(options, config)
     _say(f"{source.text}: features of {len(source.table)} jobs")
     data = prepare(source.table, source.text)
@@ -51,17 +48,6 @@ def evaluate_and_tell(options: argparse.Namespace, config: Config) -> int:
     else:
         sys.stdout.write(evaluation_text(found))
     return 0
-
-
-def _targets(names: str) -> Sequence["Target"]:
-    """Return the targets that the option names, all for none. Raises UsageError."""
-    from gpuwaste.predict.targets import BY_NAME, TARGETS
-
-    chosen = [name.strip() for name in names.split(",") if name.strip()]
-    for name in chosen:
-        if name not in BY_NAME:
-            raise UsageError(f"--targets {name[:40]!r}: known are {', '.join(BY_NAME)}")
-    return [target for target in TARGETS if not chosen or target.name in chosen]
 
 
 def _say(text: str) -> None:

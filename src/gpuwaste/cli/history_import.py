@@ -3,11 +3,12 @@
 import argparse
 import os
 import sys
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
+from gpuwaste.cli.sources import file_source
 from gpuwaste.cli.times import parse_time
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.config import Config
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from gpuwaste.store.hub.history_store import HistoryStore
 
 Answer = tuple[dict[str, Any], str]
-_LOCALTIME: Final = Path("/etc/localtime")
 
 
 def bring(options: argparse.Namespace, config: Config) -> Answer:
@@ -62,15 +62,10 @@ def stand(options: argparse.Namespace, config: Config) -> Answer:
     return document, status_text(document)
 
 
-@contextmanager
-def _opened(path: Path) -> "Iterator[HistoryStore]":
+def _opened(path: Path) -> "AbstractContextManager[HistoryStore]":
     from gpuwaste.store.hub.history_store import HistoryStore
 
-    store = HistoryStore.open(path, SystemClock())
-    try:
-        yield store
-    finally:
-        store.close()
+    return closing(HistoryStore.open(path, SystemClock()))
 
 
 def _become_owner(store: Path, options: argparse.Namespace) -> None:
@@ -87,20 +82,12 @@ def _store_path(options: argparse.Namespace, config: Config) -> Path:
 
 def _source(options: argparse.Namespace, config: Config) -> "Source":
     """Return the source that the options name. Raises UsageError, ParseError, SlurmError."""
-    cluster = options.clusters or config.common.cluster
-    zone = options.time_zone or local_zone()
     if options.swf is not None:
         from gpuwaste.ingest.sources.swf import SwfFile
 
         return SwfFile(options.swf, options.clusters)
-    if options.csv is not None:
-        from gpuwaste.ingest.files import csv_file
-
-        return csv_file(options.csv, options.mapping, cluster, zone=zone)
-    if options.sacct is not None:
-        from gpuwaste.ingest.files import sacct_file
-
-        return sacct_file(options.sacct, cluster, delimiter=options.delimiter, columns=options.format, zone=zone)
+    if options.csv is not None or options.sacct is not None:
+        return file_source(options, config, options.format)
     return _live(options, config)
 
 
@@ -120,7 +107,7 @@ def _live(options: argparse.Namespace, config: Config) -> "Source":
     if not common.slurmrestd_url:
         raise UsageError("--slurmrestd: set common.slurmrestd_url (and slurmrestd_token_file) in the configuration")
     server = RestServer(common.slurmrestd_url, common.slurmrestd_token_file, common.slurm_timeout_s)
-    client = RestClient(commands, server, options.clusters or common.cluster)
+    client = RestClient(commands, server, cluster=options.clusters or common.cluster)
     return Slurmrestd(client, client.cluster_name(), period)
 
 
@@ -139,18 +126,6 @@ def _period(options: argparse.Namespace, config: Config) -> "Period":
         overlap_s=int(config.hub.sacct_overlap_s),
         first_s=config.hub.sacct_first_days * DAY_S,
     )
-
-
-def local_zone() -> str:
-    """Return this host's zone by TZ or /etc/localtime, UTC where neither names one."""
-    named = os.environ.get("TZ", "").removeprefix(":")
-    if named and not named.startswith("/"):
-        return named
-    try:
-        target = str(_LOCALTIME.readlink())
-    except OSError:
-        return "UTC"
-    return target.partition("zoneinfo/")[2].removeprefix("posix/") or "UTC"
 
 
 @contextmanager

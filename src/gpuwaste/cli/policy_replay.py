@@ -3,6 +3,7 @@
 import argparse
 import sys
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -40,7 +41,7 @@ def replay_policies(options: argparse.Namespace, config: Config) -> dict[str, An
         raise UsageError(f"-S {options.start} is not before -E {options.end}")
     module = load_program("gpuwaste.models.policy_replay", "predict", "this host")
     source = known_source(options, config)
-    question = module.Question(start, end, options.scripts, _site(options, config), _cached(unix_groups))
+    question = module.Question(start, end, options.scripts, _site(options, config), cache(unix_groups))
     bundle = _bundle(options, config)
     found = module.replay_policies(source.table, policies, question, bundle, _progress())
     notes = [*_NOTES, _about_scripts(options.scripts)]
@@ -84,12 +85,6 @@ def _site(options: argparse.Namespace, config: Config) -> SiteDefaults:
         return SiteDefaults.ask(slurm_client(config, min(config.common.slurm_timeout_s, _SLURM_S)))
     except GpuwasteError:
         return NO_DEFAULTS
-
-
-def _cached(ask: Any) -> Any:
-    from functools import cache
-
-    return cache(ask)
 
 
 def _progress() -> Any:

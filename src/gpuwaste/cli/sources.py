@@ -1,6 +1,7 @@
 """The options that name a history to learn from or to judge by, and the jobs that they name."""
 
 import argparse
+import os
 from typing import TYPE_CHECKING
 
 from gpuwaste.cli.options import add
@@ -31,7 +32,7 @@ def source_of(options: argparse.Namespace, config: "Config") -> "JobSource":
     """Read the jobs. Raises NoDataError, UsageError, ParseError, StoreError, WireError, AuthError."""
     if options.sacct is not None or options.csv is not None:
         wanted = options.clusters if options.csv is None else ""  # a mapping may name another one
-        return _through_a_store(_pages(options, config), options.sacct or options.csv, wanted)
+        return _through_a_store(file_source(options, config), options.sacct or options.csv, wanted)
     return known_source(options, config)
 
 
@@ -54,15 +55,26 @@ def known_source(options: argparse.Namespace, config: "Config") -> "JobSource":
     return load_source(store, hub_client(config), options.clusters or config.common.cluster)
 
 
-def _pages(options: argparse.Namespace, config: "Config") -> "Pages":
-    from gpuwaste.cli.history_import import local_zone
-
-    zone, cluster = options.time_zone or local_zone(), options.clusters or config.common.cluster
+def file_source(options: argparse.Namespace, config: "Config", columns: str = "") -> "Pages":
+    """Return the pages of the file of --csv or --sacct. Raises UsageError, ConfigError, ParseError."""
     from gpuwaste.ingest.files import csv_file, sacct_file
 
+    zone, cluster = options.time_zone or local_zone(), options.clusters or config.common.cluster
     if options.csv is not None:
         return csv_file(options.csv, options.mapping, cluster, zone=zone)
-    return sacct_file(options.sacct, cluster, delimiter=options.delimiter, zone=zone)
+    return sacct_file(options.sacct, cluster, delimiter=options.delimiter, columns=columns, zone=zone)
+
+
+def local_zone() -> str:
+    """Return this host's zone by TZ or /etc/localtime, UTC where neither names one."""
+    named = os.environ.get("TZ", "").removeprefix(":")
+    if named and not named.startswith("/"):
+        return named
+    try:
+        target = os.readlink("/etc/localtime")  # noqa: PTH115 pathlib costs start-up
+    except OSError:
+        return "UTC"
+    return target.partition("zoneinfo/")[2].removeprefix("posix/") or "UTC"
 
 
 def _through_a_store(pages: "Pages", file: "Path", cluster: str) -> "JobSource":
@@ -71,6 +83,7 @@ def _through_a_store(pages: "Pages", file: "Path", cluster: str) -> "JobSource":
     `cluster` is the one that is meant where the file names several.
     """
     import tempfile
+    from contextlib import closing
     from dataclasses import replace
     from pathlib import Path
 
@@ -81,11 +94,8 @@ def _through_a_store(pages: "Pages", file: "Path", cluster: str) -> "JobSource":
 
     with tempfile.TemporaryDirectory(prefix="gpuwaste-history-") as folder:
         path = Path(folder) / "history.duckdb"
-        store = HistoryStore.open(path, SystemClock())
-        try:
+        with closing(HistoryStore.open(path, SystemClock())) as store:
             result = import_source(store, path, pages)
-        finally:
-            store.close()
         found = load_store(path, cluster)
     bad = f", {result.bad} rows of it could not be read" if result.bad else ""
     return replace(found, text=f"{file.name}{bad}")

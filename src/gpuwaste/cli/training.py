@@ -4,12 +4,12 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gpuwaste.cli.sources import source_of
 from gpuwaste.cli.times import parse_time
+from gpuwaste.cli.words import listed
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import GpuwasteError
@@ -36,7 +36,7 @@ def train_and_tell(options: argparse.Namespace, config: Config) -> int:
         trials=options.trials,
         seed=options.seed,
         time_budget_s=options.time_budget,
-        targets=tuple(name.strip() for name in (options.targets or "").split(",") if name.strip()),
+        targets=listed(options.targets),
         since=None if options.starttime is None else parse_time(options.starttime),
         threads=max(1, options.threads),
     )
@@ -62,7 +62,7 @@ def _text(trained: "Trained") -> str:
     from gpuwaste.models.card_text import headline
 
     card = trained.card
-    rows = [(name, *_row(target), *headline(target)) for name, target in card["targets"].items()]
+    rows = [(name, f"{target['jobs_learnt_from']} jobs", *headline(target)) for name, target in card["targets"].items()]
     lines = [
         tabulate(rows, headers=("TARGET", "TRAINED ON", "METRIC ON UNSEEN JOBS", "VALUE (95 %)"), tablefmt="plain"),
         *(f"{name}: left out: {why}" for name, why in card["left_out"].items()),
@@ -74,7 +74,3 @@ def _text(trained: "Trained") -> str:
     else:
         lines.append(f"{trained.name} is not in use: read the card, then gpuwaste model promote {trained.name}")
     return "\n".join(lines) + "\n"
-
-
-def _row(target: Mapping[str, Any]) -> tuple[str]:
-    return (f"{target['jobs_learnt_from']} jobs",)

@@ -52,6 +52,11 @@ def count_word(value: str) -> int:
     return int(value)
 
 
+def listed(value: str | None) -> tuple[str, ...]:
+    """Return the names of an argument that separates them by commas, none where it was not given."""
+    return tuple(name.strip() for name in (value or "").split(",") if name.strip())
+
+
 def require_job(value: str) -> None:
     """Raise UsageError unless the argument is a job as Slurm prints it: 7, 3_1 or 4+1."""
     if not _JOB_ID.fullmatch(value):

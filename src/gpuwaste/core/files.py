@@ -49,12 +49,12 @@ def _open_to_others(found: os.stat_result, uid: int, gid: int, *, leaf: bool) ->
     return ""
 
 
-def write_whole(path: Path, data: bytes, mode: int = 0o644) -> None:
+def write_whole(path: Path, *parts: bytes | memoryview, mode: int = 0o644) -> None:
     """Write a file by another name in the same directory, on disk, then rename it. Raises OSError."""
     number, name = tempfile.mkstemp(prefix=TEMPORARY, dir=path.parent)
     try:
         with os.fdopen(number, "wb") as stream:
-            stream.write(data)
+            stream.writelines(parts)
             stream.flush()
             os.fchmod(number, mode)
             os.fsync(number)

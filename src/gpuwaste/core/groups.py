@@ -1,8 +1,16 @@
-"""A user's Unix groups on this host."""
+"""Users of this host: their names and their Unix groups."""
 
 import grp
 import os
 import pwd
+
+
+def user_name(uid: int) -> str:
+    """Return the name of a uid on this host, empty where it has none."""
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return ""
 
 
 def unix_groups(user: str) -> frozenset[str]:

@@ -19,10 +19,11 @@ from gpuwaste.core.errors import ParseError, StoreError
 from gpuwaste.core.history import HistoryEvent
 from gpuwaste.core.hits import MIN_COVERAGE
 from gpuwaste.core.job import JobRecord
-from gpuwaste.history.follow_types import Corrections, RunId, Scores, State
+from gpuwaste.history.follow_types import Corrections, RunId, Scores
 from gpuwaste.history.outcome import Outcome, outcome_of
 from gpuwaste.history.recall import Recall
 from gpuwaste.history.requests import request_of
+from gpuwaste.history.state import HistoryState
 from gpuwaste.history.table import ABSENT, GpuUse
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class Follower:
 
     def __init__(
         self,
-        state: State,
+        state: HistoryState,
         cluster: str,
         after: int = 0,
         *,
@@ -92,7 +93,8 @@ class Follower:
             return "untold"  # accounting has replaced this run: the one in its place is told too
         run = (job.job_id, job.submit)
         if run in self._ended:
-            return self._late(event, job, run)
+            # All but the use of a run that has ended before was counted.
+            return "taken" if event.kind == "ledger" and self._use(event, job, run) else "repeated"
         if event.kind == "ledger":
             return "early" if run in self._open else "untold"  # its use comes again with the end; or long forgotten
         stage = self._open.get(run)
@@ -143,10 +145,6 @@ class Follower:
             if not job.gpus:
                 del self._scores[run]
         self._use(event, job, run)
-
-    def _late(self, event: HistoryEvent, job: JobRecord, run: RunId) -> str:
-        """Take the use of a run that has ended before; all else was counted."""
-        return "taken" if event.kind == "ledger" and self._use(event, job, run) else "repeated"
 
     def _use(self, event: HistoryEvent, job: JobRecord, run: RunId) -> bool:
         """Take what is known of the GPUs once, as soon as it is enough to judge them by."""
@@ -207,7 +205,7 @@ class Follower:
 
     @classmethod
     def load(
-        cls, directory: Path, cluster: str, load_state: Callable[[Path], State], *, max_ended: int = MAX_ENDED
+        cls, directory: Path, cluster: str, load_state: Callable[[Path], HistoryState], *, max_ended: int = MAX_ENDED
     ) -> Self:
         """Go on where `save` stopped, without corrections. Raises StoreError, ParseError."""
         follower = cls(load_state(directory / _STATE), cluster, max_ended=max_ended)

@@ -2,8 +2,6 @@
 
 import hashlib
 import json
-import os
-import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuwaste.core.errors import ParseError, StoreError
+from gpuwaste.core.files import write_whole
 from gpuwaste.history.keys import KEYS
 from gpuwaste.history.rows import ROW, STATE_VERSION
 
@@ -71,21 +70,7 @@ def encode(rows: NDArray[np.void], runs: Mapping[Run, OpenRun], *, as_of: int, m
 def write_snapshot(path: Path, parts: Iterable[Buffer]) -> None:
     """Put the file in place in one step, on disk before it has its name. Raises StoreError."""
     try:
-        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
-            try:
-                for part in parts:
-                    file.write(part)
-                file.flush()
-                os.fsync(file.fileno())
-                Path(file.name).replace(path)
-            except BaseException:
-                Path(file.name).unlink(missing_ok=True)
-                raise
-        directory = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(directory)
-        finally:
-            os.close(directory)
+        write_whole(path, *parts, mode=0o600)
     except OSError as error:
         raise StoreError(f"history snapshot {path} cannot be written: {error.strerror or error}") from error
 

@@ -38,14 +38,11 @@ def swf_table(path: Path, cluster: str = "") -> SwfLog:
             continue
         if isinstance(row, JobRecord):
             facts.bad += 1
+            row = BadRow(0, f"job {row.job_id} is told twice with the same start", "")  # noqa: PLW2901 it is one
         if len(bad) < KEPT:
-            bad.append(_twice(row) if isinstance(row, JobRecord) else row)
+            bad.append(row)
     if not jobs:
         reason = f": line {bad[0].line}: {bad[0].reason}" if bad else ""
         raise NoDataError(f"{path}: no job in it{reason}: is it Standard Workload Format?")
     rule: EndRule = "accounting" if facts.waits_known else "submit + run"
     return SwfLog(table_of(jobs, end_rule=rule), facts, tuple(bad))
-
-
-def _twice(job: JobRecord) -> BadRow:
-    return BadRow(0, f"job {job.job_id} is told twice with the same start", "")

@@ -15,6 +15,11 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 EndRule = Literal["accounting", "submit + run"]
 ABSENT: Final = -1  # an instant that is not known
+# Columns that a request, and what the ledger says, have by the same name.
+_TEXTS: Final = ("user", "account", "partition", "qos", "name", "gpu_type")
+_AMOUNTS: Final = ("nodes", "cpus", "mem_b", "gpus")
+_FLAGS: Final = ("is_array", "interactive")
+_USES: Final = ("used_ratio", "gpus_active")
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,32 +113,23 @@ def table_of(
     runs = [pair[0] for pair in pairs]
     uses = [pair[1] for pair in pairs]
     asked = [request_of(job) for job in runs]
+    columns: dict[str, Any] = {name: Categories.of(getattr(r, name) for r in asked) for name in _TEXTS}
+    columns |= {name: _floats(getattr(r, name) for r in asked) for name in _AMOUNTS}
+    columns |= {name: np.array([getattr(r, name) for r in asked], dtype=np.bool_) for name in _FLAGS}
+    columns |= {name: _floats(None if u is None else getattr(u, name) for u in uses) for name in _USES}
     return JobTable(
         job_id=_ints(j.job_id for j in runs),
         submit=_ints(j.submit for j in runs),
-        user=Categories.of(r.user for r in asked),
-        account=Categories.of(r.account for r in asked),
-        partition=Categories.of(r.partition for r in asked),
-        qos=Categories.of(r.qos for r in asked),
-        name=Categories.of(r.name for r in asked),
-        gpu_type=Categories.of(r.gpu_type for r in asked),
         limit_s=_floats(r.time_limit_s for r in asked),
-        nodes=_floats(r.nodes for r in asked),
-        cpus=_floats(r.cpus for r in asked),
-        mem_b=_floats(r.mem_b for r in asked),
-        gpus=_floats(r.gpus for r in asked),
-        is_array=np.array([r.is_array for r in asked], dtype=np.bool_),
-        interactive=np.array([r.interactive for r in asked], dtype=np.bool_),
         start=_ints(ABSENT if j.start is None else j.start for j in runs),
         end=_ints(ABSENT if j.end is None else j.end for j in runs),
         run_s=_floats(j.elapsed_s if j.end is not None else None for j in runs),
         outcome=np.array([outcome_of(j.state, started=j.start is not None) for j in runs], dtype=np.uint8),
         max_rss_b=_floats(j.max_rss_b for j in runs),
-        used_ratio=_floats(None if u is None else u.used_ratio for u in uses),
-        gpus_active=_floats(None if u is None else u.gpus_active for u in uses),
         gpu_coverage=_floats(None if u is None else u.coverage for u in uses),
         ledger_at=_ints(ABSENT if u is None else u.known_at for u in uses),
         end_rule=end_rule,
+        **columns,
     )
 
 

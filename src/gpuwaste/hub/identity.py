@@ -1,10 +1,10 @@
 """From a request to its sender: a credential, or the peer of the Unix socket, and what he may read."""
 
-import pwd
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from gpuwaste.core.errors import AuthError, RetryableWireError
+from gpuwaste.core.groups import user_name
 from gpuwaste.hub.cluster_facts import ClusterFacts, UnknownSiteError
 from gpuwaste.hub.refusal import FORBIDDEN, LATER, UNAUTHORIZED, Refusal
 from gpuwaste.hub.roles import Roles, Scope
@@ -84,11 +84,3 @@ class Identity:
             return self._site.is_node(name)
         except UnknownSiteError as error:
             raise Refusal(LATER, str(error)) from error
-
-
-def user_name(uid: int) -> str:
-    """Return the name of a uid on this host, empty where it has none."""
-    try:
-        return pwd.getpwuid(uid).pw_name
-    except KeyError:
-        return ""

@@ -10,13 +10,13 @@ from gpuwaste.core.bus import Bus
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import ConfigError
-from gpuwaste.core.groups import unix_groups
+from gpuwaste.core.groups import unix_groups, user_name
 from gpuwaste.core.reload import Reloader
 from gpuwaste.core.version import own_version
 from gpuwaste.hub.app import build_app
 from gpuwaste.hub.backup import Backups
 from gpuwaste.hub.cluster_facts import ClusterFacts
-from gpuwaste.hub.identity import Checkers, Identity, user_name
+from gpuwaste.hub.identity import Checkers, Identity
 from gpuwaste.hub.importer import Imported, Importer, RunsStored
 from gpuwaste.hub.ingest import Ingest
 from gpuwaste.hub.judging import Judging

@@ -115,7 +115,7 @@ def _check_targets(manifest: Manifest, contents: Mapping[str, bytes], where: Pat
         raise ModelError(f"{where}: has no target: train again")
     seen: set[str] = set()
     for model in manifest.targets:
-        known = BY_NAME.get(model.target) if isinstance(model.target, str) else None
+        known = BY_NAME.get(model.target)
         if known is None or model.target in seen:
             raise ModelError(f"{where}: target {model.target!r} is unknown here, or there twice: {RETRAIN}")
         seen.add(model.target)
@@ -135,8 +135,8 @@ def _sound(model: TargetModel) -> bool:
     return bounded and list(q) == sorted(set(q)) and len(shifts) in {0, len(q)} and model.calibration.slope >= 0
 
 
-def _finite(values: Iterable[object]) -> bool:
-    return all(isinstance(x, int | float) and math.isfinite(x) for x in values)
+def _finite(values: Iterable[float]) -> bool:
+    return all(map(math.isfinite, values))
 
 
 def _session(model: TargetModel, manifest: Manifest, contents: Mapping[str, bytes], directory: Path) -> Session:

@@ -7,7 +7,8 @@ import numpy as np
 from gpuwaste.core.history import RunUse
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.request import JobRequest
-from gpuwaste.history.follow_types import Scores, State
+from gpuwaste.history.follow_types import Scores
+from gpuwaste.history.state import HistoryState
 from gpuwaste.history.table import GpuUse, JobTable, table_of
 from gpuwaste.predict.bundle import Bundle
 from gpuwaste.predict.rolling import Rolling, busy_users
@@ -25,7 +26,7 @@ class BundleCorrections:
         self._bundle = bundle
         self._rolling = rolling
 
-    def score(self, state: State, request: JobRequest) -> Scores:
+    def score(self, state: HistoryState, request: JobRequest) -> Scores:
         """Return the raw output [1 or quantiles] of each model for a request, and whether its user was busy."""
         vector = vector_of(state, request)
         scores = {target: self._bundle.raw(target, vector[None])[0] for target in self._bundle.targets}

@@ -3,9 +3,10 @@
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any, Final, Literal, Self
+from dataclasses import asdict, dataclass, field, fields
+from typing import Final, Literal, Self
 
+from gpuwaste.core.codec import convert
 from gpuwaste.core.errors import ParseError
 
 SCHEMA: Final = 1
@@ -80,29 +81,13 @@ class Manifest:
             data = json.loads(text)
             if not isinstance(data, dict) or data.get("schema") != SCHEMA:
                 raise ParseError(f"{where}: no manifest of schema {SCHEMA}: train or install a bundle of this version")
-            return cls(**_typed(data))
-        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            if unknown := sorted(data.keys() - {field.name for field in fields(cls)}):
+                raise ParseError(f"{where}: not a model bundle's manifest: {unknown[0][:40]!r} is no key of one")
+            return convert(data, cls, f"{where}: not a model bundle's manifest")
+        except (ValueError, RecursionError) as error:
             raise ParseError(f"{where}: not a model bundle's manifest: {error}") from error
 
 
 def sha256_hex(data: bytes) -> str:
     """Return the digest as `files` holds it."""
     return hashlib.sha256(data).hexdigest()
-
-
-def _typed(data: Mapping[str, Any]) -> dict[str, Any]:
-    """Make tuples and records of JSON's lists and objects."""
-    values = dict(data)
-    for name in ("features", "references", "window"):
-        values[name] = tuple(values[name])
-    for name in ("drift_bins", "drift_shares"):
-        values[name] = tuple(tuple(row) for row in values[name])
-    values["targets"] = tuple(_target(item) for item in values["targets"])
-    return values
-
-
-def _target(data: Mapping[str, Any]) -> TargetModel:
-    values = dict(data)
-    values["calibration"] = Calibration(**values["calibration"])
-    values["quantiles"], values["shifts"] = tuple(values["quantiles"]), tuple(values["shifts"])
-    return TargetModel(**values)

@@ -2,8 +2,8 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, fields
-from typing import Any, Final
+from dataclasses import fields
+from typing import Final
 
 from msgspec import Struct, ValidationError, convert, defstruct, structs
 
@@ -19,11 +19,6 @@ RequestForm: Final[type[Struct]] = defstruct(
     forbid_unknown_fields=True,
 )
 RequestForm.__doc__ = "One job as it would be submitted; null and a field left out are not said."
-
-
-def request_to_json(request: JobRequest) -> dict[str, Any]:
-    """Return the request as JSON takes it."""
-    return asdict(request)
 
 
 def requests_from_json(data: object, *, user: str = "", submit: int = 0) -> list[JobRequest]:

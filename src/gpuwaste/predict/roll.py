@@ -1,7 +1,6 @@
 """The rolling corrections over a whole table in time order: scores at submission, observations at the end."""
 
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +11,7 @@ from gpuwaste.predict.manifest import Manifest, TargetModel
 from gpuwaste.predict.rolling import Rolling
 from gpuwaste.predict.targets import BY_NAME, labels, request_cap
 
-_END: Final = 0
-_SUBMIT: Final = 1
+END, SUBMIT = 0, 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +45,8 @@ def roll(
     values = np.full((len(table), width) if width else len(table), np.nan)
     listed = raw.tolist()
     others = [False] * len(table) if busy is None else busy.tolist()
-    for kind, row in _events(table, rows, label):
-        if kind == _END:
+    for kind, row in told(table, rows, label):
+        if kind == END:
             own.observe(model.target, listed[row], float(label[row]), busy=others[row])
         elif width:
             values[row] = own.quantiles(model.target, listed[row], _known(caps[row]), busy=others[row])
@@ -78,13 +76,16 @@ def _alone(model: TargetModel) -> Manifest:
     return Manifest("", "site", "", 0, 0, "", (), "", "", (0, 0), 0, (model,), {}, (), {})
 
 
-def _events(table: JobTable, rows: NDArray[np.intp], label: Floats) -> list[tuple[int, int]]:
-    """Return (kind, row) in time order; at equal seconds ends come first, but for runs of no length."""
+def told(table: JobTable, rows: NDArray[np.intp], label: Floats) -> list[tuple[int, int]]:
+    """Return (kind, row) of the rows' submissions, and of the ends of those with a label, in the order of time.
+
+    At equal seconds ends come first, but for a run of no length, which ends after its own submission.
+    """
     ended = rows[(table.end[rows] != ABSENT) & np.isfinite(label[rows])]
     own_second = table.end[ended] <= table.submit[ended]
     at = np.concatenate([table.submit[rows], np.maximum(table.end[ended], table.submit[ended])])
     rank = np.concatenate([np.full(len(rows), 1), np.where(own_second, 2, 0)])
-    kind = np.concatenate([np.full(len(rows), _SUBMIT), np.full(len(ended), _END)])
+    kind = np.concatenate([np.full(len(rows), SUBMIT), np.full(len(ended), END)])
     row = np.concatenate([rows, ended])
     order = np.lexsort((row, rank, at))
     return list(zip(kind[order].tolist(), row[order].tolist(), strict=True))

@@ -30,7 +30,9 @@ class Session:
         try:
             self._session = onnxruntime.InferenceSession(data, _options(), providers=["CPUExecutionProvider"])
         except Exception as error:  # ONNX Runtime raises a class of its own for each status, and RuntimeError
-            raise ModelError(f"{where}: ONNX Runtime refuses it: {_line(error)}: install the bundle again") from error
+            raise ModelError(
+                f"{where}: ONNX Runtime refuses it: {words_of(error)}: install the bundle again"
+            ) from error
         self.where = where
         self.width, self.outputs = self._shapes()
         self._lock = threading.Lock()
@@ -85,7 +87,3 @@ def _options() -> onnxruntime.SessionOptions:
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     options.log_severity_level = _SILENT
     return options
-
-
-def _line(error: Exception) -> str:
-    return words_of(error)

@@ -44,9 +44,9 @@ def slurm_client(config: Config, timeout_s: float | None = None) -> HistoryClien
     if name == COMMANDS:
         return commands
     if name == PYSLURM:
-        return PyslurmClient(commands, Pyslurm(common.slurm_conf), common.cluster)
+        return PyslurmClient(commands, Pyslurm(common.slurm_conf), cluster=common.cluster)
     server = RestServer(common.slurmrestd_url, common.slurmrestd_token_file, commands.timeout_s)
-    return RestClient(commands, server, common.cluster)
+    return RestClient(commands, server, cluster=common.cluster)
 
 
 def _commands(config: Config, timeout_s: float | None) -> CommandClient:

@@ -60,7 +60,6 @@ class Partition:
     max_time_s: int | None = None
     default_time_s: int | None = None
     default: bool = False
-    priority_tier: int = 1
 
 
 def whole_node_partitions(partitions: Iterable[Partition], config: SlurmConfig) -> frozenset[str]:
@@ -79,7 +78,6 @@ class NodeInfo:
     state: str = ""
     version: str = ""
     gres: tuple[GresEntry, ...] = ()
-    gres_used: tuple[GresEntry, ...] = ()
     partitions: tuple[str, ...] = field(default=())
 
     @property
@@ -128,7 +126,6 @@ def _partition(fields: dict[str, str]) -> Partition:
     if "OverSubscribe" not in fields:
         raise ParseError(f"partition {name}: its record is cut off before OverSubscribe=")
     nodes = fields.get("Nodes", "")
-    tier = fields.get("PriorityTier", "")
     return Partition(
         name=name,
         nodes=tuple(expand(nodes)),
@@ -137,7 +134,6 @@ def _partition(fields: dict[str, str]) -> Partition:
         max_time_s=parse_duration_s(fields.get("MaxTime", "")),
         default_time_s=parse_duration_s(fields.get("DefaultTime", "")),
         default=fields.get("Default") == "YES",
-        priority_tier=int(tier) if tier.isascii() and tier.isdigit() else 1,
     )
 
 
@@ -152,6 +148,5 @@ def _node(fields: dict[str, str]) -> NodeInfo:
         state=fields.get("State", ""),
         version=fields.get("Version", ""),
         gres=tuple(parse_gres(fields["Gres"])),
-        gres_used=tuple(parse_gres(fields.get("GresUsed", ""))),
         partitions=tuple(part for part in fields.get("Partitions", "").split(",") if part),
     )

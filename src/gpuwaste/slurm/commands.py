@@ -6,6 +6,7 @@ import os
 import secrets
 from collections import Counter
 from collections.abc import Generator, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -94,11 +95,8 @@ class CommandClient:
         delimiter = new_delimiter()
         columns = self.accounting_columns()
         cluster = self.cluster_name()
-        lines = self.accounting_lines(start, end, delimiter)
-        try:
+        with closing(self.accounting_lines(start, end, delimiter)) as lines:
             yield from parse_sacct(lines, cluster, columns, delimiter)
-        finally:
-            lines.close()
 
     def accounting_columns(self) -> tuple[str, ...]:
         """Return the columns that are asked for, as far as this sacct has them; asked once."""

@@ -1,7 +1,7 @@
 """The part of a SlurmClient that a second source leaves to Slurm's commands."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from gpuwaste.slurm.client import SlurmClient
 from gpuwaste.slurm.cluster_config import NodeInfo, Partition, SlurmConfig
@@ -14,6 +14,13 @@ class ComposedClient:
     """Hands to `commands` what is a node's or a site's own, or not told alike by every version of the other source."""
 
     commands: SlurmClient
+    cluster: str = field(default="", kw_only=True)
+
+    def cluster_name(self) -> str:
+        """Return the configured name, or ask the commands once."""
+        if not self.cluster:
+            self.cluster = self.commands.cluster_name()
+        return self.cluster
 
     def config(self) -> SlurmConfig:
         """By the commands: nothing else tells slurm.conf."""

@@ -5,7 +5,7 @@ an NVML index.
 """
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 from gpuwaste.core.errors import ParseError
@@ -27,7 +27,6 @@ class GresEntry:
     type: str
     count: int | None
     positions: tuple[int, ...] | None = None
-    per_position: tuple[tuple[int | None, int], ...] = ()  # shards: (used, total) of each position, None for "-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +41,6 @@ class GresOnNode:
     gpus: int = 0
     types: tuple[str, ...] = ()
     shards: int = 0
-    others: dict[str, int] = field(default_factory=dict)  # further gres by name: mps, nic, ...
 
 
 def parse_gres(text: str) -> list[GresEntry]:
@@ -59,16 +57,11 @@ def job_gres_on_node(text: str) -> GresOnNode:
     gpus = [entry for entry in entries if entry.name == "gpu"]
     shared = [entry for entry in entries if entry.name in {"shard", "mps"}]
     positions = sorted({position for entry in gpus or shared for position in entry.positions or ()})
-    others: dict[str, int] = {}
-    for entry in entries:
-        if entry.name != "gpu":
-            others[entry.name] = others.get(entry.name, 0) + (entry.count or 0)
     return GresOnNode(
         positions=tuple(positions),
         gpus=sum(len(entry.positions or ()) if entry.count is None else entry.count for entry in gpus),
         types=tuple(sorted({entry.type for entry in gpus if entry.type})),
-        shards=others.pop("shard", 0),
-        others=others,
+        shards=sum(entry.count or 0 for entry in shared if entry.name == "shard"),
     )
 
 
@@ -102,26 +95,12 @@ def _entry(part: str, whole: str) -> GresEntry:
     if words and count is not None:
         words.pop()
     positions: tuple[int, ...] | None = None
-    shared: tuple[tuple[int | None, int], ...] = ()
     for label, detail in _DETAIL.findall(match[3]):
         if label == "IDX":
             positions = parse_positions(detail)
-        elif not label and "/" in detail:
-            shared = _shared(detail, whole)
-    return GresEntry(match[1], ":".join(words), count, positions, shared)
+    return GresEntry(match[1], ":".join(words), count, positions)
 
 
 def _count(word: str) -> int | None:
     match = _COUNT.fullmatch(word)
     return int(match[1]) * _SUFFIXES[match[2]] if match else None
-
-
-def _shared(detail: str, whole: str) -> tuple[tuple[int | None, int], ...]:
-    """Read `-/5,5/5,3/5`: used and total of each position, "-" for a GPU that is held whole."""
-    pairs: list[tuple[int | None, int]] = []
-    for item in detail.split(","):
-        used, _, total = item.partition("/")
-        if not re.fullmatch(r"-|\d{1,9}", used) or not re.fullmatch(r"\d{1,9}", total):
-            raise ParseError(f"GRES {whole[:60]!r}: {item[:20]!r} is no used/total")
-        pairs.append((None if used == "-" else int(used), int(total)))
-    return tuple(pairs)

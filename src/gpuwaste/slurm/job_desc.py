@@ -8,7 +8,7 @@ of these texts, and none of them may keep the advisor from answering.
 import base64
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from gpuwaste.core.errors import ParseError
@@ -70,35 +70,21 @@ class JobDesc:
 
     def changed(self, known: JobRequest, submit: int) -> JobRequest:
         """Return a known job's request with what this modification says of it; scripts cannot be modified."""
-        said = self.said
-
-        def either(members: frozenset[str], new: Any, old: Any) -> Any:
-            return new if said & members else old
-
-        return JobRequest(
-            known.user,
-            submit,
-            either(frozenset({"account"}), self.account, known.account),
-            either(frozenset({"partition"}), self.partition, known.partition),
-            either(frozenset({"qos"}), self.qos, known.qos),
-            either(frozenset({"name"}), self.name, known.name),
-            either(frozenset({"time_limit"}), self.time_limit_s, known.time_limit_s),
-            either(frozenset({"min_nodes"}), self.nodes, known.nodes),
-            either(_CPUS, self.cpus, known.cpus),
-            either(_MEMORY, self.mem_b, known.mem_b),
-            either(_TRES, self.gpus, known.gpus),
-            either(_TRES, self.gpu_type, known.gpu_type),
-            known.is_array,
-            known.interactive,
-            known.script,
-            self.comment,
-            either(frozenset({"shared"}), self.whole_node, known.whole_node),
-        )
+        new: dict[str, Any] = {name: getattr(self, name) for name, by in _SAID_BY.items() if self.said & by}
+        return replace(known, submit=submit, comment=self.comment, **new)
 
 
-_CPUS: Final = frozenset({"min_cpus", "num_tasks", "cpus_per_task"})
-_MEMORY: Final = frozenset({"mem_per_node_mb", "mem_per_cpu_mb", "mem_per_tres"})
 _TRES: Final = frozenset({"tres_per_job", "tres_per_node", "tres_per_socket", "tres_per_task"})
+_SAID_BY: Final = {  # field of a request -> the members that change it
+    **{name: frozenset({name}) for name in ("account", "partition", "qos", "name")},
+    "time_limit_s": frozenset({"time_limit"}),
+    "nodes": frozenset({"min_nodes"}),
+    "cpus": frozenset({"min_cpus", "num_tasks", "cpus_per_task"}),
+    "mem_b": frozenset({"mem_per_node_mb", "mem_per_cpu_mb", "mem_per_tres"}),
+    "gpus": _TRES,
+    "gpu_type": _TRES,
+    "whole_node": frozenset({"shared"}),
+}
 
 
 def read_job_desc(job: object, uid: int = 0) -> JobDesc:

@@ -65,13 +65,6 @@ class PyslurmClient(ComposedClient):
     """`commands` answer all that pyslurm is not asked for."""
 
     binding: Binding
-    cluster: str = ""
-
-    def cluster_name(self) -> str:
-        """Return the configured name, or ask the commands once."""
-        if not self.cluster:
-            self.cluster = self.commands.cluster_name()
-        return self.cluster
 
     def accounting(self, start: int, end: int) -> Iterator[JobRecord | BadRow]:
         """Yield the runs of a window; only the last run of a requeued job, and no peak memory.

@@ -41,9 +41,8 @@ class RestClient(ComposedClient):
     """
 
     server: RestServer
-    cluster: str = ""
     rpcs: Counter[str] = field(default_factory=Counter)
-    _version: str = ""
+    version: str = ""  # of the API, "" before the first question
 
     def accounting(self, start: int, end: int) -> Iterator[JobRecord | BadRow]:
         """Yield each run that overlaps [start, end] once, though it may stand in several pages."""
@@ -80,16 +79,6 @@ class RestClient(ComposedClient):
             raise
         return parse_requests(data)
 
-    def cluster_name(self) -> str:
-        """Return the configured name, or ask the commands once."""
-        if not self.cluster:
-            self.cluster = self.commands.cluster_name()
-        return self.cluster
-
-    def version(self) -> str:
-        """Return the API version in use, "" before the first question."""
-        return self._version
-
     def _pages(self, start: int, end: int) -> Iterator[tuple[int, bytes, list[Any]]]:
         """Yield the end of each window with its answer and the jobs in it."""
         begin, width = max(start, _EARLIEST), _FIRST_WINDOW_S
@@ -116,7 +105,7 @@ class RestClient(ComposedClient):
 
     def _get(self, part: str, path: str, query: Mapping[str, str | int]) -> tuple[bytes, list[Any]]:
         """Ask in the version that both sides know. Raises RestError naming the versions where there is none."""
-        for version in (self._version,) if self._version else VERSIONS:
+        for version in (self.version,) if self.version else VERSIONS:
             self.rpcs[part] += 1
             try:
                 found = self.server.get_jobs(f"/{part}/{version}/{path}", query)
@@ -124,11 +113,11 @@ class RestClient(ComposedClient):
                 if error.status == _NO_SUCH_URL and not error.numbers:
                     continue
                 if error.status and not isinstance(error, TokenError):
-                    self._version = version
+                    self.version = version
                 raise
-            self._version = version
+            self.version = version
             return found
-        self._version = ""  # a slurmrestd of another version may have taken its place
+        self.version = ""  # a slurmrestd of another version may have taken its place
         raise RestError(
             f"{self.server.url}: knows none of {VERSIONS[-1]} to {VERSIONS[0]} of /{part}: is its plugin loaded (-s)?",
             _NO_SUCH_URL,

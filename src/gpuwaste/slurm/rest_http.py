@@ -92,16 +92,12 @@ class RestServer:
         if self.token_file and _in_the_clear(self.url):
             _LOG.warning("%s: the token travels in the clear: put TLS or a Unix socket before slurmrestd", self.url)
 
-    def get(self, path: str, query: Mapping[str, str | int] | None = None) -> bytes:
-        """Return the body of a 200 without an error in it.
+    def get_jobs(self, path: str, query: Mapping[str, str | int] | None = None) -> tuple[bytes, list[Any]]:
+        """Return the body of a 200 without an error in it, and its jobs.
 
         Raises RestError (TokenError, TooLargeError, LateError), ParseError for a body that is none, ConfigError for
         the token file.
         """
-        return self.get_jobs(path, query)[0]
-
-    def get_jobs(self, path: str, query: Mapping[str, str | int] | None = None) -> tuple[bytes, list[Any]]:
-        """Return the body, as `get`, and its jobs."""
         target = f"{path}?{urlencode(query)}" if query else path
         token = read_token(Path(self.token_file)) if self.token_file else None
         if token and token.expired:  # slurmrestd would not say so: its errors speak of the database

@@ -2,7 +2,7 @@
 
 Each job holds its steps, so a run is read from one item: memory is the largest of a step's, processor time the sum over
 the steps (up to 24.11 the job's own is 0). Texts and amounts come out as sacct prints them, so that a run read here and
-one read by sacct_row are equal; what cannot be equal is listed in rest_differences.
+one read by sacct_row are equal; what cannot be equal is listed in testing/rest_differences.
 """
 
 import json

@@ -8,7 +8,7 @@ from gpuwaste.core.request import JobRequest
 from gpuwaste.core.units import MINUTE_S
 from gpuwaste.slurm import rest_value as value
 from gpuwaste.slurm.scontrol import RunningJob
-from gpuwaste.slurm.tres_request import request_from_tres
+from gpuwaste.slurm.tres_request import request_from_tres, request_like
 
 
 def parse_requests(data: bytes) -> list[JobRequest]:
@@ -50,19 +50,5 @@ def _whole_node(job: Any) -> bool | None:
 def requests_of(jobs: Iterable[RunningJob]) -> list[JobRequest]:
     """Return the requests of scontrol's records; one without a submit time cannot be placed and is left out."""
     return [
-        request_from_tres(
-            job.req_tres,
-            user=job.user,
-            submit=job.submit,
-            account=job.account,
-            partition=job.partition,
-            qos=job.qos,
-            name=job.name,
-            time_limit_s=job.time_limit_s,
-            is_array=job.array_job_id is not None,
-            interactive=not job.batch,
-            whole_node=job.exclusive,
-        )
-        for job in jobs
-        if job.submit is not None
+        request_like(job, interactive=not job.batch, whole_node=job.exclusive) for job in jobs if job.submit is not None
     ]

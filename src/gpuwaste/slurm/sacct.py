@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, tzinfo
 from typing import Final
 
-from gpuwaste.core.errors import ParseError
+from gpuwaste.core.errors import GpuwasteError, ParseError
 from gpuwaste.core.job import JobRecord
 from gpuwaste.slurm.sacct_row import RunRows
 from gpuwaste.slurm.sacct_rows import BadRow, read_rows
@@ -80,5 +80,5 @@ def parse_sacct(
 def _finish(run: RunRows, cluster: str, zone: tzinfo) -> JobRecord | BadRow:
     try:
         return run.record(cluster, zone)
-    except ValueError as error:
+    except GpuwasteError as error:
         return BadRow(run.job.line, str(error), run.job.raw[:_KEPT_B])

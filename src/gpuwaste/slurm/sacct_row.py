@@ -106,16 +106,7 @@ class RunRows:
         return True
 
     def record(self, cluster: str, zone: tzinfo = UTC) -> JobRecord:
-        """Return the run; dates without an offset are in `zone`.
-
-        Raises ValueError with the reason where a column cannot be read.
-        """
-        try:
-            return self._record(cluster, zone)
-        except GpuwasteError as error:
-            raise ValueError(str(error)) from error
-
-    def _record(self, cluster: str, zone: tzinfo) -> JobRecord:
+        """Return the run; dates without an offset are in `zone`. Raises GpuwasteError where a column cannot be read."""
         if self.problem:
             raise ParseError(self.problem)
         job = self.job

@@ -1,11 +1,19 @@
 """A request whose amounts stand in a printed TRES list, as accounting and slurmctld tell them."""
 
-from typing import Any
+from typing import Any, Final
 
 from gpuwaste.core.errors import ParseError
 from gpuwaste.core.request import JobRequest
 from gpuwaste.core.units import parse_size_b
 from gpuwaste.slurm.tres import gpu_count, memory_b, parse_tres
+
+_SAME: Final = ("user", "submit", "account", "partition", "qos", "name", "time_limit_s")
+
+
+def request_like(job: Any, **known: Any) -> JobRequest:
+    """Build the request of a run that accounting (JobRecord) or slurmctld (RunningJob) knows, by its own fields."""
+    same = {name: getattr(job, name) for name in _SAME}
+    return request_from_tres(job.req_tres, is_array=job.array_job_id is not None, **same, **known)
 
 
 def request_from_tres(tres: str, **known: Any) -> JobRequest:

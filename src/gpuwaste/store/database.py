@@ -86,17 +86,17 @@ class Database:
     @property
     def version(self) -> int:
         """The number of the last migration applied; 0 for an empty file."""
-        rows = self._execute("SELECT count(*) FROM duckdb_tables() WHERE table_name = 'schema_version'")
+        rows = self.execute("SELECT count(*) FROM duckdb_tables() WHERE table_name = 'schema_version'")
         if rows.fetchone() == (0,):
             return 0
-        found = self._execute("SELECT schema, max(version) FROM schema_version GROUP BY schema").fetchone()
+        found = self.execute("SELECT schema, max(version) FROM schema_version GROUP BY schema").fetchone()
         if found is None or found[0] != self.schema:
             raise StoreError(f"{self.where}: is not a {self.schema} store: move it away or set another state_dir")
         return int(found[1])
 
     def run(self, name: str, parameters: Mapping[str, Any] | Sequence[Any] | None = None) -> duckdb.DuckDBPyConnection:
         """Execute the named query and return its cursor. Raises StoreError."""
-        return self._execute(query_text(self.schema, name), parameters)
+        return self.execute(query_text(self.schema, name), parameters)
 
     def rows(self, name: str, parameters: Mapping[str, Any] | Sequence[Any] | None = None) -> list[dict[str, Any]]:
         """Execute the named query and return its rows as dictionaries. Raises StoreError."""
@@ -118,21 +118,18 @@ class Database:
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """Commit at the end of the block, roll back on any error. Raises StoreError where the commit fails."""
-        self._execute("BEGIN TRANSACTION")
+        self.execute("BEGIN TRANSACTION")
         try:
             yield
         except BaseException:
             self._connection.rollback()
             raise
-        self._execute("COMMIT")
+        self.execute("COMMIT")
 
     def execute(
         self, sql: str, parameters: Mapping[str, Any] | Sequence[Any] | None = None
     ) -> duckdb.DuckDBPyConnection:
         """Execute a statement that is no named query (ATTACH, CHECKPOINT, a multi-row INSERT). Raises StoreError."""
-        return self._execute(sql, parameters)
-
-    def _execute(self, sql: str, parameters: Any = None) -> duckdb.DuckDBPyConnection:
         try:
             return self._connection.execute(sql, parameters)
         except duckdb.Error as error:
@@ -147,9 +144,9 @@ class Database:
             )
         for number, sql in enumerate(steps[at:], start=at + 1):
             with self.transaction():
-                self._execute(sql)
-                self._execute("CREATE TABLE IF NOT EXISTS schema_version (schema VARCHAR, version INTEGER)")
-                self._execute("INSERT INTO schema_version VALUES (?, ?)", [self.schema, number])
+                self.execute(sql)
+                self.execute("CREATE TABLE IF NOT EXISTS schema_version (schema VARCHAR, version INTEGER)")
+                self.execute("INSERT INTO schema_version VALUES (?, ?)", [self.schema, number])
 
 
 @cache

@@ -15,7 +15,7 @@ from tests.unit.hub.rig import AGENT_UID
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.config import AdvisorConfig, CommonConfig, Config, HubConfig, NotifyConfig
 from gpuwaste.core.errors import AuthError
-from gpuwaste.hub.identity import user_name
+from gpuwaste.core.groups import user_name
 from gpuwaste.hub.metrics import HubMetrics
 from gpuwaste.hub.parts import Hub, Ports
 from gpuwaste.hub.protocol import Bounds

@@ -68,7 +68,7 @@ def test_the_newest_version_that_both_know_is_used(served: tuple[str, ...], chos
     with FakeSlurmrestd(serving(*served)) as fake:
         subject = client(fake)
         assert subject.request(7) == []
-        assert subject.version() == chosen
+        assert subject.version == chosen
         before = len(fake.asked)
         list(subject.accounting(START, START + 60))
         assert [asked.path for asked in fake.asked[before:]] == [f"/slurmdb/{chosen}/jobs"]
@@ -89,7 +89,7 @@ def test_no_version_in_common_is_said() -> None:
             subject.request(7)
         versions[:] = ["v0.0.42"]
         subject.request(7)
-        assert subject.version() == "v0.0.42"
+        assert subject.version == "v0.0.42"
 
 
 def test_a_window_names_the_cluster_and_its_ends() -> None:

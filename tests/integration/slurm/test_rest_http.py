@@ -32,7 +32,7 @@ def token_file(tmp_path: Path) -> str:
 
 def ask(told: Told, token_file: str = "", **options: float) -> bytes:
     with FakeSlurmrestd(lambda _: told) as fake:
-        return RestServer(fake.url, token_file, **options).get("/x")  # type: ignore[arg-type]
+        return RestServer(fake.url, token_file, **options).get_jobs("/x")[0]  # type: ignore[arg-type]
 
 
 def test_the_token_goes_into_headers_and_nowhere_else(token_file: str, caplog: pytest.LogCaptureFixture) -> None:
@@ -50,7 +50,7 @@ def test_the_token_goes_into_headers_and_nowhere_else(token_file: str, caplog: p
 def test_a_unix_socket_serves_as_well(tmp_path: Path) -> None:
     """unix:/PATH, without a token."""
     with FakeSlurmrestd(lambda _: Told(), str(tmp_path / "s")) as fake:
-        assert RestServer(fake.url).get("/x") == b'{"jobs": []}'
+        assert RestServer(fake.url).get_jobs("/x")[0] == b'{"jobs": []}'
     assert "X-SLURM-USER-TOKEN" not in fake.asked[0].headers
 
 
@@ -88,7 +88,7 @@ def test_a_missing_and_an_old_token_are_told_apart(tmp_path: Path) -> None:
     path.touch(0o600)
     path.write_text(OVER)
     with FakeSlurmrestd(lambda _: Told()) as fake, pytest.raises(TokenError, match="the token's time is over"):
-        RestServer(fake.url, str(path)).get("/x")
+        RestServer(fake.url, str(path)).get_jobs("/x")[0]
     assert not fake.asked
 
 
@@ -96,11 +96,11 @@ def test_a_503_is_asked_again_and_nothing_else_is() -> None:
     """An overloaded server is asked three times at most; a 500 once, since its question was worked on."""
     answers = [Told(503, b""), Told(503, b""), Told()]
     with FakeSlurmrestd(lambda _: answers.pop(0)) as fake:
-        assert RestServer(fake.url).get("/x")
+        assert RestServer(fake.url).get_jobs("/x")[0]
         assert len(fake.asked) == 3
     with FakeSlurmrestd(lambda _: Told(500, b"")) as fake:
         with pytest.raises(RestError):
-            RestServer(fake.url).get("/x")
+            RestServer(fake.url).get_jobs("/x")[0]
         assert len(fake.asked) == 1
 
 
@@ -114,7 +114,7 @@ def test_a_late_answer_is_not_asked_again() -> None:
 
     with FakeSlurmrestd(wait) as fake:
         with pytest.raises(LateError, match=r"no whole answer within 0.2 s: see slurm_timeout_s"):
-            RestServer(fake.url, timeout_s=0.2).get("/x")
+            RestServer(fake.url, timeout_s=0.2).get_jobs("/x")[0]
         gate.set()
         assert len(fake.asked) == 1
 
@@ -133,9 +133,9 @@ def test_nobody_there_is_said(tmp_path: Path) -> None:
         with pytest.raises(
             RestError, match=rf"^{url}: .*Connection refused: is slurmrestd there\? see slurmrestd_url$"
         ):
-            RestServer(url).get("/x")
+            RestServer(url).get_jobs("/x")[0]
     with pytest.raises(RestError, match="No such file or directory: is slurmrestd there"):
-        RestServer(f"unix:{tmp_path}/none").get("/x")
+        RestServer(f"unix:{tmp_path}/none").get_jobs("/x")[0]
 
 
 @pytest.mark.parametrize(

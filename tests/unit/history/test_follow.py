@@ -17,7 +17,7 @@ from gpuwaste.core.job import JobRecord
 from gpuwaste.core.request import JobRequest
 from gpuwaste.core.run import RunKey
 from gpuwaste.history.follow import Follower
-from gpuwaste.history.follow_types import Scores, State
+from gpuwaste.history.follow_types import Scores
 from gpuwaste.history.from_store import Snapshot, read_table
 from gpuwaste.history.state import HistoryState
 from gpuwaste.history.table import GpuUse, table_of
@@ -35,7 +35,7 @@ class Notes:
         self.vectors: list[NDArray[np.float32]] = []
         self.learnt: list[tuple[str, int, float]] = []
 
-    def score(self, state: State, request: JobRequest) -> Scores:
+    def score(self, state: HistoryState, request: JobRequest) -> Scores:
         self.vectors.append(vector_of(state, request))
         return {"failure": np.array([len(self.vectors)], dtype=np.float32)}
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tools.baseline import CHAIN, PRIOR_RATE, STRENGTH, write_baseline
 
-from gpuwaste.models.baseline import CHAIN, PRIOR_RATE, STRENGTH, write_baseline
 from gpuwaste.predict.bundle import BASELINE, Bundle, load_bundle, our_features
 
 

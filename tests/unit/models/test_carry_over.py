@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 from tests.unit.predict.test_rolling import jobs
+from tools.scorecard.carry_over import Log, carry_over, section
 
-from gpuwaste.models.carry_over import Log, carry_over, section
 from gpuwaste.models.split import split_by_time
 from gpuwaste.predict.vectors import replay_vectors
 

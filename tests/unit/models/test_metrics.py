@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from gpuwaste.models import metrics
+from gpuwaste.models.evaluate.curve import Curve
 
 
 def test_figures_of_a_case_worked_by_hand() -> None:
@@ -11,7 +12,7 @@ def test_figures_of_a_case_worked_by_hand() -> None:
     y = np.array([1.0, 0.0, 1.0, 0.0, 0.0])
     p = np.array([0.9, 0.8, 0.7, 0.2, 0.1])
     assert metrics.average_precision(y, p) == pytest.approx((1 / 1 + 2 / 3) / 2)
-    assert metrics.recall_at_precision(y, p) == pytest.approx(0.5)
+    assert Curve(y, p).recall_at(0.95, np.ones(5)) == pytest.approx(0.5)
     assert metrics.f1(y, p >= 0.7) == pytest.approx(2 * 2 / (3 + 2))
     assert metrics.best_f1_threshold(y, p) == pytest.approx(0.7)
 

@@ -1,6 +1,7 @@
 """Requests as JSON: what goes out comes back, and what is wrong is named."""
 
 import json
+from dataclasses import asdict
 
 import pytest
 from hypothesis import given
@@ -9,7 +10,7 @@ from tests.unit.predict.site_of_predict import TRAIN
 
 from gpuwaste.core.errors import UsageError
 from gpuwaste.core.request import JobRequest
-from gpuwaste.predict.request_json import MAX_REQUESTS, request_to_json, requests_from_json
+from gpuwaste.predict.request_json import MAX_REQUESTS, requests_from_json
 
 ANY_JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
@@ -23,7 +24,7 @@ ANY_JSON = st.recursive(
 
 def test_a_request_comes_back_as_it_was() -> None:
     """Alone, in a list, under "requests", through JSON's text."""
-    data = json.loads(json.dumps(request_to_json(TRAIN)))
+    data = json.loads(json.dumps(asdict(TRAIN)))
     for form in (data, [data], {"requests": [data]}):
         assert requests_from_json(form) == [TRAIN]
 

@@ -61,7 +61,6 @@ def test_reads_partitions() -> None:
     whole, gpu = parse_partitions(PARTITIONS)
     assert (whole.name, whole.whole_node, whole.nodes, whole.max_time_s) == ("whole", True, ("gpu1", "gpu2"), 86400)
     assert (gpu.whole_node, gpu.nodes, gpu.max_time_s, gpu.default, gpu.state) == (False, (), None, True, "DOWN")
-    assert whole.priority_tier == 10
 
 
 def test_select_linear_gives_whole_nodes_in_every_partition() -> None:
@@ -77,7 +76,6 @@ def test_reads_nodes() -> None:
     (node,) = parse_nodes(NODE)
     assert (node.name, node.hostname, node.address, node.version) == ("gpu1", "vm", "127.0.0.1", "22.05.8")
     assert node.gpus == 4
-    assert node.gres_used[0].positions == (2, 3)
     assert node.partitions == ("gpu", "whole")
 
 

@@ -14,9 +14,9 @@ from tests.public_data import public
 
 from gpuwaste.core.errors import ParseError
 from gpuwaste.core.job import JobRecord
-from gpuwaste.slurm.rest_differences import DIFFERENCES, allowed
 from gpuwaste.slurm.rest_jobs import parse_page
 from gpuwaste.slurm.sacct import ADMIN_COMMENT, FIELDS, RESTARTS, BadRow, parse_sacct, sacct_fields
+from gpuwaste.testing.rest_differences import DIFFERENCES, allowed
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "slurmrestd"
 OWN = FIXTURES.parent / "own_recordings"

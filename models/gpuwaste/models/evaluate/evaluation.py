@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,14 +9,13 @@ from numpy.typing import NDArray
 from gpuwaste.core.errors import NoDataError
 from gpuwaste.history.outcome import Outcome
 from gpuwaste.history.table import Floats, JobTable
-from gpuwaste.models.evaluate.figures import Figures, of_probability, of_quantiles
+from gpuwaste.models.evaluate.figures import MIN_TEST, Figures, of_probability, of_quantiles
 from gpuwaste.models.evaluate.method import Method, MethodAnswer, all_methods
 from gpuwaste.models.evaluate.question import NO_STATUS, Question, has_status
 from gpuwaste.models.split import Split, split_by_time
 from gpuwaste.models.usable import reason_of
 from gpuwaste.predict.targets import TARGETS, Target
 
-MIN_TEST: Final = 20  # labelled test rows below which no figure means anything
 Progress = Callable[[str], None]
 
 

@@ -1,7 +1,6 @@
 """The figures of one answer: values with intervals by user, the mean over users beside the tenth that fares worst."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -11,23 +10,15 @@ from gpuwaste.history.table import Floats
 from gpuwaste.models import metrics
 from gpuwaste.models.evaluate.curve import Curve
 from gpuwaste.models.evaluate.method import MethodAnswer
-from gpuwaste.models.metrics import bootstrap_by_user, worst_decile
+from gpuwaste.models.metrics import Interval, bootstrap_by_user, worst_decile
 from gpuwaste.predict.drift import short
 
 PRECISION: Final = 0.95
+MIN_TEST: Final = 20  # labelled test rows below which no figure means anything
 _NAN: Final = float("nan")
 
 
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """One metric; NaN: there is no such value here. `low` and `high` are the 95 % interval, NaN where none is drawn."""
-
-    value: float
-    low: float = _NAN
-    high: float = _NAN
-
-
-Figures = dict[str, Figure]
+Figures = dict[str, Interval]
 Metric = Callable[[Floats], float]
 
 
@@ -51,12 +42,12 @@ def of_probability(y: Floats, answer: MethodAnswer, users: NDArray[np.int32], *,
     reject = p >= answer.reject
     hits = float((reject & (y == 1)).sum())
     figures |= {
-        "brier_by_user": Figure(mean),
-        "brier_worst_decile": Figure(worst),
-        "threshold": Figure(answer.threshold),
-        "reject_share": Figure(float(reject.mean()) if np.isfinite(answer.reject) else _NAN),
-        "reject_precision": Figure(hits / reject.sum() if reject.any() else _NAN),
-        "base_rate": Figure(float(y.mean())),
+        "brier_by_user": Interval(mean),
+        "brier_worst_decile": Interval(worst),
+        "threshold": Interval(answer.threshold),
+        "reject_share": Interval(float(reject.mean()) if np.isfinite(answer.reject) else _NAN),
+        "reject_precision": Interval(hits / reject.sum() if reject.any() else _NAN),
+        "base_rate": Interval(float(y.mean())),
     }
     return figures | _size(users)
 
@@ -83,10 +74,10 @@ def of_quantiles(
         }
         figures |= _drawn(kinds, users, intervals)
         mean, worst = worst_decile(users, too_short)
-        figures[f"under_rate_by_user{name}"] = Figure(mean)
-        figures[f"under_rate_worst_decile{name}"] = Figure(worst)
-        figures[f"coverage{name}"] = Figure(float(1 - too_short.mean()))
-        figures[f"limited{name}"] = Figure(float(known.mean()))
+        figures[f"under_rate_by_user{name}"] = Interval(mean)
+        figures[f"under_rate_worst_decile{name}"] = Interval(worst)
+        figures[f"coverage{name}"] = Interval(float(1 - too_short.mean()))
+        figures[f"limited{name}"] = Interval(float(known.mean()))
     return figures | _size(users)
 
 
@@ -102,10 +93,9 @@ def _reserved(y: Floats, limit: Floats, weight: Floats) -> Metric:
 def _drawn(kinds: dict[str, Metric], users: NDArray[np.int32], intervals: bool) -> Figures:
     if not intervals:
         ones = np.ones(len(users))
-        return {name: Figure(metric(ones)) for name, metric in kinds.items()}
-    found = {name: bootstrap_by_user(users, metric) for name, metric in kinds.items()}
-    return {name: Figure(interval.value, interval.low, interval.high) for name, interval in found.items()}
+        return {name: Interval(metric(ones)) for name, metric in kinds.items()}
+    return {name: bootstrap_by_user(users, metric) for name, metric in kinds.items()}
 
 
 def _size(users: NDArray[np.int32]) -> Figures:
-    return {"jobs": Figure(float(len(users))), "users": Figure(float(len(np.unique(users))))}
+    return {"jobs": Interval(float(len(users))), "users": Interval(float(len(np.unique(users))))}

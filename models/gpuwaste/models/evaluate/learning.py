@@ -14,7 +14,6 @@ from gpuwaste.history.table import Floats, JobTable
 from gpuwaste.models.fit import Fitted, fit
 from gpuwaste.models.recipe import Recipe
 from gpuwaste.models.split import Rows, Split, known_before
-from gpuwaste.predict.manifest import TargetModel
 from gpuwaste.predict.roll import roll
 from gpuwaste.predict.targets import Target
 
@@ -33,7 +32,7 @@ class Learnt:
         `busy` [n] is what rolling.busy_users says of the vectors.
         """
         scored = np.arange(len(table)) >= self.begin
-        return roll(table, as_model(self.fitted), self.raw, scored=scored, busy=busy).values
+        return roll(table, self.fitted.as_model(), self.raw, scored=scored, busy=busy).values
 
 
 def learn(
@@ -57,8 +56,3 @@ def learn(
     raw[begin:test] = first.raw(vectors[begin:test])
     raw[test:] = second.raw(vectors[test:])
     return Learnt(first, raw, begin)
-
-
-def as_model(fitted: Fitted) -> TargetModel:
-    """Return where the rolling correction of a fitted target begins."""
-    return TargetModel(fitted.target.name, "", fitted.target.quantiles, fitted.calibration, {}, fitted.shifts)

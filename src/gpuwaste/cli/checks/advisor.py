@@ -1,7 +1,6 @@
 """The advisor of this host, asked over its socket as the plugin does: its answer, its history, its model."""
 
 import os
-import pwd
 import socket
 import threading
 from collections.abc import Iterator, Mapping
@@ -10,6 +9,7 @@ from typing import Any, Final
 
 from gpuwaste.cli.check import Check, Role, Status, Surroundings
 from gpuwaste.core.errors import GpuwasteError, ParseError
+from gpuwaste.core.groups import user_name
 from gpuwaste.wire.advice import HEADER, MAX_REPLY, decode_header, decode_reply, encode_frame
 from gpuwaste.wire.peer import peer_of
 
@@ -112,10 +112,7 @@ def _ask(path: Path) -> tuple[str, dict[str, Any] | None]:
         sock.settimeout(_ASK_S)
         sock.connect(str(path))
         _, uid = peer_of(sock)
-        try:
-            owner = pwd.getpwuid(uid).pw_name
-        except KeyError:
-            owner = str(uid)
+        owner = user_name(uid) or str(uid)
         try:
             sock.sendall(encode_frame({"op": "ping"}))
             data = b""

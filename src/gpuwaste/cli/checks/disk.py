@@ -29,9 +29,5 @@ def check(around: Surroundings) -> Iterator[Check]:
             "make room: a full disk stops what is kept" if role is not Role.AGENT else "make room, or lower retention"
         )
         low = use.free < _WARN_B and use.free < _WARN_SHARE * use.total
-        if use.free < _FAIL_B:
-            yield Check(NAME, Status.FAIL, found, mend, figures)
-        elif low:
-            yield Check(NAME, Status.WARN, found, mend, figures)
-        else:
-            yield Check(NAME, Status.OK, found, figures=figures)
+        status = Status.FAIL if use.free < _FAIL_B else Status.WARN if low else Status.OK
+        yield Check(NAME, status, found, mend if status is not Status.OK else "", figures)

@@ -89,7 +89,5 @@ def _model(health: Mapping[str, Any], now_s: float) -> Iterator[Check]:
         age_s = now_s - float(prediction.get("created") or now_s)
         words = f"{prediction['model']} {prediction['model_hash'][:12]}, {age_s / _DAY_S:.0f} days old"
         figures = {"model_age_s": round(age_s)}
-        if age_s > MODEL_DAYS * _DAY_S:
-            yield Check("model", Status.WARN, words, "gpuwaste train", figures)
-        else:
-            yield Check("model", Status.OK, words, figures=figures)
+        old = age_s > MODEL_DAYS * _DAY_S
+        yield Check("model", Status.WARN if old else Status.OK, words, "gpuwaste train" if old else "", figures)

@@ -1,7 +1,6 @@
 """The shared directory in /run and the sockets of the services: there, of the right owner, open to the right ones."""
 
 import os
-import pwd
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import Final
 
 from gpuwaste.cli.check import Check, Role, Status, Surroundings
 from gpuwaste.core.files import open_to_others
+from gpuwaste.core.groups import user_name
 
 PLACE: Final = 65
 NAME: Final = "run dir"
@@ -57,7 +57,7 @@ def _open_to_others(path: Path, user: str) -> str:
     there = path.stat()
     if there.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         return "others than its owner may write to it"
-    owner = _name(there.st_uid)
+    owner = user_name(there.st_uid) or str(there.st_uid)
     return "" if owner in {"root", user} else f"belongs to {owner}"
 
 
@@ -69,17 +69,10 @@ def _socket(path: Path, user: str, mode: int, unit: str) -> Check:
         return Check(name, Status.FAIL, f"{path}: {error.strerror}", f"systemctl start {unit}")
     if not stat.S_ISSOCK(there.st_mode):
         return Check(name, Status.FAIL, f"{path} exists but is not a socket", f"remove it, systemctl restart {unit}")
-    owner, found = _name(there.st_uid), stat.S_IMODE(there.st_mode)
+    owner, found = user_name(there.st_uid) or str(there.st_uid), stat.S_IMODE(there.st_mode)
     if owner not in {user, "root"}:
         return Check(name, Status.FAIL, f"{path} belongs to {owner}, not {user}", f"systemctl restart {unit}")
     if found != mode:
         words = f"{path} has mode {found:04o}, not {mode:04o}"
         return Check(name, Status.FAIL, words, f"chmod {mode:o} {path}, or systemctl restart {unit}")
     return Check(name, Status.OK, f"{path}, {owner}, {mode:04o}")
-
-
-def _name(uid: int) -> str:
-    try:
-        return pwd.getpwuid(uid).pw_name
-    except KeyError:
-        return str(uid)

@@ -49,9 +49,9 @@ def run(options: argparse.Namespace) -> int:
 def scope_of(options: argparse.Namespace) -> dict[str, str | int]:
     """Return the hub's parameter for the jobs that the report is of. Raises UsageError."""
     import os
-    import pwd
 
     from gpuwaste.core.errors import UsageError
+    from gpuwaste.core.groups import user_name
 
     if options.clusters is not None and (options.user is not None or options.accounts is not None):
         raise UsageError("report: -M reports on all users of a cluster: give it without -u and -A")
@@ -61,7 +61,6 @@ def scope_of(options: argparse.Namespace) -> dict[str, str | int]:
         return {"account": options.accounts}
     if options.user is not None:
         return {"user": options.user}
-    try:
-        return {"user": pwd.getpwuid(os.getuid()).pw_name}
-    except KeyError:
-        raise UsageError(f"uid {os.getuid()} has no name on this host: give a user with -u") from None
+    if name := user_name(os.getuid()):
+        return {"user": name}
+    raise UsageError(f"uid {os.getuid()} has no name on this host: give a user with -u")

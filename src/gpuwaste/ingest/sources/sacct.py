@@ -3,6 +3,7 @@
 import io
 from codecs import BOM_UTF8
 from collections.abc import Generator, Iterable, Iterator, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -131,8 +132,5 @@ class SacctLive:
         return window_pages(self.key, self._period, self._window, resume)
 
     def _window(self, start: int, end: int) -> Iterator[Cut]:
-        lines = self._slurm.accounting_lines(start, end, self._delimiter)
-        try:
+        with closing(self._slurm.accounting_lines(start, end, self._delimiter)) as lines:
             yield from cut_pages(lines, self._columns, self._delimiter, PAGE_B)
-        finally:
-            lines.close()

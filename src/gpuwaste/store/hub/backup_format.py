@@ -9,11 +9,12 @@ import json
 import re
 import tarfile
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
-from gpuwaste.core.errors import StoreError
+from gpuwaste.core.codec import convert
+from gpuwaste.core.errors import ParseError, StoreError
 
 FORMAT: Final = 1
 ABOUT: Final = "backup.json"
@@ -43,11 +44,11 @@ class About:
     created_utc: int
     cluster: str
     rows: Mapping[str, int]
+    format: int = FORMAT
 
     def to_json(self) -> dict[str, Any]:
         """Return the member backup.json."""
-        fields = {name: getattr(self, name) for name in self.__slots__}
-        return {"format": FORMAT, **fields, "rows": dict(self.rows)}
+        return asdict(self)
 
 
 def tar_parts(about: About, sources: Iterator[BackupSource]) -> Iterator[bytes]:
@@ -137,15 +138,11 @@ def _json(tar: tarfile.TarFile, member: tarfile.TarInfo, name: str, where: str, 
 
 def _about(value: Any, where: str) -> About:
     try:
-        made_as = int(value["format"])
-        rows = {str(table): int(count) for table, count in value["rows"].items()}
-        about = About(
-            int(value["schema"]), str(value["version"]), int(value["created_utc"]), str(value["cluster"]), rows
-        )
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        about = convert(value, About, ABOUT)
+    except ParseError as error:
         raise StoreError(f"{where}: {ABOUT} does not say what it is of: it is damaged") from error
-    if made_as != FORMAT:
-        raise StoreError(f"{where}: is of format {made_as}, this version reads {FORMAT}: update gpuwaste")
+    if about.format != FORMAT:
+        raise StoreError(f"{where}: is of format {about.format}, this version reads {FORMAT}: update gpuwaste")
     return about
 
 

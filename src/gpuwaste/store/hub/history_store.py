@@ -12,7 +12,7 @@ from typing import Any, Final, Self
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import StoreError
 from gpuwaste.store.database import Database
-from gpuwaste.store.hub.hub_store import Aside
+from gpuwaste.store.hub.hub_store import Aside, take_changed
 from gpuwaste.store.hub.page_files import PageFiles
 from gpuwaste.store.hub.rows import JOB_COLUMNS, to_json
 
@@ -195,16 +195,7 @@ class HistoryStore:
         self._db.run("jobs_changed")
         if once:
             page = self._without_clashes(page)
-        changed = int(self._db.rows("jobs_changed_count")[0]["changed"])
-        if changed:
-            self._db.run("jobs_events")
-            if self._db.rows("jobs_other_user"):
-                self._db.run("days_reassign")
-            self._db.run("judged_forget_jobs")
-            self._db.run("judged_back_jobs")
-            self._db.run("jobs_delete_replaced")
-            self._db.run("jobs_insert")
-        return page, changed
+        return page, take_changed(self._db, "jobs_delete_replaced")
 
     def _without_clashes(self, page: PageRow) -> PageRow:
         """Take the runs that would replace another run of this import out of what changed, as bad rows."""

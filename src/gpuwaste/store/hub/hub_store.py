@@ -84,10 +84,8 @@ class HubStore:
         """Lend a cursor to the calling thread."""
         with self._cursor_lock:
             cursor = self._root.cursor()
-        try:
+        with contextlib.closing(cursor):
             yield cursor
-        finally:
-            cursor.close()
 
     def upsert_hours(self, hours: Sequence[AllocationHour]) -> int:
         """Take rows: the highest seq of a key wins, whatever the order in which they come. Returns how many changed.
@@ -117,16 +115,7 @@ class HubStore:
             db.run("jobs_stage", {"rows": to_json(rows.values()), "shape": JOB_COLUMNS.shape})
             db.run("jobs_stage_keep")
             db.run("jobs_changed")
-            changed = int(db.rows("jobs_changed_count")[0]["changed"])
-            if changed:
-                db.run("jobs_events")
-                if db.rows("jobs_other_user"):
-                    db.run("days_reassign")
-                db.run("judged_forget_jobs")
-                db.run("judged_back_jobs")
-                db.run("jobs_delete_old")
-                db.run("jobs_insert")
-        return changed
+            return take_changed(db, "jobs_delete_old")
 
     def open_runs(self, cluster: str) -> dict[RunKey, int]:
         """Return the runs that accounting has not ended, with their submit times."""
@@ -276,6 +265,21 @@ class HubStore:
         ]
         if rows:
             db.run("events_add", {"rows": to_json(rows)})
+
+
+def take_changed(db: Database, delete: str) -> int:
+    """Write the runs of the scratch table of changed ones, with their events; returns how many these are.
+
+    The query `delete` removes what they replace.
+    """
+    changed = int(db.rows("jobs_changed_count")[0]["changed"])
+    if changed:
+        db.run("jobs_events")
+        if db.rows("jobs_other_user"):
+            db.run("days_reassign")
+        for query in ("judged_forget_jobs", "judged_back_jobs", delete, "jobs_insert"):
+            db.run(query)
+    return changed
 
 
 def _judge_again(db: Database, forget: str, parameters: Mapping[str, Any]) -> None:

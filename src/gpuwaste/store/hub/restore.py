@@ -8,7 +8,7 @@ import fcntl
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -101,12 +101,9 @@ def _check_store(store: Path, about: About, source: Path) -> None:
         raise StoreError(
             f"{source}: its schema {about.schema} is newer than this version understands ({known}): update gpuwaste"
         )
-    db = Database.open(store, "hub")
-    try:
+    with closing(Database.open(store, "hub")) as db:
         counts = db.rows("counts")[0]
         db.execute("CHECKPOINT")
-    finally:
-        db.close()
     wrong = [name for name in _COUNTED if name in about.rows and counts[name] != about.rows[name]]
     if wrong:
         raise StoreError(f"{source}: table {wrong[0]} has not the rows that were backed up: use another backup")

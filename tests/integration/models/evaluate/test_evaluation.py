@@ -9,7 +9,6 @@ from tests.integration.models.evaluate.logs import job, mixed_jobs, table
 
 from gpuwaste.core.errors import NoDataError
 from gpuwaste.models.evaluate.evaluation import Evaluation, evaluate
-from gpuwaste.models.evaluate.learning import as_model
 from gpuwaste.models.evaluate.methods.model import said
 from gpuwaste.models.evaluate.question import Question
 from gpuwaste.models.evaluate.text import JFP, evaluation_json, evaluation_text
@@ -82,7 +81,7 @@ def test_the_correction_is_that_of_predict() -> None:
     learnt, busy = question.learnt, busy_users(vectors, our_features().names)
     scored = np.arange(len(jobs)) >= learnt.begin
     online, alike = (
-        roll(jobs, as_model(learnt.fitted), learnt.raw, scored=scored, busy=known).values[question.test]
+        roll(jobs, learnt.fitted.as_model(), learnt.raw, scored=scored, busy=known).values[question.test]
         for known in (busy, None)
     )
     assert not np.array_equal(online, alike)

@@ -53,11 +53,11 @@ def carry_over(
     results: list[Carried] = []
     baseline = load_bundle(BASELINE)
     for target in targets:
-        models = {log.name: model for log in logs if (model := _learn(target, log, seed, threads))}
+        models = {log.name: fitted for log in logs if (fitted := _learn(target, log, seed, threads))}
         for log in logs:
             if not np.isfinite(labels(target, log.table)).any():
                 continue
-            known = {name: _raw(model, log) for name, model in models.items()}
+            known = {name: (fitted.as_model(), fitted.raw(log.vectors)) for name, fitted in models.items()}
             known["baseline"] = _baseline(baseline, target, log)
             results += [_judged(name, log, model, raw) for name, (model, raw) in known.items()]
     return results
@@ -91,11 +91,6 @@ def _learn(target: str, log: Log, seed: int, threads: int) -> Fitted | None:
         return fit(BY_NAME[target], log.table, log.vectors, split.train, split.validation, seed=seed, threads=threads)
     except NoDataError:
         return None
-
-
-def _raw(fitted: Fitted, log: Log) -> tuple[TargetModel, NDArray[np.float32]]:
-    model = TargetModel(fitted.target.name, "", fitted.target.quantiles, fitted.calibration, {}, fitted.shifts)
-    return model, fitted.raw(log.vectors)
 
 
 def _baseline(bundle: Bundle, target: str, log: Log) -> tuple[TargetModel, NDArray[np.float32]]:

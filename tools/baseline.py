@@ -47,7 +47,7 @@ class _Graph:
     def column(self, name: str) -> str:
         """Return a feature's column. Raises ModelError where there is none of this name."""
         if name not in self._names:
-            raise ModelError(f"baseline: no feature {name}: its rules need another one in models/baseline.py")
+            raise ModelError(f"baseline: no feature {name}: its rules need another one in tools/baseline.py")
         index = self._constant(np.array([self._names.index(name)], np.int64))
         return self.op("Gather", INPUT, index, axis=1)
 
@@ -171,7 +171,7 @@ def _shrunk(graph: _Graph, wider: str, own: str, n: str) -> str:
 
 
 def main(argv: list[str]) -> int:
-    """Write the shipped bundle anew: `python -m gpuwaste.models.baseline DIRECTORY`."""
+    """Write the shipped bundle anew: `python -m tools.baseline DIRECTORY` (make baseline)."""
     directory = Path(argv[1])
     with tempfile.TemporaryDirectory() as folder:
         fresh = Path(folder) / "baseline"
