@@ -90,8 +90,7 @@ class Judging:
         while not stop.is_set() and wanted is self._wanted:
             began = time.monotonic()
             now = self._clock.utc_us() // 1_000_000
-            with self._store.writing() as db:
-                rules, judged = judge_next(db, rules, settings, now, self._step_runs)
+            rules, judged = judge_next(self._store, rules, settings, now, self._step_runs)
             total += judged
             self._note(rules, now)
             if not judged and rules.judged_until >= now - int(settings.pending_s):

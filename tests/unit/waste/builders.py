@@ -1,19 +1,25 @@
 """Small makers of jobs and hours rows, and their insertion into a hub store."""
 
+import json
+from collections.abc import Sequence
 from dataclasses import asdict, fields, replace
+from functools import cache
 from typing import Any
 
 from gpuwaste.core.hour import HOUR_MS, AllocationHour
 from gpuwaste.core.job import JobRecord
 from gpuwaste.store.database import MEMORY, Database
-from gpuwaste.waste.judged import JudgedRun
-from gpuwaste.waste.ledger import DeviceUse, JobLedger, judge_job
-from gpuwaste.waste.load import Selection, load_jobs
+from gpuwaste.store.hub.rows import to_json
+from gpuwaste.waste.job_ledgers import job_ledgers
+from gpuwaste.waste.judged import JudgedRun, judged_last
+from gpuwaste.waste.ledger import DeviceUse, JobLedger
+from gpuwaste.waste.load import Selection, judge_runs, judge_seen, name_causes
 from gpuwaste.waste.settings import LedgerSettings
 
 GIB = 1024**3
 T0 = 1_750_000_000 // 3600 * 3600  # a whole hour
 SETTINGS = LedgerSettings()
+_USE = tuple(f.name for f in fields(DeviceUse))
 LATER = T0 + 40 * 86400  # everything is shipped by then
 
 
@@ -65,7 +71,6 @@ def use(gpu: int = 0, seconds: int = 3600, util: dict[int, int] | None = None, *
         idle_ms=util.get(0, 0) * 1000,
         low_ms=sum(s for p, s in util.items() if 0 < p < 33) * 1000,
         high_ms=sum(s for p, s in util.items() if p > 66) * 1000,
-        full_ms=sum(s for p, s in util.items() if p >= 95) * 1000,
         pct_ms=sum(p * s for p, s in util.items()) * 1000,
         idle_run_ms=util.get(0, 0) * 1000,
         proc_seen=any(util),
@@ -85,12 +90,45 @@ def untouched(gpu: int = 0, seconds: int = 3600, **changes: Any) -> DeviceUse:
 
 def judged(record: JobRecord, *uses: DeviceUse, now: int = LATER, whole_node: bool = False) -> JobLedger:
     """Judge one run with the default thresholds."""
-    return judge_job(record, uses, SETTINGS, now, whole_node=whole_node)
+    ((_, ledger),) = job_ledgers(_judge(record, uses, now, whole_node=whole_node))
+    return ledger
 
 
 def judged_run(record: JobRecord, *uses: DeviceUse, now: int = LATER, whole_node: bool = False) -> JudgedRun:
     """Judge one run with the default thresholds, and sum it up."""
-    return JudgedRun.of(judged(record, *uses, now=now, whole_node=whole_node), SETTINGS)
+    (run,) = judged_last(_judge(record, uses, now, whole_node=whole_node))
+    return run
+
+
+@cache
+def _empty() -> Database:
+    """Return a store in whose temporary tables single runs are judged: made once, since that takes its time."""
+    db = store([], [])
+    judge_runs(db, Selection(), SETTINGS, LATER)
+    return db
+
+
+def _judge(record: JobRecord, uses: Sequence[DeviceUse], now: int, *, whole_node: bool) -> Database:
+    """Judge one run by what was seen of its GPUs."""
+    db = _empty()
+    for table in ("picked_runs", "ledger_seen"):
+        db.execute(f"DELETE FROM {table}")  # noqa: S608 own names
+    row = {"run_start": record.run_key.start, **asdict(record), "place": 1, "whole_node": whole_node}
+    _insert(db, "picked_runs", row)
+    seen = [{"place": 1, "idle_before_ms": 0, "idle_run_before_ms": 0, **asdict(use)} for use in uses]
+    db.execute(
+        "INSERT INTO ledger_seen BY NAME SELECT unnest(from_json($rows::JSON, $shape), recursive := true)",
+        {"rows": to_json(seen), "shape": json.dumps([_seen_shape(db)])},
+    )
+    judge_seen(db, SETTINGS, now)
+    name_causes(db, job_ledgers(db, candidates=True), SETTINGS)
+    return db
+
+
+def _seen_shape(db: Database) -> dict[str, str]:
+    """Return the types of what is seen of a GPU."""
+    types = dict(db.execute("SELECT column_name, column_type FROM (DESCRIBE ledger_seen)").fetchall())
+    return {name: types[name] for name in ("place", "idle_before_ms", "idle_run_before_ms", *_USE)}
 
 
 def hour(record: JobRecord, gpu: int, index: int, util_s: dict[int, int], **changes: Any) -> AllocationHour:
@@ -133,9 +171,10 @@ def add_rows(db: Database, jobs: list[JobRecord], hours: list[AllocationHour]) -
         _insert(db, "hours", _hour_columns(row))
 
 
-def load(db: Database, now: int = LATER, **selection: Any) -> list[JobLedger]:
+def load(db: Database, now: int = LATER, settings: LedgerSettings = SETTINGS, **selection: Any) -> list[JobLedger]:
     """Return the judged runs of a store."""
-    return load_jobs(db, Selection(**selection), SETTINGS, now)
+    judge_runs(db, Selection(**selection), settings, now)
+    return [ledger for _, ledger in job_ledgers(db)]
 
 
 def _hour_columns(row: AllocationHour) -> dict[str, Any]:
