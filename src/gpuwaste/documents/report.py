@@ -191,8 +191,8 @@ def top_document(
     """
     since -= since % HOUR_S
     selection = Selection(since, now + 1, accounts=accounts, reader=reader, running_only=True)
-    judge_runs(db, selection, settings, now, from_hour=since)
-    with runs_judged_last(db) as runs:
+    some = judge_runs(db, selection, settings, now, from_hour=since)
+    with runs_judged_last(db, some=some) as runs:
         sums = runs.sums()
         total = RunSums.of(sums.values())
         lines, _ = runs.lines(limit, total.jobs)

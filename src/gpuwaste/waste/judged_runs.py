@@ -171,12 +171,13 @@ def judged_runs(
 
 
 @contextmanager
-def runs_judged_last(db: Database) -> Iterator[JudgedRuns]:
-    """Take the runs that were judged last on this connection and nothing else."""
+def runs_judged_last(db: Database, *, some: bool) -> Iterator[JudgedRuns]:
+    """Take the runs that were judged last on this connection and nothing else, or with not `some` none."""
     with db.transaction():
         db.run("waste.judged_now_create")
         db.run("waste.judged_parts_create")
-        db.run("waste.judged_now_add", _NONE)
+        if some:
+            db.run("waste.judged_now_add", _NONE)
         anything = dict.fromkeys(("rules", "user", "account", "cluster", "accounts", "reader"))
         yield JudgedRuns(db, {**anything, "from_s": 0, "to_s": _ALL}, {"cut": False, "now": 0})
 

@@ -69,10 +69,8 @@ def judge_next(store: HubStore, rules: Rules, settings: LedgerSettings, now: int
             if until <= rules.judged_until:
                 return rules, 0
             due = {"rules": rules.id, "from_s": rules.judged_until, "to_s": until, "limit": limit}
-            judge_due(db, due, settings, now)
-            answer = db.answer("waste.judged_keys")
-        keys = answer.pick("cluster", "job_id", "run_start")
-        runs = [(key, end) for key, (end, _) in zip(keys, answer.pick("end", "place"), strict=True)]
+            rows = db.rows("waste.judged_keys") if judge_due(db, due, settings, now) else []
+        runs = [((row["cluster"], row["job_id"], row["run_start"]), row["end"]) for row in rows]
         if len(runs) == limit:
             until = max(rules.judged_until, runs[-1][1] - 1)  # others may have ended in the same second
         return _store(store, db, rules, runs, until, changes)
@@ -90,7 +88,8 @@ def _store(
             done += fresh
             to = runs[done][1] - 1 if done < len(runs) else min(until, changes.from_end - 1)
             moved = {"id": rules.id, "from_s": rules.judged_until, "until": max(rules.judged_until, int(to))}
-            db.run("waste.judged_add", {"rules": rules.id, "after": done - fresh, "last": done})
+            if fresh:
+                db.run("waste.judged_add", {"rules": rules.id, "after": done - fresh, "last": done})
             if not db.rows("waste.rules_until", moved):  # late hours have set them back
                 return rules, done
         rules = replace(rules, judged_until=moved["until"])

@@ -3,7 +3,7 @@
 Each allocated GPU-millisecond is exactly one of the classes. All durations are whole milliseconds.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
@@ -55,6 +55,8 @@ class DeviceUse:
     host_mem_max_b: int | None = None
     map_source: str = "none"
     confidence: str = "none"
+    unknown_reason: Sequence[str] = ()
+    unknown_ms: Sequence[int] = ()  # by these
 
     @property
     def mean_pct(self) -> float | None:

@@ -73,37 +73,37 @@ def judge_by_user(
 ) -> Iterator[None]:
     """Judge what `judge_runs` judges in groups of whole users, about `group_runs` runs each: one after each step."""
     if selection.user is not None:
-        judge_runs(db, selection, settings, now)
-        yield
+        if judge_runs(db, selection, settings, now):
+            yield
         return
     group: list[str] = []
     runs = 0
     for row in db.rows("waste.ledger_users", selection.parameters(now)):
         if group and runs + row["runs"] > group_runs:
-            judge_runs(db, replace(selection, users=(group[0], group[-1])), settings, now)
-            yield
+            if judge_runs(db, replace(selection, users=(group[0], group[-1])), settings, now):
+                yield
             group, runs = [], 0
         group.append(row["user"])
         runs += row["runs"]
     if group:
-        judge_runs(db, replace(selection, users=(group[0], group[-1])), settings, now)
-        yield
+        if judge_runs(db, replace(selection, users=(group[0], group[-1])), settings, now):
+            yield
 
 
-def judge_runs(db: Database, selection: Selection, settings: LedgerSettings, now: int, from_hour: int = 0) -> None:
+def judge_runs(db: Database, selection: Selection, settings: LedgerSettings, now: int, from_hour: int = 0) -> bool:
     """Judge the selected runs in order of start; what lies before `from_hour` (a whole UTC hour) is left out.
 
-    With `selection.edges` each is judged by what lies in the selection's window.
+    With `selection.edges` each is judged by what lies in the selection's window. Returns whether there is any.
     """
     db.run("waste.ledger_runs", selection.parameters(now))
     window = (selection.start, selection.end) if selection.edges else None
-    _judge(db, settings, now, from_hour=from_hour, days_user=selection.user, window=window)
+    return _judge(db, settings, now, from_hour=from_hour, days_user=selection.user, window=window) is not None
 
 
-def judge_due(db: Database, due: Mapping[str, Any], settings: LedgerSettings, now: int) -> None:
-    """Judge the runs that query judged_due picks by `due`, in order of their end."""
+def judge_due(db: Database, due: Mapping[str, Any], settings: LedgerSettings, now: int) -> bool:
+    """Judge the runs that query judged_due picks by `due`, in order of their end; returns whether there is any."""
     db.run("waste.judged_due", due)
-    _judge(db, settings, now)
+    return _judge(db, settings, now) is not None
 
 
 def judge_job(
@@ -120,7 +120,7 @@ def judge_job(
     `accounts` keeps to runs of these accounts and, where `reader` is given, to that user's own.
     """
     db.run("ledger_job_runs", job_names(printed_id, accounts, reader))
-    return [ledger for _, ledger in _judge(db, settings, now, candidates=False)]
+    return [ledger for _, ledger in _judge(db, settings, now, candidates=False) or ()]
 
 
 def _judge(
@@ -132,14 +132,16 @@ def _judge(
     days_user: str | None = None,
     window: tuple[int, int] | None = None,
     candidates: bool = True,
-) -> list[tuple[int, JobLedger]]:
+) -> list[tuple[int, JobLedger]] | None:
     """Judge the runs picked last by the hours between the first start and the last end, or in the window.
 
-    Returns all of them, or with `candidates` those that may have a finding, by their places.
+    Returns all of them, or with `candidates` those that may have a finding, by their places; None where none is picked.
     """
     bounds = db.rows("waste.ledger_bounds", {"now": now})[0]
+    if bounds["first"] is None:
+        return None
     # Rows stand in the order of time: an hour before which there can be none lets the store skip most of them.
-    first = max(from_hour, bounds["first"] or 0)
+    first = max(from_hour, bounds["first"])
     first -= first % HOUR_S
     db.run(
         "waste.ledger_devices",
@@ -147,7 +149,7 @@ def _judge(
             "cut_from_ms": None if window is None else window[0] * 1000,
             "cut_to_ms": None if window is None else window[1] * 1000,
             "from_hour": first,
-            "to_hour": (bounds["last"] or 0) + _LATE_S,
+            "to_hour": bounds["last"] + _LATE_S,
             # Only runs that ended are added up by day, and `from_hour` is for running ones: a day that it would cut is
             # left out, which makes it unknown and never waste.
             "from_day": max(first - first % DAY_S, -(-from_hour // DAY_S) * DAY_S),

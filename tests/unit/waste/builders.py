@@ -19,7 +19,6 @@ from gpuwaste.waste.settings import LedgerSettings
 GIB = 1024**3
 T0 = 1_750_000_000 // 3600 * 3600  # a whole hour
 SETTINGS = LedgerSettings()
-_USE = tuple(f.name for f in fields(DeviceUse))
 LATER = T0 + 40 * 86400  # everything is shipped by then
 
 
@@ -90,45 +89,55 @@ def untouched(gpu: int = 0, seconds: int = 3600, **changes: Any) -> DeviceUse:
 
 def judged(record: JobRecord, *uses: DeviceUse, now: int = LATER, whole_node: bool = False) -> JobLedger:
     """Judge one run with the default thresholds."""
-    ((_, ledger),) = job_ledgers(_judge(record, uses, now, whole_node=whole_node))
+    ((_, ledger),) = job_ledgers(judge_many([(record, uses)], now=now, whole_node=whole_node))
     return ledger
 
 
 def judged_run(record: JobRecord, *uses: DeviceUse, now: int = LATER, whole_node: bool = False) -> JudgedRun:
     """Judge one run with the default thresholds, and sum it up."""
-    (run,) = judged_last(_judge(record, uses, now, whole_node=whole_node))
+    (run,) = judged_last(judge_many([(record, uses)], now=now, whole_node=whole_node))
     return run
 
 
 @cache
 def _empty() -> Database:
-    """Return a store in whose temporary tables single runs are judged: made once, since that takes its time."""
-    db = store([], [])
-    judge_runs(db, Selection(), SETTINGS, LATER)
+    """Return a store in whose temporary tables runs are judged: made once, since that takes its time."""
+    db = store([job()], [])
+    assert judge_runs(db, Selection(), SETTINGS, LATER)
     return db
 
 
-def _judge(record: JobRecord, uses: Sequence[DeviceUse], now: int, *, whole_node: bool) -> Database:
-    """Judge one run by what was seen of its GPUs."""
+def judge_many(
+    runs: Sequence[tuple[JobRecord, Sequence[DeviceUse]]],
+    settings: LedgerSettings = SETTINGS,
+    now: int = LATER,
+    window: tuple[int, int | None] = (0, None),
+    *,
+    whole_node: bool = False,
+) -> Database:
+    """Judge runs by what was seen of their GPUs; returns the store, in whose temporary tables they are."""
     db = _empty()
-    for table in ("picked_runs", "ledger_seen"):
+    picked = [
+        {"run_start": record.run_key.start, **asdict(record), "place": place, "whole_node": whole_node}
+        for place, (record, _) in enumerate(runs, 1)
+    ]
+    seen = [
+        {"place": place, "idle_before_ms": 0, "idle_run_before_ms": 0, **asdict(use)}
+        for place, (_, uses) in enumerate(runs, 1)
+        for use in uses
+    ]
+    for table, rows in (("picked_runs", picked), ("ledger_seen", seen)):
         db.execute(f"DELETE FROM {table}")  # noqa: S608 own names
-    row = {"run_start": record.run_key.start, **asdict(record), "place": 1, "whole_node": whole_node}
-    _insert(db, "picked_runs", row)
-    seen = [{"place": 1, "idle_before_ms": 0, "idle_run_before_ms": 0, **asdict(use)} for use in uses]
-    db.execute(
-        "INSERT INTO ledger_seen BY NAME SELECT unnest(from_json($rows::JSON, $shape), recursive := true)",
-        {"rows": to_json(seen), "shape": json.dumps([_seen_shape(db)])},
-    )
-    judge_seen(db, SETTINGS, now)
-    name_causes(db, job_ledgers(db, candidates=True), SETTINGS)
+        types = dict(db.execute(f"SELECT column_name, column_type FROM (DESCRIBE {table})").fetchall())  # noqa: S608
+        shape = {name: types[name] for name in (rows or [{}])[0]}
+        if rows:
+            db.execute(
+                f"INSERT INTO {table} BY NAME SELECT unnest(from_json($rows::JSON, $shape), recursive := true)",  # noqa: S608
+                {"rows": to_json(rows), "shape": json.dumps([shape])},
+            )
+    judge_seen(db, settings, now, window)
+    name_causes(db, job_ledgers(db, candidates=True), settings)
     return db
-
-
-def _seen_shape(db: Database) -> dict[str, str]:
-    """Return the types of what is seen of a GPU."""
-    types = dict(db.execute("SELECT column_name, column_type FROM (DESCRIBE ledger_seen)").fetchall())
-    return {name: types[name] for name in ("place", "idle_before_ms", "idle_run_before_ms", *_USE)}
 
 
 def hour(record: JobRecord, gpu: int, index: int, util_s: dict[int, int], **changes: Any) -> AllocationHour:
@@ -173,8 +182,7 @@ def add_rows(db: Database, jobs: list[JobRecord], hours: list[AllocationHour]) -
 
 def load(db: Database, now: int = LATER, settings: LedgerSettings = SETTINGS, **selection: Any) -> list[JobLedger]:
     """Return the judged runs of a store."""
-    judge_runs(db, Selection(**selection), settings, now)
-    return [ledger for _, ledger in job_ledgers(db)]
+    return [ledger for _, ledger in job_ledgers(db)] if judge_runs(db, Selection(**selection), settings, now) else []
 
 
 def _hour_columns(row: AllocationHour) -> dict[str, Any]:

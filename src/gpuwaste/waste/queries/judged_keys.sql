@@ -1,2 +1,2 @@
 -- The runs that were judged last, in their order.
-SELECT place, cluster, job_id, run_start, "end" FROM ledger_rows ORDER BY place
+SELECT cluster, job_id, run_start, "end" FROM ledger_rows ORDER BY place
