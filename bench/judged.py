@@ -80,7 +80,7 @@ def _judge(state: Path, at_most_s: float) -> dict[str, Any]:
     with store.writing() as db:
         db.execute('DELETE FROM judged WHERE "end" > $from_s', {"from_s": bounds["from_s"]})
         db.execute(_REST, bounds)
-        db.run("waste.rules_until", {"id": rules.id, "until": bounds["to_s"]})
+        db.run("waste.rules_until", {"id": rules.id, "from_s": bounds["from_s"], "until": bounds["to_s"]}).fetchall()
     store.close()
     return {
         "judged_runs": runs,

@@ -1,4 +1,4 @@
-"""Reads the runs that were judged last on a connection with all that is known of their GPUs: for findings and job pages."""
+"""Reads the runs that were judged last on a connection, with their GPUs: for findings and job pages."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ def job_ledgers(db: Database, *, candidates: bool = False) -> Iterator[tuple[int
         theirs = devices.get(place, [])
         own = tuple(device for device in theirs if device.use.share >= 1)
         shared = tuple(device for device in theirs if device.use.share < 1)
-        yield place, JobLedger(JobRecord(*job), *run, own, shared)
+        yield place, JobLedger(JobRecord(*job), *run, devices=own, shared=shared)
 
 
 def _devices(db: Database, chosen: dict[str, bool]) -> dict[int, list[DeviceLedger]]:

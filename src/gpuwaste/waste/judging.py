@@ -73,11 +73,11 @@ def judge_next(store: HubStore, rules: Rules, settings: LedgerSettings, now: int
         runs = [((row["cluster"], row["job_id"], row["run_start"]), row["end"]) for row in rows]
         if len(runs) == limit:
             until = max(rules.judged_until, runs[-1][1] - 1)  # others may have ended in the same second
-        return _store(store, db, rules, runs, until, changes)
+        return _store(store, db, rules, changes, runs=runs, until=until)
 
 
 def _store(
-    store: HubStore, db: Database, rules: Rules, runs: Sequence[tuple[Run, int]], until: int, changes: Changes
+    store: HubStore, db: Database, rules: Rules, changes: Changes, *, runs: Sequence[tuple[Run, int]], until: int
 ) -> tuple[Rules, int]:
     """Store runs that were judged, with their ends, some at a time, up to the first that has changed meanwhile."""
     done = 0
@@ -86,7 +86,7 @@ def _store(
         with store.exchanging(db):
             fresh = sum(1 for _ in takewhile(lambda run: not changes.touches(*run), step))
             done += fresh
-            to = runs[done][1] - 1 if done < len(runs) else min(until, changes.from_end - 1)
+            to = min(runs[done][1] - 1 if done < len(runs) else until, changes.from_end - 1)
             moved = {"id": rules.id, "from_s": rules.judged_until, "until": max(rules.judged_until, int(to))}
             if fresh:
                 db.run("waste.judged_add", {"rules": rules.id, "after": done - fresh, "last": done})

@@ -85,9 +85,8 @@ def judge_by_user(
             group, runs = [], 0
         group.append(row["user"])
         runs += row["runs"]
-    if group:
-        if judge_runs(db, replace(selection, users=(group[0], group[-1])), settings, now):
-            yield
+    if group and judge_runs(db, replace(selection, users=(group[0], group[-1])), settings, now):
+        yield
 
 
 def judge_runs(db: Database, selection: Selection, settings: LedgerSettings, now: int, from_hour: int = 0) -> bool:

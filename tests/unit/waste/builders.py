@@ -132,7 +132,7 @@ def judge_many(
         shape = {name: types[name] for name in (rows or [{}])[0]}
         if rows:
             db.execute(
-                f"INSERT INTO {table} BY NAME SELECT unnest(from_json($rows::JSON, $shape), recursive := true)",  # noqa: S608
+                f"INSERT INTO {table} BY NAME SELECT unnest(from_json($rows::JSON, $shape), recursive := true)",
                 {"rows": to_json(rows), "shape": json.dumps([shape])},
             )
     judge_seen(db, settings, now, window)

@@ -20,7 +20,8 @@ from gpuwaste.waste.ledger import DeviceLedger, DeviceUse
 from gpuwaste.waste.tally import Tally
 
 NOW = T0 + 8000
-RULES = (SETTINGS, replace(SETTINGS, low_below_pct=50.0, underused_below_pct=60.0, finding_min_s=60.0, min_coverage=0.3))
+OTHER = replace(SETTINGS, low_below_pct=50.0, underused_below_pct=60.0, finding_min_s=60.0, min_coverage=0.3)
+RULES = (SETTINGS, OTHER)
 WINDOWS = ((0, None), (T0 + 1000, T0 + 5000))
 
 
@@ -28,9 +29,7 @@ def a_use(rng: random.Random, gpu: int, span_ms: int) -> DeviceUse:
     """Return anything that hours may say of a GPU, added up; more than its allocation at times."""
     seen_ms = int(span_ms * rng.choice([0, 0.3, 0.9, 1, 1, 1, 1.2]))
     cuts = sorted(rng.randint(0, seen_ms) for _ in range(6))
-    idle, low, moderate, high, gap, mig, suspended = (
-        b - a for a, b in zip([0, *cuts], [*cuts, seen_ms], strict=True)
-    )
+    idle, low, moderate, high, gap, mig, suspended = (b - a for a, b in zip([0, *cuts], [*cuts, seen_ms], strict=True))
     if rng.random() < 0.5:  # of one class as a whole
         idle, low, moderate, high = rng.sample([idle + low + moderate + high, 0, 0, 0], 4)
         gap = mig = suspended = 0
@@ -71,8 +70,9 @@ def a_run(rng: random.Random, number: int) -> tuple[JobRecord, list[DeviceUse]]:
     seconds = rng.choice([0, 1, 31, 700, 3600, 7200])
     record = job(
         number, None if rng.random() < 0.2 else seconds, gpus=rng.choice([None, 0, 1, 1, 2, 4]),
-        nodes=rng.choice(["gpu1", "gpu[1-2]", "gpu[", ""]), interactive=rng.random() < 0.2, cpus=rng.choice([None, 0, 8]),
-        suspended_s=rng.choice([0, 0, 100]), max_rss_b=rng.choice([None, GIB]), n_nodes=rng.choice([None, 1, 2]),
+        nodes=rng.choice(["gpu1", "gpu[1-2]", "gpu[", ""]), interactive=rng.random() < 0.2,
+        cpus=rng.choice([None, 0, 8]), suspended_s=rng.choice([0, 0, 100]),
+        max_rss_b=rng.choice([None, GIB]), n_nodes=rng.choice([None, 1, 2]),
     )  # fmt: skip
     if rng.random() < 0.2:
         record = replace(record, state="FAILED")
@@ -125,7 +125,9 @@ def added(devices: list[dict[str, Any]], uses: list[DeviceUse]) -> Tally:
     )
 
 
-def check_run(run: JudgedRun, own: list[dict[str, Any]], shared: list[dict[str, Any]], uses: list[list[DeviceUse]]) -> None:
+def check_run(
+    run: JudgedRun, own: list[dict[str, Any]], shared: list[dict[str, Any]], uses: list[list[DeviceUse]]
+) -> None:
     """Compare the row of a run with the sums over its devices."""
     assert run.own == added(own, uses[0])
     assert run.shared == (added(shared, uses[1]) if shared else None)
@@ -154,5 +156,5 @@ def test_each_number_of_a_run_is_that_of_the_definition(rules: Any, seed: int, w
         assert [said(device) for device in ledger.devices] == wanted[0]
         assert [said(device) for device in ledger.shared] == wanted[1]
         assert ledger.due_coverage == min((d["due"] for d in wanted[0]), default=1.0)
-        check_run(run, *wanted, [[device.use for device in some] for some in (own, shared)])
+        check_run(run, wanted[0], wanted[1], [[device.use for device in some] for some in (own, shared)])
         assert run.causes == [finding.to_json() for finding in causes(ledger, rules)]
