@@ -9,10 +9,11 @@ from gpuwaste.core.job import JobRecord
 from gpuwaste.store.database import Database
 from gpuwaste.waste.ledger import DeviceLedger, DeviceUse, JobLedger, Level
 
+_LEVELS: Final = {str(level): level for level in Level}
 _JOB: Final = tuple(f.name for f in fields(JobRecord))
 _RUN: Final = tuple(f.name for f in fields(JobLedger) if f.name not in {"job", "devices", "shared"})
 _OWN: Final = tuple(f.name for f in fields(DeviceLedger) if f.name not in {"use", "level", "unknown", "exempt"})
-_USE: Final = tuple(f.name for f in fields(DeviceUse))
+_USE: Final = tuple(f.name for f in fields(DeviceUse) if not f.name.startswith("unknown"))
 _SEEN: Final = tuple(f"seen_{name}" if name in _OWN else name for name in _USE)  # where a class has the name
 
 
@@ -26,7 +27,7 @@ def job_ledgers(db: Database, *, candidates: bool = False) -> Iterator[tuple[int
         theirs = devices.get(place, [])
         own = tuple(device for device in theirs if device.use.share >= 1)
         shared = tuple(device for device in theirs if device.use.share < 1)
-        yield place, JobLedger(JobRecord(*job), *run, devices=own, shared=shared)
+        yield place, JobLedger(JobRecord(*job), devices=own, shared=shared, **dict(zip(_RUN, run, strict=True)))
 
 
 def _devices(db: Database, chosen: dict[str, bool]) -> dict[int, list[DeviceLedger]]:
@@ -38,7 +39,7 @@ def _devices(db: Database, chosen: dict[str, bool]) -> dict[int, list[DeviceLedg
     for (place, node, uuid), (level, *values), seen in zip(
         answer.pick("place", "node", "gpu_uuid"), own, answer.pick(*_SEEN), strict=True
     ):
-        device = DeviceLedger(DeviceUse(*seen), Level(level), *values)
+        device = DeviceLedger(DeviceUse(*seen), _LEVELS[level], *values)
         found[place].append(device)
         named[place, node, uuid].append(device)
     for row in db.rows("waste.ledger_parts_of", chosen):

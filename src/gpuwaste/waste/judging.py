@@ -12,7 +12,7 @@ from gpuwaste.waste.ledger import VERSION
 from gpuwaste.waste.load import judge_due
 from gpuwaste.waste.settings import LedgerSettings
 
-WRITE_RUNS: Final = 2000  # stored at a time: so long ingest waits
+WRITE_RUNS: Final = 1000  # stored at a time: so long ingest waits
 _STRETCH_S: Final = 16 * DAY_S  # of ends looked at together: a small site has few runs a day
 
 
@@ -69,8 +69,8 @@ def judge_next(store: HubStore, rules: Rules, settings: LedgerSettings, now: int
             if until <= rules.judged_until:
                 return rules, 0
             due = {"rules": rules.id, "from_s": rules.judged_until, "to_s": until, "limit": limit}
-            rows = db.rows("waste.judged_keys") if judge_due(db, due, settings, now) else []
-        runs = [((row["cluster"], row["job_id"], row["run_start"]), row["end"]) for row in rows]
+            rows = db.answer("waste.judged_keys").rows if judge_due(db, due, settings, now) else []
+        runs = [((cluster, job_id, start), end) for cluster, job_id, start, end in rows]
         if len(runs) == limit:
             until = max(rules.judged_until, runs[-1][1] - 1)  # others may have ended in the same second
         return _store(store, db, rules, changes, runs=runs, until=until)
