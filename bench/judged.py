@@ -1,7 +1,11 @@
-"""Judging of a bench's store: how many runs a second, in a process of its own; the rest of a year's runs by SQL."""
+"""Judging of a bench's store: how many runs a second, in a process of its own; the rest of a year's runs by SQL.
+
+Beside it a thread asks for the write lock all the time, as ingest does: how long it waits at most is printed.
+"""
 
 import multiprocessing
 import os
+import threading
 import time
 from pathlib import Path
 from typing import Any, Final
@@ -57,28 +61,39 @@ def judged(state: Path, at_most_s: float = 1e9) -> dict[str, Any]:
 
 
 def _judge(state: Path, at_most_s: float) -> dict[str, Any]:
-    """Judge as the hub does, without its pauses."""
+    """Judge as the hub does."""
     settings, now = LedgerSettings(), int(time.time())
     store = HubStore.open(state / "hub.duckdb", SystemClock(), 512)
     with store.writing() as db:
         rules = prepare(db, settings)[0]
-    runs, locks, began = 0, [0.0], time.monotonic()
+    runs, waits, stop = 0, [0.0], threading.Event()
+    other = threading.Thread(target=_wait_to_write, args=(store, waits, stop))
+    other.start()
+    began, began_cpu = time.monotonic(), time.process_time()
     while time.monotonic() - began < at_most_s and rules.judged_until < now - settings.pending_s:
-        locked = time.monotonic()
-        with store.writing() as db:
-            rules, judged_runs = judge_next(db, rules, settings, now, STEP_RUNS)
-        locks.append(time.monotonic() - locked)
+        rules, judged_runs = judge_next(store, rules, settings, now, STEP_RUNS)
         runs += judged_runs
-    took, rss = time.monotonic() - began, peak_rss_b(os.getpid())
+    took, cpu, rss = time.monotonic() - began, time.process_time() - began_cpu, peak_rss_b(os.getpid())
+    stop.set()
+    other.join()
     bounds = {"rules": rules.id, "from_s": rules.judged_until, "to_s": now - int(settings.pending_s)}
     with store.writing() as db:
         db.execute('DELETE FROM judged WHERE "end" > $from_s', {"from_s": bounds["from_s"]})
         db.execute(_REST, bounds)
-        db.run("waste.rules_until", {"id": rules.id, "until": bounds["to_s"]})
+        db.run("waste.rules_until", {"id": rules.id, "from_s": bounds["from_s"], "until": bounds["to_s"]}).fetchall()
     store.close()
     return {
         "judged_runs": runs,
         "judged_per_s": round(runs / took) if took else 0,
-        "judging_lock_max_s": round(max(locks), 2),
+        "judged_per_cpu_s": round(runs / cpu) if cpu else 0,
+        "judging_wait_max_ms": round(1000 * max(waits)),
         "judging_rss_mb": round(rss / 1e6),
     }
+
+
+def _wait_to_write(store: HubStore, waits: list[float], stop: threading.Event) -> None:
+    """Take the write lock a hundred times a second, and note how long that took."""
+    while not stop.wait(0.01):
+        began = time.monotonic()
+        with store.writing():
+            waits.append(time.monotonic() - began)

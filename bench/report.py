@@ -1,6 +1,6 @@
 """How long `gpuwaste report` takes as a whole process, with a million jobs in the hub.
 
-The jobs are made by SQL: a year of them, 500 users, the first of whom has a few thousand and gets the report. The hub
+The jobs are made by SQL: a year of them, 500 users, the first of whom has about 2,000 and gets the report. The hub
 is a process of its own that serves a Unix socket; each report is a new process, from fork to exit. Prints a table,
 then one line of JSON.
 """
@@ -28,14 +28,14 @@ USERS: Final = 500
 YEAR_S: Final = 365 * 86400
 GPUWASTE: Final = Path(sys.executable).with_name("gpuwaste")
 
-# Job i of n: spread over the year before $now, one user in USERS (the first has twice as many), 1 GPU or (one in five)
-# 4 GPUs, ten minutes to six hours; nearly all have ended.
+# Job i of n: spread over the year before $now, one user in USERS (the first has each $every-th job, some in any week),
+# 1 GPU or (one in five) 4 GPUs, ten minutes to six hours; nearly all have ended.
 _JOBS: Final = """
 INSERT INTO jobs BY NAME
 SELECT
     'bench' AS cluster, i AS job_id, s AS run_start, s - 300 AS submit, i::VARCHAR AS printed_id,
     'train' || i % 97 AS name,
-    'user' || CASE WHEN i % 1000 < 2 THEN 0 ELSE 1 + hash(i) % ($users - 1) END AS "user",
+    'user' || CASE WHEN i % $every = 0 THEN 0 ELSE 1 + hash(i) % ($users - 1) END AS "user",
     'account' || hash(i) % 40 AS account, 'users' AS "group", 'gpu' AS "partition", 'normal' AS qos,
     86400 AS time_limit_s,
     'cpu=8,gres/gpu=1' AS req_tres, 'sbatch --gres=gpu:a100:' || g || ' train.sh' AS submit_line,
@@ -105,7 +105,7 @@ def fill(path: Path, jobs: int) -> dict[str, int]:
     """Make the store and return its counts."""
     db = Database.open(path, "hub", {"threads": str(os.cpu_count() or 1)})
     now = int(time.time())
-    db.execute(_JOBS, {"now": now, "year": YEAR_S, "jobs": jobs, "users": USERS})
+    db.execute(_JOBS, {"now": now, "year": YEAR_S, "jobs": jobs, "users": USERS, "every": max(2, jobs // 2000)})
     db.execute(_HOURS, {"now": now})
     counts = {}
     for table in ("jobs", "hours"):
@@ -157,17 +157,18 @@ def measure(home: Path, runs: int) -> dict[str, Any]:
         figures[name] = dict(
             zip(("min_ms", "median_ms", "p95_ms", "max_ms"), (round(ms) for ms in spread), strict=True)
         )
-    figures["job"] = job_document_ms(home, runs)
+    figures["job"] = job_document_ms(home / "gpuwaste.toml", runs, 4711)
     return figures
 
 
-def job_document_ms(home: Path, runs: int) -> dict[str, int]:
+def job_document_ms(path: Path, runs: int, job: int) -> dict[str, int]:
     """Time the hub's answer to one job, without a process around it."""
-    config = load_config(home / "gpuwaste.toml")
+    config = load_config(path)
+    ask_hub(config, f"/v1/jobs/{job}", {}, 60.0)
     times = []
     for _ in range(max(5, runs)):
         began = time.perf_counter()
-        ask_hub(config, "/v1/jobs/4711", {}, 60.0)
+        ask_hub(config, f"/v1/jobs/{job}", {}, 60.0)
         times.append((time.perf_counter() - began) * 1000)
     spread = sorted(times)
     print(f"{'job document':<20}{spread[0]:8.0f}{statistics.median(spread):8.0f}{'':8}{spread[-1]:8.0f}{len(spread):6}")

@@ -25,6 +25,7 @@ from typing import Any, Final
 
 from bench.ingest import make_batches
 from bench.judged import judged
+from bench.report import job_document_ms
 from bench.year_site import USERS, fill, roll_up_at_once
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.units import DAY_S
@@ -69,9 +70,11 @@ def main() -> int:
         hub.start()
         commands(home)
         figures |= reports(home, hub, options.runs)
+        figures["job"] = job_document_ms(home / "cli.toml", options.runs, figures["jobs"] // 2)
         figures |= metrics(hub)
         figures |= backup(home, hub)
         figures["rss_mb"] = round(hub.peak_rss_b() / 1e6)
+        print(f"peak memory of the hub, MB: reports {figures['rss_reports_mb']}, all {figures['rss_mb']}")
     print(json.dumps({"bench": "year", "nodes": options.nodes, "target_ms": TARGET_MS, **figures}))
     return 0
 

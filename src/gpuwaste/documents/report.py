@@ -11,11 +11,11 @@ from typing import Any, Final, Literal
 from gpuwaste.core.hour import HOUR_S
 from gpuwaste.core.run import RunKey
 from gpuwaste.store.database import Database
-from gpuwaste.waste.efficiency import cpu_efficiency, memory_ratio
-from gpuwaste.waste.judged import JudgedRun, findings_json
-from gpuwaste.waste.judged_runs import Group, RunSums, judged_runs, these_runs
+from gpuwaste.waste.efficiency import cpu_efficiency
+from gpuwaste.waste.judged import findings_json, judged_last
+from gpuwaste.waste.judged_runs import Group, RunSums, judged_runs, runs_judged_last
 from gpuwaste.waste.ledger import DeviceLedger, JobLedger
-from gpuwaste.waste.load import Selection, load_job, load_jobs
+from gpuwaste.waste.load import Selection, judge_job, judge_runs
 from gpuwaste.waste.rows import job_row
 from gpuwaste.waste.settings import LedgerSettings
 from gpuwaste.waste.tally import Tally, seconds
@@ -153,14 +153,17 @@ def job_document(
 
     `accounts` keeps to runs of these accounts and, where `reader` is given, to that user's own; `keys` to these runs.
     """
-    jobs = load_job(db, printed_id, settings, now, accounts=accounts, reader=reader)
+    jobs = judge_job(db, printed_id, settings, now, accounts=accounts, reader=reader)
     if keys is not None:
         jobs = [j for j in jobs if j.job.run_key in keys]
     if not jobs:
         return None
-    runs = [JudgedRun.of(j, settings) for j in jobs if j.job.start is not None]
-    with these_runs(db, runs) as started:
-        total = RunSums.of(started.sums().values())
+    runs = [run for run in judged_last(db) if keys is None or run.key in keys]
+    total = RunSums(
+        running=sum(run.running for run in runs),
+        beyond=sum(run.beyond > 0 for run in runs),
+        conflicts=sum(run.conflict for run in runs),
+    )
     return JobDocument(
         recorded=_recorded(db),
         generated=now,
@@ -188,8 +191,8 @@ def top_document(
     """
     since -= since % HOUR_S
     selection = Selection(since, now + 1, accounts=accounts, reader=reader, running_only=True)
-    jobs = load_jobs(db, selection, settings, now, from_hour=since)
-    with these_runs(db, (JudgedRun.of(job, settings) for job in jobs)) as runs:
+    some = judge_runs(db, selection, settings, now, from_hour=since)
+    with runs_judged_last(db, some=some) as runs:
         sums = runs.sums()
         total = RunSums.of(sums.values())
         lines, _ = runs.lines(limit, total.jobs)
@@ -244,7 +247,7 @@ def _run_json(ledger: JobLedger) -> dict[str, Any]:
     """Return one run: accounting's facts, its sums, its devices."""
     job = ledger.job
     own = {} if job.start is None else Tally.of(ledger.devices).to_json()
-    memory = memory_ratio(ledger)
+    memory = ledger.memory_ratio
     return {
         "cluster": job.cluster,
         "jobid": job.printed_id,

@@ -2,8 +2,8 @@
 
 Nodes are counted apart, since accounting has one count for all of them: a node that lies takes no other node's place.
 Where accounting does not know the run yet, or does not count GPUs, its hours are taken; the ledger bounds what counts
-of them (waste/gpu_bound.py). The GPUs that came first stay, and a GPU that the driver does not list takes no real one's
-place.
+of them (waste/queries/ledger_gpus.sql). The GPUs that came first stay, and a GPU that the driver does not list takes
+no real one's place.
 """
 
 import threading

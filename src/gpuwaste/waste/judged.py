@@ -6,12 +6,8 @@ from dataclasses import dataclass, fields
 from typing import Any, Final, Self
 
 from gpuwaste.core.run import RunKey
-from gpuwaste.core.text import storable
-from gpuwaste.waste.efficiency import cpu_seconds, memory_ratio
-from gpuwaste.waste.findings import causes
-from gpuwaste.waste.findings.many_small_jobs import SmallRun, groups, small_run
-from gpuwaste.waste.ledger import JobLedger, Level
-from gpuwaste.waste.settings import LedgerSettings
+from gpuwaste.store.database import Database
+from gpuwaste.waste.findings.many_small_jobs import SmallRun, groups
 from gpuwaste.waste.tally import Tally
 
 
@@ -50,33 +46,6 @@ class JudgedRun:
     causes: Sequence[dict[str, Any]]
 
     @classmethod
-    def of(cls, ledger: JobLedger, settings: LedgerSettings) -> Self:
-        """Sum a run up, and name the causes of its waste."""
-        job, devices = ledger.job, ledger.devices
-        under = [d for d in devices if d.under_used]
-        used_s, held_s = cpu_seconds(ledger)
-        return cls(
-            **{name: getattr(job, name) for name in _OF_JOB},
-            run_start=job.start or 0,
-            gpus=len(devices) if job.gpus is None else job.gpus,
-            whole_node=ledger.whole_node,
-            beyond=ledger.beyond,
-            conflict=any(d.use.confidence == "conflict" for d in devices),
-            own=Tally.of(devices),
-            shared=Tally.of(ledger.shared) if ledger.shared else None,
-            level_devices=[sum(d.level == level for d in devices) for level in Level],
-            level_ms=[sum(d.alloc_ms for d in devices if d.level == level) for level in Level],
-            under_devices=len(under),
-            under_ms=sum(d.alloc_ms for d in under),
-            asked_devices=sum(d.under_used is not None for d in devices),
-            cpu_used_s=used_s,
-            cpu_held_s=held_s,
-            memory_ratio=memory_ratio(ledger),
-            small=small_run(ledger, settings),
-            causes=[finding.to_json() for finding in causes(ledger, settings)],
-        )
-
-    @classmethod
     def from_row(cls, row: Mapping[str, Any]) -> Self:
         """Return the run of a row of table judged."""
         values = {name: row[name] for name in _FIELDS}
@@ -101,26 +70,13 @@ class JudgedRun:
         """Whether the run has not ended: what is said of it is provisional."""
         return self.end is None
 
-    def to_row(self, rules: int) -> dict[str, Any]:
-        """Return the columns of table judged."""
-        values = {name: getattr(self, name) for name in _FIELDS}
-        return {
-            **{name: storable(value) if isinstance(value, str) else value for name, value in values.items()},
-            "rules": rules,
-            "own": self.own.to_row(),
-            "shared": None if self.shared is None else self.shared.to_row(),
-            "small": None if self.small is None else self.small.to_row(),
-            "cause_kinds": [cause["kind"] for cause in self.causes],
-            "cause_s": [cause["wasted_gpu_s"] for cause in self.causes],
-            "causes": storable(json.dumps(self.causes)) if self.causes else "",
-        }
-
 
 _FIELDS: Final = tuple(f.name for f in fields(JudgedRun))
-_OF_JOB: Final = (
-    "cluster", "job_id", "end", "user", "account", "partition", "printed_id", "array_job_id", "array_task_id", "name",
-    "state", "gpu_type",
-)  # fmt: skip
+
+
+def judged_last(db: Database) -> list[JudgedRun]:
+    """Return the runs that were judged last on a connection (waste/load.py), in their order."""
+    return [JudgedRun.from_row(row) for row in db.rows("waste.ledger_judged", {"rules": None})]
 
 
 def findings_json(runs: Iterable[JudgedRun]) -> list[dict[str, Any]]:

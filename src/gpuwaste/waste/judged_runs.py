@@ -11,17 +11,16 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, Self
 
 from gpuwaste.store.database import Database
-from gpuwaste.store.hub.rows import to_json
 from gpuwaste.waste.findings.many_small_jobs import groups
 from gpuwaste.waste.judged import JudgedRun, finding_order, named
 from gpuwaste.waste.ledger import Level
-from gpuwaste.waste.load import Selection, load_by_user
+from gpuwaste.waste.load import Selection, judge_by_user
 from gpuwaste.waste.rows import Line, job_lines
 from gpuwaste.waste.settings import LedgerSettings
 from gpuwaste.waste.tally import Tally, seconds
 
 _ALL: Final = 2**53
-_NONE: Final = -1  # rules of rows that stand in no table
+_NONE: Final = {"rules": -1}  # of rows that are in no table
 _COUNTS: Final = (
     "jobs", "running", "beyond", "conflicts", "under_jobs", "under_devices", "under_ms", "asked_jobs", "asked_devices",
 )  # fmt: skip
@@ -77,7 +76,7 @@ class RunSums:
 
 
 class JudgedRuns:
-    """Asks for the runs of one selection, within the transaction that `judged_runs` or `these_runs` holds."""
+    """Asks for the runs of one selection, within the transaction that `judged_runs` or `runs_judged_last` holds."""
 
     def __init__(self, db: Database, parameters: dict[str, Any], window: dict[str, Any]) -> None:
         self._db = db
@@ -161,31 +160,26 @@ def judged_runs(
         rules, until = (standing[0]["id"], standing[0]["judged_until"]) if standing else (None, 0)
         db.run("waste.judged_now_create")
         db.run("waste.judged_parts_create")
-        for jobs in load_by_user(db, replace(selection, rules=rules, judged_until=until), settings, now):
-            _add(db, "waste.judged_now_add", [JudgedRun.of(job, settings) for job in jobs])
+        for _ in judge_by_user(db, replace(selection, rules=rules, judged_until=until), settings, now):
+            db.run("waste.judged_now_add", _NONE)
         if cut:
-            for jobs in load_by_user(db, replace(selection, edges=True), settings, now):
-                _add(db, "waste.judged_parts_add", [JudgedRun.of(job, settings) for job in jobs])
+            for _ in judge_by_user(db, replace(selection, edges=True), settings, now):
+                db.run("waste.judged_parts_add", _NONE)
         asked = selection.parameters(now)
         names = ("from_s", "to_s", "user", "account", "cluster", "accounts", "reader")
         yield JudgedRuns(db, {"rules": rules} | {name: asked[name] for name in names}, {"cut": cut, "now": now})
 
 
 @contextmanager
-def these_runs(db: Database, runs: Iterable[JudgedRun]) -> Iterator[JudgedRuns]:
-    """Take these runs and nothing else."""
+def runs_judged_last(db: Database, *, some: bool) -> Iterator[JudgedRuns]:
+    """Take the runs that were judged last on this connection and nothing else, or with not `some` none."""
     with db.transaction():
         db.run("waste.judged_now_create")
         db.run("waste.judged_parts_create")
-        _add(db, "waste.judged_now_add", runs)
+        if some:
+            db.run("waste.judged_now_add", _NONE)
         anything = dict.fromkeys(("rules", "user", "account", "cluster", "accounts", "reader"))
         yield JudgedRuns(db, {**anything, "from_s": 0, "to_s": _ALL}, {"cut": False, "now": 0})
-
-
-def _add(db: Database, query: str, runs: Iterable[JudgedRun]) -> None:
-    rows = [run.to_row(_NONE) for run in runs]
-    if rows:
-        db.run(query, {"rows": to_json(rows)})
 
 
 def _group(row: dict[str, Any]) -> Group:

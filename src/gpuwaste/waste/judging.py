@@ -1,17 +1,18 @@
-"""What was judged by which rules, and the next runs to judge; whoever calls holds the store's write lock."""
+"""What was judged by which rules, and the next runs to judge."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import Final, Self
 
 from gpuwaste.core.units import DAY_S
 from gpuwaste.store.database import Database
-from gpuwaste.store.hub.rows import to_json
-from gpuwaste.waste.judged import JudgedRun
+from gpuwaste.store.hub.hub_store import Changes, HubStore, Run
 from gpuwaste.waste.ledger import VERSION
-from gpuwaste.waste.load import load_due
+from gpuwaste.waste.load import judge_due
 from gpuwaste.waste.settings import LedgerSettings
 
+WRITE_RUNS: Final = 1000  # stored at a time: so long ingest waits
 _STRETCH_S: Final = 16 * DAY_S  # of ends looked at together: a small site has few runs a day
 
 
@@ -53,31 +54,47 @@ def prepare(db: Database, settings: LedgerSettings) -> list[Rules]:
     return Rules.all(db)
 
 
-def judge_next(db: Database, rules: Rules, settings: LedgerSettings, now: int, limit: int) -> tuple[Rules, int]:
+def judge_next(store: HubStore, rules: Rules, settings: LedgerSettings, now: int, limit: int) -> tuple[Rules, int]:
     """Judge up to `limit` settled runs by some rules, in the order of their ends.
 
     Returns the rules as they are then, and how many runs were judged. A run is settled when its hours are in, or given
-    up: `pending_s` after its end.
+    up: `pending_s` after its end. Nobody waits while runs are judged; what changes meanwhile is judged the next time.
     """
-    rules = next(one for one in Rules.all(db) if one.id == rules.id)  # what came late may have set them back
-    settled = now - int(settings.pending_s)
-    first = db.rows("waste.judged_first", {"from_s": rules.judged_until})[0]["first"]
-    until = settled if first is None else min(settled, first + _STRETCH_S)
-    if until <= rules.judged_until:
-        return rules, 0
-    due = {"rules": rules.id, "from_s": rules.judged_until, "to_s": until, "limit": limit}
-    ledgers = load_due(db, due, settings, now)
-    store_judged(db, rules, [JudgedRun.of(ledger, settings) for ledger in ledgers])
-    if len(ledgers) == limit:
-        until = max(rules.judged_until, (ledgers[-1].job.end or 0) - 1)  # others may have ended in the same second
-    db.run("waste.rules_until", {"id": rules.id, "until": until})
-    return replace(rules, judged_until=until), len(ledgers)
+    with store.reader() as db, store.watching() as changes:
+        with db.transaction():
+            rules = next(one for one in Rules.all(db) if one.id == rules.id)  # what came late may have set them back
+            settled = now - int(settings.pending_s)
+            first = db.rows("waste.judged_first", {"from_s": rules.judged_until})[0]["first"]
+            until = settled if first is None else min(settled, first + _STRETCH_S)
+            if until <= rules.judged_until:
+                return rules, 0
+            due = {"rules": rules.id, "from_s": rules.judged_until, "to_s": until, "limit": limit}
+            rows = db.answer("waste.judged_keys").rows if judge_due(db, due, settings, now) else []
+        runs = [((cluster, job_id, start), end) for cluster, job_id, start, end in rows]
+        if len(runs) == limit:
+            until = max(rules.judged_until, runs[-1][1] - 1)  # others may have ended in the same second
+        return _store(store, db, rules, changes, runs=runs, until=until)
 
 
-def store_judged(db: Database, rules: Rules, runs: Sequence[JudgedRun]) -> None:
-    """Store runs that were judged by some rules."""
-    if runs:
-        db.run("waste.judged_add", {"rows": to_json(run.to_row(rules.id) for run in runs)})
+def _store(
+    store: HubStore, db: Database, rules: Rules, changes: Changes, *, runs: Sequence[tuple[Run, int]], until: int
+) -> tuple[Rules, int]:
+    """Store runs that were judged, with their ends, some at a time, up to the first that has changed meanwhile."""
+    done = 0
+    while True:
+        step = runs[done : done + WRITE_RUNS]
+        with store.exchanging(db):
+            fresh = sum(1 for _ in takewhile(lambda run: not changes.touches(*run), step))
+            done += fresh
+            to = min(runs[done][1] - 1 if done < len(runs) else until, changes.from_end - 1)
+            moved = {"id": rules.id, "from_s": rules.judged_until, "until": max(rules.judged_until, int(to))}
+            if fresh:
+                db.run("waste.judged_add", {"rules": rules.id, "after": done - fresh, "last": done})
+            if not db.rows("waste.rules_until", moved):  # late hours have set them back
+                return rules, done
+        rules = replace(rules, judged_until=moved["until"])
+        if fresh < len(step) or done == len(runs):
+            return rules, done
 
 
 def stand(db: Database, rules: Rules) -> None:

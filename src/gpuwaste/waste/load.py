@@ -1,16 +1,24 @@
-"""Reads runs and what was seen of them from the hub's store, and judges them."""
+"""Judges runs of the hub's store, any number at once: picks them, adds up what was seen, judges, names the causes.
 
-from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+The last that were judged on a connection are in its temporary tables: a row for each run as table judged has it
+(query judged_rows), and what each GPU did.
+"""
+
+import json
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from gpuwaste.core.errors import ParseError
 from gpuwaste.core.hour import HOUR_S
-from gpuwaste.core.job import JobRecord
+from gpuwaste.core.text import storable
 from gpuwaste.core.units import DAY_S
-from gpuwaste.store.database import Database, QueryAnswer
-from gpuwaste.store.hub.rows import job_names
-from gpuwaste.waste.ledger import DeviceUse, JobLedger, judge_job
+from gpuwaste.slurm.hostlist import expand
+from gpuwaste.store.database import Database
+from gpuwaste.store.hub.rows import job_names, to_json
+from gpuwaste.waste.findings import causes
+from gpuwaste.waste.job_ledgers import job_ledgers
+from gpuwaste.waste.ledger import JobLedger
 from gpuwaste.waste.settings import LedgerSettings
 
 # A GPU that is really busy draws far more than a quarter of its limit and has most SMs at work; a kernel that waits in
@@ -18,13 +26,9 @@ from gpuwaste.waste.settings import LedgerSettings
 HANG_POWER_RATIO: Final = 0.25
 HANG_SM_RATIO: Final = 0.1
 HANG_LIMITS: Final = {"hang_power_ratio": HANG_POWER_RATIO, "hang_sm_ratio": HANG_SM_RATIO}
-_JOB_FIELDS: Final = tuple(f.name for f in fields(JobRecord))
-_USE_FIELDS: Final = tuple(f.name for f in fields(DeviceUse) if f.name != "unknown")
 _FAR: Final = 2**53
 _LATE_S: Final = 2 * DAY_S  # after a run's end its nodes tell nothing of it: hub/unaccounted.py has a day
 GROUP_RUNS: Final = 10_000
-_Uses = dict[int, list[DeviceUse]]
-"""What was seen of the GPUs of each run, by the run's place among those that were picked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,75 +68,44 @@ class Selection:
         }
 
 
-def load_by_user(  # noqa: PLR0917 as load_jobs
-    db: Database,
-    selection: Selection,
-    settings: LedgerSettings,
-    now: int,
-    from_hour: int = 0,
-    group_runs: int = GROUP_RUNS,
-) -> Iterator[list[JobLedger]]:
-    """Yield what `load_jobs` returns in groups of whole users, about `group_runs` runs each.
-
-    A run with its GPUs takes some kilobytes: a large site's month is never in memory as a whole.
-    """
+def judge_by_user(
+    db: Database, selection: Selection, settings: LedgerSettings, now: int, group_runs: int = GROUP_RUNS
+) -> Iterator[None]:
+    """Judge what `judge_runs` judges in groups of whole users, about `group_runs` runs each: one after each step."""
     if selection.user is not None:
-        yield load_jobs(db, selection, settings, now, from_hour)
+        if judge_runs(db, selection, settings, now):
+            yield
         return
     group: list[str] = []
     runs = 0
     for row in db.rows("waste.ledger_users", selection.parameters(now)):
         if group and runs + row["runs"] > group_runs:
-            yield load_jobs(db, replace(selection, users=(group[0], group[-1])), settings, now, from_hour)
+            if judge_runs(db, replace(selection, users=(group[0], group[-1])), settings, now):
+                yield
             group, runs = [], 0
         group.append(row["user"])
         runs += row["runs"]
-    if group:
-        yield load_jobs(db, replace(selection, users=(group[0], group[-1])), settings, now, from_hour)
+    if group and judge_runs(db, replace(selection, users=(group[0], group[-1])), settings, now):
+        yield
 
 
-def load_jobs(
-    db: Database, selection: Selection, settings: LedgerSettings, now: int, from_hour: int = 0
-) -> list[JobLedger]:
-    """Return the selected runs in order of start; what lies before `from_hour` (a whole UTC hour) is left out.
+def judge_runs(db: Database, selection: Selection, settings: LedgerSettings, now: int, from_hour: int = 0) -> bool:
+    """Judge the selected runs in order of start; what lies before `from_hour` (a whole UTC hour) is left out.
 
-    With `selection.edges` each is judged by what lies in the selection's window.
+    With `selection.edges` each is judged by what lies in the selection's window. Returns whether there is any.
     """
-    runs = _picked(db, "waste.ledger_runs", selection.parameters(now))
+    db.run("waste.ledger_runs", selection.parameters(now))
     window = (selection.start, selection.end) if selection.edges else None
-    return _load(db, runs, settings, now, from_hour=from_hour, days_user=selection.user, window=window)
+    return _judge(db, settings, now, from_hour=from_hour, days_user=selection.user, window=window) is not None
 
 
-def load_due(db: Database, due: Mapping[str, Any], settings: LedgerSettings, now: int) -> list[JobLedger]:
-    """Return the runs that query judged_due picks by `due`, in order of their end."""
-    return _load(db, _picked(db, "waste.judged_due", dict(due)), settings, now)
+def judge_due(db: Database, due: Mapping[str, Any], settings: LedgerSettings, now: int) -> bool:
+    """Judge the runs that query judged_due picks by `due`, in order of their end; returns whether there is any."""
+    db.run("waste.judged_due", due)
+    return _judge(db, settings, now) is not None
 
 
-def _load(
-    db: Database,
-    runs: QueryAnswer,
-    settings: LedgerSettings,
-    now: int,
-    *,
-    from_hour: int = 0,
-    days_user: str | None = None,
-    window: tuple[int, int] | None = None,
-) -> list[JobLedger]:
-    """Judge picked runs by the hours between the first start and the last end."""
-    if not runs.rows:
-        return []
-    # Rows stand in the order of time: an hour before which there can be none lets the store skip most of them.
-    first = max(from_hour, min(start for _, start in runs.pick("cluster", "run_start")))
-    first -= first % HOUR_S
-    # Only runs that ended are added up by day, and `from_hour` is for running ones: a day that it would cut is left
-    # out, which makes it unknown and never waste.
-    first_day = max(first - first % DAY_S, -(-from_hour // DAY_S) * DAY_S)
-    last = max(now if end is None else end for _, end in runs.pick("cluster", "end")) + _LATE_S
-    uses = _uses(db, settings, from_hour=first, to_hour=last, from_day=first_day, days_user=days_user, window=window)
-    return _judge(runs, uses, settings, now, window or (from_hour - from_hour % HOUR_S, None))
-
-
-def load_job(
+def judge_job(
     db: Database,
     printed_id: str,
     settings: LedgerSettings,
@@ -141,63 +114,108 @@ def load_job(
     accounts: Collection[str] | None = None,
     reader: str | None = None,
 ) -> list[JobLedger]:
-    """Return every run of a job, array or het job, as its printed or raw id names it, started or not.
+    """Judge every run of a job, array or het job, as its printed or raw id names it; returns those not started, too.
 
     `accounts` keeps to runs of these accounts and, where `reader` is given, to that user's own.
     """
-    runs = _picked(db, "ledger_job_runs", job_names(printed_id, accounts, reader))
-    return _judge(runs, _uses(db, settings) if runs.rows else {}, settings, now, (0, None))
+    db.run("ledger_job_runs", job_names(printed_id, accounts, reader))
+    return [ledger for _, ledger in _judge(db, settings, now, candidates=False) or ()]
 
 
-def _picked(db: Database, query: str, parameters: dict[str, Any]) -> QueryAnswer:
-    """Return the runs that a query picks; the store keeps which they are for `_uses`."""
-    db.run(query, parameters)
-    return db.answer("ledger_picked")
-
-
-def _uses(
+def _judge(
     db: Database,
     settings: LedgerSettings,
+    now: int,
     *,
     from_hour: int = 0,
-    to_hour: int = _FAR,
-    from_day: int = 0,
     days_user: str | None = None,
     window: tuple[int, int] | None = None,
-) -> _Uses:
-    """Return what was seen of the GPUs of each of the runs picked last, in the window where one is given."""
-    uses: _Uses = defaultdict(list)
-    found = db.answer(
+    candidates: bool = True,
+) -> list[tuple[int, JobLedger]] | None:
+    """Judge the runs picked last by the hours between the first start and the last end, or in the window.
+
+    Returns all of them, or with `candidates` those that may have a finding, by their places; None where none is picked.
+    """
+    bounds = db.rows("waste.ledger_bounds", {"now": now})[0]
+    if bounds["first"] is None:
+        return None
+    # Rows stand in the order of time: an hour before which there can be none lets the store skip most of them.
+    first = max(from_hour, bounds["first"])
+    first -= first % HOUR_S
+    db.run(
         "waste.ledger_devices",
         {
             "cut_from_ms": None if window is None else window[0] * 1000,
             "cut_to_ms": None if window is None else window[1] * 1000,
-            "from_hour": from_hour,
-            "to_hour": to_hour,
-            "from_day": from_day,
+            "from_hour": first,
+            "to_hour": bounds["last"] + _LATE_S,
+            # Only runs that ended are added up by day, and `from_hour` is for running ones: a day that it would cut is
+            # left out, which makes it unknown and never waste.
+            "from_day": max(first - first % DAY_S, -(-from_hour // DAY_S) * DAY_S),
             "days_user": days_user,
             "low_below": settings.low_below_pct,
             "high_above": settings.high_above_pct,
             **HANG_LIMITS,
         },
     )
-    of_run = found.pick("place", "unknown_reason", "unknown_ms")
-    for (place, reasons, times), values in zip(of_run, found.pick(*_USE_FIELDS), strict=True):
-        use = DeviceUse(*values)
-        for reason, ms in zip(reasons or (), times or (), strict=True):
-            use.unknown[reason] = use.unknown.get(reason, 0) + ms
-        uses[place].append(use)
-    return uses
+    judge_seen(db, settings, now, window or (from_hour - from_hour % HOUR_S, None))
+    ledgers = list(job_ledgers(db, candidates=candidates))
+    name_causes(db, ledgers, settings)
+    return ledgers
 
 
-def _judge(
-    runs: QueryAnswer, uses: _Uses, settings: LedgerSettings, now: int, window: tuple[int, int | None]
-) -> list[JobLedger]:
-    places = runs.pick("place", "whole_node")
-    from_s, to_s = window
-    return [
-        judge_job(
-            JobRecord(*values), uses.get(place, ()), settings, now, whole_node=whole_node, from_s=from_s, to_s=to_s
-        )
-        for (place, whole_node), values in zip(places, runs.pick(*_JOB_FIELDS), strict=True)
+def judge_seen(db: Database, settings: LedgerSettings, now: int, window: tuple[int, int | None] = (0, None)) -> None:
+    """Judge the picked runs by what is in table ledger_seen of their GPUs in a window, UTC seconds.
+
+    GPUs that accounting has and no agent reported are devices without a name. GPUs beyond accounting's count do not
+    count, nor does what a node says of a run that was never there: one node cannot speak for another's jobs.
+    """
+    strangers = [
+        {"nodes": row["nodes"], "node": node}
+        for row in db.rows("waste.ledger_hostlists")
+        for node in _strangers(row["nodes"], row["seen"])
     ]
+    if strangers:
+        db.run("waste.ledger_strangers", {"rows": to_json(strangers)})
+    db.run("waste.ledger_spans", {"now": now, "from_s": window[0], "to_s": window[1]})
+    limits = {name: getattr(settings, name) for name in ("low_below_pct", "underused_below_pct", "min_coverage")}
+    db.run(
+        "waste.ledger_gpus",
+        {
+            **limits,
+            "high_above_pct": settings.high_above_pct,
+            "underused_min_s": settings.underused_min_s,
+            "memory_resident_ratio": settings.memory_resident_ratio,
+            "now": now,
+            "pending_ms": round(settings.pending_s * 1000),
+            "grace_ms": round(settings.interactive_grace_s * 1000),
+        },
+    )
+    db.run("waste.ledger_parts")
+    minutes = {"finding_min_s": settings.finding_min_s, "interactive_grace_s": settings.interactive_grace_s}
+    db.run("waste.ledger_rows", limits | minutes)
+
+
+def _strangers(nodes: str, seen: Collection[str]) -> Collection[str]:
+    """Return which of the nodes are not of a hostlist; none where accounting does not tell any."""
+    try:
+        known = frozenset(expand(nodes))
+    except ParseError:
+        return ()
+    return [node for node in seen if node not in known] if known else ()
+
+
+def name_causes(db: Database, ledgers: Iterable[tuple[int, JobLedger]], settings: LedgerSettings) -> None:
+    """Keep the findings of judged runs."""
+    rows = []
+    for place, ledger in ledgers:
+        if found := [finding.to_json() for finding in causes(ledger, settings)]:
+            rows.append(
+                {
+                    "place": place,
+                    "cause_kinds": [cause["kind"] for cause in found],
+                    "cause_s": [cause["wasted_gpu_s"] for cause in found],
+                    "causes": storable(json.dumps(found)),
+                }
+            )
+    db.run("waste.ledger_causes", {"rows": to_json(rows)})

@@ -17,7 +17,8 @@ from gpuwaste.core.job import TERMINAL_STATES, JobRecord
 from gpuwaste.history.from_store import read_table
 from gpuwaste.history.table import Categories, GpuUse, JobTable, table_of
 from gpuwaste.store.hub.hub_store import HubStore
-from gpuwaste.waste.load import Selection, load_jobs
+from gpuwaste.waste.job_ledgers import job_ledgers
+from gpuwaste.waste.load import Selection, judge_runs
 from gpuwaste.waste.settings import LedgerSettings
 
 T0 = 1_700_000_000 // 3600 * 3600
@@ -114,7 +115,8 @@ def test_the_sums_are_the_ledgers(gpus: int, suspended: int, seen: list[dict[int
     ]
     STORE.upsert_hours([replace(hour, t1_ms=hour.t1_ms + suspended * 1000) for hour in hours])
     with STORE.reader() as db:
-        ledger = load_jobs(db, Selection(cluster=job.cluster), LedgerSettings(), T0 + 10**6)[0]
+        judge_runs(db, Selection(cluster=job.cluster), LedgerSettings(), T0 + 10**6)
+        _, ledger = next(job_ledgers(db))
     ratio, active, coverage, at = used(STORE, job)
     if ledger.mean_pct is None:
         assert np.isnan([ratio, active, coverage]).all()

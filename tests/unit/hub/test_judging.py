@@ -1,6 +1,9 @@
 """Settled runs are judged once, and reports from the table are those that judge every run when asked."""
 
+import random
 import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -11,11 +14,13 @@ from tests.unit.hub.rig import FakeClock
 from tests.unit.store.test_rollup import DAY, NOW, new_store, row, run, same, sites
 from tests.unit.waste import builders
 
+from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.hour import HOUR_S, AllocationHour
 from gpuwaste.core.job import JobRecord
 from gpuwaste.documents.notices import staff_list
 from gpuwaste.documents.report import Scope, report_document
 from gpuwaste.hub.judging import Judging
+from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.waste.judged_runs import judged_runs
 from gpuwaste.waste.load import Selection
@@ -80,8 +85,6 @@ def test_the_table_says_what_judging_when_asked_says(
 
 def a_store() -> tuple[HubStore, JobRecord, AllocationHour]:
     """Return a store with two judged runs, one of them, and an hour that it lacks."""
-    import random  # noqa: PLC0415 only here
-
     rng = random.Random(3)
     late, other = run(1, 0, 5), run(2, 3, 4)
     rows = [row(late, 0, index, rng) for index in range(5)] + [row(other, 1, index, rng) for index in range(4)]
@@ -103,6 +106,55 @@ def test_an_hour_that_comes_late_has_its_run_judged_again() -> None:
     assert judging(store).step(STOP) == 1
     same(now, documents(store))
     assert late.run_key.job_id == 1
+
+
+class MeddledStore(HubStore):
+    """A store in which something changes after runs were judged and before they are stored."""
+
+    meddle: Callable[[], object] | None = None
+
+    @contextmanager
+    def exchanging(self, db: Database) -> Iterator[None]:
+        """Change it once."""
+        if self.meddle is not None:
+            meddle, self.meddle = self.meddle, None
+            meddle()
+        with super().exchanging(db):
+            yield
+
+
+@pytest.mark.parametrize("what", ["hour", "accounting", "another run", "partition", "judged run"])
+def test_what_changes_while_runs_are_judged_is_judged_by_the_change(what: str) -> None:
+    """An hour, a record or a partition that comes between judging and storing leaves no row of the past behind."""
+    rng = random.Random(5)
+    runs = [run(number, number, 5) for number in range(1, 6)]
+    hours = [row(record, 0, index, rng) for record in runs for index in range(5)]
+    store = MeddledStore.open(":memory:", SystemClock())
+    store.upsert_jobs(runs)
+    store.upsert_hours(hours[1:10] + hours[11:])
+    changes: dict[str, Callable[[], object]] = {
+        "hour": lambda: store.upsert_hours([hours[10]]),
+        "accounting": lambda: store.upsert_jobs([replace(runs[2], account="b", end=(runs[2].end or 0) - HOUR_S)]),
+        "another run": lambda: store.upsert_jobs([run(9, 3, 2)]),
+        "partition": lambda: store.set_partitions("gw", {"": True}),
+        "judged run": lambda: store.upsert_hours([hours[0]]),
+    }
+    judge = judging(store, step_runs=3)
+    if what == "judged run":  # two of the runs were judged before
+        stop = threading.Event()
+        store.meddle = stop.set
+        judging(store, step_runs=2).step(stop)
+        assert judged_count(store) == 2
+    store.meddle = changes[what]
+    judge.step(STOP)
+    assert vars(store)["meddle"] is None
+    assert judged_count(store) == len(runs) + (what == "another run")
+    found = documents(store)
+    with store.writing() as db:
+        db.execute("DELETE FROM judged")
+        db.execute("UPDATE rules SET judged_until = 0")
+    same(found, documents(store))
+    store.close()
 
 
 def test_what_accounting_tells_anew_is_judged_again() -> None:

@@ -1,14 +1,19 @@
 """Small makers of jobs and hours rows, and their insertion into a hub store."""
 
+import json
+from collections.abc import Sequence
 from dataclasses import asdict, fields, replace
+from functools import cache
 from typing import Any
 
 from gpuwaste.core.hour import HOUR_MS, AllocationHour
 from gpuwaste.core.job import JobRecord
 from gpuwaste.store.database import MEMORY, Database
-from gpuwaste.waste.judged import JudgedRun
-from gpuwaste.waste.ledger import DeviceUse, JobLedger, judge_job
-from gpuwaste.waste.load import Selection, load_jobs
+from gpuwaste.store.hub.rows import to_json
+from gpuwaste.waste.job_ledgers import job_ledgers
+from gpuwaste.waste.judged import JudgedRun, judged_last
+from gpuwaste.waste.ledger import DeviceUse, JobLedger
+from gpuwaste.waste.load import Selection, judge_runs, judge_seen, name_causes
 from gpuwaste.waste.settings import LedgerSettings
 
 GIB = 1024**3
@@ -65,7 +70,6 @@ def use(gpu: int = 0, seconds: int = 3600, util: dict[int, int] | None = None, *
         idle_ms=util.get(0, 0) * 1000,
         low_ms=sum(s for p, s in util.items() if 0 < p < 33) * 1000,
         high_ms=sum(s for p, s in util.items() if p > 66) * 1000,
-        full_ms=sum(s for p, s in util.items() if p >= 95) * 1000,
         pct_ms=sum(p * s for p, s in util.items()) * 1000,
         idle_run_ms=util.get(0, 0) * 1000,
         proc_seen=any(util),
@@ -85,12 +89,55 @@ def untouched(gpu: int = 0, seconds: int = 3600, **changes: Any) -> DeviceUse:
 
 def judged(record: JobRecord, *uses: DeviceUse, now: int = LATER, whole_node: bool = False) -> JobLedger:
     """Judge one run with the default thresholds."""
-    return judge_job(record, uses, SETTINGS, now, whole_node=whole_node)
+    ((_, ledger),) = job_ledgers(judge_many([(record, uses)], now=now, whole_node=whole_node))
+    return ledger
 
 
 def judged_run(record: JobRecord, *uses: DeviceUse, now: int = LATER, whole_node: bool = False) -> JudgedRun:
     """Judge one run with the default thresholds, and sum it up."""
-    return JudgedRun.of(judged(record, *uses, now=now, whole_node=whole_node), SETTINGS)
+    (run,) = judged_last(judge_many([(record, uses)], now=now, whole_node=whole_node))
+    return run
+
+
+@cache
+def _empty() -> Database:
+    """Return a store in whose temporary tables runs are judged: made once, since that takes its time."""
+    db = store([job()], [])
+    assert judge_runs(db, Selection(), SETTINGS, LATER)
+    return db
+
+
+def judge_many(
+    runs: Sequence[tuple[JobRecord, Sequence[DeviceUse]]],
+    settings: LedgerSettings = SETTINGS,
+    now: int = LATER,
+    window: tuple[int, int | None] = (0, None),
+    *,
+    whole_node: bool = False,
+) -> Database:
+    """Judge runs by what was seen of their GPUs; returns the store, in whose temporary tables they are."""
+    db = _empty()
+    picked = [
+        {"run_start": record.run_key.start, **asdict(record), "place": place, "whole_node": whole_node}
+        for place, (record, _) in enumerate(runs, 1)
+    ]
+    seen = [
+        {"place": place, "idle_before_ms": 0, "idle_run_before_ms": 0, **asdict(use)}
+        for place, (_, uses) in enumerate(runs, 1)
+        for use in uses
+    ]
+    for table, rows in (("picked_runs", picked), ("ledger_seen", seen)):
+        db.execute(f"DELETE FROM {table}")  # noqa: S608 own names
+        types = dict(db.execute(f"SELECT column_name, column_type FROM (DESCRIBE {table})").fetchall())  # noqa: S608
+        shape = {name: types[name] for name in (rows or [{}])[0]}
+        if rows:
+            db.execute(
+                f"INSERT INTO {table} BY NAME SELECT unnest(from_json($rows::JSON, $shape), recursive := true)",
+                {"rows": to_json(rows), "shape": json.dumps([shape])},
+            )
+    judge_seen(db, settings, now, window)
+    name_causes(db, job_ledgers(db, candidates=True), settings)
+    return db
 
 
 def hour(record: JobRecord, gpu: int, index: int, util_s: dict[int, int], **changes: Any) -> AllocationHour:
@@ -133,9 +180,9 @@ def add_rows(db: Database, jobs: list[JobRecord], hours: list[AllocationHour]) -
         _insert(db, "hours", _hour_columns(row))
 
 
-def load(db: Database, now: int = LATER, **selection: Any) -> list[JobLedger]:
+def load(db: Database, now: int = LATER, settings: LedgerSettings = SETTINGS, **selection: Any) -> list[JobLedger]:
     """Return the judged runs of a store."""
-    return load_jobs(db, Selection(**selection), SETTINGS, now)
+    return [ledger for _, ledger in job_ledgers(db)] if judge_runs(db, Selection(**selection), settings, now) else []
 
 
 def _hour_columns(row: AllocationHour) -> dict[str, Any]:

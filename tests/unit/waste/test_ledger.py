@@ -1,10 +1,11 @@
 """The ledger's rules, one by one."""
 
-import pytest
-from tests.unit.waste.builders import GIB, LATER, SETTINGS, T0, hour, job, judged, load, store, untouched, use
+from dataclasses import replace
 
-from gpuwaste.waste.ledger import Level, judge_job, level_of
-from gpuwaste.waste.load import Selection, load_jobs
+import pytest
+from tests.unit.waste.builders import GIB, T0, hour, job, judged, load, store, untouched, use
+
+from gpuwaste.waste.ledger import Level
 from gpuwaste.waste.settings import LedgerSettings
 
 
@@ -14,7 +15,8 @@ from gpuwaste.waste.settings import LedgerSettings
 )
 def test_levels_are_the_thesis(mean: float | None, level: str) -> None:
     """0, below 33, 33 to 66, above 66 percent; no mean is unknown."""
-    assert level_of(mean, SETTINGS) is Level(level)
+    seen = use(util={}) if mean is None else replace(use(), pct_ms=int(mean * 3_600_000))
+    assert judged(job(), seen).devices[0].level is Level(level)
 
 
 def test_the_idle_time_of_an_untouched_gpu_counts_once() -> None:
@@ -127,7 +129,7 @@ def test_thresholds_apply_to_history() -> None:
     db = store([record], [hour(record, 0, 0, {40: 3600})])
     (device,) = load(db)[0].devices
     assert device.moderate_ms == 3_600_000
-    (device,) = load_jobs(db, Selection(), LedgerSettings(low_below_pct=50.0), LATER)[0].devices
+    (device,) = load(db, settings=LedgerSettings(low_below_pct=50.0))[0].devices
     assert (device.low_ms, device.level) == (3_600_000, Level.LOW)
 
 
@@ -148,7 +150,7 @@ def test_a_row_is_a_hang_by_its_sm_ratio_or_else_its_power() -> None:
 
 def test_a_run_without_a_duration_is_judged() -> None:
     """A run that ended in the second in which it began has no GPU-time, and no division fails."""
-    ledger = judge_job(job(seconds=0), (), SETTINGS, LATER)
+    ledger = judged(job(seconds=0))
     assert ledger.coverage == 0
     assert ledger.mean_pct is None
     assert ledger.devices[0].coverage == 0

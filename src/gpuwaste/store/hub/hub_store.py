@@ -6,10 +6,11 @@ the commit is on disk, when it returns.
 
 import contextlib
 import logging
+import math
 import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Literal, Self
 
@@ -42,6 +43,22 @@ class Aside:
     raw: str
 
 
+Run = tuple[str, int, int]
+"""A run's key."""
+
+
+@dataclass(slots=True)
+class Changes:
+    """What changed while somebody computed: runs by their keys, and all that ended at `from_end` or later."""
+
+    runs: set[Run] = field(default_factory=set)
+    from_end: float = math.inf
+
+    def touches(self, run: Run, end: int) -> bool:
+        """Tell whether what was computed of a run is of the past."""
+        return run in self.runs or end >= self.from_end
+
+
 class HubStore:
     """The hub's jobs, hours, events and marks."""
 
@@ -53,6 +70,7 @@ class HubStore:
         self._write_lock = threading.Lock()
         self._cursor_lock = threading.Lock()
         self._copying: Database | None = None
+        self._changes: Changes | None = None
         self._writer.run("jobs_stage_create")
         self._rolled_until = self.mark(ROLLED_MARK) or 0
 
@@ -101,6 +119,7 @@ class HubStore:
                 rows = _without_rolled(db, hours, bounds)
             changed = db.execute(_UPSERT, {**bounds, "rows": rows, "shape": HOUR_COLUMNS.shape}).fetchall()
             runs = [dict(zip(HOUR_KEY[:3], key, strict=True)) for key in sorted({row[:3] for row in changed})]
+            self._note_changes(row[:3] for row in changed)
             _judge_again(db, "judged_forget_hours", {"lo": bounds["lo"], "runs": to_json(runs)})
             self._add_events(db, "ledger", sorted({RunKey(*row[:3]) for row in changed if row[3]}))
         return len(changed)
@@ -115,7 +134,11 @@ class HubStore:
             db.run("jobs_stage", {"rows": to_json(rows.values()), "shape": JOB_COLUMNS.shape})
             db.run("jobs_stage_keep")
             db.run("jobs_changed")
-            return take_changed(db, "jobs_delete_old")
+            first_end = db.rows("jobs_changed_count")[0]["first_end"]
+            changed = take_changed(db, "jobs_delete_old")
+            if changed:
+                self._note_changes(((r.cluster, r.job_id, r.start) for r in rows), first_end)
+        return changed
 
     def open_runs(self, cluster: str) -> dict[RunKey, int]:
         """Return the runs that accounting has not ended, with their submit times."""
@@ -162,6 +185,10 @@ class HubStore:
         """Replace a cluster's partitions: name -> whether jobs there hold whole nodes."""
         rows = [{"cluster": cluster, "name": name, "whole_node": whole} for name, whole in sorted(whole_node.items())]
         with self.writing() as db:
+            if {row["name"] for row in db.rows("partitions_whole", {"cluster": cluster})} != {
+                name for name, whole in whole_node.items() if whole
+            }:
+                self._note_changes((), 0)
             _judge_again(db, "judged_forget_partitions", {"cluster": cluster, "rows": to_json(rows)})
             db.run("partitions_clear", {"cluster": cluster})
             if rows:
@@ -234,6 +261,16 @@ class HubStore:
         with self._write_lock, db.transaction():
             yield
 
+    @contextmanager
+    def watching(self) -> Iterator[Changes]:
+        """Collect what changes of runs during the block, for the one who writes what they computed without the lock."""
+        with self._write_lock:
+            self._changes = changes = Changes()
+        try:
+            yield changes
+        finally:
+            self._changes = None
+
     def checkpoint(self) -> None:
         """Bring the file up to date where its log has grown; left for later where a reader is in the way.
 
@@ -257,6 +294,13 @@ class HubStore:
             with self.writing() as db:
                 db.run("mark_set", {"key": ROLLED_MARK, "value": until}).fetchall()
                 self._rolled_until = until
+
+    def _note_changes(self, runs: Iterable[Run], from_end: int | None = None) -> None:
+        """Note what the transaction that holds the lock changes, where somebody watches."""
+        if self._changes is not None:
+            self._changes.runs.update(runs)
+            if from_end is not None:
+                self._changes.from_end = min(self._changes.from_end, from_end)
 
     def _add_events(self, db: Database, kind: str, runs: Sequence[RunKey]) -> None:
         now = self._clock.utc_us() // 1_000_000

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from gpuwaste.core.finding import Finding
-from gpuwaste.waste.efficiency import cpu_efficiency, node_cpu_ratio
+from gpuwaste.waste.efficiency import cpu_efficiency
 from gpuwaste.waste.findings._support import judgeable, plural
 from gpuwaste.waste.ledger import JobLedger
 from gpuwaste.waste.settings import LedgerSettings
@@ -24,7 +24,7 @@ def find(jobs: Sequence[JobLedger], settings: LedgerSettings) -> Iterator[Findin
         mean = sum(d.mean_pct or 0.0 for d in used) / len(used) if used else None
         if mean is None or mean >= settings.low_below_pct:
             continue
-        ratio = node_cpu_ratio(ledger)
+        ratio = ledger.node_cpu_ratio
         if ratio is None:
             ratio = cpu_efficiency(ledger)
         if ratio is None or ratio < SATURATED:

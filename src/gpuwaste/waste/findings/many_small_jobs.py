@@ -2,16 +2,16 @@
 
 Thresholds. A job is small when each of its devices has a mean below the under-used limit (5 %) and above 0: what never
 ran is gpus_untouched's. Three jobs at once, since two may be chance. They fit on one GPU while their means add up to
-80 % at most and their memory to 90 % of the GPU's, which leaves room for peaks.
+80 % at most and their memory to 90 % of the GPU's, which leaves room for peaks. Query ledger_rows says which runs are
+small.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from gpuwaste.core.finding import Finding
 from gpuwaste.core.run import RunKey
-from gpuwaste.waste.findings._support import judgeable, memory_resident
 from gpuwaste.waste.ledger import JobLedger
 from gpuwaste.waste.settings import LedgerSettings
 
@@ -36,42 +36,17 @@ class SmallRun:
     memory_unknown: int
     running: bool
 
-    def to_row(self) -> dict[str, Any]:
-        """Return what a row of table judged does not have elsewhere."""
-        return {name: getattr(self, name) for name in ("until_ms", "pct", "devices", "memory", "memory_unknown")}
-
     @property
     def begin_ms(self) -> int:
         """The start."""
         return self.key.start * 1000
 
 
-def find(jobs: Sequence[JobLedger], settings: LedgerSettings) -> Iterator[Finding]:
+def find(jobs: Sequence[JobLedger], settings: LedgerSettings) -> Iterator[Finding]:  # noqa: ARG001 as every finding
     """Yield a finding for each stretch of time in which one user's small jobs overlap."""
-    return groups([run for ledger in jobs if (run := small_run(ledger, settings)) is not None])
-
-
-def small_run(ledger: JobLedger, settings: LedgerSettings) -> SmallRun | None:
-    """Return what counts of a small run, None for another one."""
-    if ledger.job.interactive or not any(judgeable([ledger], settings, settings.run_min_s)):
-        return None
-    means = [d.mean_pct or 0.0 for d in ledger.devices]
-    if not all(0 < m < settings.underused_below_pct for m in means):
-        return None
-    if any(memory_resident(d, settings) for d in ledger.devices):
-        return None
-    ratios = [d.use.memory_ratio for d in ledger.devices]
-    return SmallRun(
-        ledger.job.run_key,
-        ledger.job.user,
-        ledger.alloc_ms,
-        ledger.whole_node,
-        ledger.until_ms,
-        sum(means),
-        len(means),
-        sum(r or 0.0 for r in ratios),
-        sum(r is None for r in ratios),
-        ledger.running,
+    small = [(j, j.small) for j in jobs if j.small is not None]
+    return groups(
+        SmallRun(j.job.run_key, j.job.user, j.alloc_ms, j.whole_node, running=j.running, **row) for j, row in small
     )
 
 

@@ -1,3 +1,4 @@
--- Stores judged runs.
+-- Stores the judged runs behind $after up to $last, in their order.
 INSERT INTO judged BY NAME
 -- include: waste.judged_rows
+WHERE place > $after AND place <= $last

@@ -1,8 +1,9 @@
--- What was seen of each GPU of the picked runs, added up by the thresholds given: one row per run (its place), node and
--- GPU. Milliseconds; hang_ms is busy time at almost no power or on almost no SM. Hours before $from_hour or from
+-- Adds up what was seen of each GPU of the picked runs, by the thresholds given: one row per run (its place), node and
+-- GPU, for ledger_gpus. Milliseconds; hang_ms is busy time at almost no power or on almost no SM. Hours before $from_hour or from
 -- $to_hour on and days before $from_day are left out, and days of other users than $days_user where one is given.
 -- Where $cut_from_ms and $cut_to_ms are given, of each row counts what lies between them: of an hour or day that an edge
 -- cuts the share of its time. Each millisecond stays exactly one of the classes.
+CREATE OR REPLACE TEMP TABLE ledger_seen AS
 WITH picked AS MATERIALIZED ( -- packed before the lambdas: on a scattered selection they cost three times as much
     SELECT h.* EXCLUDE (cluster, job_id, run_start, seq), p.place
     FROM hours h

@@ -35,7 +35,7 @@ beyond AS MATERIALIZED ( -- the few runs of which agents named more GPUs than ac
     GROUP BY d.cluster, d.job_id, d.run_start
     HAVING count(*) FILTER (d.share >= 1) > any_value(r.gpus)
 ),
-bounded_use AS ( -- which of them count: the order of waste/gpu_bound.py
+bounded_use AS ( -- which of them count: the order of query ledger_gpus
     SELECT * FROM device_use ANTI JOIN beyond USING (cluster, job_id, run_start)
     UNION ALL BY NAME
     SELECT d.*

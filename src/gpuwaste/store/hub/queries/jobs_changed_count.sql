@@ -1,2 +1,2 @@
--- How many rows of an import are new or different.
-SELECT count(*) AS changed FROM changed_jobs
+-- How many rows of accounting change something, and when the first of them ended.
+SELECT count(*) AS changed, min("end") AS first_end FROM changed_jobs

@@ -1,0 +1,148 @@
+-- The rows of table judged of the picked runs, but for their findings. `candidate` has what each finding of one run
+-- (waste/findings) needs at least: the others are not asked.
+CREATE OR REPLACE TEMP TABLE ledger_rows AS
+WITH parts AS (
+    SELECT
+        place,
+        own,
+        map(coalesce(list(reason) FILTER (what = 'unknown'), []), coalesce(list(ms) FILTER (what = 'unknown'), [])) AS unknown,
+        map(coalesce(list(reason) FILTER (what = 'exempt'), []), coalesce(list(ms) FILTER (what = 'exempt'), [])) AS exempt
+    FROM (SELECT place, own, what, reason, sum(ms)::BIGINT AS ms FROM ledger_parts GROUP BY ALL ORDER BY reason)
+    GROUP BY place, own
+),
+summed AS (
+    SELECT
+        place,
+        own,
+        count(*) AS devices,
+        sum(alloc_ms)::BIGINT AS alloc_ms,
+        sum(idle_ms)::BIGINT AS idle_ms,
+        sum(low_ms)::BIGINT AS low_ms,
+        sum(moderate_ms)::BIGINT AS moderate_ms,
+        sum(high_ms)::BIGINT AS high_ms,
+        sum(suspended_ms)::BIGINT AS suspended_ms,
+        sum(pending_ms)::BIGINT AS pending_ms,
+        sum(CASE WHEN untouched THEN idle_ms ELSE 0 END)::BIGINT AS untouched_ms,
+        sum(idle_run_ms)::BIGINT AS idle_run_ms,
+        sum(wasted_ms)::BIGINT AS wasted_ms,
+        sum(pct_ms)::BIGINT AS pct_ms,
+        sum(seen_known_ms)::BIGINT AS seen_ms,
+        sum(energy_j) AS energy_j,
+        bool_or(confidence = 'conflict') AS conflict,
+        [
+            count_if(level = 'none'), count_if(level = 'low'), count_if(level = 'moderate'), count_if(level = 'high'),
+            count_if(level = 'unknown')
+        ]::BIGINT[] AS level_devices,
+        any_value(alloc_ms) AS each_ms,
+        count_if(under_used)::BIGINT AS under_devices,
+        count(under_used) AS asked_devices,
+        min(due_coverage) AS due_coverage,
+        -- of a run that could share a GPU each is used a little, and none is needed for its memory
+        bool_and(coalesce(mean_pct > 0 AND mean_pct < $underused_below_pct, false) AND NOT resident) AS little_used,
+        sum(mean_pct) AS pct,
+        coalesce(sum(memory_ratio), 0) AS memory,
+        count(*) - count(memory_ratio) AS memory_unknown,
+        bool_or(untouched)
+            OR bool_or(wasted_ms >= 1000 * $finding_min_s::DOUBLE AND (resident OR (proc_seen AND pct_ms = 0)))
+            OR max(hang_ms) >= 3000 * $finding_min_s::DOUBLE
+            OR (count(*) > 1 AND sum(pct_ms) > 0 AND max(pct_ms) >= 0.98 * sum(pct_ms))
+            OR least(
+                min(least(t1_ms, until_ms)) FILTER (last_active_ms IS NOT NULL) - max(last_active_ms),
+                min(idle_run_ms) FILTER (last_active_ms IS NOT NULL)
+            ) >= 1000 * $finding_min_s::DOUBLE
+            AS suspect,
+        max(wasted_ms) AS most_wasted_ms,
+        avg(mean_pct) FILTER (pct_ms > 0) < $low_below_pct + 0.001 AS low_mean
+    FROM ledger_gpus
+    GROUP BY place, own
+),
+tallies AS (
+    SELECT
+        s.*,
+        {
+            'devices': devices, 'alloc_ms': alloc_ms, 'idle_ms': idle_ms, 'low_ms': low_ms, 'moderate_ms': moderate_ms,
+            'high_ms': high_ms, 'suspended_ms': suspended_ms, 'pending_ms': pending_ms, 'untouched_ms': untouched_ms,
+            'idle_run_ms': idle_run_ms, 'wasted_ms': wasted_ms, 'pct_ms': pct_ms, 'seen_ms': seen_ms, 'energy_j': energy_j,
+            'unknown': coalesce(p.unknown, MAP {}), 'exempt': coalesce(p.exempt, MAP {})
+        } AS tally
+    FROM summed s
+    LEFT JOIN parts p USING (place, own)
+),
+nodes AS ( -- of the job on a node, the same in each of its GPUs' rows
+    SELECT
+        place,
+        node,
+        max({'ms': cpu_known_ms, 's': cpu_s}) FILTER (cpu_s IS NOT NULL AND cpu_known_ms > 0) AS cpu,
+        max(host_mem_max_b) AS host_mem_max_b
+    FROM ledger_gpus
+    GROUP BY place, node
+),
+hosts AS (
+    SELECT place, sum(cpu.s) AS cpu_s, sum(cpu.ms) / 1000 AS watched_s, sum(host_mem_max_b) AS host_mem_max_b
+    FROM nodes
+    GROUP BY place
+),
+watched AS (
+    SELECT
+        r.place,
+        CASE WHEN r.cpus > 0 AND b.ran_ms > 0 AND b.ended THEN r.total_cpu_s END AS told_s, -- by accounting, at the end
+        coalesce(nullif(r.cpus, 0), 1) * b.ran_ms / 1000 AS held_s,
+        h.cpu_s / (nullif(h.watched_s, 0) * nullif(r.cpus, 0) / greatest(coalesce(r.n_nodes, 1), 1)) AS node_ratio,
+        h.host_mem_max_b
+    FROM picked_runs r
+    JOIN ledger_spans b USING (place)
+    LEFT JOIN hosts h USING (place)
+),
+cpus AS (
+    SELECT *, coalesce(told_s, node_ratio * held_s) AS used_s
+    FROM watched
+)
+SELECT
+    r.place,
+    r.cluster,
+    r.job_id,
+    r.run_start,
+    r."end",
+    r."user",
+    r.account,
+    r."partition",
+    r.printed_id,
+    r.array_job_id,
+    r.array_task_id,
+    r.name,
+    r.state,
+    coalesce(r.gpus, o.devices, 0) AS gpus,
+    r.gpu_type,
+    r.whole_node,
+    b.beyond,
+    coalesce(o.conflict, false) AS conflict,
+    coalesce(o.tally, {
+        'devices': 0, 'alloc_ms': 0, 'idle_ms': 0, 'low_ms': 0, 'moderate_ms': 0, 'high_ms': 0, 'suspended_ms': 0,
+        'pending_ms': 0, 'untouched_ms': 0, 'idle_run_ms': 0, 'wasted_ms': 0, 'pct_ms': 0, 'seen_ms': 0, 'energy_j': NULL,
+        'unknown': MAP {}, 'exempt': MAP {}
+    }) AS own,
+    s.tally AS shared,
+    coalesce(o.level_devices, [0, 0, 0, 0, 0]) AS level_devices,
+    coalesce(list_transform(o.level_devices, lambda n: n * o.each_ms), [0, 0, 0, 0, 0]) AS level_ms,
+    coalesce(o.under_devices, 0) AS under_devices,
+    coalesce(o.under_devices * o.each_ms, 0) AS under_ms,
+    coalesce(o.asked_devices, 0) AS asked_devices,
+    c.node_ratio AS node_cpu_ratio,
+    c.used_s AS cpu_used_s,
+    CASE WHEN c.used_s IS NOT NULL THEN c.held_s END AS cpu_held_s,
+    coalesce(r.max_rss_b, c.host_mem_max_b) / nullif(r.mem_req_b, 0) AS memory_ratio,
+    coalesce(o.due_coverage, 1.0) AS due_coverage,
+    CASE
+        WHEN o.due_coverage >= $min_coverage AND o.little_used AND NOT r.interactive AND b.ran_ms >= 100 * $finding_min_s::DOUBLE
+        THEN {
+            'until_ms': b.until_ms, 'pct': o.pct, 'devices': o.devices, 'memory': o.memory, 'memory_unknown': o.memory_unknown
+        }
+    END AS small,
+    o.suspect
+        OR (r.interactive AND o.most_wasted_ms > 1000 * $interactive_grace_s::DOUBLE)
+        OR (o.low_mean AND (c.node_ratio >= 0.89 OR c.used_s >= 0.89 * c.held_s)) AS candidate
+FROM picked_runs r
+JOIN ledger_spans b USING (place)
+LEFT JOIN tallies o ON o.place = r.place AND o.own
+LEFT JOIN (SELECT place, tally FROM tallies WHERE NOT own) s ON s.place = r.place
+JOIN cpus c ON c.place = r.place
