@@ -34,7 +34,7 @@ _Numbers = Annotated[Mapping[_Text, Annotated[float, Meta(ge=-_LARGEST, le=_LARG
 _TOKEN: Final = re.compile(r"(?:^|;)gw=([0-9a-z]{16})(?=;|\Z)", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Expectation:
     """What a model or history expects of one target, as policies and texts take it.
 
@@ -52,7 +52,7 @@ class Expectation:
     why: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Suggestion:
     """A smaller request: the exact option, why it is enough, and what it saves: GPUs, seconds of limit, bytes.
 
@@ -65,7 +65,7 @@ class Suggestion:
     saves: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Verdict:
     """One row of the audit.
 

@@ -68,7 +68,7 @@ def bundled() -> tuple[Bundled, ...]:
     """Return the groups; every feature is in exactly one."""
     subjects: dict[str, tuple[str, str]] = {}
     for group in GROUPS:
-        subject = group.compute.__module__.rpartition(".")[2]
+        subject = group.steps.__module__.rpartition(".")[2]
         for key in _KEYS if group.per_key else ("",):
             subjects |= {f"{key}_{f.name}" if key else f.name: (key, subject) for f in group.features}
     found: dict[str, list[int]] = {}

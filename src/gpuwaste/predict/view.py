@@ -60,7 +60,7 @@ def _places(names: tuple[str, ...]) -> Mapping[str, int]:
     return {name: place for place, name in enumerate(names)}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class View:
     """One request and its vector: a name that is absent or NaN is None."""
 
