@@ -54,7 +54,7 @@ class Context:
     def take(self, requests: Sequence[JobRequest], rows: NDArray[np.void]) -> None:
         """Hold other requests from now on, and the rows [n, keys] of their keys."""
         for place, request in enumerate(requests):
-            _PACKED.pack_into(self.requests, place * _PACKED.size, *_row(request))
+            _PACKED.pack_into(self.requests.data, place * _PACKED.size, *_row(request))
             self.submit[place] = request.submit
         self.rows.view(np.uint8)[:] = rows.view(np.uint8)  # as bytes: field by field takes ten times as long
 

@@ -16,9 +16,7 @@ from gpuwaste.predict.context import Context, contexts_of, facts_of
 from gpuwaste.predict.features import GROUPS, Plan
 from gpuwaste.predict.features.base import Group, feature_list
 
-
 _KEPT: Final = 16  # requests at once for which a plan is kept
-_own: Final = threading.local()
 
 
 class KeyHistories(Protocol):
@@ -37,6 +35,16 @@ class Replay:
     state: HistoryState
 
 
+class _Own(threading.local):
+    """What a thread keeps for itself: room and plan by the number of requests."""
+
+    def __init__(self) -> None:
+        self.prepared: dict[int, tuple[Context, Plan]] = {}
+
+
+_own: Final = _Own()
+
+
 def vector_of(state: KeyHistories, request: JobRequest) -> NDArray[np.float32]:
     """Return the features [F] of a request at its submission, before the state knows of it."""
     result: NDArray[np.float32] = vectors_of(state, (request,))[0]
@@ -52,13 +60,12 @@ def vectors_of(state: KeyHistories, requests: Sequence[JobRequest]) -> NDArray[n
 
 def _prepared(count: int) -> tuple[Context, Plan]:
     """Return room for as many requests and the plan that reads it, the thread's own."""
-    kept: dict[int, tuple[Context, Plan]] = _own.__dict__
-    found = kept.get(count)
+    found = _own.prepared.get(count)
     if found is None:
         context = Context.room(count)
         found = context, Plan(context)
         if count <= _KEPT:
-            kept[count] = found
+            _own.prepared[count] = found
     return found
 
 
