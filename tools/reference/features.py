@@ -25,7 +25,7 @@ def keys() -> str:
 
 def group_of(group: Group) -> str:
     """Return a group's section."""
-    module = sys.modules[group.compute.__module__]
+    module = sys.modules[group.steps.__module__]
     name = module.__name__.rpartition(".")[2]
     title = f"## {name}: {'for each key' if group.per_key else 'of the request'}"
     rows = [(code(f"KEY_{f.name}" if group.per_key else f.name), f.unit, f.text) for f in group.features]

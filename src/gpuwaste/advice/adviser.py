@@ -59,7 +59,8 @@ class Adviser:
         Each is decided when it is taken: what its decision spends is to be charged before the next one is.
         """
         asked = [self.completed(one) for one in asked]
-        policies = [self.policies.select(_facts(one, _NOTHING)) for one in asked]
+        facts = [_facts(one) for one in asked]
+        policies = [self.policies.select(one) for one in facts]
         wants = [self._wants(policy) for policy in policies]
         scored = [n for n, wanted in enumerate(wants) if wanted.targets and not asked[n].unread]
         raw: dict[str, Vector] = {}
@@ -71,10 +72,10 @@ class Adviser:
         for place, (one, policy) in enumerate(zip(asked, policies, strict=True)):
             row = rows.get(place)
             if row is None:
-                yield self._decided(one, policy, _NOTHING, self.chance)
+                yield self._decided(facts[place], policy, _NOTHING, self.chance)
             else:
                 outputs = {target: values[row] for target, values in raw.items()}
-                yield self._by_need(one, policy, vectors[row], outputs)
+                yield self._by_need(one, facts[place], policy, vectors[row], outputs)
 
     def everything(self, asked: AdviceRequest) -> Advice:
         """Return the advice on one submission with the whole prediction. Raises ModelError."""
@@ -86,24 +87,26 @@ class Adviser:
 
     def decide(self, asked: AdviceRequest, outlook: Outlook) -> Advice:
         """Return the advice where it is known already what is expected of a submission."""
-        asked = self.completed(asked)
-        return self._decided(asked, self.policies.select(_facts(asked, _NOTHING)), outlook, self.chance)
+        facts = _facts(self.completed(asked))
+        return self._decided(facts, self.policies.select(facts), outlook, self.chance)
 
     def completed(self, asked: AdviceRequest) -> AdviceRequest:
         """Return the submission with the site's defaults."""
         request = self.site.completed(asked.request)
         return asked if request is asked.request else replace(asked, request=request)
 
-    def _by_need(self, asked: AdviceRequest, policy: Policy, vector: "Vector", raw: "dict[str, Vector]") -> Advice:
+    def _by_need(
+        self, asked: AdviceRequest, facts: Facts, policy: Policy, vector: "Vector", raw: "dict[str, Vector]"
+    ) -> Advice:
         assert self.predictor is not None  # noqa: S101 narrows the type: it has scored
         predictor, request, wants = self.predictor, asked.request, self._wants(policy)
         outlook = Outlook(predictor.scored(request, vector, wants.targets, raw))
         # A smaller request costs as much as the job itself: it is looked for only where one could make a difference.
-        found = self._decided(asked, policy, outlook, no_chance, wants.assumed)
+        found = self._decided(facts, policy, outlook, no_chance, wants.assumed)
         kinds = {QUANTITIES.get(target, target) for target in found.decision.triggers} & wants.kinds
         if kinds:
             outlook = replace(outlook, changes=predictor.changes(request, outlook.targets, kinds))
-            found = self._decided(asked, policy, outlook, no_chance)
+            found = self._decided(facts, policy, outlook, no_chance)
         if found.decision.would_be == "pass":
             return found
         outlook = replace(outlook, script=self._script(asked))
@@ -112,18 +115,21 @@ class Adviser:
             only = triggers | _GPU_TARGETS if GPUS in triggers else triggers
             explained = predictor.explained(request, vector, outlook.targets, only)
             outlook = replace(outlook, targets=explained, own=predictor.own(request))
-        return self._decided(asked, policy, outlook, self.chance)
+        return self._decided(facts, policy, outlook, self.chance)
 
     def _decided(
         self,
-        asked: AdviceRequest,
+        facts: Facts,
         policy: Policy,
         outlook: Outlook,
         chance: Callable[[], float],
         assumed: tuple[Suggestion, ...] = (),
     ) -> Advice:
-        decision = self.policies.decide_by(policy, _facts(asked, outlook, assumed), self.spending, chance)
-        return Advice(asked.request, policy, decision, outlook)
+        """Decide by the facts of a submission with what is expected of it now."""
+        facts.script, facts.expected = outlook.script, expectations(outlook.targets, outlook.own)
+        facts.suggestions = assumed or suggestions(outlook.changes)
+        decision = self.policies.decide_by(policy, facts, self.spending, chance)
+        return Advice(facts.request, policy, decision, outlook)
 
     def _script(self, asked: AdviceRequest) -> ScriptSays:
         if self.script_of is not None:
@@ -139,18 +145,16 @@ class Adviser:
         return wants
 
 
-def _facts(asked: AdviceRequest, outlook: Outlook, assumed: tuple[Suggestion, ...] = ()) -> Facts:
+def _facts(asked: AdviceRequest) -> Facts:
+    """Return what is known before anything is expected."""
     return Facts(
         asked.request,
         _local_time(asked.request.submit),
         asked.op,
         asked.groups,
-        outlook.script,
-        asked.stale,
-        asked.test_only,
-        expectations(outlook.targets, outlook.own),
-        assumed or suggestions(outlook.changes),
-        asked.unread,
+        stale=asked.stale,
+        test_only=asked.test_only,
+        unread=asked.unread,
     )
 
 

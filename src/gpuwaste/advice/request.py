@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from gpuwaste.predict.prediction import Prediction
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class AdviceRequest:
     """One submission with what its request does not say; the site's defaults are filled in by the adviser.
 
@@ -31,7 +31,7 @@ class AdviceRequest:
     unread: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Outlook:
     """What is expected of a request: targets, smaller requests, sentences of the user's own runs by target, script."""
 
@@ -41,7 +41,7 @@ class Outlook:
     script: ScriptSays = "unknown"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Advice:
     """A decision, the request with the site's defaults, the policy that decided, and what it rests on.
 

@@ -5,24 +5,21 @@ lines go on to within seconds, is safe against a power cut too. While the disk i
 bound, and the answers go out all the same.
 """
 
-import json
 import logging
 import os
 from collections import deque
 from collections.abc import Callable
-from dataclasses import fields
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from gpuwaste.core.errors import StoreError
 from gpuwaste.core.once import Once
 from gpuwaste.core.verdict import Verdict
+from gpuwaste.wire.batch import encode_verdict
 
 MAX_HELD: Final = 20_000  # lines in memory while nothing can be written: about 20 MB
 SUFFIX: Final = ".jsonl"
 _FLAGS: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
-_NAMES: Final = tuple(f.name for f in fields(Verdict))
-_encode: Final = json.JSONEncoder(separators=(",", ":"), ensure_ascii=True, check_circular=False).encode
 _log = logging.getLogger(__name__)
 
 
@@ -76,7 +73,7 @@ class Journal:
 
     def write(self, verdict: Verdict) -> None:
         """Append a verdict; where that fails it waits in memory. Raises nothing."""
-        line = _line(verdict)
+        line = encode_verdict(verdict).line + b"\n"
         self._count += 1
         if self._held:
             self._keep(line)
@@ -121,8 +118,3 @@ class Journal:
     def _trouble(self, words: str) -> None:
         if self._said.news(words):
             _log.error("%s: verdicts wait in memory, answers go out: %s: free space", self.directory, words)
-
-
-def _line(verdict: Verdict) -> bytes:
-    document: dict[str, Any] = {name: getattr(verdict, name) for name in _NAMES}
-    return _encode(document).encode("ascii") + b"\n"

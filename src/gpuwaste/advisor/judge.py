@@ -17,7 +17,7 @@ _REASONS: Final = 8  # sentences kept in a verdict's row
 _ROW_TEXT: Final = 1024  # characters of a text in a verdict's row
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Submission:
     """What the adviser is asked, with what the verdict's row keeps besides."""
 

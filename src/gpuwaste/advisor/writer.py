@@ -6,7 +6,9 @@ import os
 import queue
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
+
+import msgspec
 
 from gpuwaste.advisor.journal import Journal
 from gpuwaste.advisor.verdict_outbox import Chunk, VerdictOutbox
@@ -116,16 +118,37 @@ def add_line(chunk: Chunk, line: bytes, day_of: Callable[[int], str]) -> bool:
     A reject counts in the user's budget where it was said, an override where it held something back.
     """
     try:
-        row: Any = json.loads(line)
-        at_utc_us, user = int(row["at_utc_us"]), str(row["user"])
-        if not is_token(row["id"]) or len(line) > MAX_VERDICT_BYTES:
-            return False
-    except (ValueError, TypeError, KeyError, RecursionError):
+        row = _read(line)
+    except (ValueError, RecursionError):
         return False
-    chunk.rows.append(VerdictRow(row["id"], line))
-    chunk.newest_utc_us = max(chunk.newest_utc_us, at_utc_us)
-    if row.get("action") == "reject":
-        chunk.spent.append((row["id"], "reject", user, day_of(at_utc_us)))
-    if row.get("override") and row.get("held") == "override":
-        chunk.spent.append((row["id"], "override", user, day_of(at_utc_us)))
+    if not is_token(row.id) or len(line) > MAX_VERDICT_BYTES:
+        return False
+    chunk.rows.append(VerdictRow(row.id, line))
+    chunk.newest_utc_us = max(chunk.newest_utc_us, row.at_utc_us)
+    if row.action == "reject":
+        chunk.spent.append((row.id, "reject", row.user, day_of(row.at_utc_us)))
+    if row.override and row.held == "override":
+        chunk.spent.append((row.id, "override", row.user, day_of(row.at_utc_us)))
     return True
+
+
+class _Line(msgspec.Struct):
+    """What the writer looks at of a verdict."""
+
+    id: str
+    at_utc_us: int
+    user: str
+    action: str = ""
+    held: str = ""
+    override: str = ""
+
+
+_decode: Final = msgspec.json.Decoder(_Line).decode
+
+
+def _read(line: bytes) -> _Line:
+    """Read a line. Raises ValueError, RecursionError."""
+    try:
+        return _decode(line)
+    except msgspec.DecodeError:  # half of a surrogate pair is refused there, and known to json
+        return msgspec.convert(json.loads(line), _Line)

@@ -9,7 +9,7 @@ _Text = Annotated[str, Meta(max_length=4096)]
 _Amount = Annotated[int, Meta(ge=0, le=1 << 62)]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class JobRequest:
     """One job, array or het component as its user asks for it; None and "" are "not said"."""
 

@@ -23,8 +23,9 @@ ID_LENGTH: Final = 16
 MAX_LINES: Final = 3
 MAX_LINE: Final = 160  # characters of a line at the user's terminal
 _DIGITS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
+_PAIRS: Final = tuple(first + second for first in _DIGITS for second in _DIGITS)
 _RANDOM_BITS: Final = 64  # one question to the system for all random digits
-_TIME_DIGITS: Final = 10  # microseconds until the year 2085
+_TIME_PAIRS: Final = 5  # microseconds until the year 2085
 MAX_TEXT: Final = 4096  # characters of any text of a verdict
 _MAX_ITEMS: Final = 64
 _LARGEST: Final = 1e300  # what no number of a verdict comes near; JSON knows more
@@ -34,7 +35,7 @@ _Numbers = Annotated[Mapping[_Text, Annotated[float, Meta(ge=-_LARGEST, le=_LARG
 _TOKEN: Final = re.compile(r"(?:^|;)gw=([0-9a-z]{16})(?=;|\Z)", re.ASCII)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Expectation:
     """What a model or history expects of one target, as policies and texts take it.
 
@@ -52,7 +53,7 @@ class Expectation:
     why: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Suggestion:
     """A smaller request: the exact option, why it is enough, and what it saves: GPUs, seconds of limit, bytes.
 
@@ -65,7 +66,7 @@ class Suggestion:
     saves: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Verdict:
     """One row of the audit.
 
@@ -128,15 +129,16 @@ def new_id(at_utc_us: int) -> str:
 
     Ids that rise with time let the hub's store find the few of a page without reading them all.
     """
-    time = ""
-    for _ in range(_TIME_DIGITS):
-        at_utc_us, digit = divmod(at_utc_us, len(_DIGITS))
-        time = _DIGITS[digit] + time
-    chance, rest = secrets.randbits(_RANDOM_BITS), ""
-    for _ in range(ID_LENGTH - _TIME_DIGITS):
-        chance, digit = divmod(chance, len(_DIGITS))
-        rest += _DIGITS[digit]
-    return time + rest
+    return _base_36(at_utc_us, _TIME_PAIRS) + _base_36(secrets.randbits(_RANDOM_BITS), ID_LENGTH // 2 - _TIME_PAIRS)
+
+
+def _base_36(number: int, pairs: int) -> str:
+    """Return the last digits of a number, two at a time."""
+    text = ""
+    for _ in range(pairs):
+        number, pair = divmod(number, len(_PAIRS))
+        text = _PAIRS[pair] + text
+    return text
 
 
 def is_token(value: object) -> bool:

@@ -66,7 +66,7 @@ HistoryAnswer: Final = defstruct("HistoryAnswer", [("events", list[_EVENT]), ("n
 HistoryAnswer.__doc__ = "Events in order; ask again with `next` as `after`."
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class JudgedVerdict(Verdict):
     """A verdict and how its job ended, as an operator sees it."""
 

@@ -12,7 +12,7 @@ ScriptSays = Literal["same", "changed", "unknown"]
 Spent = Literal["reject", "override"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Facts:
     """One submission as a policy sees it.
 
@@ -46,7 +46,7 @@ class Spending(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Step:
     """One rule's word on the way to a decision, for `gpuwaste policy explain`."""
 
@@ -55,7 +55,7 @@ class Step:
     action: Action
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Decision:
     """What a policy says of one submission; the fields are those of core.verdict.Verdict.
 

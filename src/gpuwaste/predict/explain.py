@@ -68,7 +68,7 @@ def bundled() -> tuple[Bundled, ...]:
     """Return the groups; every feature is in exactly one."""
     subjects: dict[str, tuple[str, str]] = {}
     for group in GROUPS:
-        subject = group.compute.__module__.rpartition(".")[2]
+        subject = group.steps.__module__.rpartition(".")[2]
         for key in _KEYS if group.per_key else ("",):
             subjects |= {f"{key}_{f.name}" if key else f.name: (key, subject) for f in group.features}
     found: dict[str, list[int]] = {}
@@ -126,7 +126,7 @@ def _reason(group: Bundled, view: View, references: Sequence[float | None], effe
         return None
     column, key = chosen
     feature = FEATURES[column]
-    value = view.values[feature.name]
+    value = view[feature.name]
     durations = feature.name == f"{key}_{LONGEST}"
     text = _durations(view, key) if durations else feature_text(feature, value, key, view)
     return Reason(feature.name, value, references[column], effect, text)
@@ -134,7 +134,7 @@ def _reason(group: Bundled, view: View, references: Sequence[float | None], effe
 
 def _speaking(group: Bundled, view: View, *, own: bool) -> tuple[int, str] | None:
     """Return the column that speaks for a group, and its key: of the user's own jobs those most like this one."""
-    known = {FEATURES[column].name: column for column in group.columns if FEATURES[column].name in view.values}
+    known = {FEATURES[column].name: column for column in group.columns if FEATURES[column].name in view}
     if not own:
         return (next(iter(known.values())), "") if known else None
     for key in OWN:
@@ -153,7 +153,7 @@ def _says(view: View, key: str, name: str) -> bool:
         alone = view.remembered(key) == 1
         if alone != (name == LAST_FAILED):
             return False
-    return name in _ALWAYS or bool(view.values[f"{key}_{name}"])
+    return name in _ALWAYS or bool(view[f"{key}_{name}"])
 
 
 def _durations(view: View, key: str) -> str:

@@ -37,8 +37,8 @@ def _failure(target: str, view: View) -> TargetPrediction | None:
     key = view.own_key(LEAST, FAILED, COMPLETED)
     if key is None:
         return None
-    failed = view.values[f"{key}_{FAILED}"]
-    judged = failed + view.values[f"{key}_{COMPLETED}"]
+    failed = view[f"{key}_{FAILED}"]
+    judged = failed + view[f"{key}_{COMPLETED}"]
     if judged < LEAST:
         return None
     text = f"{number(failed)} of {last_jobs(key, view)} failed"
@@ -49,7 +49,7 @@ def _timeout(target: str, view: View) -> TargetPrediction | None:
     key = view.own_key(LEAST, LATE)
     if key is None:
         return None
-    late = view.values[f"{key}_{LATE}"]
+    late = view[f"{key}_{LATE}"]
     text = f"{number(late)} of {last_jobs(key, view)} came to their time limit"
     return _said(target, key, view, LATE, text, p=min(1.0, late / view.remembered(key)))
 
@@ -59,7 +59,7 @@ def _walltime(target: str, view: View) -> TargetPrediction | None:
     key = view.own_key(LEAST, LONGEST)
     if key is None:
         return None
-    count, high = view.remembered(key), view.values[f"{key}_{LONGEST}"]
+    count, high = view.remembered(key), view[f"{key}_{LONGEST}"]
     last = [seconds for name in LAST_RUNS if (seconds := view.seconds(key, name)) is not None]
     quantiles = {"0.5": median(last), f"{count / (count + 1):.2f}": high} if last else {}
     limit = view.request.time_limit_s
@@ -73,7 +73,7 @@ def _memory(target: str, view: View) -> TargetPrediction | None:
     key = view.own_key(1, PEAK)
     if key is None:
         return None
-    peak = view.values[f"{key}_{PEAK}"]
+    peak = view[f"{key}_{PEAK}"]
     return TargetPrediction(target, "history", min(_PEAKS, view.remembered(key)), quantiles={"0.5": peak})
 
 
@@ -81,7 +81,7 @@ def _gpu_underused(target: str, view: View) -> TargetPrediction | None:
     key = view.own_key(1, GPU_USED)
     if key is None or not view.request.gpus:
         return None
-    used = view.values[f"{key}_{GPU_USED}"]
+    used = view[f"{key}_{GPU_USED}"]
     text = f"the GPUs of your last job{named(key, view)} were used {used:.0%} of the time"
     reason = Reason(f"{key}_{GPU_USED}", used, None, 0.0, text)
     return TargetPrediction(target, "history", 1, p=float(used < UNDERUSED_RATIO), reasons=(reason,))
@@ -92,7 +92,7 @@ def _gpus_needed(target: str, view: View) -> TargetPrediction | None:
     # His last job of whatever name and size may have had one GPU alone: that says nothing of how many this one needs.
     if key is None or key == "user" or not view.request.gpus:
         return None
-    active = view.values[f"{key}_{GPU_ACTIVE}"]
+    active = view[f"{key}_{GPU_ACTIVE}"]
     text = f"your last job{named(key, view)} worked on {number(active)} {'GPU' if active == 1 else 'GPUs'}"
     reason = Reason(f"{key}_{GPU_ACTIVE}", active, None, 0.0, text)
     quantiles = {"0.5": min(active, float(view.request.gpus))}

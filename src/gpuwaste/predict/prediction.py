@@ -9,7 +9,7 @@ from msgspec import Meta
 Source = Literal["site model", "baseline", "history"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Reason:
     """One feature's part in a probability, in the user's own words and numbers."""
 
@@ -20,7 +20,7 @@ class Reason:
     text: Annotated[str, Meta(description='As in "6 of your last 8 jobs named train failed".')]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class TargetPrediction:
     """What is said of one target: a probability, or quantiles in the target's unit; the other one is empty."""
 

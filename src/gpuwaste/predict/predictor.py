@@ -98,7 +98,7 @@ class Predictor:
         found: list[TargetPrediction] = []
         row = vector[None]
         view: View | None = None
-        busy = bool((vector[_BUSY] > 0).any())
+        busy = bool(self._models) and bool((vector[_BUSY] > 0).any())
         for target in TARGETS:
             name = target.name
             if name not in wanted or not applies(name, request):

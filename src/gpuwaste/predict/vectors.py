@@ -1,8 +1,9 @@
 """The vectors of requests: of new ones from a state, and of every run of a table by replay. One path for both."""
 
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,9 +12,11 @@ from gpuwaste.core.request import JobRequest
 from gpuwaste.history.replay import replay
 from gpuwaste.history.state import HistoryState
 from gpuwaste.history.table import JobTable
-from gpuwaste.predict.context import contexts_of, contexts_of_requests, facts_of
-from gpuwaste.predict.features import GROUPS, vectors
+from gpuwaste.predict.context import Context, contexts_of, facts_of
+from gpuwaste.predict.features import GROUPS, Plan
 from gpuwaste.predict.features.base import Group, feature_list
+
+_KEPT: Final = 16  # requests at once for which a plan is kept
 
 
 class KeyHistories(Protocol):
@@ -32,6 +35,16 @@ class Replay:
     state: HistoryState
 
 
+class _Own(threading.local):
+    """What a thread keeps for itself: room and plan by the number of requests."""
+
+    def __init__(self) -> None:
+        self.prepared: dict[int, tuple[Context, Plan]] = {}
+
+
+_own: Final = _Own()
+
+
 def vector_of(state: KeyHistories, request: JobRequest) -> NDArray[np.float32]:
     """Return the features [F] of a request at its submission, before the state knows of it."""
     result: NDArray[np.float32] = vectors_of(state, (request,))[0]
@@ -40,7 +53,20 @@ def vector_of(state: KeyHistories, request: JobRequest) -> NDArray[np.float32]:
 
 def vectors_of(state: KeyHistories, requests: Sequence[JobRequest]) -> NDArray[np.float32]:
     """Return the features [n, F] of some requests, none of which knows of the others: quicker than one by one."""
-    return vectors(contexts_of_requests(requests, state.rows_of(requests)))
+    context, plan = _prepared(len(requests))
+    context.take(requests, state.rows_of(requests))
+    return plan.run().copy()
+
+
+def _prepared(count: int) -> tuple[Context, Plan]:
+    """Return room for as many requests and the plan that reads it, the thread's own."""
+    found = _own.prepared.get(count)
+    if found is None:
+        context = Context.room(count)
+        found = context, Plan(context)
+        if count <= _KEPT:
+            _own.prepared[count] = found
+    return found
 
 
 def replay_vectors(table: JobTable, state: HistoryState | None = None, groups: tuple[Group, ...] = GROUPS) -> Replay:
@@ -52,6 +78,6 @@ def replay_vectors(table: JobTable, state: HistoryState | None = None, groups: t
     result = np.empty((len(table), len(feature_list(groups))), dtype=np.float32)
 
     def fill(part: slice, rows: NDArray[np.void]) -> None:
-        vectors(contexts_of(table, part, facts, rows), groups, result[part])
+        Plan(contexts_of(table, part, facts, rows), groups, result[part]).run()
 
     return Replay(result, replay(table, state, fill))

@@ -1,8 +1,8 @@
 """A vector by name: what a request's history says, key by key, in numbers that are known."""
 
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
 
@@ -29,52 +29,38 @@ OF_LIMIT: Final = "_of_limit"  # after a run time that stands as a share of the 
 OWN: Final = ("name", "shape", "user")  # keys of the user's own jobs, the most like this one first
 
 
-class _Known(Mapping[str, float]):
-    """The finite numbers of a vector by name, looked up where they are asked for: a vector has hundreds of names."""
-
-    __slots__ = ("_at", "_numbers")
-
-    def __init__(self, at: Mapping[str, int], numbers: list[float]) -> None:
-        self._at = at
-        self._numbers = numbers
-
-    def __getitem__(self, name: str) -> float:
-        value = self._numbers[self._at[name]]
-        if not math.isfinite(value):
-            raise KeyError(name)
-        return value
-
-    def __contains__(self, name: object) -> bool:
-        place = self._at.get(name)  # type: ignore[call-overload]  # what is no name is not there
-        return place is not None and math.isfinite(self._numbers[place])
-
-    def __iter__(self) -> Iterator[str]:
-        return (name for name, place in self._at.items() if math.isfinite(self._numbers[place]))
-
-    def __len__(self) -> int:
-        return sum(map(math.isfinite, self._numbers))
-
-
 @lru_cache(maxsize=8)
 def _places(names: tuple[str, ...]) -> Mapping[str, int]:
     return {name: place for place, name in enumerate(names)}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class View:
-    """One request and its vector: a name that is absent or NaN is None."""
+    """One request and its vector by name: a number that is not known is absent."""
 
     request: JobRequest
-    values: Mapping[str, float]
+    _at: Mapping[str, int]
+    _numbers: list[float]
+    _remembered: dict[str, int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, request: JobRequest, names: tuple[str, ...], vector: NDArray[np.float32]) -> "View":
         """Return the view of a vector whose columns are `names`."""
-        return cls(request, _Known(_places(names), vector.tolist()))
+        return cls(request, _places(names), vector.tolist())
 
     def get(self, name: str) -> float | None:
         """Return a feature's value, None where it is not known."""
-        return self.values[name] if name in self.values else None  # noqa: SIM401 get raises inside, which is slow
+        place = self._at.get(name)
+        value = math.nan if place is None else self._numbers[place]
+        return value if math.isfinite(value) else None
+
+    def __getitem__(self, name: str) -> float:
+        if (value := self.get(name)) is None:
+            raise KeyError(name)
+        return value
+
+    def __contains__(self, name: str) -> bool:
+        return self.get(name) is not None
 
     def seconds(self, key: str, name: str) -> float | None:
         """Return a run time of a key's jobs: as it stands in the vector, or as its share of the limit."""
@@ -85,13 +71,16 @@ class View:
 
     def remembered(self, key: str) -> int:
         """Return how many of a key's ended jobs the vector looks back on."""
-        return min(RING, round(self.get(f"{key}_{ENDED}") or 0.0))
+        count = self._remembered.get(key)
+        if count is None:
+            count = self._remembered[key] = min(RING, round(self.get(f"{key}_{ENDED}") or 0.0))
+        return count
 
     def own_key(self, least: int = 1, *also: str) -> str | None:
         """Return the most specific key of the user's own jobs with `least` ended ones and every feature of `also`."""
         for key in OWN:
             if key == "name" and not self.request.name:
                 continue
-            if self.remembered(key) >= least and all(f"{key}_{name}" in self.values for name in also):
+            if self.remembered(key) >= least and all(f"{key}_{name}" in self for name in also):
                 return key
         return None

@@ -15,7 +15,7 @@ Counts = Mapping[str, int]
 """Type -> count, "" for any type."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class GpusAsked:
     """GPUs of the whole job, of a node, of a socket, of a task, and the tasks of a GPU (0: not said)."""
 
@@ -26,7 +26,7 @@ class GpusAsked:
     tasks_of_gpu: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Settled:
     """What the whole job gets; `tasks` is how many tasks the GPUs come to, 0 where they do not say."""
 

@@ -29,7 +29,7 @@ _MIB: Final = 1 << 20
 _INFINITE: Final = "infinite"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class JobDesc:
     """One submission or modification; a text that is not said is "", a number None.
 

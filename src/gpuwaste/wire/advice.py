@@ -16,11 +16,12 @@ VERSION: Final = 1
 HEADER: Final = struct.Struct("!IH")
 MAX_REQUEST: Final = 64 * 1024
 MAX_REPLY: Final = 2 * 1024
+_encode: Final = json.JSONEncoder(separators=(",", ":"), ensure_ascii=True, allow_nan=False).encode
 
 
 def encode_frame(document: dict[str, Any], version: int = VERSION) -> bytes:
     """Return header and JSON."""
-    body = json.dumps(document, separators=(",", ":"), ensure_ascii=True, allow_nan=False).encode()
+    body = _encode(document).encode()
     return HEADER.pack(len(body), version) + body
 
 

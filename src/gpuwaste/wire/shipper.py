@@ -135,11 +135,14 @@ class Shipper(Generic[B]):
         return self._every_s
 
     def _drain(self) -> None:
-        """Send batches until nothing waits, or one where the agent stops; new rows may come in all the while."""
-        going_on = True
+        """Send batches until nothing waits, or one where the agent stops; new rows may come in all the while.
+
+        Where the last attempt failed, few rows find out whether the hub is back: `wake` may ask for that often.
+        """
+        going_on, most = True, MIN_BATCH_BYTES if self._trouble.times else self._max_bytes
         while going_on:
             going_on = not self._worker.stopping.is_set()
-            room = self._max_bytes - len(self._envelope.line("0" * 32)) - 1
+            room = most - len(self._envelope.line("0" * 32)) - 1
             batch = self._outbox.take(max_bytes=room)
             if batch is None:
                 return
@@ -150,6 +153,7 @@ class Shipper(Generic[B]):
                     raise
                 self._note_size(error)
                 self._bisect(batch, error)
+            most = self._max_bytes
 
     def _send(self, batch: B) -> None:
         ack = self._send_rows(self._envelope, batch)

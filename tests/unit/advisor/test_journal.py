@@ -13,6 +13,7 @@ from gpuwaste.advisor.verdict_outbox import VerdictOutbox
 from gpuwaste.advisor.writer import Writer
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.verdict import Verdict, new_id
+from gpuwaste.wire.batch import encode_verdict
 
 T0_US = 1_700_000_000_000_000
 
@@ -20,6 +21,10 @@ T0_US = 1_700_000_000_000_000
 def verdict(number: int = 0, *, action: str = "pass", user: str = "ann", held: str = "", override: str = "") -> Verdict:
     at = T0_US + number
     return Verdict(new_id(at), "gw", at, "submit", "p", "reject", action, action, held, override=override, user=user)  # type: ignore[arg-type]
+
+
+def line(said: Verdict) -> bytes:
+    return encode_verdict(said).line + b"\n"
 
 
 @pytest.fixture
@@ -51,7 +56,7 @@ def test_verdicts_reach_the_outbox_and_the_spool_is_empty(journal: Journal, outb
 
 def test_what_a_killed_advisor_left_is_taken_over(journal: Journal, outbox: VerdictOutbox) -> None:
     """A file with a torn last line gives its whole ones."""
-    whole, torn = module._line(verdict(1)), module._line(verdict(2))
+    whole, torn = line(verdict(1)), line(verdict(2))
     (journal.directory / "00000000000000000001-9.jsonl").write_bytes(whole + b"\xff{]\n" + torn[:40])
     taking = writer(journal, outbox)
     assert taking.move() == 1
@@ -64,7 +69,7 @@ def test_a_full_disk_keeps_verdicts_in_memory(
     """They wait, it is said once, and they go out when there is space again; a torn line harms no other."""
     write = os.write
     journal.write(verdict(0))
-    cut = module._line(verdict(1))
+    cut = line(verdict(1))
     monkeypatch.setattr(os, "write", lambda fd, data: write(fd, data[: len(cut) // 2]))
     journal.write(verdict(1))
 

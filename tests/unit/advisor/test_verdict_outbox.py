@@ -12,10 +12,11 @@ from tests.examples import examples
 from tests.unit.advisor.verdicts import DAY_US, NOON_US, put, spent, verdict
 from tests.unit.wire.outboxes import rejected
 
-from gpuwaste.advisor.verdict_outbox import VerdictOutbox
-from gpuwaste.core.errors import ParseError, StoreError
+from gpuwaste.advisor.verdict_outbox import Chunk, VerdictOutbox
+from gpuwaste.advisor.writer import add_line
+from gpuwaste.core.errors import StoreError
 from gpuwaste.core.verdict import verdict_from_json
-from gpuwaste.wire.batch import MAX_BATCH_BYTES, Envelope, encode_batch
+from gpuwaste.wire.batch import MAX_BATCH_BYTES, Envelope, encode_batch, encode_verdict
 
 TODAY = "2023-11-15"
 
@@ -116,13 +117,24 @@ def test_rejected_verdicts_are_kept_aside_and_said_once(path: Path) -> None:
     assert outbox.ack(batch, {3: "bad"}) == []
 
 
-def test_a_put_is_all_or_nothing(path: Path) -> None:
-    """A verdict that cannot travel, too large or with a NaN in it, stops the whole put before anything is stored."""
+def test_a_verdict_that_is_too_large_does_not_travel(path: Path) -> None:
+    """It is not taken into a chunk, and spends nothing."""
+    chunk = Chunk()
+    large = encode_verdict(verdict(2, action="reject", lines=("x" * 70_000,)))
+    assert not add_line(chunk, large.line, VerdictOutbox(path, UTC).day_of)
+    assert chunk == Chunk()
+
+
+@pytest.mark.parametrize("name", ["J\u00fcrgens Job", "bad \udcff name"])
+def test_a_name_of_any_characters_travels(path: Path, name: str) -> None:
+    """As JSON's escapes, half of a surrogate pair too, which a job's name may hold."""
     outbox = VerdictOutbox(path, UTC)
-    for bad in (verdict(2, p={"failure": float("nan")}), verdict(2, lines=("x" * 70_000,))):
-        with pytest.raises(ParseError, match="0000000000000002"):
-            put(outbox, [verdict(1, action="reject"), bad])
-    assert (outbox.depth(), spent(outbox, "reject", "alice", TODAY)) == (0, 0)
+    put(outbox, [verdict(1, name=name, action="reject")])
+    batch = outbox.take()
+    assert batch is not None
+    assert batch.rows[0].line.isascii()
+    assert verdict_from_json(json.loads(batch.rows[0].line)).name == name
+    assert spent(outbox, "reject", "alice", TODAY) == 1
 
 
 def test_a_full_disk_stores_nothing_and_heals(path: Path) -> None:

@@ -1,6 +1,6 @@
 """No vector knows more than its submission could: checks that a planted leak does not pass."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +14,7 @@ from gpuwaste.history.outcome import Outcome
 from gpuwaste.history.table import GpuUse, JobTable, table_of
 from gpuwaste.predict.context import Context
 from gpuwaste.predict.features import GROUPS
-from gpuwaste.predict.features.base import Block, Feature, Group
+from gpuwaste.predict.features.base import Block, Feature, Group, Step, copied
 from gpuwaste.predict.vectors import replay_vectors
 from gpuwaste.testing.histories import made_jobs, made_table
 
@@ -34,11 +34,11 @@ def leak(values: Callable[[JobTable], NDArray[Any]]) -> Groups:
     def groups(table: JobTable) -> tuple[Group, ...]:
         column = values(table)
 
-        def compute(context: Context, out: Block) -> None:
+        def steps(context: Context, out: Block) -> Iterator[Step]:
             rows = np.searchsorted(table.submit, context.submit)
-            out[:, 0] = column[rows]
+            yield copied(out[:, 0], column[rows])
 
-        return (*GROUPS, Group((Feature("leak", "", "a planted leak"),), compute, per_key=False))
+        return (*GROUPS, Group((Feature("leak", "", "a planted leak"),), steps, per_key=False))
 
     return groups
 

@@ -43,7 +43,7 @@ def view() -> View:
 def test_a_feature_is_told_to_its_user(view: View, name: str, text: str) -> None:
     """Counts, flags, durations: "this user" is you."""
     key = next((key for key in OWN if name.startswith(f"{key}_")), "")
-    assert feature_text(BY_NAME[name], view.values[name], key, view) == text
+    assert feature_text(BY_NAME[name], view[name], key, view) == text
 
 
 def test_no_sentence_has_a_placeholder_left(view: View) -> None:

@@ -1,4 +1,4 @@
-"""The features, a file for each group: one function from a context to vectors, for one job and for many.
+"""The features, a file for each group: the same steps from a context to vectors, for one job and for many.
 
 May import predict's context, and history. A new group is a file with GROUP and its name in GROUPS.
 """
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from gpuwaste.history.keys import KEYS
 from gpuwaste.predict.context import Context
 from gpuwaste.predict.features import durations, gpu, memory, outcomes, queue, request, script
-from gpuwaste.predict.features.base import Feature, Group, feature_list
+from gpuwaste.predict.features.base import Feature, Group, Step, feature_list
 
 FEATURE_VERSION: Final = 2  # of what the names mean: raise it when a formula changes, or history's STATE_VERSION
 GROUPS: Final[tuple[Group, ...]] = (
@@ -47,16 +47,26 @@ def _places(groups: tuple[Group, ...]) -> tuple[int, int, list[tuple[Group, slic
 _OURS: Final = _places(GROUPS)
 
 
-def vectors(
-    context: Context, groups: tuple[Group, ...] = GROUPS, out: NDArray[np.float32] | None = None
-) -> NDArray[np.float32]:
-    """Return the vectors [n, F] of a context, in `out` where given; unknown is NaN, and nothing is infinite."""
-    own, keyed, places = _OURS if groups is GROUPS else _places(groups)
-    count = len(context.requests)
-    result = np.empty((count, own + len(KEYS) * keyed), dtype=np.float32) if out is None else out
-    blocks = result[:, own:].reshape(count, len(KEYS), keyed)  # a view: the rows stay where they are
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+class Plan:
+    """How a context's arrays become its vectors [n, F]: the steps of all groups, made once."""
+
+    def __init__(
+        self, context: Context, groups: tuple[Group, ...] = GROUPS, out: NDArray[np.float32] | None = None
+    ) -> None:
+        """Write into `out` where it is given."""
+        own, keyed, places = _OURS if groups is GROUPS else _places(groups)
+        count = len(context.requests)
+        self._result = np.empty((count, own + len(KEYS) * keyed), dtype=np.float32) if out is None else out
+        self._infinite = np.empty(self._result.shape, dtype=bool)
+        blocks = self._result[:, own:].reshape(count, len(KEYS), keyed)  # a view: the rows stay where they are
+        self._steps: list[Step] = []
         for group, place in places:
-            group.compute(context, blocks[..., place] if group.per_key else result[:, place])
-        np.copyto(result, np.nan, where=np.isinf(result))
-    return result
+            self._steps += group.steps(context, blocks[..., place] if group.per_key else self._result[:, place])
+
+    def run(self) -> NDArray[np.float32]:
+        """Return the vectors of what the arrays hold now; unknown is NaN, and nothing is infinite."""
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            for step in self._steps:
+                step()
+        np.putmask(self._result, np.isinf(self._result, self._infinite), np.nan)
+        return self._result

@@ -1,7 +1,9 @@
 """What a feature is, and a group of them: one file each."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +12,7 @@ from gpuwaste.history.keys import KEYS
 from gpuwaste.predict.context import Context
 
 Block = NDArray[np.float32]
+Step = Callable[[], object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,14 +29,17 @@ class Feature:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Features computed together by `compute(context, out)`, which fills `out`, float32 [n, len(features)].
+    """Features computed together: `steps(context, out)` are what fills `out`, float32 [n, len(features)], in order.
+
+    The steps may be run again whenever the context's arrays hold other numbers: to make the arrays' views anew for each
+    job would take twice as long as the arithmetic.
 
     With `per_key` they stand for every key, and out is [n, keys, len(features)]; the name of a key is put before
     theirs and "{jobs}" in their texts becomes that key's. "Not known" is NaN or infinite.
     """
 
     features: tuple[Feature, ...]
-    compute: Callable[[Context, Block], None]
+    steps: Callable[[Context, Block], Iterable[Step]]
     per_key: bool = True
 
 
@@ -48,3 +54,13 @@ def feature_list(groups: tuple[Group, ...]) -> tuple[Feature, ...]:
             for f in keyed
         ),
     )
+
+
+def copied(out: NDArray[Any], values: NDArray[Any]) -> Step:
+    """Return the step that copies values, into another type where that of `out` is another."""
+    return partial(out.__setitem__, ..., values)
+
+
+def like(values: NDArray[Any]) -> Block:
+    """Return room for the same values as float32: arithmetic that casts costs three times as much."""
+    return np.empty(values.shape, dtype=np.float32)

@@ -1,11 +1,14 @@
 """How long the earlier jobs of each key ran, beside this request's limit."""
 
+from collections.abc import Iterator
+from functools import partial
+
 import numpy as np
 
 from gpuwaste.history.recurrences import MINUTE_S
 from gpuwaste.history.rows import AMOUNTS, EWS
 from gpuwaste.predict.context import AT, PAIR_AT, Context
-from gpuwaste.predict.features.base import Block, Feature, Group
+from gpuwaste.predict.features.base import Block, Feature, Group, Step, copied, like
 
 FEATURES = (
     Feature("run_1", "s", "the last of the {jobs} ran {value}"),
@@ -30,21 +33,23 @@ _RUNS = _LAST + 2
 _SHARE = 2 * _RUNS
 _RATES = _SHARE + 3
 _MEAN = EWS.index("run_mean")
+_MINUTE = np.float32(MINUTE_S)
 
 
-def compute(context: Context, out: Block) -> None:
+def steps(context: Context, out: Block) -> Iterator[Step]:
     """Fill the durations of each key [n, keys, 15]; a ring's minutes times 60 fit a float32 without rounding."""
     rows, asked = context.rows, context.requests
-    amounts = rows["amounts"].astype(np.float32)  # once: arithmetic that casts costs three times as much
-    runs, seconds = amounts[..., _RUN] * MINUTE_S, out[..., :_RUNS]
-    seconds[..., :_LAST] = runs[..., :_LAST]
-    np.fmax.reduce(runs, axis=-1, out=out[..., _LAST])
-    np.fmin.reduce(runs, axis=-1, out=out[..., _LAST + 1])
-    np.divide(seconds, asked[:, AT["limit_s"], None, None], out=out[..., _RUNS:_SHARE])
-    newest = amounts[..., 0, :]
-    np.divide(newest[..., _RUN], newest[..., _LIMIT], out=out[..., _SHARE])
-    np.divide(newest[..., _LIMIT:], asked[:, None, PAIR_AT:], out=out[..., _SHARE + 1 : _RATES])
-    out[..., _RATES:] = rows["ews"][..., _MEAN:]
+    amounts, seconds = like(rows["amounts"]), out[..., :_RUNS]
+    runs, newest = like(amounts[..., _RUN]), amounts[..., 0, :]
+    yield copied(amounts, rows["amounts"])
+    yield partial(np.multiply, amounts[..., _RUN], _MINUTE, runs)
+    yield copied(seconds[..., :_LAST], runs[..., :_LAST])
+    yield partial(np.fmax.reduce, runs, -1, None, out[..., _LAST])
+    yield partial(np.fmin.reduce, runs, -1, None, out[..., _LAST + 1])
+    yield partial(np.divide, seconds, asked[:, AT["limit_s"], None, None], out[..., _RUNS:_SHARE])
+    yield partial(np.divide, newest[..., _RUN], newest[..., _LIMIT], out[..., _SHARE])
+    yield partial(np.divide, newest[..., _LIMIT:], asked[:, None, PAIR_AT:], out[..., _SHARE + 1 : _RATES])
+    yield copied(out[..., _RATES:], rows["ews"][..., _MEAN:])
 
 
-GROUP = Group(FEATURES, compute)
+GROUP = Group(FEATURES, steps)

@@ -1,10 +1,13 @@
 """What the ledger said of the last judged GPU job of each key."""
 
+from collections.abc import Iterator
+from functools import partial
+
 import numpy as np
 
 from gpuwaste.history.rows import LASTS
 from gpuwaste.predict.context import Context
-from gpuwaste.predict.features.base import Block, Feature, Group
+from gpuwaste.predict.features.base import Block, Feature, Group, Step, copied, like
 
 FEATURES = (
     Feature("gpu_used", "", "the GPUs of the last of the {jobs} were used {value} of the time"),
@@ -15,11 +18,13 @@ _ACTIVE, _ASKED = LASTS.index("active"), LASTS.index("asked")
 _COPIED = _ACTIVE + 1
 
 
-def compute(context: Context, out: Block) -> None:
+def steps(context: Context, out: Block) -> Iterator[Step]:
     """Fill the last GPU use of each key [n, keys, 3]."""
-    lasts = context.rows["lasts"][..., : _ASKED + 1].astype(np.float32)
-    out[..., :_COPIED] = lasts[..., :_COPIED]
-    np.divide(lasts[..., _ACTIVE], lasts[..., _ASKED], out=out[..., _COPIED])
+    known = context.rows["lasts"][..., : _ASKED + 1]
+    lasts = like(known)
+    yield copied(lasts, known)
+    yield copied(out[..., :_COPIED], lasts[..., :_COPIED])
+    yield partial(np.divide, lasts[..., _ACTIVE], lasts[..., _ASKED], out[..., _COPIED])
 
 
-GROUP = Group(FEATURES, compute)
+GROUP = Group(FEATURES, steps)

@@ -1,11 +1,14 @@
 """How the earlier jobs of each key ended."""
 
+from collections.abc import Iterator
+from functools import partial
+
 import numpy as np
 
 from gpuwaste.history.recurrences import FAILED_OF
 from gpuwaste.history.rows import COUNTS, RECENT
 from gpuwaste.predict.context import Context
-from gpuwaste.predict.features.base import Block, Feature, Group
+from gpuwaste.predict.features.base import Block, Feature, Group, Step, copied, like
 
 FEATURES = (
     Feature("fail_1", "", "the last of the {jobs} failed ({value}: 1 yes, 0 no)"),
@@ -29,17 +32,19 @@ _FIRST, _UPTO = COUNTS.index("cancelled"), COUNTS.index("ended") + 1
 _ALL = _COUNTED + _UPTO - _FIRST
 
 
-def compute(context: Context, out: Block) -> None:
+def steps(context: Context, out: Block) -> Iterator[Step]:
     """Fill the outcomes of each key [n, keys, 12]."""
-    rows = context.rows
-    counts = rows["counts"]
-    out[..., :_LAST] = _FAILED.take(rows["outcomes"][..., :_LAST])
-    out[..., _LAST:_RATES] = rows["recent"]
-    out[..., _RATES:_COUNTED] = rows["ews"][..., :2]
-    out[..., _COUNTED:_ALL] = counts[..., _FIRST:_UPTO]
-    judged = counts[..., :2].astype(np.float32)
-    failed = judged[..., 0]
-    np.divide(failed, failed + judged[..., 1], out=out[..., _ALL])
+    rows, counts = context.rows, context.rows["counts"]
+    judged = like(counts[..., :2])
+    failed, completed, share = judged[..., 0], judged[..., 1], out[..., _ALL]
+    # Each outcome is one that FAILED_OF has; where numpy is to check that, it writes into room of its own first.
+    yield partial(_FAILED.take, rows["outcomes"][..., :_LAST], None, out[..., :_LAST], "clip")
+    yield copied(out[..., _LAST:_RATES], rows["recent"])
+    yield copied(out[..., _RATES:_COUNTED], rows["ews"][..., :2])
+    yield copied(out[..., _COUNTED:_ALL], counts[..., _FIRST:_UPTO])
+    yield copied(judged, counts[..., :2])
+    yield partial(np.add, failed, completed, share)
+    yield partial(np.divide, failed, share, share)
 
 
-GROUP = Group(FEATURES, compute)
+GROUP = Group(FEATURES, steps)

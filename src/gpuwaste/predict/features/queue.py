@@ -1,10 +1,13 @@
 """What of each key is in the system at the submission, and how long ago things happened."""
 
+from collections.abc import Iterator
+from functools import partial
+
 import numpy as np
 
 from gpuwaste.history.rows import BURSTS, COUNTS, INSTANTS, SENT
 from gpuwaste.predict.context import PAIR_AT, Context
-from gpuwaste.predict.features.base import Block, Feature, Group
+from gpuwaste.predict.features.base import Block, Feature, Group, Step, copied, like
 
 FEATURES = (
     Feature("running", "", "{value} {jobs} are running"),
@@ -17,22 +20,26 @@ FEATURES = (
     Feature("since_fail", "s", "the last failure of {jobs} was {value} ago"),
     Feature("since_end", "s", "the last end of {jobs} was {value} ago"),
 )
-_NEVER = 0.0  # the instant of what did not happen yet
+_NEVER = np.float64(0.0)  # the instant of what did not happen yet
 _FIRST = COUNTS.index("running")
 _COUNTED = len(COUNTS) - _FIRST
 _BURSTS = _COUNTED + len(BURSTS)
 _SENT = _BURSTS + len(SENT)
 
 
-def compute(context: Context, out: Block) -> None:
+def steps(context: Context, out: Block) -> Iterator[Step]:
     """Fill the queue of each key [n, keys, 9]."""
     rows = context.rows
-    out[..., :_COUNTED] = rows["counts"][..., _FIRST:]
-    out[..., _COUNTED:_BURSTS] = rows["bursts"]
-    np.divide(rows["sent"].astype(np.float32), context.requests[:, None, PAIR_AT:], out=out[..., _BURSTS:_SENT])
-    instants = rows["instants"][..., : len(INSTANTS)].astype(np.float64)
-    instants[instants == _NEVER] = np.nan
-    out[..., _SENT:] = context.submit[:, None, None] - instants
+    sent, happened = like(rows["sent"]), rows["instants"][..., : len(INSTANTS)]
+    instants, never = np.empty(happened.shape), np.empty(happened.shape, dtype=bool)
+    yield copied(out[..., :_COUNTED], rows["counts"][..., _FIRST:])
+    yield copied(out[..., _COUNTED:_BURSTS], rows["bursts"])
+    yield copied(sent, rows["sent"])
+    yield partial(np.divide, sent, context.requests[:, None, PAIR_AT:], out[..., _BURSTS:_SENT])
+    yield copied(instants, happened)
+    yield partial(np.equal, instants, _NEVER, never)
+    yield partial(np.putmask, instants, never, np.nan)
+    yield partial(np.subtract, context.submit[:, None, None], instants, out[..., _SENT:], casting="unsafe")
 
 
-GROUP = Group(FEATURES, compute)
+GROUP = Group(FEATURES, steps)

@@ -1,9 +1,12 @@
 """The request itself: amounts, limit, time of day, facts of the name. Partition and QOS speak by their history only."""
 
+from collections.abc import Iterator
+from functools import partial
+
 import numpy as np
 
 from gpuwaste.predict.context import OVER_AT, PAIR_AT, SCRIPT_AT, UNDER_AT, Context
-from gpuwaste.predict.features.base import Block, Feature, Group
+from gpuwaste.predict.features.base import Block, Feature, Group, Step, copied
 
 FEATURES = (
     Feature("limit", "s", "a time limit of {value}"),
@@ -28,11 +31,11 @@ FEATURES = (
 )
 
 
-def compute(context: Context, out: Block) -> None:
+def steps(context: Context, out: Block) -> Iterator[Step]:
     """Fill the request's own columns [n, 19]."""
     asked = context.requests
-    out[:, :SCRIPT_AT] = asked[:, :SCRIPT_AT]
-    np.divide(asked[:, OVER_AT:UNDER_AT], asked[:, UNDER_AT:PAIR_AT], out=out[:, SCRIPT_AT:])
+    yield copied(out[:, :SCRIPT_AT], asked[:, :SCRIPT_AT])
+    yield partial(np.divide, asked[:, OVER_AT:UNDER_AT], asked[:, UNDER_AT:PAIR_AT], out[:, SCRIPT_AT:])
 
 
-GROUP = Group(FEATURES, compute, per_key=False)
+GROUP = Group(FEATURES, steps, per_key=False)

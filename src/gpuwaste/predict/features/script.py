@@ -1,7 +1,9 @@
 """Facts of the batch script, where there is one: what it starts and how careful it is."""
 
+from collections.abc import Iterator
+
 from gpuwaste.predict.context import OVER_AT, SCRIPT_AT, Context
-from gpuwaste.predict.features.base import Block, Feature, Group
+from gpuwaste.predict.features.base import Block, Feature, Group, Step, copied
 
 FEATURES = (
     Feature("script_lines", "", "a script of {value} lines"),
@@ -16,9 +18,9 @@ FEATURES = (
 )
 
 
-def compute(context: Context, out: Block) -> None:
+def steps(context: Context, out: Block) -> Iterator[Step]:
     """Fill the script's columns [n, 9]."""
-    out[:] = context.requests[:, SCRIPT_AT:OVER_AT]
+    yield copied(out, context.requests[:, SCRIPT_AT:OVER_AT])
 
 
-GROUP = Group(FEATURES, compute, per_key=False)
+GROUP = Group(FEATURES, steps, per_key=False)
