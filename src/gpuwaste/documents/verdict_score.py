@@ -12,6 +12,8 @@ from typing import Annotated, Any, Final, Literal
 
 from msgspec import Meta, Struct, field, structs
 
+from gpuwaste.documents.fields import Document
+
 SCHEMA: Final = 1
 _BINS: Final = 10
 _Ratio = Annotated[float | None, Meta(description="0 to 1; null without any.")]
@@ -78,7 +80,7 @@ class Standing(Struct, frozen=True):
     n: Annotated[int, Meta(description="How many it rests on.")]
 
 
-class ScoreDocument(Struct, kw_only=True, frozen=True):
+class ScoreDocument(Document, kw_only=True, frozen=True):
     """Precision, recall and calibration of what was said: docs/how-to/audit.md."""
 
     document: Literal["score"] = "score"

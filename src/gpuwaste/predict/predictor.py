@@ -17,7 +17,6 @@ from gpuwaste.predict.history import from_history
 from gpuwaste.predict.manifest import TargetModel
 from gpuwaste.predict.own import gpus_needed, own_sentences
 from gpuwaste.predict.prediction import Change, Prediction, Source, TargetPrediction
-from gpuwaste.predict.request_json import request_to_json
 from gpuwaste.predict.rolling import Rolling, busy_columns
 from gpuwaste.predict.scores import Model, applies, cap
 from gpuwaste.predict.targets import BY_NAME, TARGETS
@@ -60,7 +59,7 @@ class Predictor:
         said = self.explained(request, vector, self.scored(request, vector, ALL))
         bundle = self._bundle
         return Prediction(
-            request=request_to_json(replace(request, script=None)),
+            request=replace(request, script=None),
             model=bundle.manifest.name if bundle else "",
             model_hash=self.model_hash,
             targets=said,

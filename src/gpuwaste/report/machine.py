@@ -3,11 +3,15 @@
 import csv
 import io
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from gpuwaste.core.text import harmless
+from msgspec import to_builtins
 
+from gpuwaste.core.text import harmless
+from gpuwaste.documents.fields import Document
+
+Row = Mapping[str, Any]
 _SUMS: Final = (
     "gpu_s",
     "idle_s",
@@ -117,7 +121,7 @@ def to_json(document: Mapping[str, Any]) -> str:
     return json.dumps(document, indent=2) + "\n"
 
 
-def to_parsable(document: Mapping[str, Any], header: bool = True) -> str:
+def to_parsable(document: Document, header: bool = True) -> str:
     """Return one line per row, `|` between the cells, times in UTC seconds; an unknown cell is empty."""
     columns, rows = table(document)
     lines = ["|".join(columns)] if header else []
@@ -125,7 +129,7 @@ def to_parsable(document: Mapping[str, Any], header: bool = True) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def to_csv(document: Mapping[str, Any], header: bool = True) -> str:
+def to_csv(document: Document, header: bool = True) -> str:
     """Return CSV; a text that a spreadsheet would take for a formula starts with an apostrophe."""
     columns, rows = table(document)
     out = io.StringIO()
@@ -136,56 +140,52 @@ def to_csv(document: Mapping[str, Any], header: bool = True) -> str:
     return out.getvalue()
 
 
-def table(document: Mapping[str, Any]) -> tuple[Sequence[str], list[dict[str, Any]]]:
+def table(document: Document) -> tuple[Sequence[str], list[Row]]:
     """Return the columns and rows of a document: jobs, devices, predicted numbers, verdicts, weeks of a score."""
-    mark = {"recorded": document["recorded"]}
-    if document["document"] in {"verdicts", "score"}:
-        return _said(document, mark)
-    if (kind := document["document"]).startswith("notice"):
-        columns, rows = _notices(document, kind)
-        return columns, [{**row, **mark} for row in rows]
-    if document["document"] == "predict":
-        return _PREDICTED, [{**row, **mark} for row in _predicted(document["predictions"])]
-    if document["document"] == "policy-replay":
-        return _REPLAYED, [{**row, **mark} for row in document["rows"]]
-    if document["document"] == "job":
-        return _DEVICE, [{**row, **mark} for row in _devices(document["runs"])]
-    return _JOB, [{**row, **mark} for row in document["jobs"]]
+    columns, rows_of = _TABLES[getattr(document, "document", "")]
+    mark = {"recorded": getattr(document, "recorded", False)}
+    return columns, [{**row, **mark} for row in rows_of(document)]
 
 
-def _said(document: Mapping[str, Any], mark: Mapping[str, Any]) -> tuple[Sequence[str], list[dict[str, Any]]]:
-    if document["document"] == "score":
-        return _SCORE, [{**row, **mark} for row in document["weeks"]]
-    return _VERDICT, [{**row, **_joined(row), **mark} for row in document["verdicts"]]
+def _listed(name: str) -> Callable[[Any], Iterable[Row]]:
+    return lambda document: map(to_builtins, getattr(document, name))
 
 
-def _notices(document: Mapping[str, Any], kind: str) -> tuple[Sequence[str], Sequence[Mapping[str, Any]]]:
-    if kind == "notices":
-        return _NOTICE, document["notices"]
-    if kind == "notice-replay":
-        return _TOLD, document["users"]
-    return _DECIDED, document["told"] if kind == "notice-run" else [document]
+def _verdicts(document: Any) -> Iterable[Row]:
+    for row in map(to_builtins, document.verdicts):
+        yield {**row, **{name: "; ".join(row[name]) for name in ("job_ids", "states", "lines")}}
 
 
-def _joined(row: Mapping[str, Any]) -> dict[str, str]:
-    return {name: "; ".join(row[name]) for name in ("job_ids", "states", "lines")}
+def _devices(document: Any) -> Iterable[Row]:
+    for run in document.runs:
+        of_run = {"cluster": run.cluster, "jobid": run.jobid, "state": run.state}
+        of_run |= {"run_start": run.start, "run_end": run.end}
+        yield from ({**of_run, **to_builtins(device)} for device in [*run.devices, *run.shared])
 
 
-def _devices(runs: Iterable[Mapping[str, Any]]) -> Iterable[dict[str, Any]]:
-    for run in runs:
-        of_run = {name: run[name] for name in ("cluster", "jobid", "state")}
-        of_run |= {"run_start": run["start"], "run_end": run["end"]}
-        yield from ({**of_run, **device} for device in [*run["devices"], *run["shared"]])
-
-
-def _predicted(predictions: Iterable[Mapping[str, Any]]) -> Iterable[dict[str, Any]]:
+def _predicted(document: Any) -> Iterable[Row]:
     """Yield a row for each probability and for each quantile."""
-    for place, prediction in enumerate(predictions, 1):
-        of_request = {"request": place, "name": prediction["request"]["name"], "user": prediction["request"]["user"]}
-        of_request |= {"model": prediction["model"], "model_hash": prediction["model_hash"]}
-        for target in prediction["targets"]:
-            row = {**of_request, **{key: target[key] for key in ("target", "source", "basis", "p", "level")}}
-            yield from ({**row, "quantile": q, "value": v} for q, v in (target["quantiles"] or {"": None}).items())
+    for place, prediction in enumerate(document.predictions, 1):
+        of_request = {"request": place, "name": prediction.request.name, "user": prediction.request.user}
+        of_request |= {"model": prediction.model, "model_hash": prediction.model_hash}
+        for target in map(to_builtins, prediction.targets):
+            quantiles = target["quantiles"] or {"": None}
+            yield from ({**target, **of_request, "quantile": q, "value": v} for q, v in quantiles.items())
+
+
+_TABLES: Final[Mapping[str, tuple[Sequence[str], Callable[[Any], Iterable[Row]]]]] = {
+    "report": (_JOB, _listed("jobs")),
+    "top": (_JOB, _listed("jobs")),
+    "job": (_DEVICE, _devices),
+    "predict": (_PREDICTED, _predicted),
+    "policy-replay": (_REPLAYED, _listed("rows")),
+    "verdicts": (_VERDICT, _verdicts),
+    "score": (_SCORE, _listed("weeks")),
+    "notices": (_NOTICE, _listed("notices")),
+    "notice-replay": (_TOLD, _listed("users")),
+    "notice-run": (_DECIDED, _listed("told")),
+    "notice-preview": (_DECIDED, lambda document: [to_builtins(document)]),
+}
 
 
 def _cell(value: Any) -> str:

@@ -251,7 +251,7 @@ def test_a_run_of_another_user_is_found_under_the_new_name() -> None:
     store.upsert_jobs([replace(job, user="renamed")])
     with store.reader() as db:
         known = [
-            report_document(db, "user", name, 0, NOW, LedgerSettings(), NOW).totals["coverage"]
+            report_document(db, "user", name, 0, NOW, LedgerSettings(), NOW).totals.coverage
             for name in ("renamed", job.user)
         ]
     assert known[0] > 0
