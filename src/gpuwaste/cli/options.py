@@ -170,8 +170,12 @@ def typed(raw: Mapping[str, Any], kind: type[D], *, printed: bool) -> D:
     Where it is `printed` as text nothing in it acts on a terminal; rows of cells see to that themselves.
     """
     from gpuwaste.core.codec import convert
+    from gpuwaste.core.errors import ParseError
 
-    document = convert(raw, kind, "the answer")
+    try:
+        document = convert(raw, kind, "the hub's answer")
+    except ParseError as error:
+        raise ParseError(f"{error}: is the hub of another version?") from error
     return _harmless(document) if printed else document
 
 
@@ -208,7 +212,7 @@ def _rendered(
     raw: Mapping[str, Any], document: D, options: argparse.Namespace, text: "Callable[[D, Look], str]"
 ) -> str:
     if options.form is None:
-        return as_text(document, text, header=not options.noheader, recorded=document.recorded)
+        return as_text(document, text, header=not options.noheader, recorded=bool(raw.get("recorded")))
     from gpuwaste.report import machine
 
     if options.form == "json":

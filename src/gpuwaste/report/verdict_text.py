@@ -2,8 +2,6 @@
 
 from typing import Final
 
-from msgspec import UNSET
-
 from gpuwaste.documents.verdict_score import Calibration, PolicyScore, ScoreDocument, WeekScore
 from gpuwaste.documents.verdict_types import VerdictRow, VerdictsDocument
 from gpuwaste.report.cells import UNKNOWN, fit, local_time, percent, state_code, uncut
@@ -30,7 +28,7 @@ def verdicts_text(document: VerdictsDocument, look: Look) -> str:
     """Render verdicts, the newest first; an operator's has the policy and what it would have said."""
     rows = document.verdicts[:_ROWS]
     lines = look.title("What was said at submission") if look.header else []
-    whole = bool(rows) and rows[0].would_be is not UNSET
+    whole = bool(rows) and bool(rows[0].would_be)
     headers = ("TIME", "ACTION", *(("WOULD", "HELD", "POLICY") if whole else ()), "JOB", "ST", "RIGHT", "USER: NAME")
     lines += look.table(headers, [_row(row, look, whole=whole) for row in rows], frozenset(range(len(headers))))
     more = len(document.verdicts) - _ROWS

@@ -3,7 +3,7 @@
 import json
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import pytest
@@ -15,7 +15,7 @@ from tests.unit.hub.rig import AGENT_UID
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.verdict import Verdict
 from gpuwaste.documents.verdict_score import ScoreDocument
-from gpuwaste.documents.verdict_types import VerdictRow, VerdictsDocument
+from gpuwaste.documents.verdict_types import JudgedVerdict, VerdictsDocument
 from gpuwaste.hub.cluster_facts import ClusterFacts
 from gpuwaste.hub.identity import Identity
 from gpuwaste.hub.roles import Roles
@@ -238,7 +238,7 @@ def test_verdicts_and_score_are_as_the_api_declares_them(audited: Rig) -> None:
     for uid in (ALICE, CAROL, OPER):
         convert(audited.get(uid, TARGET).json, VerdictsDocument)
     rows = audited.get(OPER, TARGET).json["verdicts"]
-    assert {name for row in rows for name in row} == set(VerdictRow.__struct_fields__)
+    assert {name for row in rows for name in row} == {part.name for part in fields(JudgedVerdict)}
     score = audited.get(OPER, f"{TARGET}/score").json
     assert to_builtins(convert(score, ScoreDocument)) == score
 

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -79,7 +80,7 @@ def test_status_names_what_moved_and_leaves_the_training_window_out(tmp_path: Pa
     assert document.first_utc == table.submit[1000]
     assert "c" in drifted(document)
     assert "a" not in drifted(document)
-    by_name = {row.target: row for row in document.targets}
+    by_name: dict[str, Any] = {row.target: row for row in document.targets}
     assert by_name["failure"].ece_rolled < 0.05
     assert [c.rolled for c in by_name["walltime"].coverage] == pytest.approx([0.5, 0.9], abs=0.05)
     later = replace(manifest, window=(0, 10**12))

@@ -190,7 +190,7 @@ class NoticeRunner:
             _log.warning("a notice to %s: %s: %s", row["address"], delivery.status, delivery.detail)
 
     def _deliver(self, row: Mapping[str, Any]) -> Delivery:
-        kind = StaffList if row["kind"] == STAFF else Digest
+        kind: type[Digest | StaffList] = StaffList if row["kind"] == STAFF else Digest
         document = convert(json.loads(row["document"]), kind, "notice")
         subject, text = words(document, Look(zone=self._settings.zone), self._settings.text)
         try:
