@@ -1,10 +1,13 @@
 """Builds the documents of the ledger: reports, jobs, and who is wasting now."""
 
 from collections.abc import Collection
+from dataclasses import fields
+from typing import Final
 
 from msgspec import convert
 
 from gpuwaste.core.hour import HOUR_S
+from gpuwaste.core.job import JobRecord
 from gpuwaste.core.run import RunKey
 from gpuwaste.documents.report_types import (
     DeviceRow,
@@ -29,6 +32,17 @@ from gpuwaste.waste.ledger import DeviceLedger, JobLedger
 from gpuwaste.waste.load import Selection, load_job, load_jobs
 from gpuwaste.waste.settings import LedgerSettings
 from gpuwaste.waste.tally import Tally, seconds
+
+_OF_JOB: Final = [part.name for part in fields(JobRecord) if part.name in RunRow.__struct_fields__]
+_OF_USE: Final = (
+    "share",
+    "mem_max_b",
+    "mem_total_b",
+    "power_w_at_full",
+    "sm_ratio_at_full",
+    "map_source",
+    "confidence",
+)
 
 
 def report_document(  # noqa: PLR0917 the order in which a question is asked; the hub calls it so
@@ -161,40 +175,20 @@ def _run_row(ledger: JobLedger) -> RunRow:
     """Return one run: accounting's facts, its sums, its devices."""
     job = ledger.job
     memory = memory_ratio(ledger)
+    started = job.start is not None
     return RunRow(
-        cluster=job.cluster,
+        **{name: getattr(job, name) for name in _OF_JOB},
         jobid=job.printed_id,
         raw_id=job.job_id,
-        name=job.name,
-        user=job.user,
-        account=job.account,
-        partition=job.partition,
-        qos=job.qos,
         whole_node=ledger.whole_node,
-        state=job.state,
-        running=ledger.running and job.start is not None,
-        restarts=job.restarts,
-        interactive=job.interactive,
-        submit=job.submit,
-        start=job.start,
-        end=job.end,
-        elapsed_s=job.elapsed_s,
+        running=ledger.running and started,
         suspended_job_s=job.suspended_s,
-        time_limit_s=job.time_limit_s,
-        nodes=job.nodes,
-        cpus=job.cpus,
-        gpus=job.gpus,
         gpus_beyond=ledger.beyond,
-        gpu_type=job.gpu_type,
-        exit_code=job.exit_code,
-        exit_signal=job.exit_signal,
-        cpu_efficiency=None if job.start is None else cpu_efficiency(ledger),
-        memory_efficiency=None if job.start is None or memory is None else round(memory, 4),
-        mem_req_b=job.mem_req_b,
-        max_rss_b=job.max_rss_b,
-        totals=convert({} if job.start is None else Tally.of(ledger.devices).to_json(), RunTime),
-        devices=[] if job.start is None else [_device_row(d, ledger) for d in ledger.devices],
-        shared=[] if job.start is None else [_device_row(d, ledger) for d in ledger.shared],
+        cpu_efficiency=cpu_efficiency(ledger) if started else None,
+        memory_efficiency=round(memory, 4) if started and memory is not None else None,
+        totals=convert(Tally.of(ledger.devices).to_json() if started else {}, RunTime),
+        devices=[_device_row(d, ledger) for d in ledger.devices] if started else [],
+        shared=[_device_row(d, ledger) for d in ledger.shared] if started else [],
     )
 
 
@@ -203,9 +197,9 @@ def _device_row(device: DeviceLedger, ledger: JobLedger) -> DeviceRow:
     use = device.use
     seen = bool(use.gpu_uuid)
     return DeviceRow(
+        **{name: getattr(use, name) for name in _OF_USE},
         node=use.node or None,
         gpu_uuid=use.gpu_uuid or None,
-        share=use.share,
         t0=seconds(use.t0_ms) if seen else None,
         t1=seconds(use.t1_ms) if seen else None,
         level=str(device.level),
@@ -214,14 +208,8 @@ def _device_row(device: DeviceLedger, ledger: JobLedger) -> DeviceRow:
         final=use.final if seen else None,
         under_used=device.under_used,
         proc_seen=use.proc_seen if seen else None,
-        mem_max_b=use.mem_max_b,
-        mem_total_b=use.mem_total_b,
         last_active=None if use.last_active_ms is None else seconds(use.last_active_ms),
-        power_w_at_full=use.power_w_at_full,
-        sm_ratio_at_full=use.sm_ratio_at_full,
         over_s=seconds(device.over_ms),
-        map_source=use.map_source,
-        confidence=use.confidence,
         **Tally.of([device]).to_json(),
     )
 

@@ -6,97 +6,30 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from msgspec import to_builtins
+from msgspec import Struct, to_builtins
 
 from gpuwaste.core.text import harmless
 from gpuwaste.documents.fields import Document
+from gpuwaste.documents.notice_types import NoticeRow, ReplayedUser, ToldRow
+from gpuwaste.documents.policies import ReplayRow
 
 Row = Mapping[str, Any]
 _SUMS: Final = (
-    "gpu_s",
-    "idle_s",
-    "low_s",
-    "moderate_s",
-    "high_s",
-    "unknown_s",
-    "suspended_s",
-    "pending_s",
-    "untouched_s",
-    "idle_run_s",
-    "wasted_s",
-    "exempt_s",
-    "coverage",
-    "mean_util_pct",
-)
+    "gpu_s", "idle_s", "low_s", "moderate_s", "high_s", "unknown_s", "suspended_s", "pending_s", "untouched_s",
+    "idle_run_s", "wasted_s", "exempt_s", "coverage", "mean_util_pct",
+)  # fmt: skip
 _JOB: Final = (
-    "cluster",
-    "jobid",
-    "name",
-    "user",
-    "account",
-    "partition",
-    "state",
-    "tasks",
-    "requeued",
-    "start",
-    "end",
-    "gpus",
-    "gpu_type",
-    *_SUMS,
-    "under_used_devices",
-    "cpu_efficiency",
-    "memory_efficiency",
-    "recorded",
-)
+    "cluster", "jobid", "name", "user", "account", "partition", "state", "tasks", "requeued", "start", "end", "gpus",
+    "gpu_type", *_SUMS, "under_used_devices", "cpu_efficiency", "memory_efficiency", "recorded",
+)  # fmt: skip
 _DEVICE: Final = (
-    "cluster",
-    "jobid",
-    "run_start",
-    "run_end",
-    "state",
-    "node",
-    "gpu_uuid",
-    "share",
-    "t0",
-    "t1",
-    *_SUMS,
-    "level",
-    "untouched",
-    "under_used",
-    "mem_max_b",
-    "mem_total_b",
-    "map_source",
-    "confidence",
-    "recorded",
-)
+    "cluster", "jobid", "run_start", "run_end", "state", "node", "gpu_uuid", "share", "t0", "t1", *_SUMS, "level",
+    "untouched", "under_used", "mem_max_b", "mem_total_b", "map_source", "confidence", "recorded",
+)  # fmt: skip
 _PREDICTED: Final = (
-    "request",
-    "name",
-    "user",
-    "target",
-    "source",
-    "basis",
-    "p",
-    "level",
-    "quantile",
-    "value",
-    "model",
-    "model_hash",
+    "request", "name", "user", "target", "source", "basis", "p", "level", "quantile", "value", "model", "model_hash",
     "recorded",
-)
-_REPLAYED: Final = (
-    "policy",
-    "target",
-    "would_be",
-    "jobs",
-    "said",
-    "right",
-    "wrong",
-    "unknown",
-    "gpu_hours",
-    "users",
-    "recorded",
-)
+)  # fmt: skip
 _VERDICT: Final = (
     *("id", "at_utc_us", "op", "policy", "mode", "action", "would_be", "held", "sampled", "override", "user"),
     *("account", "partition", "qos", "name", "is_array", "gpus", "time_limit_s", "job_ids", "states", "stands", "hit"),
@@ -107,12 +40,6 @@ _SCORE: Final = (
     *("false_rejects", "reject_precision", "would_say", "judged", "hits", "precision", "went_wrong", "found", "recall"),
     *("overrides", "overrides_judged", "overrides_hits", "floored", "open", "no_job", "recorded"),
 )
-_NOTICE: Final = (
-    *("kind", "user", "period_start", "period_end", "dry", "status", "why", "detail", "address", "at_utc", "jobs"),
-    *("gpu_s", "wasted_s", "exempt_s", "coverage", "tries", "recorded"),
-)
-_TOLD: Final = ("user", "times", "jobs", "gpu_s", "wasted_s", "recorded")
-_DECIDED: Final = ("user", "why", "jobs", "gpu_s", "wasted_s", "exempt_s", "coverage", "address", "recorded")
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\uff1d", "\uff0b", "\uff0d", "\uff20")  # the last: full width
 
 
@@ -147,6 +74,10 @@ def table(document: Document) -> tuple[Sequence[str], list[Row]]:
     return columns, [{**row, **mark} for row in rows_of(document)]
 
 
+def _columns(kind: type[Struct], *hidden: str) -> Sequence[str]:
+    return (*(name for name in kind.__struct_fields__ if name not in hidden), "recorded")
+
+
 def _listed(name: str) -> Callable[[Any], Iterable[Row]]:
     return lambda document: map(to_builtins, getattr(document, name))
 
@@ -178,13 +109,13 @@ _TABLES: Final[Mapping[str, tuple[Sequence[str], Callable[[Any], Iterable[Row]]]
     "top": (_JOB, _listed("jobs")),
     "job": (_DEVICE, _devices),
     "predict": (_PREDICTED, _predicted),
-    "policy-replay": (_REPLAYED, _listed("rows")),
+    "policy-replay": (_columns(ReplayRow), _listed("rows")),
     "verdicts": (_VERDICT, _verdicts),
     "score": (_SCORE, _listed("weeks")),
-    "notices": (_NOTICE, _listed("notices")),
-    "notice-replay": (_TOLD, _listed("users")),
-    "notice-run": (_DECIDED, _listed("told")),
-    "notice-preview": (_DECIDED, lambda document: [to_builtins(document)]),
+    "notices": (_columns(NoticeRow, "next_utc"), _listed("notices")),
+    "notice-replay": (_columns(ReplayedUser), _listed("users")),
+    "notice-run": (_columns(ToldRow), _listed("told")),
+    "notice-preview": (_columns(ToldRow), lambda document: [to_builtins(document)]),
 }
 
 
