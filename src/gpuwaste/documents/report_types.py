@@ -25,6 +25,8 @@ from gpuwaste.documents.fields import (
 SCHEMA: Final = 1
 Scope = Literal["user", "account", "cluster"]
 _Percent = Annotated[float | None, Meta(description="Percent of the known GPU-time; null: nothing known.")]
+_Limit = Annotated[float, Meta(description="Percent.")]
+_Duration = Annotated[float, Meta(description="Seconds.")]
 _Reasons = Annotated[Mapping[str, float], Meta(description="GPU-seconds by reason.")]
 
 
@@ -146,15 +148,15 @@ class FindingCount(Struct, kw_only=True, frozen=True):
 class Thresholds(Struct, kw_only=True, frozen=True):
     """The thresholds by which the runs were judged; [hub] of gpuwaste.toml explains each."""
 
-    low_below_pct: float
-    high_above_pct: float
-    underused_below_pct: float
-    underused_min_s: float
+    low_below_pct: _Limit
+    high_above_pct: _Limit
+    underused_below_pct: _Limit
+    underused_min_s: _Duration
     min_coverage: Ratio
-    finding_min_s: float
-    interactive_grace_s: float
+    finding_min_s: _Duration
+    interactive_grace_s: _Duration
     memory_resident_ratio: Ratio
-    pending_s: float
+    pending_s: _Duration
 
 
 class DeviceRow(GpuTime, frozen=True):

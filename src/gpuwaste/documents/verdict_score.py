@@ -57,8 +57,8 @@ class WeekScore(PolicyScore, kw_only=True, frozen=True):
 class CalibrationBin(Struct, frozen=True):
     """The verdicts whose probability was in one tenth."""
 
-    from_: float = field(name="from")
-    to: float
+    from_: Annotated[float, Meta(description="Probability, 0 to 1.")] = field(name="from")
+    to: Annotated[float, Meta(description="Probability, 0 to 1.")]
     n: int
     expected: Annotated[float, Meta(description="The mean probability.")]
     true: Annotated[float, Meta(description="The share that came true.")]

@@ -16,7 +16,7 @@ class Reason:
     """One feature's part in a probability, in the user's own words and numbers."""
 
     feature: str
-    value: float | None
+    value: Annotated[float | None, Meta(description="In the feature's own unit; null: not known.")]
     usual: Annotated[float | None, Meta(description="The feature's usual value at the site.")]
     effect: Annotated[float, Meta(description="The probability with the value, minus the one with the usual value.")]
     text: Annotated[str, Meta(description='As in "6 of your last 8 jobs named train failed".')]
