@@ -9,7 +9,11 @@ from msgspec.json import schema_components
 
 from gpuwaste.core.hour import HOUR_CODEC, AllocationHour
 from gpuwaste.core.run import RunKey
+from gpuwaste.documents.notice_types import NoticePreview, NoticeReplay, NoticeRun, NoticesDocument, NoticeWished
+from gpuwaste.documents.prediction import PredictAnswer
+from gpuwaste.documents.report_types import JobDocument, ReportDocument, TopDocument
 from gpuwaste.documents.verdict_score import ScoreDocument
+from gpuwaste.documents.verdict_types import VerdictsDocument
 from gpuwaste.hub import models, questions, refusal
 from gpuwaste.hub.app import build_app
 from gpuwaste.hub.openapi import schema
@@ -69,7 +73,8 @@ def routes() -> Iterator[tuple[str, str, str, str]]:
 def answers() -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the name and the schema of the answers' types and their parts."""
     kinds = [thing for thing in vars(models).values() if getattr(thing, "__module__", "") == models.__name__]
-    kinds.append(ScoreDocument)
+    kinds += [ReportDocument, JobDocument, TopDocument, VerdictsDocument, ScoreDocument, PredictAnswer]
+    kinds += [NoticesDocument, NoticePreview, NoticeReplay, NoticeRun, NoticeWished]
     yield from schema_components(kinds)[1].items()
 
 

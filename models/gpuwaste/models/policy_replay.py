@@ -15,6 +15,7 @@ from gpuwaste.advice.adviser import Adviser
 from gpuwaste.advice.request import AdviceRequest
 from gpuwaste.core.history import HistoryEvent
 from gpuwaste.core.request import JobRequest
+from gpuwaste.documents.policies import ReplayRow
 from gpuwaste.history.follow import Follower
 from gpuwaste.history.from_store import Snapshot
 from gpuwaste.history.replay import replay
@@ -136,8 +137,8 @@ class Replay:
         return self._by_model
 
 
-def false_reject_ratio(rows: Sequence[dict[str, Any]]) -> float | None:
+def false_reject_ratio(rows: Sequence[ReplayRow]) -> float | None:
     """Return the share of the judged would-be rejects that were wrong, None where none was judged."""
-    rejects = [row for row in rows if row["target"] == "all" and row["would_be"] == "reject"]
-    wrong, judged = sum(r["wrong"] for r in rejects), sum(r["wrong"] + r["right"] for r in rejects)
+    rejects = [row for row in rows if row.target == "all" and row.would_be == "reject"]
+    wrong, judged = sum(r.wrong for r in rejects), sum(r.wrong + r.right for r in rejects)
     return wrong / judged if judged else None

@@ -3,13 +3,17 @@
 import math
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from gpuwaste.core.units import HOUR_S
+from gpuwaste.documents.policies import ReplayRow
 from gpuwaste.history.table import ABSENT, Floats, JobTable
 from gpuwaste.policy.declarations import PROBABILITIES, QUANTITIES
 from gpuwaste.policy.facts import Decision
 from gpuwaste.predict.targets import MIN_COVERAGE, labels, request_cap
+
+if TYPE_CHECKING:
+    from gpuwaste.core.verdict import Action
 
 ALL: Final = "all"
 _SAID: Final = frozenset({"warn", "reject"})
@@ -67,7 +71,7 @@ class Tally:
 
     def document(self) -> dict[str, Any]:
         """Return the rows, and what held back."""
-        sums: dict[tuple[str, str, str], _Sums] = {}
+        sums: dict[tuple[str, str, Action], _Sums] = {}
         for submission in self._found:
             decision = submission.decision
             hours = {target: self._gpu_hours(submission, target) for target in decision.triggers}
@@ -76,11 +80,10 @@ class Tally:
                 saved = max(hours.values(), default=0.0) if target == ALL else hours[target]
                 _count(sums.setdefault((decision.policy, target, decision.would_be), _Sums()), submission, right, saved)
         rows = [
-            {
-                "policy": policy, "target": target, "would_be": would_be, "jobs": s.jobs, "said": s.said,
-                "right": s.right, "wrong": s.wrong, "unknown": s.unknown,
-                "gpu_hours": round(s.gpu_hours, 3), "users": len(s.users),
-            }
+            ReplayRow(
+                policy=policy, target=target, would_be=would_be, jobs=s.jobs, said=s.said, right=s.right,
+                wrong=s.wrong, unknown=s.unknown, gpu_hours=round(s.gpu_hours, 3), users=len(s.users),
+            )
             for (policy, target, would_be), s in sorted(sums.items())
         ]  # fmt: skip
         users = {submission.user for submission in self._found}

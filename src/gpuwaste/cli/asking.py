@@ -7,15 +7,21 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import chain, repeat
 from pathlib import Path
 from typing import Any, Final
 
+from msgspec import structs
+
 from gpuwaste.cli.hub_access import hub_client
 from gpuwaste.cli.programs import load_program
+from gpuwaste.core.codec import convert
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import GpuwasteError, NoDataError, UsageError
 from gpuwaste.core.groups import user_name
 from gpuwaste.core.request import JobRequest
+from gpuwaste.documents.prediction import PredictDocument, predict_document
+from gpuwaste.predict.prediction import Change
 from gpuwaste.slurm.choice import COMMANDS, client_name, slurm_client
 from gpuwaste.slurm.defaults import SiteDefaults
 from gpuwaste.slurm.sbatch import MAX_SCRIPT_B, read_argv, read_submission
@@ -23,6 +29,7 @@ from gpuwaste.slurm.sbatch_words import COMMAND_LINE, Given
 
 DEFAULTS_S: Final = 3.0  # a prediction without a site's defaults is better than one that is waited for
 _SENT_SCRIPT: Final = 1 << 18  # characters of a script that are sent: features look at its beginning
+_NO_OPTIONS: Final[Mapping[str, Given]] = {}
 _OPTION: Final = re.compile(r"#SBATCH (?:--([\w-]+)|-G)")
 _NO_HISTORY: Final = (
     "no history.state in the model's directory: prediction from the request alone; give a snapshot with --history"
@@ -75,26 +82,26 @@ def of_job(config: Config, printed_id: str, *, here: bool) -> Asked:
     return Asked(tuple(dict.fromkeys(asked)))  # the tasks of an array ask for the same
 
 
-def answer(config: Config, asked: Asked, model: Path | None, history: Path | None) -> list[dict[str, Any]]:
-    """Return the predictions as documents. Raises NoDataError, AuthError, WireError, ModelError."""
+def answer(config: Config, asked: Asked, model: Path | None, history: Path | None) -> list[PredictDocument]:
+    """Return the predictions. Raises NoDataError, AuthError, WireError, ModelError, ParseError."""
     found = _of_hub(config, asked) if model is None else _here(asked, model, history)
-    for prediction, options in zip(found, asked.options, strict=False):
-        prediction["changes"] = [_placed(change, options) for change in prediction["changes"]]
-    return found
+    return [
+        structs.replace(prediction, changes=[_placed(change, options) for change in prediction.changes])
+        for prediction, options in zip(found, chain(asked.options, repeat(_NO_OPTIONS)), strict=False)
+    ]
 
 
-def _of_hub(config: Config, asked: Asked) -> list[dict[str, Any]]:
+def _of_hub(config: Config, asked: Asked) -> list[PredictDocument]:
     hub = hub_client(config)
     try:
-        if asked.job:
-            return hub.predict_job(asked.job)
-        return hub.predict([_sent(request) for request in asked.requests])
+        found = hub.predict_job(asked.job) if asked.job else hub.predict([_sent(request) for request in asked.requests])
     except NoDataError:
         what = f"job {asked.job}: no such job" if asked.job else f"user {asked.requests[0].user[:40]!r}: no history"
         raise NoDataError(f"{what} that you may read") from None
+    return convert(found, list[PredictDocument], "the hub's predictions")
 
 
-def _here(asked: Asked, model: Path, history: Path | None) -> list[dict[str, Any]]:
+def _here(asked: Asked, model: Path, history: Path | None) -> list[PredictDocument]:
     bundle = load_program("gpuwaste.predict.bundle", "predict", "this host, or ask the hub").load_bundle(model)
     from gpuwaste.history.state import HistoryState
     from gpuwaste.predict.beside import corrections_of, history_beside
@@ -104,7 +111,7 @@ def _here(asked: Asked, model: Path, history: Path | None) -> list[dict[str, Any
     predictor = Predictor(bundle, state or HistoryState(), corrections_of(bundle))
     found = [predictor.predict(request) for request in asked.requests]
     notes = () if state else (_NO_HISTORY,)
-    return [replace(p, notes=(*p.notes, *notes)).to_json() for p in found]
+    return [predict_document(replace(p, notes=(*p.notes, *notes))) for p in found]
 
 
 def _sent(request: JobRequest) -> dict[str, Any]:
@@ -125,18 +132,16 @@ def _completed(config: Config, requests: Sequence[JobRequest]) -> tuple[tuple[Jo
     return tuple(site.completed(request) for request in requests), ()
 
 
-def _placed(change: Mapping[str, Any], options: Mapping[str, Given]) -> dict[str, Any]:
+def _placed(change: Change, options: Mapping[str, Given]) -> Change:
     """Say where the option stands now; one of the command line has no #SBATCH before it."""
-    found = _OPTION.match(change["option"])
+    found = _OPTION.match(change.option)
     given = options.get(found[1] or "gpus") if found else None
     if given is None:
-        return dict(change)
-    placed = {**change, "text": f"{change['text']} ({given.where})"}
-    if not given.where.startswith("line "):
-        placed["option"] = change["option"].removeprefix("#SBATCH ")
-        if given.where != COMMAND_LINE:
-            placed["text"] = f"{change['text']} ({given.where} is set: the command line goes before it)"
-    return placed
+        return change
+    if given.where.startswith("line "):
+        return replace(change, text=f"{change.text} ({given.where})")
+    line = "" if given.where == COMMAND_LINE else " is set: the command line goes before it"
+    return replace(change, option=change.option.removeprefix("#SBATCH "), text=f"{change.text} ({given.where}{line})")
 
 
 def _script(file: str, doubtful: str | None) -> bytes:

@@ -2,30 +2,35 @@
 
 import argparse
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from gpuwaste.cli.hub_access import LONG_PATIENCE_S, ask_hub, hub_client
 from gpuwaste.cli.times import window_of
 from gpuwaste.core.config import Config
 from gpuwaste.core.text import harmless
+from gpuwaste.documents.notice_types import NoticeDocument, NoticePreview, NoticeReplay, NoticeRun, NoticesDocument
 from gpuwaste.report.layout import Look
 from gpuwaste.report.notice_text import notices_text, preview_text, replay_text, run_text
 
-Text = Callable[[Mapping[str, Any], Look], str]
+Found = tuple[dict[str, Any], type[NoticeDocument], Callable[[Any, Look], str]]
+"""An answer, its type, and what prints it."""
 
 
-def ask(options: argparse.Namespace, config: Config, rows: int) -> tuple[dict[str, Any], Text]:
-    """Return the hub's document and what prints it. Raises UsageError, NoDataError, AuthError, WireError."""
+def ask(options: argparse.Namespace, config: Config, rows: int) -> Found:
+    """Return the hub's answer. Raises UsageError, NoDataError, AuthError, WireError."""
     if options.action == "run":
-        return hub_client(config, LONG_PATIENCE_S).post("/v1/notices/run", {"dry_run": options.dry_run}), run_text
+        found = hub_client(config, LONG_PATIENCE_S).post("/v1/notices/run", {"dry_run": options.dry_run})
+        return found, NoticeRun, run_text
     user = {} if getattr(options, "user", None) is None else {"user": options.user}
     if options.action == "preview":
-        return ask_hub(config, "/v1/notices/preview", user), preview_text
+        return ask_hub(config, "/v1/notices/preview", user), NoticePreview, preview_text
     start, end = window_of(options.starttime, options.endtime)
     if options.action == "replay":
-        return hub_client(config, LONG_PATIENCE_S).get("/v1/notices/replay", {"start": start, "end": end}), replay_text
-    return ask_hub(config, "/v1/notices", {**user, "start": start, "end": end + 1, "limit": rows}), notices_text
+        found = ask_hub(config, "/v1/notices/replay", {"start": start, "end": end}, LONG_PATIENCE_S)
+        return found, NoticeReplay, replay_text
+    window = {"start": start, "end": end + 1, "limit": rows}
+    return ask_hub(config, "/v1/notices", {**user, **window}), NoticesDocument, notices_text
 
 
 def wish(config: Config, *, mail: bool) -> int:
@@ -36,7 +41,8 @@ def wish(config: Config, *, mail: bool) -> int:
     return 0
 
 
-def is_empty(document: Mapping[str, Any]) -> bool:
+def is_empty(document: NoticeDocument) -> bool:
     """Tell whether a document holds nothing: nobody told, nobody not told."""
-    rows = {"notices": "notices", "notice-replay": "users"}.get(document["document"])
-    return rows is not None and not document[rows]
+    if isinstance(document, NoticeReplay):
+        return not document.users
+    return isinstance(document, NoticesDocument) and not document.notices

@@ -7,7 +7,7 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from gpuwaste.cli.words import count_word, path_word
 from gpuwaste.core.errors import UsageError
@@ -15,8 +15,11 @@ from gpuwaste.core.errors import UsageError
 if TYPE_CHECKING:
     from gpuwaste.cli.check import Role
     from gpuwaste.core.config import Config
+    from gpuwaste.documents.fields import Document
+    from gpuwaste.documents.report_types import GpuTime
     from gpuwaste.report.layout import Look
 
+D = TypeVar("D", bound="Document")
 EXIT_NO_DATA: Final = 3
 EXIT_OVER: Final = 4
 _PERCENT: Final = 100.0
@@ -127,25 +130,70 @@ def config_of(options: argparse.Namespace) -> "Config":
 
 
 def emit(
-    document: Mapping[str, Any],
+    raw: Mapping[str, Any],
+    document: D,
     options: argparse.Namespace,
-    text: "Callable[[Mapping[str, Any], Look], str]",
+    text: "Callable[[D, Look], str]",
     *,
     empty: bool,
     wasted: float | None,
 ) -> int:
-    """Print a document in the form asked for and return the exit code; `wasted` is its share of the GPU-time, 0..1."""
-    sys.stdout.write(_rendered(document, options, text))
+    """Print a document in the form asked for and return the exit code; `wasted` is its share of the GPU-time, 0..1.
+
+    JSON is `raw`, as it came; the other forms are made of `document`, which `typed` returned.
+    """
+    sys.stdout.write(_rendered(raw, document, options, text))
     if empty:
         return EXIT_NO_DATA
     over = options.fail_above is not None and wasted is not None and wasted * _PERCENT > options.fail_above
     return EXIT_OVER if over else 0
 
 
-def wasted_share(*totals: Mapping[str, Any]) -> float | None:
+def emit_own(
+    document: D, options: argparse.Namespace, text: "Callable[[D, Look], str]", *, empty: bool, wasted: float | None
+) -> int:
+    """Print a document that was made here, as `emit` does."""
+    shown = _harmless(document) if options.form is None else document
+    return emit(document.to_json(), shown, options, text, empty=empty, wasted=wasted)
+
+
+def print_own(document: D, text: "Callable[[D, Look], str]", *, as_json: bool) -> None:
+    """Print a document that was made here as text or JSON."""
+    from gpuwaste.report.machine import to_json
+
+    sys.stdout.write(to_json(document.to_json()) if as_json else as_text(_harmless(document), text))
+
+
+def typed(raw: Mapping[str, Any], kind: type[D], *, printed: bool) -> D:
+    """Return what was answered as its declared type. Raises ParseError.
+
+    Where it is `printed` as text nothing in it acts on a terminal; rows of cells see to that themselves.
+    """
+    from gpuwaste.core.codec import convert
+    from gpuwaste.core.errors import ParseError
+
+    try:
+        document = convert(raw, kind, "the hub's answer")
+    except ParseError as error:
+        raise ParseError(f"{error}: is the hub of another version?") from error
+    return _harmless(document) if printed else document
+
+
+def _harmless(document: D) -> D:
+    from gpuwaste.report.cells import harmless_document
+
+    shown = harmless_document(document)
+    if text := getattr(document, "text", ""):  # a mail as it would go: many lines
+        from msgspec.structs import replace
+
+        shown = replace(shown, text="\n".join(harmless_document(text.split("\n"))))
+    return shown
+
+
+def wasted_share(*totals: "GpuTime") -> float | None:
     """Return wasted over allocated of these sums; None where nothing was allocated."""
-    allocated = sum(t.get("gpu_s", 0.0) for t in totals)
-    return sum(t.get("wasted_s", 0.0) for t in totals) / allocated if allocated else None
+    allocated = sum(t.gpu_s for t in totals)
+    return sum(t.wasted_s for t in totals) / allocated if allocated else None
 
 
 def colour_wanted() -> bool:
@@ -153,32 +201,21 @@ def colour_wanted() -> bool:
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
-def as_text(
-    document: Mapping[str, Any],
-    text: "Callable[[Mapping[str, Any], Look], str]",
-    *,
-    header: bool = True,
-    recorded: bool = False,
-) -> str:
-    """Return a document as words for a terminal; nothing that stands in it acts on one."""
-    from gpuwaste.report.cells import harmless_document
+def as_text(document: D, text: "Callable[[D, Look], str]", *, header: bool = True, recorded: bool = False) -> str:
+    """Return a document that `typed` made harmless as words for a terminal."""
     from gpuwaste.report.layout import Look
 
-    shown = harmless_document(document)
-    if isinstance(document.get("text"), str):  # a mail as it would go: many lines
-        shown["text"] = "\n".join(harmless_document(document["text"].split("\n")))
-    return text(shown, Look(colour=colour_wanted(), header=header, recorded=recorded))
+    return text(document, Look(colour=colour_wanted(), header=header, recorded=recorded))
 
 
 def _rendered(
-    document: Mapping[str, Any], options: argparse.Namespace, text: "Callable[[Mapping[str, Any], Look], str]"
+    raw: Mapping[str, Any], document: D, options: argparse.Namespace, text: "Callable[[D, Look], str]"
 ) -> str:
     if options.form is None:
-        header, recorded = not options.noheader, bool(document.get("recorded"))
-        return as_text(document, text, header=header, recorded=recorded)
+        return as_text(document, text, header=not options.noheader, recorded=bool(raw.get("recorded")))
     from gpuwaste.report import machine
 
     if options.form == "json":
-        return machine.to_json(document)
+        return machine.to_json(raw)
     write = machine.to_csv if options.form == "csv" else machine.to_parsable
     return write(document, header=not options.noheader)

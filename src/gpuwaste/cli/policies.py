@@ -3,21 +3,22 @@
 import argparse
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from gpuwaste.advice.adviser import Adviser
 from gpuwaste.advice.request import Advice, AdviceRequest, Outlook
 from gpuwaste.cli.asking import Asked, answer, of_job, of_words
+from gpuwaste.core.codec import convert
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import ConfigError, UsageError
 from gpuwaste.core.groups import unix_groups
-from gpuwaste.core.request import JobRequest
+from gpuwaste.documents.policies import ExplainDocument, PolicyDecision
+from gpuwaste.documents.prediction import PredictDocument, PredictFacts
 from gpuwaste.policy.describe import one_line, remarks
 from gpuwaste.policy.loading import load_files, load_policies
-from gpuwaste.predict.answer import changes_of, targets_of
 from gpuwaste.report.cells import one_line as in_one_line
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def check(paths: Sequence[Path], config: Config) -> int:
     return 0
 
 
-def explain(options: argparse.Namespace, config: Config) -> dict[str, Any]:
+def explain(options: argparse.Namespace, config: Config) -> ExplainDocument:
     """Return the decisions on each request, step by step, as a document."""
     policies = policies_of(options, config)
     asked = _asked(options, config)
@@ -60,7 +61,7 @@ def explain(options: argparse.Namespace, config: Config) -> dict[str, Any]:
     where = options.policies or config.advisor.policies_dir
     if len(policies.policies) == 1:
         notes.append(f"{where}: no policies on this host: the built-in one decides here")
-    return {"document": "policy-explain", "recorded": False, "decisions": decisions, "notes": notes}
+    return ExplainDocument(decisions=decisions, notes=notes)
 
 
 def _asked(options: argparse.Namespace, config: Config) -> Asked:
@@ -75,18 +76,20 @@ def _asked(options: argparse.Namespace, config: Config) -> Asked:
     return asked
 
 
-def decided(policies: "PolicySet", predictions: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return what policies decide on the hub's predictions, as rows of the document."""
-    found = [(prediction["request"], _advice(Adviser(policies), prediction)) for prediction in predictions]
-    return [{"request": request, "file": advice.policy.file, **asdict(advice.decision)} for request, advice in found]
+def decided(policies: "PolicySet", predictions: Sequence[PredictDocument]) -> list[PolicyDecision]:
+    """Return what policies decide on the hub's predictions."""
+    found = [(prediction.request, _advice(Adviser(policies), prediction)) for prediction in predictions]
+    return [
+        convert({"request": request, "file": advice.policy.file, **asdict(advice.decision)}, PolicyDecision, "decision")
+        for request, advice in found
+    ]
 
 
-def _advice(adviser: Adviser, prediction: Mapping[str, Any]) -> Advice:
+def _advice(adviser: Adviser, prediction: PredictDocument) -> Advice:
     """Return the advice on a request as the hub completed it, with what the hub expects of it."""
-    request, known = JobRequest(**prediction["request"]), prediction.get("facts", {})
+    request, known = prediction.request, prediction.facts or PredictFacts()
     groups = unix_groups(request.user) if adviser.policies.uses_groups else frozenset[str]()
-    own, script = known.get("own") or {}, known.get("script", "unknown")
-    outlook = Outlook(targets_of(prediction), changes_of(prediction), own, script)
+    outlook = Outlook(tuple(prediction.targets), tuple(prediction.changes), known.own, known.script)
     return adviser.decide(AdviceRequest(request, groups=groups), outlook)
 
 

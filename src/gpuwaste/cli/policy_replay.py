@@ -15,6 +15,7 @@ from gpuwaste.core.config import Config
 from gpuwaste.core.errors import GpuwasteError, UsageError
 from gpuwaste.core.groups import unix_groups
 from gpuwaste.core.owner import become_owner
+from gpuwaste.documents.policies import PolicyInForce, ReplayDocument
 from gpuwaste.slurm.defaults import NO_DEFAULTS, SiteDefaults
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ _NOTES: Final = (
 )
 
 
-def replay_policies(options: argparse.Namespace, config: Config) -> dict[str, Any]:
+def replay_policies(options: argparse.Namespace, config: Config) -> ReplayDocument:
     """Return the document. Raises GpuwasteError."""
     policies = policies_of(options, config)
     now = datetime.now().astimezone().replace(tzinfo=None)
@@ -48,20 +49,18 @@ def replay_policies(options: argparse.Namespace, config: Config) -> dict[str, An
     if not found["submissions"]:
         first, last = (datetime.fromtimestamp(int(source.table.submit[place])).astimezone() for place in (0, -1))
         notes.insert(0, f"The history has submissions from {first:%Y-%m-%d} to {last:%Y-%m-%d} only: see -S and -E.")
-    return {
-        "document": "policy-replay",
-        "recorded": False,
-        "source": source.text,
-        "cluster": source.cluster,
-        "start": start,
-        "end": end,
-        "policies": [{"name": p.name, "mode": p.mode, "file": p.file} for p in policies.policies],
-        "policies_hash": policies.hash,
-        "model": "" if bundle is None else bundle.manifest.name,
+    return ReplayDocument(
+        source=source.text,
+        cluster=source.cluster,
+        start=start,
+        end=end,
+        policies=[PolicyInForce(name=p.name, mode=p.mode, file=p.file) for p in policies.policies],
+        policies_hash=policies.hash,
+        model="" if bundle is None else bundle.manifest.name,
         **found,
-        "false_reject_ratio": module.false_reject_ratio(found["rows"]),
-        "notes": notes,
-    }
+        false_reject_ratio=module.false_reject_ratio(found["rows"]),
+        notes=notes,
+    )
 
 
 def _bundle(options: argparse.Namespace, config: Config) -> "Bundle | None":

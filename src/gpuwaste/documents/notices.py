@@ -8,15 +8,16 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
+from gpuwaste.documents.notice_types import Digest, DigestJob, StaffList, StaffRow
+from gpuwaste.documents.rows import finding_rows, job_row
 from gpuwaste.waste.judged import JudgedRun, findings_json
-from gpuwaste.waste.rows import Line, by_user, job_lines, job_row
+from gpuwaste.waste.rows import Line, by_user, job_lines
 
 Why = Literal[
     "", "no_jobs", "whole_node", "little_known", "little_waste", "small_share",
     "opted_out", "cooldown", "no_address", "mail_cap",
 ]  # fmt: skip
 _INFORMATION: Final = "memory_resident"  # a finding without blame
-_ROW: Final = ("jobid", "name", "partition", "state", "tasks", "gpus", "gpu_s", "mean_util_pct", "end")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,7 @@ class NoticeDecision:
     wasted_s: float = 0.0
     exempt_s: float = 0.0
     coverage: float | None = None
-    digest: dict[str, Any] = field(default_factory=dict)
+    digest: Digest | None = None
     address: str = ""
 
     @property
@@ -90,11 +91,11 @@ def addressed(
             done.append(decision)
             continue
         if mails >= rules.max_mails:
-            done.append(replace(decision, why="mail_cap", digest={}))
+            done.append(replace(decision, why="mail_cap", digest=None))
             continue
         address = address_of(decision.user)
         mails += bool(address)
-        done.append(replace(decision, address=address) if address else replace(decision, why="no_address", digest={}))
+        done.append(replace(decision, address=address) if address else replace(decision, why="no_address", digest=None))
     return done
 
 
@@ -105,28 +106,30 @@ def reach_s(period: tuple[int, int], rules: NoticeRules) -> int:
 
 def staff_list(
     groups: Iterable[Sequence[JudgedRun]], period: tuple[int, int], min_coverage: float, users: int
-) -> dict[str, Any]:
-    """Return who wasted most by runs that ended in `period`, as a JSON object; what is not clear is counted apart.
+) -> StaffList:
+    """Return who wasted most by runs that ended in `period`; what is not clear is counted apart.
 
     Each group has all runs of some users.
     """
-    rows: list[dict[str, Any]] = []
+    rows: list[StaffRow] = []
     job_count = unclear = 0
     for jobs in groups:
         ended = [j for j in jobs if period[0] <= (j.end or 0) < period[1] and j.own.devices]
         judged = [j for j in ended if clear(j, min_coverage)]
         rows += _staff_rows(judged)
         job_count, unclear = job_count + len(judged), unclear + len(ended) - len(judged)
-    wasting = sorted((row for row in rows if row["wasted_s"] > 0), key=lambda r: (-r["wasted_s"], r["user"]))
-    return {
-        "start": period[0],
-        "end": period[1],
-        "job_count": job_count,
-        "unclear_jobs": unclear,
-        **{name: round(sum(row[name] for row in rows), 3) for name in ("gpu_s", "wasted_s", "exempt_s")},
-        "users": wasting[:users],
-        "users_left_out": max(0, len(wasting) - users),
-    }
+    wasting = sorted((row for row in rows if row.wasted_s > 0), key=lambda r: (-r.wasted_s, r.user))
+    return StaffList(
+        start=period[0],
+        end=period[1],
+        job_count=job_count,
+        unclear_jobs=unclear,
+        gpu_s=round(sum(row.gpu_s for row in rows), 3),
+        wasted_s=round(sum(row.wasted_s for row in rows), 3),
+        exempt_s=round(sum(row.exempt_s for row in rows), 3),
+        users=wasting[:users],
+        users_left_out=max(0, len(wasting) - users),
+    )
 
 
 def counted_ms(run: JudgedRun) -> int:
@@ -160,20 +163,19 @@ def _decide(
         return found
     own = [j for j in ended if not j.whole_node]
     judged = [j for j in own if clear(j, rules.min_coverage)]
-    sums: dict[str, Any] = _sums(judged)
-    found = replace(found, jobs=len(judged), coverage=_coverage(own), **sums)
+    found = replace(found, jobs=len(judged), coverage=_coverage(own), **_sums(judged))
     why = _why(found, own, rules)
     if not why and user in standing.opted_out:
         why = "opted_out"
     if not why and last is not None and last + rules.cooldown_s > period[1]:
         why = "cooldown"
-    digest = {} if why else _digest(found, judged, len(own) - len(judged), rules)
+    digest = None if why else _digest(found, judged, len(own) - len(judged), rules)
     return replace(found, why=why, digest=digest)
 
 
-def _staff_rows(judged: Iterable[JudgedRun]) -> list[dict[str, Any]]:
+def _staff_rows(judged: Iterable[JudgedRun]) -> list[StaffRow]:
     return [
-        {"user": user, "accounts": sorted({j.account for j in theirs}), "jobs": len(theirs), **_sums(theirs)}
+        StaffRow(user=user, accounts=sorted({j.account for j in theirs}), jobs=len(theirs), **_sums(theirs))
         for user, theirs in by_user(judged).items()
     ]
 
@@ -189,7 +191,7 @@ def _why(found: NoticeDecision, own: Sequence[JudgedRun], rules: NoticeRules) ->
     return "small_share" if found.wasted_s < rules.min_wasted_share * found.gpu_s else ""
 
 
-def _sums(jobs: Sequence[JudgedRun]) -> dict[str, float]:
+def _sums(jobs: Sequence[JudgedRun]) -> dict[str, Any]:
     return {
         "gpu_s": sum(j.own.alloc_ms for j in jobs) / 1000,
         "wasted_s": sum(counted_ms(j) for j in jobs) / 1000,
@@ -202,30 +204,30 @@ def _coverage(jobs: Sequence[JudgedRun]) -> float | None:
     return sum(j.own.known_ms for j in jobs) / active if active > 0 else None
 
 
-def _digest(found: NoticeDecision, judged: Sequence[JudgedRun], unclear: int, rules: NoticeRules) -> dict[str, Any]:
-    """Return what the mail says, as a JSON object."""
+def _digest(found: NoticeDecision, judged: Sequence[JudgedRun], unclear: int, rules: NoticeRules) -> Digest:
+    """Return what the mail says."""
     lines = sorted(job_lines(j for j in judged if counted_ms(j) > 0), key=lambda line: -_line_ms(line))
     named = lines[: rules.jobs]
     runs = [task for line in named for task in line.tasks]
-    findings = [f for f in findings_json(runs) if f["kind"] != _INFORMATION and not f["provisional"]]
-    return {
-        "user": found.user,
-        "start": found.start,
-        "end": found.end,
-        "job_count": found.jobs,
-        "unclear_jobs": unclear,
-        "gpu_s": found.gpu_s,
-        "wasted_s": found.wasted_s,
-        "exempt_s": found.exempt_s,
-        "jobs": [_row(line) for line in named],
-        "jobs_left_out": len(lines) - len(named),
-        "findings": findings[: rules.jobs],
-    }
+    findings = [f for f in finding_rows(findings_json(runs)) if f.kind != _INFORMATION and not f.provisional]
+    return Digest(
+        user=found.user,
+        start=found.start,
+        end=found.end,
+        job_count=found.jobs,
+        unclear_jobs=unclear,
+        gpu_s=found.gpu_s,
+        wasted_s=found.wasted_s,
+        exempt_s=found.exempt_s,
+        jobs=[_row(line) for line in named],
+        jobs_left_out=len(lines) - len(named),
+        findings=findings[: rules.jobs],
+    )
 
 
-def _row(line: Line) -> dict[str, Any]:
-    whole = job_row(line)
-    return {**{name: whole[name] for name in _ROW}, "wasted_s": _line_ms(line) / 1000}
+def _row(line: Line) -> DigestJob:
+    values = {name: getattr(job_row(line), name) for name in DigestJob.__struct_fields__}
+    return DigestJob(**values | {"wasted_s": _line_ms(line) / 1000})
 
 
 def _line_ms(line: Line) -> int:

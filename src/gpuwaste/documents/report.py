@@ -1,92 +1,48 @@
-"""The documents that the hub serves and `report/` renders: reports, jobs, and who is wasting now.
+"""Builds the documents of the ledger: reports, jobs, and who is wasting now."""
 
-Times are UTC seconds, durations seconds, ratios 0..1, utilization percent; None is "not known", never 0. `schema`
-counts changes that a renderer must know of.
-"""
+from collections.abc import Collection
+from dataclasses import fields
+from typing import Final
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
-from typing import Any, Final, Literal
+from msgspec import convert
 
 from gpuwaste.core.hour import HOUR_S
+from gpuwaste.core.job import JobRecord
 from gpuwaste.core.run import RunKey
+from gpuwaste.documents.report_types import (
+    DeviceRow,
+    FindingCount,
+    GpuTime,
+    JobDocument,
+    LevelSum,
+    ReportDocument,
+    RunRow,
+    RunTime,
+    Scope,
+    Thresholds,
+    TopDocument,
+    UnderUsed,
+)
+from gpuwaste.documents.rows import finding_rows, job_row, user_rows
 from gpuwaste.store.database import Database
 from gpuwaste.waste.efficiency import cpu_efficiency
 from gpuwaste.waste.judged import findings_json, judged_last
-from gpuwaste.waste.judged_runs import Group, RunSums, judged_runs, runs_judged_last
+from gpuwaste.waste.judged_runs import RunSums, judged_runs, runs_judged_last
 from gpuwaste.waste.ledger import DeviceLedger, JobLedger
 from gpuwaste.waste.load import Selection, judge_job, judge_runs
-from gpuwaste.waste.rows import job_row
 from gpuwaste.waste.settings import LedgerSettings
 from gpuwaste.waste.tally import Tally, seconds
 
-SCHEMA: Final = 1
-Scope = Literal["user", "account", "cluster"]
-
-
-@dataclass(frozen=True, slots=True)
-class ReportDocument:
-    """What a scope's runs in a window did with their GPUs.
-
-    GPU-time of the totals and of users is cut at the window's edges; jobs, devices and findings are of whole runs.
-    """
-
-    recorded: bool
-    generated: int
-    scope: Scope
-    name: str
-    start: int
-    end: int
-    totals: dict[str, Any]
-    shared: dict[str, Any]
-    levels: dict[str, Any]
-    under_used: dict[str, Any]
-    job_count: int
-    users: list[dict[str, Any]]
-    jobs: list[dict[str, Any]]
-    jobs_left_out: int
-    findings: list[dict[str, Any]]
-    finding_counts: dict[str, dict[str, Any]]
-    notes: list[str]
-    thresholds: dict[str, float]
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the document as a JSON object."""
-        return _envelope("report", self)
-
-
-@dataclass(frozen=True, slots=True)
-class JobDocument:
-    """Every run of one job, array or het job, with its devices and findings."""
-
-    recorded: bool
-    generated: int
-    job_id: str
-    runs: list[dict[str, Any]]
-    findings: list[dict[str, Any]]
-    notes: list[str]
-    thresholds: dict[str, float]
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the document as a JSON object."""
-        return _envelope("job", self)
-
-
-@dataclass(frozen=True, slots=True)
-class TopDocument:
-    """Who wastes GPUs now: running jobs since a whole UTC hour."""
-
-    recorded: bool
-    generated: int
-    since: int
-    totals: dict[str, Any]
-    users: list[dict[str, Any]]
-    jobs: list[dict[str, Any]]
-    notes: list[str]
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the document as a JSON object."""
-        return _envelope("top", self)
+_OF_JOB: Final = [part.name for part in fields(JobRecord) if part.name in RunRow.__struct_fields__]
+_OF_USE: Final = (
+    "share",
+    "mem_max_b",
+    "mem_total_b",
+    "power_w_at_full",
+    "sm_ratio_at_full",
+    "map_source",
+    "confidence",
+)
 
 
 def report_document(  # noqa: PLR0917 the order in which a question is asked; the hub calls it so
@@ -124,16 +80,16 @@ def report_document(  # noqa: PLR0917 the order in which a question is asked; th
         name=name,
         start=start,
         end=end,
-        totals=total.own.to_json(),
-        shared=total.shared.to_json(),
-        levels=total.levels_json(),
-        under_used=total.under_used_json(),
+        totals=GpuTime(**total.own.to_json()),
+        shared=GpuTime(**total.shared.to_json()),
+        levels={level: LevelSum(**row) for level, row in total.levels_json().items()},
+        under_used=UnderUsed(**total.under_used_json()),
         job_count=total.jobs,
-        users=_user_rows(sums),
+        users=user_rows(sums),
         jobs=[job_row(line) for line in lines],
         jobs_left_out=left_out,
-        findings=findings,
-        finding_counts=finding_counts,
+        findings=finding_rows(findings),
+        finding_counts={kind: FindingCount(**count) for kind, count in finding_counts.items()},
         notes=_notes(total, cut),
         thresholds=_thresholds(settings),
     )
@@ -168,8 +124,8 @@ def job_document(
         recorded=_recorded(db),
         generated=now,
         job_id=printed_id,
-        runs=[_run_json(j) for j in jobs],
-        findings=findings_json(runs),
+        runs=[_run_row(j) for j in jobs],
+        findings=finding_rows(findings_json(runs)),
         notes=_notes(total),
         thresholds=_thresholds(settings),
     )
@@ -200,32 +156,11 @@ def top_document(
         recorded=_recorded(db),
         generated=now,
         since=since,
-        totals=total.own.to_json(),
-        users=_user_rows(sums)[:limit],
+        totals=GpuTime(**total.own.to_json()),
+        users=user_rows(sums)[:limit],
         jobs=[job_row(line) for line in lines],
         notes=_notes(total),
     )
-
-
-def _user_rows(sums: Mapping[Group, RunSums]) -> list[dict[str, Any]]:
-    """Return the sums of each user, the largest waste first."""
-    groups: dict[str, list[Group]] = {}
-    for group in sums:
-        groups.setdefault(group[0], []).append(group)
-    rows: list[dict[str, Any]] = []
-    for user, theirs in groups.items():
-        total = RunSums.of(sums[group] for group in theirs)
-        rows.append(
-            {
-                "user": user,
-                "accounts": sorted({account for _, account, _ in theirs}),
-                "jobs": total.jobs,
-                "running": total.running,
-                "under_used": total.under_used_json(),
-                **total.own.to_json(),
-            }
-        )
-    return sorted(rows, key=lambda row: (-row["wasted_s"], -row["gpu_s"], row["user"]))
 
 
 def _notes(sums: RunSums, cut: int = 0) -> list[str]:
@@ -239,82 +174,51 @@ def _notes(sums: RunSums, cut: int = 0) -> list[str]:
     return [f"{'1 job' if count == 1 else f'{count} jobs'} {words}" for count, words in said if count]
 
 
-def _envelope(kind: str, document: Any) -> dict[str, Any]:
-    return {"document": kind, "schema": SCHEMA, **{name: getattr(document, name) for name in document.__slots__}}
-
-
-def _run_json(ledger: JobLedger) -> dict[str, Any]:
+def _run_row(ledger: JobLedger) -> RunRow:
     """Return one run: accounting's facts, its sums, its devices."""
     job = ledger.job
-    own = {} if job.start is None else Tally.of(ledger.devices).to_json()
     memory = ledger.memory_ratio
-    return {
-        "cluster": job.cluster,
-        "jobid": job.printed_id,
-        "raw_id": job.job_id,
-        "name": job.name,
-        "user": job.user,
-        "account": job.account,
-        "partition": job.partition,
-        "qos": job.qos,
-        "whole_node": ledger.whole_node,
-        "state": job.state,
-        "running": ledger.running and job.start is not None,
-        "restarts": job.restarts,
-        "interactive": job.interactive,
-        "submit": job.submit,
-        "start": job.start,
-        "end": job.end,
-        "elapsed_s": job.elapsed_s,
-        "suspended_job_s": job.suspended_s,
-        "time_limit_s": job.time_limit_s,
-        "nodes": job.nodes,
-        "cpus": job.cpus,
-        "gpus": job.gpus,
-        "gpus_beyond": ledger.beyond,
-        "gpu_type": job.gpu_type,
-        "exit_code": job.exit_code,
-        "exit_signal": job.exit_signal,
-        "cpu_efficiency": None if job.start is None else cpu_efficiency(ledger),
-        "memory_efficiency": None if job.start is None or memory is None else round(memory, 4),
-        "mem_req_b": job.mem_req_b,
-        "max_rss_b": job.max_rss_b,
-        "totals": own,
-        "devices": [] if job.start is None else [_device_json(d, ledger) for d in ledger.devices],
-        "shared": [] if job.start is None else [_device_json(d, ledger) for d in ledger.shared],
-    }
+    started = job.start is not None
+    return RunRow(
+        **{name: getattr(job, name) for name in _OF_JOB},
+        jobid=job.printed_id,
+        raw_id=job.job_id,
+        whole_node=ledger.whole_node,
+        running=ledger.running and started,
+        suspended_job_s=job.suspended_s,
+        gpus_beyond=ledger.beyond,
+        cpu_efficiency=cpu_efficiency(ledger) if started else None,
+        memory_efficiency=round(memory, 4) if started and memory is not None else None,
+        totals=convert(Tally.of(ledger.devices).to_json() if started else {}, RunTime),
+        devices=[_device_row(d, ledger) for d in ledger.devices] if started else [],
+        shared=[_device_row(d, ledger) for d in ledger.shared] if started else [],
+    )
 
 
-def _device_json(device: DeviceLedger, ledger: JobLedger) -> dict[str, Any]:
+def _device_row(device: DeviceLedger, ledger: JobLedger) -> DeviceRow:
     """Return one GPU of a run; node and uuid are None for a GPU that no agent reported."""
     use = device.use
     seen = bool(use.gpu_uuid)
-    return {
-        "node": use.node or None,
-        "gpu_uuid": use.gpu_uuid or None,
-        "share": use.share,
-        "t0": seconds(use.t0_ms) if seen else None,
-        "t1": seconds(use.t1_ms) if seen else None,
-        "level": str(device.level),
-        "untouched": device.untouched,
-        "provisional": ledger.running,
-        "final": use.final if seen else None,
-        "under_used": device.under_used,
-        "proc_seen": use.proc_seen if seen else None,
-        "mem_max_b": use.mem_max_b,
-        "mem_total_b": use.mem_total_b,
-        "last_active": None if use.last_active_ms is None else seconds(use.last_active_ms),
-        "power_w_at_full": use.power_w_at_full,
-        "sm_ratio_at_full": use.sm_ratio_at_full,
-        "over_s": seconds(device.over_ms),
-        "map_source": use.map_source,
-        "confidence": use.confidence,
+    return DeviceRow(
+        **{name: getattr(use, name) for name in _OF_USE},
+        node=use.node or None,
+        gpu_uuid=use.gpu_uuid or None,
+        t0=seconds(use.t0_ms) if seen else None,
+        t1=seconds(use.t1_ms) if seen else None,
+        level=str(device.level),
+        untouched=device.untouched,
+        provisional=ledger.running,
+        final=use.final if seen else None,
+        under_used=device.under_used,
+        proc_seen=use.proc_seen if seen else None,
+        last_active=None if use.last_active_ms is None else seconds(use.last_active_ms),
+        over_s=seconds(device.over_ms),
         **Tally.of([device]).to_json(),
-    }
+    )
 
 
-def _thresholds(settings: LedgerSettings) -> dict[str, float]:
-    return {name: getattr(settings, name) for name in settings.__slots__}
+def _thresholds(settings: LedgerSettings) -> Thresholds:
+    return convert(settings, Thresholds, from_attributes=True)
 
 
 def _recorded(db: Database) -> bool:

@@ -12,6 +12,8 @@ from typing import Annotated, Any, Final, Literal
 
 from msgspec import Meta, Struct, field, structs
 
+from gpuwaste.documents.fields import Document
+
 SCHEMA: Final = 1
 _BINS: Final = 10
 _Ratio = Annotated[float | None, Meta(description="0 to 1; null without any.")]
@@ -55,8 +57,8 @@ class WeekScore(PolicyScore, kw_only=True, frozen=True):
 class CalibrationBin(Struct, frozen=True):
     """The verdicts whose probability was in one tenth."""
 
-    from_: float = field(name="from")
-    to: float
+    from_: Annotated[float, Meta(description="Probability, 0 to 1.")] = field(name="from")
+    to: Annotated[float, Meta(description="Probability, 0 to 1.")]
     n: int
     expected: Annotated[float, Meta(description="The mean probability.")]
     true: Annotated[float, Meta(description="The share that came true.")]
@@ -78,7 +80,7 @@ class Standing(Struct, frozen=True):
     n: Annotated[int, Meta(description="How many it rests on.")]
 
 
-class ScoreDocument(Struct, kw_only=True, frozen=True):
+class ScoreDocument(Document, kw_only=True, frozen=True):
     """Precision, recall and calibration of what was said: docs/how-to/audit.md."""
 
     document: Literal["score"] = "score"

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Callable
 from typing import Annotated, Any, Final
 
 from fastapi import Query, Request, Response
+from msgspec import Struct, to_builtins
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
 
@@ -17,6 +18,8 @@ from gpuwaste.hub.services import ServiceLimits, Services
 _MAX_NUMBER: Final = 2**40
 Number = Annotated[int, Query(ge=0, le=_MAX_NUMBER)]
 Name = Annotated[str, Query(min_length=1, max_length=256)]
+Content = Struct | dict[str, Any]
+"""What is answered: a declared type, or an object that is JSON already."""
 
 
 class Exchange:
@@ -50,7 +53,7 @@ class Exchange:
         reader = self.services.identity.reader
         return await run_in_threadpool(reader, authorization(request), target(request), peer_uid, request.method, body)
 
-    async def document(self, request: Request, build: Callable[[Scope], dict[str, Any]]) -> Response:
+    async def document(self, request: Request, build: Callable[[Scope], Content]) -> Response:
         """Answer a question without a body by what `build` returns, made in a thread."""
         scope = await self.scope(request)
 
@@ -60,7 +63,7 @@ class Exchange:
         with self.services.turns.taken(scope):
             return Response(await run_in_threadpool(answer), media_type="application/json")
 
-    async def order(self, request: Request, do: Callable[[Scope, bytes], dict[str, Any]]) -> Response:
+    async def order(self, request: Request, do: Callable[[Scope, bytes], Content]) -> Response:
         """Answer a request with a body by what `do` returns, done in a thread."""
         with self._orders.visit(request.state.cut_off) as visit:  # whoever sends it has proven nothing yet
             body = await self.body(request, visit.counted(request.stream()))
@@ -81,10 +84,11 @@ def target(request: Request) -> str:
     return (path + (b"?" + query if query else b"")).decode("latin-1")
 
 
-def json_response(content: dict[str, Any], status: int = 200, headers: dict[str, str] | None = None) -> Response:
+def json_response(content: Content, status: int = 200, headers: dict[str, str] | None = None) -> Response:
     """Return an answer of one JSON object."""
     return Response(_encoded(content), status_code=status, media_type="application/json", headers=headers)
 
 
-def _encoded(content: dict[str, Any]) -> bytes:
-    return json.dumps(content, separators=(",", ":")).encode()
+def _encoded(content: Content) -> bytes:
+    found = content if isinstance(content, dict) else to_builtins(content)
+    return json.dumps(found, separators=(",", ":")).encode()

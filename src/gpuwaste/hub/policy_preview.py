@@ -3,22 +3,23 @@
 Operators see what would be done in every mode. Others see what they would be told themselves: in shadow nothing.
 """
 
-from typing import Any, Final
+from typing import Final
 
+from gpuwaste.documents.prediction import PredictPolicy
 from gpuwaste.hub.roles import Scope
 from gpuwaste.policy.facts import Decision
 
 _SILENT: Final = frozenset({"off", "shadow"})
 
 
-def policy_preview(scope: Scope, decision: Decision) -> dict[str, Any]:
+def policy_preview(scope: Scope, decision: Decision) -> PredictPolicy:
     """Return the document of what would be done."""
     everything = scope.everything
     silent = decision.mode in _SILENT and not everything
-    return {
-        "policy": "" if silent else decision.policy,
-        "mode": "" if silent else decision.mode,
-        "action": decision.action,
-        "would_be": decision.would_be if everything else decision.action,
-        "lines": list(decision.lines) if everything or decision.action != "pass" else [],
-    }
+    return PredictPolicy(
+        policy="" if silent else decision.policy,
+        mode="" if silent else decision.mode,
+        action=decision.action,
+        would_be=decision.would_be if everything else decision.action,
+        lines=list(decision.lines) if everything or decision.action != "pass" else [],
+    )

@@ -22,6 +22,7 @@ from gpuwaste.core.once import Once
 from gpuwaste.core.request import JobRequest
 from gpuwaste.core.script_hash import script_hash
 from gpuwaste.core.worker import Worker
+from gpuwaste.documents.prediction import PredictAnswer, PredictDocument, PredictFacts, predict_document
 from gpuwaste.history.requests import request_of
 from gpuwaste.hub.metrics import HubMetrics
 from gpuwaste.hub.policy_preview import policy_preview
@@ -96,7 +97,7 @@ class Predictions:
                 answer |= {"model": manifest.name, "model_hash": live.champion.hash, "created": manifest.created_utc}
         return {**answer, "error": error}
 
-    def for_requests(self, scope: Scope, body: bytes) -> dict[str, Any]:
+    def for_requests(self, scope: Scope, body: bytes) -> PredictAnswer:
         """Return the predictions of the caller's own requests, or of anybody's for an operator. Raises Refusal."""
         now = self._clock.utc_us() // 1_000_000
         requests = parse_requests(body, scope.user, now)
@@ -104,7 +105,7 @@ class Predictions:
             raise not_found()
         return self._answer(scope, [replace(request, submit=max(request.submit, now)) for request in requests])
 
-    def for_job(self, scope: Scope, printed_id: str) -> dict[str, Any]:
+    def for_job(self, scope: Scope, printed_id: str) -> PredictAnswer:
         """Return the prediction of a job of the store, by what was known at its submission. Raises Refusal."""
         if not PRINTED_ID.fullmatch(printed_id):
             raise not_found()
@@ -137,15 +138,15 @@ class Predictions:
             raise Refusal(LATER, f"no prediction yet: {words}: ask again in a minute", retry_after=10)
         return live
 
-    def _answer(self, scope: Scope, requests: list[JobRequest], note: str = "") -> dict[str, Any]:
+    def _answer(self, scope: Scope, requests: list[JobRequest], note: str = "") -> PredictAnswer:
         live, budget = self._ready(), CpuBudget(self._reading_s)
         documents = [self._document(live, scope, request, budget, note) for request in requests]
         self._metrics.predictions(len(documents))
-        return {"predictions": documents}
+        return PredictAnswer(predictions=documents)
 
     def _document(
         self, live: "Live", scope: Scope, request: JobRequest, budget: ReadingBudget, note: str
-    ) -> dict[str, Any]:
+    ) -> PredictDocument:
         readable, policies = _readable(request, budget), self._policies.policies
         read = request if readable else replace(request, script=None)
         groups = self._groups_of(request.user) if policies.uses_groups else frozenset[str]()
@@ -155,11 +156,13 @@ class Predictions:
         prediction, outlook = advice.prediction, advice.outlook
         assert prediction is not None  # noqa: S101 narrows the type: everything was asked for
         notes = tuple(said for said in (note, "" if readable else _NOT_READ) if said)
-        return {
-            **replace(prediction, notes=(*prediction.notes, *notes)).to_json(),
-            "facts": {"own": outlook.own, "script": outlook.script, "whole_node": bool(advice.request.whole_node)},
-            "policy": policy_preview(scope, advice.decision),
-        }
+        facts = PredictFacts(
+            own={target: list(said) for target, said in outlook.own.items()},
+            script=outlook.script,
+            whole_node=bool(advice.request.whole_node),
+        )
+        noted = replace(prediction, notes=(*prediction.notes, *notes))
+        return predict_document(noted, facts, policy_preview(scope, advice.decision))
 
     def step(self) -> float | None:
         """Do what is due; returns the seconds to wait, None where prediction is not installed.

@@ -4,10 +4,13 @@ import re
 from dataclasses import dataclass
 from typing import Any, Final
 
+from msgspec.structs import replace
+
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.units import DAY_S, HOUR_S
-from gpuwaste.documents.report import Scope as ReportScope
 from gpuwaste.documents.report import job_document, report_document, top_document
+from gpuwaste.documents.report_types import JobDocument, ReportDocument, TopDocument
+from gpuwaste.documents.report_types import Scope as ReportScope
 from gpuwaste.hub.refusal import BAD, FORBIDDEN, Refusal, not_found
 from gpuwaste.hub.roles import Scope
 from gpuwaste.hub.run_choice import ANY, JobQuestion, picked_runs
@@ -47,7 +50,7 @@ class Reads:
         """Use other thresholds from the next document on; for any thread."""
         self._settings = settings
 
-    def report(self, scope: Scope, question: ReportQuestion) -> dict[str, Any]:
+    def report(self, scope: Scope, question: ReportQuestion) -> ReportDocument:
         """Return a report. Raises Refusal: 404 alike for what is not there and what is not the caller's to see."""
         kind, name = _subject(scope, question)
         now = self._now()
@@ -61,9 +64,9 @@ class Reads:
             document = report_document(db, kind, name, start, end, self._settings, now, accounts=accounts, limit=limit)
         if accounts is not None and not document.job_count:
             raise not_found()
-        return document.to_json()
+        return document
 
-    def job(self, scope: Scope, printed_id: str, question: JobQuestion = ANY) -> dict[str, Any]:
+    def job(self, scope: Scope, printed_id: str, question: JobQuestion = ANY) -> JobDocument:
         """Return the runs of a job that are asked for and that the caller may see, with what was said at submission."""
         if not PRINTED_ID.fullmatch(printed_id):
             raise not_found()
@@ -78,9 +81,9 @@ class Reads:
             )
         if document is None:
             raise not_found()
-        return {**document.to_json(), "advice": self._verdicts.advice(scope, runs)}
+        return replace(document, advice=self._verdicts.advice(scope, runs))
 
-    def top(self, scope: Scope, since: int | None, limit: int | None) -> dict[str, Any]:
+    def top(self, scope: Scope, since: int | None, limit: int | None) -> TopDocument:
         """Return who wastes now, among the runs that the caller may see."""
         now = self._now()
         accounts = None if scope.everything else scope.accounts
@@ -88,7 +91,7 @@ class Reads:
             return top_document(
                 db, now - HOUR_S if since is None else since, self._settings, now,
                 accounts=accounts, reader=scope.user or None, limit=limit,
-            ).to_json()  # fmt: skip
+            )  # fmt: skip
 
     def history(self, scope: Scope, after: int, limit: int) -> dict[str, Any]:
         """Return events for the advisor and for training."""

@@ -7,12 +7,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from msgspec import to_builtins
+from msgspec import convert
+from msgspec.structs import replace
 
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.units import DAY_S
-from gpuwaste.documents.verdict_score import SCHEMA, score_document
+from gpuwaste.documents.report_types import Advice
+from gpuwaste.documents.verdict_score import ScoreDocument, score_document
+from gpuwaste.documents.verdict_types import FOR_USERS, VerdictRow, VerdictsDocument
 from gpuwaste.hub.refusal import BAD, FORBIDDEN, Refusal, not_found
 from gpuwaste.hub.roles import Scope
 from gpuwaste.store.hub.verdict_store import Pick, VerdictStore, verdict_json
@@ -21,10 +24,6 @@ MAX_VERDICTS: Final = 10_000
 SAID: Final = frozenset({"annotate", "warn", "reject"})  # what the user may know of; a pass tells him nothing
 _LIST_DAYS: Final = 7
 _SCORE_DAYS: Final = 30
-FOR_USERS: Final = (
-    *("id", "at_utc_us", "op", "action", "user", "account", "partition", "qos", "name", "is_array", "gpus"),
-    *("time_limit_s", "override", "lines", "job_ids", "states", "stands"),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +44,7 @@ class VerdictReads:
         self._store = store
         self._clock = clock
 
-    def listed(self, scope: Scope, question: VerdictQuestion) -> dict[str, Any]:
+    def listed(self, scope: Scope, question: VerdictQuestion) -> VerdictsDocument:
         """Return verdicts, the newest first. Raises Refusal: 404 for another user's, as if he did not exist."""
         now = self._now()
         end = now + 1 if question.end is None else question.end
@@ -62,22 +61,18 @@ class VerdictReads:
         pick = Pick(start, end, user, policy, min(question.limit, MAX_VERDICTS), accounts, scope.user)
         rows = [verdict_json(row) for row in self._store.judged(pick)]
         shown = rows if scope.everything else [{name: row[name] for name in FOR_USERS} for row in rows]
-        return {
-            "document": "verdicts", "schema": SCHEMA, "recorded": False, "generated": now, "start": start, "end": end,
-            "verdicts": shown,
-        }  # fmt: skip
+        return VerdictsDocument(generated=now, start=start, end=end, verdicts=convert(shown, list[VerdictRow]))
 
-    def score(self, scope: Scope, since: int | None) -> dict[str, Any]:
+    def score(self, scope: Scope, since: int | None) -> ScoreDocument:
         """Return the score of what was said since then. Raises Refusal 403 for ordinary users."""
         if not (scope.everything or scope.agent):
             raise Refusal(FORBIDDEN, "the score of verdicts is for operators")
         now = self._now()
         start = now - _SCORE_DAYS * DAY_S if since is None else since
         weeks, bins = self._store.score(start)
-        found: dict[str, Any] = to_builtins(score_document(weeks, bins, since=start, now=now))
-        return found
+        return score_document(weeks, bins, since=start, now=now)
 
-    def advice(self, scope: Scope, runs: Sequence[JobRecord]) -> list[dict[str, Any]]:
+    def advice(self, scope: Scope, runs: Sequence[JobRecord]) -> list[Advice]:
         """Return what was said of a job's submission and modifications, the oldest first.
 
         `runs` are those that the caller may see. What a user was not told he is not told here; an operator sees it,
@@ -105,12 +100,9 @@ def _jobs(runs: Sequence[JobRecord]) -> dict[str, set[int]]:
     return found
 
 
-def _advice(row: Mapping[str, Any], *, everything: bool) -> dict[str, Any]:
-    said = {"at": row["at_utc_us"] // 1_000_000, "op": row["op"], "action": row["action"], "lines": row["lines"]}
+def _advice(row: Mapping[str, Any], *, everything: bool) -> Advice:
+    said = Advice(at=row["at_utc_us"] // 1_000_000, op=row["op"], action=row["action"], lines=row["lines"])
     if not everything:
         return said
-    return {
-        **said,
-        "said": row["action"] in SAID,
-        **{name: row[name] for name in ("policy", "mode", "would_be", "held")},
-    }
+    more = {name: row[name] for name in ("policy", "mode", "would_be", "held")}
+    return replace(said, said=row["action"] in SAID, **more)

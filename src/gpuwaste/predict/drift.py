@@ -7,9 +7,10 @@ jobs chance alone gives about bins / jobs: that much stands beside it and is not
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Annotated, Final
 
 import numpy as np
+from msgspec import Meta
 from numpy.typing import NDArray
 
 from gpuwaste.predict.conformal import ROUNDING
@@ -32,8 +33,8 @@ class FeatureDrift:
     """One feature's index, and what chance alone gives on average with as many jobs; `level` is "", some or much."""
 
     feature: str
-    psi: float
-    chance: float
+    psi: Annotated[float, Meta(description="The population stability index.")]
+    chance: Annotated[float, Meta(description="The index that chance alone gives with as many jobs.")]
     level: str
 
 

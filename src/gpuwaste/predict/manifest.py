@@ -4,7 +4,9 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
-from typing import Final, Literal, Self
+from typing import Annotated, Final, Literal, Self
+
+from msgspec import Meta
 
 from gpuwaste.core.codec import convert
 from gpuwaste.core.errors import ParseError
@@ -18,8 +20,8 @@ Origin = Literal["site", "baseline"]
 class Calibration:
     """p = 1 / (1 + exp(-(slope * logit(raw) + offset))): Platt's scaling of a raw probability."""
 
-    slope: float = 1.0
-    offset: float = 0.0
+    slope: Annotated[float, Meta(description="Per unit of the logit.")] = 1.0
+    offset: Annotated[float, Meta(description="Added to the logit.")] = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +41,7 @@ class TargetModel:
     thresholds: Mapping[str, float] = field(default_factory=dict)
     shifts: tuple[float, ...] = ()
     rows: int = 0
-    base_rate: float | None = None
+    base_rate: Annotated[float | None, Meta(description="The share of 1 in training, 0 to 1.")] = None
 
 
 @dataclass(frozen=True, slots=True)

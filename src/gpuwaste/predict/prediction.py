@@ -1,10 +1,12 @@
 """A prediction as every place prints it: probabilities, quantiles, reasons in the user's numbers, what to change."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Annotated, Any, Literal
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
 
 from msgspec import Meta
+
+from gpuwaste.core.request import JobRequest
 
 Source = Literal["site model", "baseline", "history"]
 
@@ -14,7 +16,7 @@ class Reason:
     """One feature's part in a probability, in the user's own words and numbers."""
 
     feature: str
-    value: float | None
+    value: Annotated[float | None, Meta(description="In the feature's own unit; null: not known.")]
     usual: Annotated[float | None, Meta(description="The feature's usual value at the site.")]
     effect: Annotated[float, Meta(description="The probability with the value, minus the one with the usual value.")]
     text: Annotated[str, Meta(description='As in "6 of your last 8 jobs named train failed".')]
@@ -51,13 +53,9 @@ class Change:
 class Prediction:
     """The whole answer for one request."""
 
-    request: Annotated[Mapping[str, Any], Meta(description="The fields of the request, without its script.")]
-    model: Annotated[str, Meta(description="The bundle's name; empty where history alone speaks.")]
+    request: JobRequest  # without its script
+    model: str  # the bundle's name; empty where history alone speaks
     model_hash: str
     targets: tuple[TargetPrediction, ...]
     changes: tuple[Change, ...] = ()
     notes: tuple[str, ...] = ()
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the document of GET and POST /v1/predict."""
-        return asdict(self)

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Container, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -59,7 +59,7 @@ class Predictor:
         said = self.explained(request, vector, self.scored(request, vector, ALL))
         bundle = self._bundle
         return Prediction(
-            request=asdict(replace(request, script=None)),
+            request=replace(request, script=None),
             model=bundle.manifest.name if bundle else "",
             model_hash=self.model_hash,
             targets=said,

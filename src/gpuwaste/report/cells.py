@@ -5,11 +5,12 @@ import unicodedata
 from collections import Counter
 from collections.abc import Collection, Mapping
 from datetime import datetime, tzinfo
-from typing import Any, Final
+from typing import Any, Final, TypeVar, cast
 
 from gpuwaste.core.text import harmless
 from gpuwaste.core.units import HOUR_S, MINUTE_S
 
+T = TypeVar("T")
 UNKNOWN: Final = "-"
 _UUID: Final = re.compile(r"(GPU-[0-9a-f]{8})-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _LONGEST: Final = 4096
@@ -33,15 +34,18 @@ _CODES: Final = {
 }
 
 
-def harmless_document(value: Any) -> Any:
+def harmless_document(value: T) -> T:
     """Return a document with every text made harmless: it may come from anything that answers where a hub should be."""
+    found: Any = value
     if isinstance(value, str):
-        return harmless(value)
-    if isinstance(value, Mapping):
-        return {harmless(str(key)): harmless_document(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [harmless_document(item) for item in value]
-    return value
+        found = harmless(value)
+    elif isinstance(value, Mapping):
+        found = {harmless(str(key)): harmless_document(item) for key, item in value.items()}
+    elif isinstance(value, list | tuple):
+        found = [harmless_document(item) for item in value]
+    elif names := getattr(value, "__struct_fields__", getattr(value, "__dataclass_fields__", ())):
+        found = type(value)(**{name: harmless_document(getattr(value, name)) for name in names})
+    return cast("T", found)
 
 
 def one_line(text: str) -> str:

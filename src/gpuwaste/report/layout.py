@@ -2,12 +2,14 @@
 
 import re
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
-from typing import Any, Final
+from typing import Final
 
-from gpuwaste.report.cells import bar, one_line, short, uncut, width
+from gpuwaste.core.text import harmless
+from gpuwaste.documents.report_types import FindingRow
+from gpuwaste.report.cells import bar, fit, one_line, short, uncut, width
 
 COLUMNS: Final = 80
 _BAR: Final = 40
@@ -95,11 +97,16 @@ def bullet(text: str) -> list[str]:
     )
 
 
-def finding_lines(finding: Mapping[str, Any]) -> list[str]:
+def finding_lines(finding: FindingRow) -> list[str]:
     """Return a finding as a note that ends in the lines to use."""
-    runs = [str(run["printed_id"]) for run in finding["runs"]]
+    runs = [run.printed_id for run in finding.runs]
     more = len(runs) - _NAMED
     named = ", ".join(uncut(run) for run in runs[:_NAMED]) + (f" and {more} more" if more > 0 else "")
-    gain = f"{short(finding['wasted_gpu_s'])} GPU-time{' so far' if finding['provisional'] else ''}"
-    text = f"{'Jobs' if len(runs) > 1 else 'Job'} {named}: {finding['title']} ({gain})"
-    return [*bullet(text), *(f"        {line}" for line in finding["fix"])]
+    gain = f"{short(finding.wasted_gpu_s)} GPU-time{' so far' if finding.provisional else ''}"
+    text = f"{'Jobs' if len(runs) > 1 else 'Job'} {named}: {finding.title} ({gain})"
+    return [*bullet(text), *(f"        {line}" for line in finding.fix)]
+
+
+def said_lines(texts: Sequence[str]) -> list[str]:
+    """Return the lines of a verdict as the user saw them, made harmless."""
+    return [f"    {fit(text, COLUMNS - 4)}" if len(text) <= COLUMNS - 4 else f"    {harmless(text)}" for text in texts]

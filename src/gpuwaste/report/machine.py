@@ -3,96 +3,33 @@
 import csv
 import io
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from gpuwaste.core.text import harmless
+from msgspec import Struct, to_builtins
 
+from gpuwaste.core.text import harmless
+from gpuwaste.documents.fields import Document
+from gpuwaste.documents.notice_types import NoticeRow, ReplayedUser, ToldRow
+from gpuwaste.documents.policies import ReplayRow
+
+Row = Mapping[str, Any]
 _SUMS: Final = (
-    "gpu_s",
-    "idle_s",
-    "low_s",
-    "moderate_s",
-    "high_s",
-    "unknown_s",
-    "suspended_s",
-    "pending_s",
-    "untouched_s",
-    "idle_run_s",
-    "wasted_s",
-    "exempt_s",
-    "coverage",
-    "mean_util_pct",
-)
+    "gpu_s", "idle_s", "low_s", "moderate_s", "high_s", "unknown_s", "suspended_s", "pending_s", "untouched_s",
+    "idle_run_s", "wasted_s", "exempt_s", "coverage", "mean_util_pct",
+)  # fmt: skip
 _JOB: Final = (
-    "cluster",
-    "jobid",
-    "name",
-    "user",
-    "account",
-    "partition",
-    "state",
-    "tasks",
-    "requeued",
-    "start",
-    "end",
-    "gpus",
-    "gpu_type",
-    *_SUMS,
-    "under_used_devices",
-    "cpu_efficiency",
-    "memory_efficiency",
-    "recorded",
-)
+    "cluster", "jobid", "name", "user", "account", "partition", "state", "tasks", "requeued", "start", "end", "gpus",
+    "gpu_type", *_SUMS, "under_used_devices", "cpu_efficiency", "memory_efficiency", "recorded",
+)  # fmt: skip
 _DEVICE: Final = (
-    "cluster",
-    "jobid",
-    "run_start",
-    "run_end",
-    "state",
-    "node",
-    "gpu_uuid",
-    "share",
-    "t0",
-    "t1",
-    *_SUMS,
-    "level",
-    "untouched",
-    "under_used",
-    "mem_max_b",
-    "mem_total_b",
-    "map_source",
-    "confidence",
-    "recorded",
-)
+    "cluster", "jobid", "run_start", "run_end", "state", "node", "gpu_uuid", "share", "t0", "t1", *_SUMS, "level",
+    "untouched", "under_used", "mem_max_b", "mem_total_b", "map_source", "confidence", "recorded",
+)  # fmt: skip
 _PREDICTED: Final = (
-    "request",
-    "name",
-    "user",
-    "target",
-    "source",
-    "basis",
-    "p",
-    "level",
-    "quantile",
-    "value",
-    "model",
-    "model_hash",
+    "request", "name", "user", "target", "source", "basis", "p", "level", "quantile", "value", "model", "model_hash",
     "recorded",
-)
-_REPLAYED: Final = (
-    "policy",
-    "target",
-    "would_be",
-    "jobs",
-    "said",
-    "right",
-    "wrong",
-    "unknown",
-    "gpu_hours",
-    "users",
-    "recorded",
-)
+)  # fmt: skip
 _VERDICT: Final = (
     *("id", "at_utc_us", "op", "policy", "mode", "action", "would_be", "held", "sampled", "override", "user"),
     *("account", "partition", "qos", "name", "is_array", "gpus", "time_limit_s", "job_ids", "states", "stands", "hit"),
@@ -103,12 +40,6 @@ _SCORE: Final = (
     *("false_rejects", "reject_precision", "would_say", "judged", "hits", "precision", "went_wrong", "found", "recall"),
     *("overrides", "overrides_judged", "overrides_hits", "floored", "open", "no_job", "recorded"),
 )
-_NOTICE: Final = (
-    *("kind", "user", "period_start", "period_end", "dry", "status", "why", "detail", "address", "at_utc", "jobs"),
-    *("gpu_s", "wasted_s", "exempt_s", "coverage", "tries", "recorded"),
-)
-_TOLD: Final = ("user", "times", "jobs", "gpu_s", "wasted_s", "recorded")
-_DECIDED: Final = ("user", "why", "jobs", "gpu_s", "wasted_s", "exempt_s", "coverage", "address", "recorded")
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\uff1d", "\uff0b", "\uff0d", "\uff20")  # the last: full width
 
 
@@ -117,7 +48,7 @@ def to_json(document: Mapping[str, Any]) -> str:
     return json.dumps(document, indent=2) + "\n"
 
 
-def to_parsable(document: Mapping[str, Any], header: bool = True) -> str:
+def to_parsable(document: Document, header: bool = True) -> str:
     """Return one line per row, `|` between the cells, times in UTC seconds; an unknown cell is empty."""
     columns, rows = table(document)
     lines = ["|".join(columns)] if header else []
@@ -125,7 +56,7 @@ def to_parsable(document: Mapping[str, Any], header: bool = True) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def to_csv(document: Mapping[str, Any], header: bool = True) -> str:
+def to_csv(document: Document, header: bool = True) -> str:
     """Return CSV; a text that a spreadsheet would take for a formula starts with an apostrophe."""
     columns, rows = table(document)
     out = io.StringIO()
@@ -136,56 +67,56 @@ def to_csv(document: Mapping[str, Any], header: bool = True) -> str:
     return out.getvalue()
 
 
-def table(document: Mapping[str, Any]) -> tuple[Sequence[str], list[dict[str, Any]]]:
+def table(document: Document) -> tuple[Sequence[str], list[Row]]:
     """Return the columns and rows of a document: jobs, devices, predicted numbers, verdicts, weeks of a score."""
-    mark = {"recorded": document["recorded"]}
-    if document["document"] in {"verdicts", "score"}:
-        return _said(document, mark)
-    if (kind := document["document"]).startswith("notice"):
-        columns, rows = _notices(document, kind)
-        return columns, [{**row, **mark} for row in rows]
-    if document["document"] == "predict":
-        return _PREDICTED, [{**row, **mark} for row in _predicted(document["predictions"])]
-    if document["document"] == "policy-replay":
-        return _REPLAYED, [{**row, **mark} for row in document["rows"]]
-    if document["document"] == "job":
-        return _DEVICE, [{**row, **mark} for row in _devices(document["runs"])]
-    return _JOB, [{**row, **mark} for row in document["jobs"]]
+    columns, rows_of = _TABLES[getattr(document, "document", "")]
+    mark = {"recorded": getattr(document, "recorded", False)}
+    return columns, [{**row, **mark} for row in rows_of(document)]
 
 
-def _said(document: Mapping[str, Any], mark: Mapping[str, Any]) -> tuple[Sequence[str], list[dict[str, Any]]]:
-    if document["document"] == "score":
-        return _SCORE, [{**row, **mark} for row in document["weeks"]]
-    return _VERDICT, [{**row, **_joined(row), **mark} for row in document["verdicts"]]
+def _columns(kind: type[Struct], *hidden: str) -> Sequence[str]:
+    return (*(name for name in kind.__struct_fields__ if name not in hidden), "recorded")
 
 
-def _notices(document: Mapping[str, Any], kind: str) -> tuple[Sequence[str], Sequence[Mapping[str, Any]]]:
-    if kind == "notices":
-        return _NOTICE, document["notices"]
-    if kind == "notice-replay":
-        return _TOLD, document["users"]
-    return _DECIDED, document["told"] if kind == "notice-run" else [document]
+def _listed(name: str) -> Callable[[Any], Iterable[Row]]:
+    return lambda document: map(to_builtins, getattr(document, name))
 
 
-def _joined(row: Mapping[str, Any]) -> dict[str, str]:
-    return {name: "; ".join(row[name]) for name in ("job_ids", "states", "lines")}
+def _verdicts(document: Any) -> Iterable[Row]:
+    for row in map(to_builtins, document.verdicts):
+        yield {**row, **{name: "; ".join(row[name]) for name in ("job_ids", "states", "lines")}}
 
 
-def _devices(runs: Iterable[Mapping[str, Any]]) -> Iterable[dict[str, Any]]:
-    for run in runs:
-        of_run = {name: run[name] for name in ("cluster", "jobid", "state")}
-        of_run |= {"run_start": run["start"], "run_end": run["end"]}
-        yield from ({**of_run, **device} for device in [*run["devices"], *run["shared"]])
+def _devices(document: Any) -> Iterable[Row]:
+    for run in document.runs:
+        of_run = {"cluster": run.cluster, "jobid": run.jobid, "state": run.state}
+        of_run |= {"run_start": run.start, "run_end": run.end}
+        yield from ({**of_run, **to_builtins(device)} for device in [*run.devices, *run.shared])
 
 
-def _predicted(predictions: Iterable[Mapping[str, Any]]) -> Iterable[dict[str, Any]]:
+def _predicted(document: Any) -> Iterable[Row]:
     """Yield a row for each probability and for each quantile."""
-    for place, prediction in enumerate(predictions, 1):
-        of_request = {"request": place, "name": prediction["request"]["name"], "user": prediction["request"]["user"]}
-        of_request |= {"model": prediction["model"], "model_hash": prediction["model_hash"]}
-        for target in prediction["targets"]:
-            row = {**of_request, **{key: target[key] for key in ("target", "source", "basis", "p", "level")}}
-            yield from ({**row, "quantile": q, "value": v} for q, v in (target["quantiles"] or {"": None}).items())
+    for place, prediction in enumerate(document.predictions, 1):
+        of_request = {"request": place, "name": prediction.request.name, "user": prediction.request.user}
+        of_request |= {"model": prediction.model, "model_hash": prediction.model_hash}
+        for target in map(to_builtins, prediction.targets):
+            quantiles = target["quantiles"] or {"": None}
+            yield from ({**target, **of_request, "quantile": q, "value": v} for q, v in quantiles.items())
+
+
+_TABLES: Final[Mapping[str, tuple[Sequence[str], Callable[[Any], Iterable[Row]]]]] = {
+    "report": (_JOB, _listed("jobs")),
+    "top": (_JOB, _listed("jobs")),
+    "job": (_DEVICE, _devices),
+    "predict": (_PREDICTED, _predicted),
+    "policy-replay": (_columns(ReplayRow), _listed("rows")),
+    "verdicts": (_VERDICT, _verdicts),
+    "score": (_SCORE, _listed("weeks")),
+    "notices": (_columns(NoticeRow, "next_utc"), _listed("notices")),
+    "notice-replay": (_columns(ReplayedUser), _listed("users")),
+    "notice-run": (_columns(ToldRow), _listed("told")),
+    "notice-preview": (_columns(ToldRow), lambda document: [to_builtins(document)]),
+}
 
 
 def _cell(value: Any) -> str:

@@ -2,9 +2,10 @@
 
 import textwrap
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from gpuwaste.core.text import harmless
+from gpuwaste.documents.notice_types import Digest, NoticePreview, NoticeReplay, NoticeRun, NoticesDocument, StaffList
 from gpuwaste.report.cells import UNKNOWN, fit, local_time, percent, share, short, uncut
 from gpuwaste.report.layout import COLUMNS, Look, bullet, finding_lines
 
@@ -22,22 +23,22 @@ REASONS: Final = {
 _ROWS: Final = 40
 
 
-def digest_subject(document: Mapping[str, Any], look: Look) -> str:
+def digest_subject(document: Digest, look: Look) -> str:
     """Return a digest's subject: how much, and until when."""
-    day = local_time(document["end"], look.zone)[:10]
-    return f"{short(document['wasted_s'])} of GPU-time unused by your jobs until {day}"
+    day = local_time(document.end, look.zone)[:10]
+    return f"{short(document.wasted_s)} of GPU-time unused by your jobs until {day}"
 
 
-def digest_text(document: Mapping[str, Any], look: Look, end: str) -> str:
+def digest_text(document: Digest, look: Look, end: str) -> str:
     """Return a digest: the sum, the jobs with the largest waste, what to change, how to hear no more of it."""
-    wasted = percent(share(document["wasted_s"], document["gpu_s"]))
-    day, until = (local_time(document[name], look.zone)[:10] for name in ("start", "end"))
+    wasted = percent(share(document.wasted_s, document.gpu_s))
+    day, until = (local_time(at, look.zone)[:10] for at in (document.start, document.end))
     lines = [
-        f"Dear {harmless(document['user'])},",
+        f"Dear {harmless(document.user)},",
         "",
         *_paragraph(
-            f"from {day} to {until} {_jobs(document['job_count'])} of yours that used GPUs ended. They held "
-            f"{short(document['gpu_s'])} of GPU-time, and for {short(document['wasted_s'])} ({wasted}) of it a GPU "
+            f"from {day} to {until} {_jobs(document.job_count)} of yours that used GPUs ended. They held "
+            f"{short(document.gpu_s)} of GPU-time, and for {short(document.wasted_s)} ({wasted}) of it a GPU "
             "stood idle. Others wait for these GPUs."
         ),
         "",
@@ -45,11 +46,11 @@ def digest_text(document: Mapping[str, Any], look: Look, end: str) -> str:
         "",
         *look.table(("JOBID", "GPUS", "HELD", "IDLE", "IDLE%", "MEAN", "NAME"), _job_rows(document), frozenset({0, 6})),
     ]
-    if document["jobs_left_out"]:
-        lines.append(f"  ... and {_jobs(document['jobs_left_out'])} more with less")
-    if document["findings"]:
+    if document.jobs_left_out:
+        lines.append(f"  ... and {_jobs(document.jobs_left_out)} more with less")
+    if document.findings:
         lines += ["", "What to change:", ""]
-        for finding in document["findings"]:
+        for finding in document.findings:
             lines += finding_lines(finding)
     lines += ["", *_small_print(document)]
     lines += [
@@ -61,135 +62,132 @@ def digest_text(document: Mapping[str, Any], look: Look, end: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def staff_subject(document: Mapping[str, Any], look: Look) -> str:
+def staff_subject(document: StaffList, look: Look) -> str:
     """Return the subject of the weekly list."""
-    day = local_time(document["end"], look.zone)[:10]
-    return f"{short(document['wasted_s'])} of GPU-time unused in the week until {day}"
+    day = local_time(document.end, look.zone)[:10]
+    return f"{short(document.wasted_s)} of GPU-time unused in the week until {day}"
 
 
-def staff_text(document: Mapping[str, Any], look: Look, end: str) -> str:
+def staff_text(document: StaffList, look: Look, end: str) -> str:
     """Return the weekly list of who wasted most."""
-    day, until = (local_time(document[name], look.zone)[:10] for name in ("start", "end"))
-    wasted = percent(share(document["wasted_s"], document["gpu_s"]))
+    day, until = (local_time(at, look.zone)[:10] for at in (document.start, document.end))
+    wasted = percent(share(document.wasted_s, document.gpu_s))
     rows = [
         (
-            str(row["jobs"]),
-            short(row["gpu_s"]),
-            short(row["wasted_s"]),
-            percent(share(row["wasted_s"], row["gpu_s"])),
-            fit(", ".join(row["accounts"]), 20),
-            fit(row["user"], 24),
+            str(row.jobs),
+            short(row.gpu_s),
+            short(row.wasted_s),
+            percent(share(row.wasted_s, row.gpu_s)),
+            fit(", ".join(row.accounts), 20),
+            fit(row.user, 24),
         )
-        for row in document["users"]
+        for row in document.users
     ]
     lines = _paragraph(
-        f"GPU jobs that ended from {day} to {until}: {document['job_count']} held {short(document['gpu_s'])} of "
-        f"GPU-time, {short(document['wasted_s'])} ({wasted}) of it idle without a good reason."
+        f"GPU jobs that ended from {day} to {until}: {document.job_count} held {short(document.gpu_s)} of "
+        f"GPU-time, {short(document.wasted_s)} ({wasted}) of it idle without a good reason."
     )
     lines += ["", *look.table(("JOBS", "HELD", "IDLE", "IDLE%", "ACCOUNTS", "USER"), rows, frozenset({4, 5}))]
-    if document["users_left_out"]:
-        lines.append(f"  ... and {document['users_left_out']} more users with less")
+    if document.users_left_out:
+        lines.append(f"  ... and {document.users_left_out} more users with less")
     lines += ["", *_small_print(document), *_ending(end)]
     return "\n".join(lines) + "\n"
 
 
-def preview_text(document: Mapping[str, Any], look: Look) -> str:
+def preview_text(document: NoticePreview, look: Look) -> str:
     """Render what a user would be told now."""
     del look
-    if document["why"]:
-        return f"{harmless(document['user'])} would not be told: {_reason(document['why'])}\n"
-    return f"To: {document['to']}\nSubject: {harmless(document['subject'])}\n\n{document['text']}"
+    if document.why:
+        return f"{harmless(document.user)} would not be told: {_reason(document.why)}\n"
+    return f"To: {document.to}\nSubject: {harmless(document.subject)}\n\n{document.text}"
 
 
-def notices_text(document: Mapping[str, Any], look: Look) -> str:
+def notices_text(document: NoticesDocument, look: Look) -> str:
     """Render the audit: who was told, who was not, and why."""
     rows = [
         (
-            local_time(row["period_end"], look.zone)[:10],
-            row["kind"],
-            row["status"],
-            short(row["gpu_s"]),
-            short(row["wasted_s"]),
-            fit(row["user"], 20),
-            fit(_reason(row["why"]) if row["why"] else row["detail"], 30),
+            local_time(row.period_end, look.zone)[:10],
+            row.kind,
+            row.status,
+            short(row.gpu_s),
+            short(row.wasted_s),
+            fit(row.user, 20),
+            fit(_reason(row.why) if row.why else row.detail, 30),
         )
-        for row in document["notices"][:_ROWS]
+        for row in document.notices[:_ROWS]
     ]
     lines = look.title("Who was told of idle GPUs") if look.header else []
     lines += look.table(("UNTIL", "KIND", "STATUS", "HELD", "IDLE", "USER", "WHY"), rows, frozenset({0, 1, 2, 5, 6}))
-    more = len(document["notices"]) - _ROWS
+    more = len(document.notices) - _ROWS
     lines += [f"  ... and {more} more (--parsable prints all)"] if more > 0 else []
-    if document["dry_run"]:
+    if document.dry_run:
         lines += bullet("[notify] dry_run is true: nothing is sent")
     return "\n".join(lines) + "\n"
 
 
-def replay_text(document: Mapping[str, Any], look: Look) -> str:
+def replay_text(document: NoticeReplay, look: Look) -> str:
     """Render whom a past time would have told."""
     lines = look.title("Whom digests would have told") if look.header else []
     rows = [
         (
-            local_time(row["end"], look.zone)[:10],
-            str(len(row["told"])),
-            short(sum(told["wasted_s"] for told in row["told"])),
-            fit(_counts(row["not_told"]), 52),
+            local_time(row.end, look.zone)[:10],
+            str(len(row.told)),
+            short(sum(told.wasted_s for told in row.told)),
+            fit(_counts(row.not_told), 52),
         )
-        for row in document["periods"]
+        for row in document.periods
     ]
     lines += look.table(("UNTIL", "TOLD", "IDLE", "NOT TOLD"), rows, frozenset({0, 3}))
     lines += look.heading("Users, the largest waste first")
     users = [
-        (str(row["times"]), str(row["jobs"]), short(row["gpu_s"]), short(row["wasted_s"]), fit(row["user"], 24))
-        for row in document["users"][:_ROWS]
+        (str(row.times), str(row.jobs), short(row.gpu_s), short(row.wasted_s), fit(row.user, 24))
+        for row in document.users[:_ROWS]
     ]
     lines += look.table(("TIMES", "JOBS", "HELD", "IDLE", "USER"), users, frozenset({4}))
     return "\n".join(lines) + "\n"
 
 
-def run_text(document: Mapping[str, Any], look: Look) -> str:
+def run_text(document: NoticeRun, look: Look) -> str:
     """Render what was decided on the newest period."""
-    until = local_time(document["end"], look.zone)
-    if not document["news"]:
+    until = local_time(document.end, look.zone)
+    if not document.news:
         return f"the period until {until} was decided on before: gpuwaste notify list shows it\n"
-    rows = [
-        (short(row["gpu_s"]), short(row["wasted_s"]), fit(row["user"], 20), uncut(row["address"]))
-        for row in document["told"]
-    ]
+    rows = [(short(row.gpu_s), short(row.wasted_s), fit(row.user, 20), uncut(row.address)) for row in document.told]
     lines = look.title(f"Period until {until}") if look.header else []
     lines += look.table(("HELD", "IDLE", "USER", "ADDRESS"), rows, frozenset({2, 3}))
-    lines.append(f"  told: {len(rows)}; not told: {_counts(document['not_told']) or 'nobody'}")
-    if document["missing"]:
-        lines += bullet(f"not all is known yet: {document['missing']}")
-    if document["dry_run"]:
+    lines.append(f"  told: {len(rows)}; not told: {_counts(document.not_told) or 'nobody'}")
+    if document.missing:
+        lines += bullet(f"not all is known yet: {document.missing}")
+    if document.dry_run:
         lines += bullet("a dry run: nothing is sent")
     return "\n".join(lines) + "\n"
 
 
-def _job_rows(document: Mapping[str, Any]) -> list[tuple[str, ...]]:
+def _job_rows(document: Digest) -> list[tuple[str, ...]]:
     return [
         (
-            uncut(row["jobid"]),
-            str(row["gpus"]),
-            short(row["gpu_s"]),
-            short(row["wasted_s"]),
-            percent(share(row["wasted_s"], row["gpu_s"])),
-            UNKNOWN if row["mean_util_pct"] is None else percent(row["mean_util_pct"] / 100),
-            fit(row["name"], 24),
+            uncut(row.jobid),
+            str(row.gpus),
+            short(row.gpu_s),
+            short(row.wasted_s),
+            percent(share(row.wasted_s, row.gpu_s)),
+            UNKNOWN if row.mean_util_pct is None else percent(row.mean_util_pct / 100),
+            fit(row.name, 24),
         )
-        for row in document["jobs"]
+        for row in document.jobs
     ]
 
 
-def _small_print(document: Mapping[str, Any]) -> list[str]:
+def _small_print(document: Digest | StaffList) -> list[str]:
     """Return what a reader must know about the figures."""
     lines = []
-    if document["exempt_s"] > 0:
+    if document.exempt_s > 0:
         lines += _paragraph(
-            f"Not counted: {short(document['exempt_s'])} in which an idle GPU kept a model in its memory, or an "
+            f"Not counted: {short(document.exempt_s)} in which an idle GPU kept a model in its memory, or an "
             "interactive job was allowed to pause."
         )
-    if document["unclear_jobs"]:
-        lines += _paragraph(f"Left out: {_jobs(document['unclear_jobs'])} of which too little is known.")
+    if document.unclear_jobs:
+        lines += _paragraph(f"Left out: {_jobs(document.unclear_jobs)} of which too little is known.")
     return lines or ["All of it was measured; nothing is estimated."]
 
 

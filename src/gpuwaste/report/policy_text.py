@@ -1,9 +1,10 @@
 """Decisions of policies as text: one step by step, and what policies would have done on a history."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Final
 
 from gpuwaste.core.text import harmless
+from gpuwaste.documents.policies import ExplainDocument, PolicyDecision, ReplayDocument, ReplayRow
 from gpuwaste.report.cells import UNKNOWN, fit, local_time, percent, uncut
 from gpuwaste.report.layout import Look, bullet, facts
 
@@ -11,72 +12,72 @@ _LEFT: Final = frozenset({0, 1, 2})
 _HEADERS: Final = ("POLICY", "TARGET", "WOULD", "JOBS", "SAID", "RIGHT", "WRONG", "OPEN", "PREC", "GPU-H", "USERS")
 
 
-def explain_text(document: Mapping[str, Any], look: Look) -> str:
+def explain_text(document: ExplainDocument, look: Look) -> str:
     """Render a policy-explain document."""
     lines: list[str] = []
-    for decision in document["decisions"]:
+    for decision in document.decisions:
         lines += [*_decision(decision, look), ""]
-    lines += [line for note in document["notes"] for line in bullet(harmless(note))]
+    lines += [line for note in document.notes for line in bullet(harmless(note))]
     return "\n".join(lines) + "\n"
 
 
-def replay_text(document: Mapping[str, Any], look: Look) -> str:
+def replay_text(document: ReplayDocument, look: Look) -> str:
     """Render a policy-replay document."""
     lines = look.title("What these policies would have done")
     lines += facts(
         [
-            ("History", uncut(document["source"])),
-            ("From", local_time(document["start"], look.zone)),
-            ("To", local_time(document["end"], look.zone)),
-            ("Submissions", str(document["submissions"])),
-            ("By a model", str(document["by_model"])),
-            ("By history", str(document["by_history"])),
+            ("History", uncut(document.source)),
+            ("From", local_time(document.start, look.zone)),
+            ("To", local_time(document.end, look.zone)),
+            ("Submissions", str(document.submissions)),
+            ("By a model", str(document.by_model)),
+            ("By history", str(document.by_history)),
         ]
     )
-    rows = [_row(row) for row in document["rows"]]
+    rows = [_row(row) for row in document.rows]
     lines += look.heading("Would-be warnings and rejects, and how the jobs ended")
     lines += look.table(_HEADERS, rows, _LEFT) if rows else ["  none"]
-    if document["held"]:
+    if document.held:
         lines += look.heading("What held back what would have been said")
-        held = sorted(document["held"].items(), key=lambda item: -item[1])
+        held = sorted(document.held.items(), key=lambda item: -item[1])
         lines += [f"  {fit(name, 12):<12} {count}" for name, count in held]
     lines += look.heading("Notes")
-    lines += [line for note in document["notes"] for line in bullet(harmless(note))]
+    lines += [line for note in document.notes for line in bullet(harmless(note))]
     return "\n".join(lines) + "\n"
 
 
-def _decision(decision: Mapping[str, Any], look: Look) -> list[str]:
-    request = decision["request"]
-    lines = look.title(f"{fit(request['name'] or 'job', 40)} of {fit(request['user'], 24)}: what is decided at sbatch")
-    file = f" ({uncut(decision['file'].rpartition('/')[2])})" if decision["file"] else " (built in)"
-    lines.append(f"  policy {decision['policy']}{file}, mode {decision['mode']}")
+def _decision(decision: PolicyDecision, look: Look) -> list[str]:
+    request = decision.request
+    lines = look.title(f"{fit(request.name or 'job', 40)} of {fit(request.user, 24)}: what is decided at sbatch")
+    file = f" ({uncut(decision.file.rpartition('/')[2])})" if decision.file else " (built in)"
+    lines.append(f"  policy {decision.policy}{file}, mode {decision.mode}")
     lines += look.heading("Steps")
-    for step in decision["steps"]:
-        lines += bullet(f"{step['rule']}: {harmless(step['text'])} ({step['action']})")
-    held = f", would be {decision['would_be']}, held back by {decision['held']}" if decision["held"] else ""
+    for step in decision.steps:
+        lines += bullet(f"{step.rule}: {harmless(step.text)} ({step.action})")
+    held = f", would be {decision.would_be}, held back by {decision.held}" if decision.held else ""
     lines += look.heading("Decision")
-    lines.append(f"  {decision['action']}{held}")
-    if decision["time_min_s"] is not None:
-        lines.append(f"  time_min {decision['time_min_s'] // 60} min")
-    shown = decision["action"] in {"warn", "reject"}
-    if decision["lines"]:
+    lines.append(f"  {decision.action}{held}")
+    if decision.time_min_s is not None:
+        lines.append(f"  time_min {decision.time_min_s // 60} min")
+    shown = decision.action in {"warn", "reject"}
+    if decision.lines:
         lines += look.heading("The user reads" if shown else "The user reads nothing; it would be")
-        lines += [f"  {harmless(line)}" for line in decision["lines"]]
+        lines += [f"  {harmless(line)}" for line in decision.lines]
     return lines
 
 
-def _row(row: Mapping[str, Any]) -> Sequence[str]:
-    judged = row["right"] + row["wrong"]
+def _row(row: ReplayRow) -> Sequence[str]:
+    judged = row.right + row.wrong
     return (
-        fit(row["policy"], 12),
-        row["target"],
-        row["would_be"],
-        str(row["jobs"]),
-        str(row["said"]),
-        str(row["right"]),
-        str(row["wrong"]),
-        str(row["unknown"]),
-        percent(row["right"] / judged) if judged else UNKNOWN,
-        f"{row['gpu_hours']:.1f}",
-        str(row["users"]),
+        fit(row.policy, 12),
+        row.target,
+        row.would_be,
+        str(row.jobs),
+        str(row.said),
+        str(row.right),
+        str(row.wrong),
+        str(row.unknown),
+        percent(row.right / judged) if judged else UNKNOWN,
+        f"{row.gpu_hours:.1f}",
+        str(row.users),
     )

@@ -1,10 +1,15 @@
 """Predictions as text for people: what to expect, why in the user's own numbers, and the lines to change."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Final
 
+from msgspec import UNSET
+
+from gpuwaste.core.request import JobRequest
 from gpuwaste.core.text import harmless
 from gpuwaste.core.units import format_duration, format_size, say_duration
+from gpuwaste.documents.prediction import PredictDocument, PredictionsDocument
+from gpuwaste.predict.prediction import Change, TargetPrediction
 from gpuwaste.report.cells import UNKNOWN, fit, uncut
 from gpuwaste.report.layout import COLUMNS, Look, bullet, facts
 
@@ -23,73 +28,73 @@ _SILENT: Final = frozenset({"failure_or_cancel"})  # its reasons are those of fa
 _SCREEN: Final = 8  # components of a het job that are shown
 
 
-def predict_text(document: Mapping[str, Any], look: Look) -> str:
+def predict_text(document: PredictionsDocument, look: Look) -> str:
     """Render a predict document: each request, then what a reader must know."""
     lines: list[str] = []
-    shown = document["predictions"][:_SCREEN]
+    shown = document.predictions[:_SCREEN]
     for place, prediction in enumerate(shown, 1):
         last = place == len(shown)
-        lines += [*_prediction(prediction, document["notes"] if last else (), look), ""]
-    if (more := len(document["predictions"]) - _SCREEN) > 0:
+        lines += [*_prediction(prediction, document.notes if last else (), look), ""]
+    if (more := len(document.predictions) - _SCREEN) > 0:
         lines += [f"  ... and {more} more (--json prints all)", ""]
     return "\n".join(lines[:-1]) + "\n"
 
 
-def _prediction(prediction: Mapping[str, Any], notes: Sequence[str], look: Look) -> list[str]:
-    request = prediction["request"]
-    lines = look.title(f"{fit(request['name'] or 'job', 40)}: what to expect")
+def _prediction(prediction: PredictDocument, notes: Sequence[str], look: Look) -> list[str]:
+    request = prediction.request
+    lines = look.title(f"{fit(request.name or 'job', 40)}: what to expect")
     lines += facts(_asked(request))
-    targets = prediction["targets"]
+    targets = prediction.targets
     if targets:
         lines += look.heading(f"Expected, says {_who(prediction)}")
         lines += [_target(target, look) for target in targets]
     lines += _reasons(targets, look)
-    if prediction["changes"]:
+    if prediction.changes:
         lines += look.heading("What a smaller request would change")
-        lines += [line for change in prediction["changes"] for line in _change(change)]
+        lines += [line for change in prediction.changes for line in _change(change)]
     lines += _said(prediction, look)
-    noted = [line for note in (*prediction["notes"], *notes) for line in bullet(harmless(note))]
+    noted = [line for note in (*prediction.notes, *notes) for line in bullet(harmless(note))]
     return [*lines, *look.heading("Notes"), *noted] if noted else lines
 
 
-def _who(prediction: Mapping[str, Any]) -> str:
-    if not prediction["model"]:
+def _who(prediction: PredictDocument) -> str:
+    if not prediction.model:
         return "your own history"
-    return f"model {uncut(prediction['model'])} ({prediction['model_hash'][:12]})"
+    return f"model {uncut(prediction.model)} ({prediction.model_hash[:12]})"
 
 
-def _asked(request: Mapping[str, Any]) -> list[tuple[str, str]]:
-    limit, memory = request["time_limit_s"], request["mem_b"]
-    gpus = f"{request['gpus']} {fit(request['gpu_type'], 16)}".strip()
+def _asked(request: JobRequest) -> list[tuple[str, str]]:
+    limit, memory = request.time_limit_s, request.mem_b
+    gpus = f"{request.gpus} {fit(request.gpu_type, 16)}".strip()
     return [
-        ("User", fit(request["user"] or UNKNOWN, 24)),
-        ("Account", fit(request["account"] or UNKNOWN, 24)),
-        ("Partition", fit(request["partition"] or UNKNOWN, 24)),
+        ("User", fit(request.user or UNKNOWN, 24)),
+        ("Account", fit(request.account or UNKNOWN, 24)),
+        ("Partition", fit(request.partition or UNKNOWN, 24)),
         ("Time limit", format_duration(limit) if limit else UNKNOWN),
-        ("Nodes, CPUs", f"{request['nodes'] or UNKNOWN}, {request['cpus'] or UNKNOWN}"),
+        ("Nodes, CPUs", f"{request.nodes or UNKNOWN}, {request.cpus or UNKNOWN}"),
         ("Memory", format_size(memory) if memory else UNKNOWN),
         ("GPUs", gpus),
-        ("Array", "yes" if request["is_array"] else "no"),
+        ("Array", "yes" if request.is_array else "no"),
     ]
 
 
-def _target(target: Mapping[str, Any], look: Look) -> str:
-    name = _NAMES.get(target["target"], fit(target["target"], 12))
-    if target["p"] is None:
+def _target(target: TargetPrediction, look: Look) -> str:
+    name = _NAMES.get(target.target, fit(target.target, 12))
+    if target.p is None:
         return fit(f"  {name:<12}{_quantiles(target)}", COLUMNS)
-    said = _LEVELS.get(target["level"], "")
-    if target["source"] == "history":
-        said = f"of your last {target['basis']}" if target["basis"] > 1 else "of your last job"
-    return look.measure(name, target["p"], said, bad=True)
+    said = _LEVELS.get(target.level, "")
+    if target.source == "history":
+        said = f"of your last {target.basis}" if target.basis > 1 else "of your last job"
+    return look.measure(name, target.p, said, bad=True)
 
 
-def _quantiles(target: Mapping[str, Any]) -> str:
+def _quantiles(target: TargetPrediction) -> str:
     """Return "half up to 26 min, 99 of 100 up to 40 min" and its like: the lowest level and the highest."""
-    levels = sorted(target["quantiles"], key=float)
+    levels = sorted(target.quantiles, key=float)
     shown = [levels[0], levels[-1]] if len(levels) > 1 else levels
     parts = [
         f"{'half' if float(level) == 0.5 else f'{float(level) * 100:g} of 100'} up to "  # noqa: PLR2004 the median
-        f"{_amount(target['target'], target['quantiles'][level])}"
+        f"{_amount(target.target, target.quantiles[level])}"
         for level in shown
     ]
     return ", ".join(parts)
@@ -101,50 +106,50 @@ def _amount(target: str, value: float) -> str:
     return format_size(value) if target == "memory" else f"{value:.0f}"
 
 
-def _reasons(targets: Sequence[Mapping[str, Any]], look: Look) -> list[str]:
+def _reasons(targets: Sequence[TargetPrediction], look: Look) -> list[str]:
     """Return why, each sentence once; an effect is in points of the probability, or in the quantity's unit."""
     lines: list[str] = []
     told: set[str] = set()
     for target in targets:
-        if target["target"] in _SILENT:
+        if target.target in _SILENT:
             continue
-        for reason in target["reasons"][: _REASONS.get(target["target"], 1)]:
-            if reason["text"] in told:
+        for reason in target.reasons[: _REASONS.get(target.target, 1)]:
+            if reason.text in told:
                 continue
-            told.add(reason["text"])
-            effect = _effect(target, reason["effect"])
-            lines += bullet(f"{harmless(reason['text'])}{effect}")
+            told.add(reason.text)
+            effect = _effect(target, reason.effect)
+            lines += bullet(f"{harmless(reason.text)}{effect}")
     return [*look.heading("Why"), *lines] if lines else []
 
 
-def _effect(target: Mapping[str, Any], effect: float) -> str:
+def _effect(target: TargetPrediction, effect: float) -> str:
     if not effect:
         return ""
-    name = _NAMES.get(target["target"], target["target"]).lower()
-    if target["p"] is not None:
+    name = _NAMES.get(target.target, target.target).lower()
+    if target.p is not None:
         return f" ({name} {effect * 100:+.0f} points)"
-    return f" ({name} {'+' if effect > 0 else '-'}{_amount(target['target'], abs(effect))})"
+    return f" ({name} {'+' if effect > 0 else '-'}{_amount(target.target, abs(effect))})"
 
 
-def _said(prediction: Mapping[str, Any], look: Look) -> list[str]:
+def _said(prediction: PredictDocument, look: Look) -> list[str]:
     """Return what sbatch would print, and to operators what a policy would do that says nothing there."""
-    policy = prediction.get("policy")
-    if policy is None or policy["would_be"] == "pass":
+    policy = prediction.policy
+    if policy is UNSET or policy.would_be == "pass":
         return []
-    if policy["action"] in {"warn", "reject"}:
+    if policy.action in {"warn", "reject"}:
         title = "At sbatch you would read"
     else:
-        title = f"Policy {fit(policy['policy'], 30)} would {policy['would_be']}, its mode is {policy['mode']}"
-    return [*look.heading(title), *(f"  {harmless(line)}" for line in policy["lines"])]
+        title = f"Policy {fit(policy.policy, 30)} would {policy.would_be}, its mode is {policy.mode}"
+    return [*look.heading(title), *(f"  {harmless(line)}" for line in policy.lines)]
 
 
-def _change(change: Mapping[str, Any]) -> list[str]:
+def _change(change: Change) -> list[str]:
     risks = [
-        f"{_NAMES.get(name, name).lower()} {change['before'][name]:.0%} to {change['after'][name]:.0%}"
+        f"{_NAMES.get(name, name).lower()} {change.before[name]:.0%} to {change.after[name]:.0%}"
         for name in ("failure", "timeout", "gpu_underused")
-        if name in change["after"]
-        and name in change["before"]
-        and round(change["before"][name], 2) != round(change["after"][name], 2)
+        if name in change.after
+        and name in change.before
+        and round(change.before[name], 2) != round(change.after[name], 2)
     ]
-    text = "; ".join([harmless(change["text"]), *risks])
-    return [*bullet(text), f"        {harmless(change['option'])}"]
+    text = "; ".join([harmless(change.text), *risks])
+    return [*bullet(text), f"        {harmless(change.option)}"]

@@ -1,17 +1,30 @@
 """Documents as text for people: 80 columns, bars, and a Notes block that ends in the exact line to use."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
+from gpuwaste.core.units import format_size
+from gpuwaste.documents.report_types import (
+    Advice,
+    DeviceRow,
+    FindingCount,
+    FindingRow,
+    GpuTime,
+    JobDocument,
+    JobRow,
+    ReportDocument,
+    RunRow,
+    TopDocument,
+    UserRow,
+)
 from gpuwaste.report.cells import UNKNOWN, fit, gpu_names, local_time, percent, share, short, state_code, uncut
-from gpuwaste.report.layout import Look, bullet, facts, finding_lines
-from gpuwaste.report.verdict_text import advice_lines
+from gpuwaste.report.layout import Look, bullet, facts, finding_lines, said_lines
 
 _CLASSES: Final = ("high", "moderate", "low", "idle", "unknown", "suspended", "pending")
 _LEVELS: Final = (
-    ("high", "mean above {high_above_pct:g} %"),
-    ("moderate", "mean {low_below_pct:g} to {high_above_pct:g} %"),
-    ("low", "mean below {low_below_pct:g} %"),
+    ("high", "mean above {0.high_above_pct:g} %"),
+    ("moderate", "mean {0.low_below_pct:g} to {0.high_above_pct:g} %"),
+    ("low", "mean below {0.low_below_pct:g} %"),
     ("none", "never above 0 %"),
     ("unknown", "nothing known"),
 )
@@ -20,70 +33,70 @@ _ROWS: Final = 20
 _PER_KIND: Final = 3
 
 
-def report_text(document: Mapping[str, Any], look: Look) -> str:
+def report_text(document: ReportDocument, look: Look) -> str:
     """Render a report document."""
-    totals = document["totals"]
-    cluster = "all clusters" if not document["name"] else f"cluster {fit(document['name'], 48)}"
-    who = cluster if document["scope"] == "cluster" else f"{document['scope']} {fit(document['name'], 48)}"
+    totals = document.totals
+    cluster = "all clusters" if not document.name else f"cluster {fit(document.name, 48)}"
+    who = cluster if document.scope == "cluster" else f"{document.scope} {fit(document.name, 48)}"
     lines = look.title(f"GPU use of {who}") if look.header else []
     lines += facts(
         [
-            ("From", local_time(document["start"], look.zone)),
-            ("To", local_time(document["end"], look.zone)),
-            ("Jobs", str(document["job_count"])),
-            ("GPU-time", short(totals["gpu_s"])),
+            ("From", local_time(document.start, look.zone)),
+            ("To", local_time(document.end, look.zone)),
+            ("Jobs", str(document.job_count)),
+            ("GPU-time", short(totals.gpu_s)),
         ]
     )
     lines += _measures(totals, look)
     lines += _ledger(totals, look)
     lines += _levels(document, look)
-    if document["shared"]["devices"]:
+    if document.shared.devices:
         lines += look.heading("Shared GPUs (shards, MPS): apart, never counted as waste")
-        lines += facts([("GPU-time", short(document["shared"]["gpu_s"])), ("Mean", _pct(document["shared"]))])
-    if document["scope"] != "user":
+        lines += facts([("GPU-time", short(document.shared.gpu_s)), ("Mean", _pct(document.shared))])
+    if document.scope != "user":
         lines += look.heading("Users, the largest waste first")
-        lines += user_table(document["users"], look)
+        lines += user_table(document.users, look)
     lines += look.heading("Jobs, the largest waste first")
-    lines += job_table(document["jobs"], look, document["jobs_left_out"])
-    lines += _notes(document, look)
+    lines += job_table(document.jobs, look, document.jobs_left_out)
+    lines += _notes(look, document.notes, document.findings, document.finding_counts)
     return "\n".join(lines) + "\n"
 
 
-def job_text(document: Mapping[str, Any], look: Look) -> str:
+def job_text(document: JobDocument, look: Look) -> str:
     """Render a job document: each run with its devices, then the notes."""
     lines: list[str] = []
-    for run in document["runs"]:
+    for run in document.runs:
         lines += [*_run(run, look), ""]
-    advice = advice_lines(document.get("advice", ()), look)
-    return "\n".join([*lines[:-1], *advice, *_notes(document, look)]) + "\n"
+    advice = _advice(document.advice, look)
+    return "\n".join([*lines[:-1], *advice, *_notes(look, document.notes, document.findings)]) + "\n"
 
 
-def top_text(document: Mapping[str, Any], look: Look) -> str:
+def top_text(document: TopDocument, look: Look) -> str:
     """Render who wastes GPUs now."""
-    lines = look.title(f"GPUs wasted by running jobs since {local_time(document['since'], look.zone)}")
-    lines += _measures(document["totals"], look)
+    lines = look.title(f"GPUs wasted by running jobs since {local_time(document.since, look.zone)}")
+    lines += _measures(document.totals, look)
     lines += look.heading("Users")
-    lines += user_table(document["users"], look)
+    lines += user_table(document.users, look)
     lines += look.heading("Running jobs")
-    lines += job_table(document["jobs"], look, 0, user=True)
-    lines += _notes(document, look)
+    lines += job_table(document.jobs, look, 0, user=True)
+    lines += _notes(look, document.notes)
     return "\n".join(lines) + "\n"
 
 
-def job_table(rows: Sequence[Mapping[str, Any]], look: Look, left_out: int, *, user: bool = False) -> list[str]:
+def job_table(rows: Sequence[JobRow], look: Look, left_out: int, *, user: bool = False) -> list[str]:
     """Return the table of jobs, cut to what one screen takes."""
     cells = [
         (
-            uncut(row["jobid"]),
-            state_code(row["state"]),
-            str(row["gpus"]),
-            short(row["gpu_s"]),
+            uncut(row.jobid),
+            state_code(row.state),
+            str(row.gpus),
+            short(row.gpu_s),
             _pct(row),
             *_waste(row),
-            percent(share(row["unknown_s"], row["gpu_s"])),
-            percent(row["cpu_efficiency"]),
-            percent(row["memory_efficiency"]),
-            fit(f"{row['user']}: {row['name']}" if user else row["name"], 17),
+            percent(share(row.unknown_s, row.gpu_s)),
+            percent(row.cpu_efficiency),
+            percent(row.memory_efficiency),
+            fit(f"{row.user}: {row.name}" if user else row.name, 17),
         )
         for row in rows[:_ROWS]
     ]
@@ -92,18 +105,18 @@ def job_table(rows: Sequence[Mapping[str, Any]], look: Look, left_out: int, *, u
     return [*lines, f"  ... and {more} more with less waste (--parsable prints all)"] if more else lines
 
 
-def user_table(rows: Sequence[Mapping[str, Any]], look: Look) -> list[str]:
+def user_table(rows: Sequence[UserRow], look: Look) -> list[str]:
     """Return the table of users, cut to what one screen takes."""
     cells = [
         (
-            str(row["jobs"]),
-            str(row["running"]),
-            short(row["gpu_s"]),
+            str(row.jobs),
+            str(row.running),
+            short(row.gpu_s),
             _pct(row),
             *_waste(row),
-            percent(share(row["unknown_s"], row["gpu_s"])),
-            str(row["under_used"]["jobs"]),
-            fit(row["user"], 24),
+            percent(share(row.unknown_s, row.gpu_s)),
+            str(row.under_used.jobs),
+            fit(row.user, 24),
         )
         for row in rows[:_ROWS]
     ]
@@ -113,146 +126,161 @@ def user_table(rows: Sequence[Mapping[str, Any]], look: Look) -> list[str]:
     return [*lines, f"  ... and {more} more users with less waste"] if more > 0 else lines
 
 
-def _waste(row: Mapping[str, Any]) -> tuple[str, str]:
+def _waste(row: GpuTime) -> tuple[str, str]:
     """Return the waste and its share; unknown where nothing at all was seen."""
-    if row["coverage"] in {None, 0}:
+    if row.coverage in {None, 0}:
         return UNKNOWN, UNKNOWN
-    return short(row["wasted_s"]), percent(share(row["wasted_s"], row["gpu_s"]))
+    return short(row.wasted_s), percent(share(row.wasted_s, row.gpu_s))
 
 
-def _pct(row: Mapping[str, Any]) -> str:
-    mean = row["mean_util_pct"]
+def _pct(row: GpuTime) -> str:
+    mean = row.mean_util_pct
     return UNKNOWN if mean is None else percent(mean / 100)
 
 
-def _measures(totals: Mapping[str, Any], look: Look) -> list[str]:
-    mean, known = totals["mean_util_pct"], bool(totals["coverage"])
-    wasted = share(totals["wasted_s"], totals["gpu_s"]) if known else None
+def _measures(totals: GpuTime, look: Look) -> list[str]:
+    mean, known = totals.mean_util_pct, bool(totals.coverage)
+    wasted = share(totals.wasted_s, totals.gpu_s) if known else None
     lines = [
         "",
-        look.measure("Wasted", wasted, short(totals["wasted_s"]) if known else "", bad=True),
+        look.measure("Wasted", wasted, short(totals.wasted_s) if known else "", bad=True),
         look.measure("Mean use", None if mean is None else mean / 100, "of the known GPU-time"),
     ]
-    if totals["exempt_s"]:
-        reasons = ", ".join(r.replace("_", " ") for r in totals["exempt_by_reason_s"])
-        lines += bullet(f"of the waste {short(totals['exempt_s'])} is exempt ({reasons})")
+    if totals.exempt_s:
+        reasons = ", ".join(r.replace("_", " ") for r in totals.exempt_by_reason_s)
+        lines += bullet(f"of the waste {short(totals.exempt_s)} is exempt ({reasons})")
     return lines
 
 
-def _ledger(totals: Mapping[str, Any], look: Look) -> list[str]:
+def _ledger(totals: GpuTime, look: Look) -> list[str]:
     """Return the ledger's view: every allocated second is one class."""
     lines = look.heading("Every allocated GPU-second")
     for name in _CLASSES:
-        if (seconds := totals[f"{name}_s"]) or name in _CLASSES[:4]:
-            lines.append(look.measure(name, share(seconds, totals["gpu_s"]), short(seconds)))
-    if totals["unknown_by_reason_s"]:
-        reasons = ", ".join(f"{name} {short(s)}" for name, s in totals["unknown_by_reason_s"].items())
+        if (seconds := getattr(totals, f"{name}_s")) or name in _CLASSES[:4]:
+            lines.append(look.measure(name, share(seconds, totals.gpu_s), short(seconds)))
+    if totals.unknown_by_reason_s:
+        reasons = ", ".join(f"{name} {short(s)}" for name, s in totals.unknown_by_reason_s.items())
         lines += bullet(f"unknown is never waste: {reasons}")
     return lines
 
 
-def _levels(document: Mapping[str, Any], look: Look) -> list[str]:
+def _levels(document: ReportDocument, look: Look) -> list[str]:
     """Return the thesis' view: each device by the level of its mean, and the under-used rule."""
-    limits = document["thresholds"]
+    limits = document.thresholds
     rows = [
         (
             name,
-            str(document["levels"][name]["devices"]),
-            short(document["levels"][name]["gpu_s"]),
-            text.format(**limits),
+            str(document.levels[name].devices),
+            short(document.levels[name].gpu_s),
+            text.format(limits),
         )
         for name, text in _LEVELS
-        if document["levels"][name]["devices"]
+        if document.levels[name].devices
     ]
-    under = document["under_used"]
+    under = document.under_used
     lines = look.heading("Each device of a job by its mean")
     lines += look.table(("LEVEL", "DEVICES", "ALLOC", ""), rows, frozenset({0, 3}))
     text = (
-        f"under-used (mean below {limits['underused_below_pct']:g} %, completed, "
-        f"{limits['min_coverage']:.0%} known): {under['devices']} of {under['judged_devices']} devices "
-        f"in {under['jobs']} of {under['judged_jobs']} jobs, {short(under['gpu_s'])}"
+        f"under-used (mean below {limits.underused_below_pct:g} %, completed, "
+        f"{limits.min_coverage:.0%} known): {under.devices} of {under.judged_devices} devices "
+        f"in {under.jobs} of {under.judged_jobs} jobs, {short(under.gpu_s)}"
     )
     return [*lines, *bullet(text)]
 
 
-def _run(run: Mapping[str, Any], look: Look) -> list[str]:
-    again = f", restart {run['restarts']}" if run["restarts"] else ""
-    lines = look.title(f"Job {uncut(run['jobid'])}{again}: {fit(run['name'], 40)}")
+def _run(run: RunRow, look: Look) -> list[str]:
+    again = f", restart {run.restarts}" if run.restarts else ""
+    lines = look.title(f"Job {uncut(run.jobid)}{again}: {fit(run.name, 40)}")
     lines += facts(
         [
-            ("User", fit(run["user"], 24)),
-            ("Account", fit(run["account"], 24)),
-            ("State", fit(run["state"], 24)),
-            ("Partition", fit(run["partition"], 24)),
-            ("Start", local_time(run["start"], look.zone)),
-            ("End", local_time(run["end"], look.zone)),
-            ("Nodes", uncut(run["nodes"])),
-            ("GPUs", f"{run['gpus']} {fit(run['gpu_type'], 16)}".strip()),
-            ("CPUs", str(run["cpus"])),
+            ("User", fit(run.user, 24)),
+            ("Account", fit(run.account, 24)),
+            ("State", fit(run.state, 24)),
+            ("Partition", fit(run.partition, 24)),
+            ("Start", local_time(run.start, look.zone)),
+            ("End", local_time(run.end, look.zone)),
+            ("Nodes", uncut(run.nodes)),
+            ("GPUs", f"{run.gpus} {fit(run.gpu_type, 16)}".strip()),
+            ("CPUs", str(run.cpus)),
         ]
     )
-    if run["start"] is None:
+    if run.start is None:
         return [*lines, "", "  The job has not started."]
-    lines += ["", look.measure("CPU", run["cpu_efficiency"], f"of {run['cpus']} CPUs")]
-    lines.append(look.measure("Memory", run["memory_efficiency"], _memory(run)))
-    if run["devices"]:
-        lines += [*_measures(run["totals"], look)[1:], *_ledger(run["totals"], look)]
-    lines += _devices(run, [*run["devices"], *run["shared"]], look)
+    lines += ["", look.measure("CPU", run.cpu_efficiency, f"of {run.cpus} CPUs")]
+    lines.append(look.measure("Memory", run.memory_efficiency, _memory(run)))
+    if run.devices:
+        lines += [*_measures(run.totals, look)[1:], *_ledger(run.totals, look)]
+    lines += _devices(run, [*run.devices, *run.shared], look)
     return lines
 
 
-def _memory(run: Mapping[str, Any]) -> str:
-    from gpuwaste.core.units import format_size  # noqa: PLC0415 only here
+def _advice(advice: Sequence[Advice], look: Look) -> list[str]:
+    """Return what was said of one job when it was submitted or modified; what only an operator may know is marked."""
+    if not advice:
+        return []
+    lines = look.heading("Said at submission")
+    for row in advice:
+        shadow = f", not told to the user: would be {row.would_be}" if row.said is False else ""
+        lines.append(f"  {local_time(row.at, look.zone)} {row.op}: {row.action}{shadow}")
+        lines += said_lines(row.lines)
+    return lines
 
-    return f"of {format_size(run['mem_req_b'])}" if run["mem_req_b"] else ""
+
+def _memory(run: RunRow) -> str:
+    return f"of {format_size(run.mem_req_b)}" if run.mem_req_b else ""
 
 
-def _devices(run: Mapping[str, Any], devices: Sequence[Mapping[str, Any]], look: Look) -> list[str]:
+def _devices(run: RunRow, devices: Sequence[DeviceRow], look: Look) -> list[str]:
     if not devices:
         return ["", "  The job held no GPU."]
-    names = gpu_names({d["gpu_uuid"] for d in devices if d["gpu_uuid"]})
+    names = gpu_names({d.gpu_uuid for d in devices if d.gpu_uuid})
     cells = [
         (
-            names.get(d["gpu_uuid"], "no agent"),
+            names.get(d.gpu_uuid or "", "no agent"),
             _pct(d),
-            d["level"],
+            d.level,
             *_waste(d),
-            percent(share(d["unknown_s"], d["gpu_s"])),
-            percent(share(d["mem_max_b"], d["mem_total_b"] or 0)),
-            "yes" if d["untouched"] else "no" if d["coverage"] else UNKNOWN,
-            uncut(d["node"] or UNKNOWN) + (f" (share {d['share']:g})" if d["share"] < 1 else ""),
+            percent(share(d.unknown_s, d.gpu_s)),
+            percent(share(d.mem_max_b, d.mem_total_b or 0)),
+            "yes" if d.untouched else "no" if d.coverage else UNKNOWN,
+            uncut(d.node or UNKNOWN) + (f" (share {d.share:g})" if d.share < 1 else ""),
         )
         for d in devices
     ]
     headers = ("GPU", "MEAN", "LEVEL", "WASTED", "W%", "UNKN", "GMEM", "UNTOUCHED", "NODE")
     lines = [*look.heading("GPUs"), *look.table(headers, cells, frozenset({0, 2, 8}))]
-    seen = [("accounting", local_time(run["start"], look.zone), local_time(run["end"], look.zone), "")]
+    seen = [("accounting", local_time(run.start, look.zone), local_time(run.end, look.zone), "")]
     seen += [
         (
-            names[d["gpu_uuid"]],
-            local_time(d["t0"], look.zone),
-            local_time(d["t1"], look.zone),
-            f"{d['map_source']}, {d['confidence']}",
+            names[d.gpu_uuid],
+            local_time(d.t0, look.zone),
+            local_time(d.t1, look.zone),
+            f"{d.map_source}, {d.confidence}",
         )
         for d in devices
-        if d["gpu_uuid"]
+        if d.gpu_uuid
     ]
     lines += look.heading("Held from, to: accounting and what the agents saw")
     return [*lines, *look.table(("GPU", "FROM", "TO", "KNOWN BY"), seen, frozenset({0, 1, 2, 3}))]
 
 
-def _notes(document: Mapping[str, Any], look: Look) -> list[str]:
+def _notes(
+    look: Look,
+    notes: Sequence[str],
+    findings: Sequence[FindingRow] = (),
+    counts: Mapping[str, FindingCount] | None = None,
+) -> list[str]:
     """Return the Notes block: findings by kind, then what a reader must know."""
     lines: list[str] = []
     shown: dict[str, int] = {}
-    for finding in document.get("findings", ()):
-        kind = finding["kind"]
+    for finding in findings:
+        kind = finding.kind
         shown[kind] = shown.get(kind, 0) + 1
         if shown[kind] <= _PER_KIND:
             lines += finding_lines(finding)
-    for kind, count in document.get("finding_counts", {}).items():
-        if (more := count["findings"] - min(_PER_KIND, shown.get(kind, 0))) > 0:
+    for kind, count in (counts or {}).items():
+        if (more := count.findings - min(_PER_KIND, shown.get(kind, 0))) > 0:
             lines += bullet(f"and {more} more like this: {kind.replace('_', ' ')}")
-    for note in document["notes"]:
+    for note in notes:
         lines += bullet(note)
     return [*look.heading("Notes"), *lines] if lines else []

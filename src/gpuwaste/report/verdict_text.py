@@ -1,13 +1,11 @@
 """Verdicts and their score as text: 80 columns, what was said to whom and whether it was right."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
-from gpuwaste.core.codec import convert
-from gpuwaste.core.text import harmless
 from gpuwaste.documents.verdict_score import Calibration, PolicyScore, ScoreDocument, WeekScore
+from gpuwaste.documents.verdict_types import VerdictRow, VerdictsDocument
 from gpuwaste.report.cells import UNKNOWN, fit, local_time, percent, state_code, uncut
-from gpuwaste.report.layout import COLUMNS, Look, bullet
+from gpuwaste.report.layout import Look, bullet, said_lines
 
 _ROWS: Final = 40
 _SCORE_HEADERS: Final = (
@@ -26,25 +24,24 @@ _SCORE_HEADERS: Final = (
 _BARS: Final = 20
 
 
-def verdicts_text(document: Mapping[str, Any], look: Look) -> str:
+def verdicts_text(document: VerdictsDocument, look: Look) -> str:
     """Render verdicts, the newest first; an operator's has the policy and what it would have said."""
-    rows = document["verdicts"][:_ROWS]
+    rows = document.verdicts[:_ROWS]
     lines = look.title("What was said at submission") if look.header else []
-    whole = bool(rows) and "would_be" in rows[0]
+    whole = bool(rows) and bool(rows[0].would_be)
     headers = ("TIME", "ACTION", *(("WOULD", "HELD", "POLICY") if whole else ()), "JOB", "ST", "RIGHT", "USER: NAME")
     lines += look.table(headers, [_row(row, look, whole=whole) for row in rows], frozenset(range(len(headers))))
-    more = len(document["verdicts"]) - _ROWS
+    more = len(document.verdicts) - _ROWS
     lines += [f"  ... and {more} older ones (--parsable prints all)"] if more > 0 else []
     for row in rows if not whole else ():
-        if row["lines"]:
-            lines += ["", f"{local_time(row['at_utc_us'] // 1_000_000, look.zone)} {uncut(_jobs(row))}"]
-            lines += said_lines(row["lines"])
+        if row.lines:
+            lines += ["", f"{local_time(row.at_utc_us // 1_000_000, look.zone)} {uncut(_jobs(row))}"]
+            lines += said_lines(row.lines)
     return "\n".join(lines) + "\n"
 
 
-def score_text(document: Mapping[str, Any], look: Look) -> str:
+def score_text(score: ScoreDocument, look: Look) -> str:
     """Render the score: a table by week and policy, false rejects and overrides, then the calibration."""
-    score = convert(document, ScoreDocument, "score of verdicts")
     lines = look.title(f"What was said since {local_time(score.since, look.zone)}") if look.header else []
     rows = [_score_row(row) for row in score.weeks]
     lines += look.table(_SCORE_HEADERS, rows, frozenset({0, len(_SCORE_HEADERS) - 1}))
@@ -58,42 +55,24 @@ def score_text(document: Mapping[str, Any], look: Look) -> str:
     return "\n".join(lines) + "\n"
 
 
-def advice_lines(advice: Sequence[Mapping[str, Any]], look: Look) -> list[str]:
-    """Return what was said of one job when it was submitted or modified; what only an operator may know is marked."""
-    if not advice:
-        return []
-    lines = look.heading("Said at submission")
-    for row in advice:
-        shadow = "" if row.get("said", True) else f", not told to the user: would be {row['would_be']}"
-        lines.append(f"  {local_time(row['at'], look.zone)} {row['op']}: {row['action']}{shadow}")
-        lines += said_lines(row["lines"])
-    return lines
-
-
-def said_lines(texts: Sequence[str]) -> list[str]:
-    """Return the lines of a verdict as the user saw them, made harmless."""
-    return [f"    {fit(text, COLUMNS - 4)}" if len(text) <= COLUMNS - 4 else f"    {harmless(text)}" for text in texts]
-
-
-def _row(row: Mapping[str, Any], look: Look, *, whole: bool) -> tuple[str, ...]:
-    hit = row.get("hit")
-    right = UNKNOWN if hit is None else "yes" if hit else "no"
-    states = ",".join(state_code(state) for state in row["states"][:2]) if row["stands"] != "rejected" else ""
-    held = (row["would_be"], fit(row["held"] or UNKNOWN, 9), fit(row["policy"], 12)) if whole else ()
+def _row(row: VerdictRow, look: Look, *, whole: bool) -> tuple[str, ...]:
+    right = "yes" if row.hit is True else "no" if row.hit is False else UNKNOWN
+    states = ",".join(state_code(state) for state in row.states[:2]) if row.stands != "rejected" else ""
+    held = (row.would_be, fit(row.held or UNKNOWN, 9), fit(row.policy, 12)) if whole else ()
     return (
-        local_time(row["at_utc_us"] // 1_000_000, look.zone),
-        row["action"],
+        local_time(row.at_utc_us // 1_000_000, look.zone),
+        row.action,
         *held,
         uncut(_jobs(row)),
-        fit(states or row["stands"], 8),
+        fit(states or row.stands, 8),
         right,
-        fit(f"{row['user']}: {row['name']}", 24),
+        fit(f"{row.user}: {row.name}", 24),
     )
 
 
-def _jobs(row: Mapping[str, Any]) -> str:
-    first, more = row["job_ids"][:1], len(row["job_ids"]) - 1
-    return (str(first[0]) if first else UNKNOWN) + (f"+{more}" if more > 0 else "")
+def _jobs(row: VerdictRow) -> str:
+    first, more = row.job_ids[:1], len(row.job_ids) - 1
+    return (first[0] if first else UNKNOWN) + (f"+{more}" if more > 0 else "")
 
 
 def _score_row(row: WeekScore) -> tuple[str, ...]:

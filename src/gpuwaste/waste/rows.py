@@ -1,13 +1,9 @@
-"""Rows of a report's table of jobs: runs one by one, the tasks of an array in one line."""
+"""Lines of a report's table of jobs: runs one by one, the tasks of an array in one line."""
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from gpuwaste.waste.efficiency import ratio
 from gpuwaste.waste.judged import JudgedRun
-from gpuwaste.waste.tally import Tally, seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,37 +42,6 @@ def _order(line: Line) -> tuple[int, int, str, str]:
     """Return what lines are sorted by: the largest waste first."""
     wasted, held = sum(t.own.wasted_ms for t in line.tasks), sum(t.own.alloc_ms for t in line.tasks)
     return -wasted, -held, line.tasks[0].cluster, line.printed_id
-
-
-def job_row(line: Line) -> dict[str, Any]:
-    """Return one row of the job table."""
-    tasks = line.tasks
-    first = tasks[0]
-    states = Counter(t.state for t in tasks)
-    ends = [t.end for t in tasks]
-    memory = [t.memory_ratio for t in tasks if t.memory_ratio is not None]
-    return {
-        "cluster": first.cluster,
-        "jobid": line.printed_id,
-        "name": first.name,
-        "user": first.user,
-        "account": first.account,
-        "partition": first.partition,
-        "state": first.state if len(states) == 1 else "MIXED",
-        "states": dict(sorted(states.items())),
-        "tasks": len(tasks),
-        "requeued": line.requeued,
-        "running": any(t.running for t in tasks),
-        "start": min(t.run_start for t in tasks),
-        "end": None if None in ends else max(e for e in ends if e is not None),
-        "gpus": sum(t.gpus for t in tasks),
-        "gpu_type": first.gpu_type,
-        "under_used_devices": sum(t.under_devices for t in tasks),
-        "shared_gpu_s": seconds(sum(t.shared.alloc_ms for t in tasks if t.shared is not None)),
-        "cpu_efficiency": ratio(sum(t.cpu_used_s or 0.0 for t in tasks), sum(t.cpu_held_s or 0.0 for t in tasks)),
-        "memory_efficiency": round(max(memory), 4) if memory else None,
-        **Tally.sum(t.own for t in tasks).to_json(),
-    }
 
 
 def by_user(runs: Iterable[JudgedRun]) -> dict[str, list[JudgedRun]]:

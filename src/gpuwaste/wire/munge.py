@@ -4,7 +4,6 @@ A decode is judged by its return code alone: an expired or replayed credential s
 """
 
 import ctypes
-import ctypes.util
 import hmac
 import socket
 from collections.abc import Iterator

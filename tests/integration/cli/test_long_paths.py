@@ -9,7 +9,7 @@ import pytest
 from tests.integration.cli.hub_double import running_hub
 from tests.unit.cli.test_model import graphs_of
 from tests.unit.predict.bundles import manifest_of
-from tests.unit.report.documents import one_job, report, top
+from tests.unit.report.documents import one_job, read, report, top
 
 from gpuwaste.cli.main import build_parser, command_names, main
 from gpuwaste.models.export import write_files
@@ -185,7 +185,7 @@ def test_gpus_that_begin_alike_are_named_whole() -> None:
     for device, uuid in zip(devices, uuids, strict=True):
         device["gpu_uuid"] = uuid
     assert len(uuids) > 1
-    text = job_text(single, Look())
+    text = job_text(read(single), Look())
     assert all(text.count(uuid) == 2 for uuid in uuids)
 
 

@@ -161,9 +161,26 @@ def test_no_hub_is_one_line(tmp_path: Path, config: list[str], capsys: pytest.Ca
     assert said.count("\n") == 1
 
 
+def test_an_answer_of_another_form_is_one_line(
+    hub: HubDouble, config: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The field that is missing or of another type is named; a field that is not known is ignored."""
+    known = hub.answers["/v1/jobs/7"]
+    hub.answers["/v1/jobs/7"] = {**known, "new": [1]}
+    assert main(["job", "7", *config]) == 0
+    capsys.readouterr()
+    for run, words in (({"totals": {}}, "runs[0]: object missing required field `cluster`"), (7, "runs[0]: expected")):
+        hub.answers["/v1/jobs/7"] = {**known, "runs": [run]}
+        assert main(["job", "7", *config]) == 1
+        said = capsys.readouterr().err
+        assert words in said
+        assert "of another version" in said
+        assert said.count("\n") == 1
+
+
 def test_a_defect_is_one_line_too(hub: HubDouble, config: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    """A document that no renderer understands gives one line and code 1."""
-    hub.answers["/v1/jobs/7"] = {"runs": [{"totals": {}}], "recorded": False}
+    """A document that no renderer can print gives one line and code 1."""
+    hub.answers["/v1/jobs/7"]["runs"][0]["start"] = 1 << 60
     assert main(["job", "7", *config]) == 1
     said = capsys.readouterr().err
     assert "bug in gpuwaste" in said

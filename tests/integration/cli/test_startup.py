@@ -17,6 +17,7 @@ NOT_FOR_REPORT = HEAVY - {"email", "ssl"} | {
     "tempfile",
     "tarfile",
 }  # HTTP is the library's
+MODULES_OF_REPORT = 180  # CPython 3.11 has 160
 PROGRAM = """
 import sys
 sys.argv = ["gpuwaste", *sys.argv[1:]]
@@ -65,4 +66,19 @@ def test_a_report_loads_what_it_prints_with(tmp_path: Path) -> None:
         hub.answers = {"/v1/report": report()}
         found = modules_of("report", "--config", str(tmp_path / "gpuwaste.toml")) - bare()
     assert not found & NOT_FOR_REPORT
+    assert len(found) <= MODULES_OF_REPORT
+    rooms = {"gpuwaste.documents", "gpuwaste.report"}
+    assert {name for name in found if name.rpartition(".")[0] in rooms} == {
+        *("gpuwaste.documents.fields", "gpuwaste.documents.report_types"),
+        *("gpuwaste.report.cells", "gpuwaste.report.layout", "gpuwaste.report.text"),
+    }
     assert {name for name in found if name.startswith("gpuwaste.cli.commands.")} == {"gpuwaste.cli.commands.report"}
+
+
+def test_munge_is_a_library_and_no_process() -> None:
+    """A credential is made without the modules that start processes."""
+    program = "import sys; import gpuwaste.wire.munge; print(*sys.modules)"
+    argv = [sys.executable, "-c", program]
+    found = set(subprocess.run(argv, capture_output=True, text=True, check=True, timeout=60).stdout.split()) - bare()
+    assert "ctypes" in found
+    assert not found & {"subprocess", "shutil", "tempfile"}

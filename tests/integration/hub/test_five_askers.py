@@ -25,8 +25,10 @@ from gpuwaste.cli.asking import Asked, answer
 from gpuwaste.cli.main import main
 from gpuwaste.cli.policies import decided
 from gpuwaste.core.clock import SystemClock
+from gpuwaste.core.codec import convert
 from gpuwaste.core.config import load_config
 from gpuwaste.core.groups import unix_groups
+from gpuwaste.documents.prediction import PredictAnswer, PredictDocument
 from gpuwaste.history.follow import Follower
 from gpuwaste.history.from_store import Snapshot
 from gpuwaste.history.recall import Recall, ScriptSays
@@ -83,15 +85,14 @@ class Askers:
             submissions.append(Submission(desc, asked, one.submit * 1_000_000, 0))
         return [decision for _, decision in judge.judge(submissions)]
 
-    def hub_says(self, drawn: Sequence[Drawn]) -> list[dict[str, Any]]:
+    def hub_says(self, drawn: Sequence[Drawn]) -> list[PredictDocument]:
         """Return the hub's documents on the requests, as an operator sees them."""
         asked = [{n: v for n, v in vars_of(one).items() if v is not None} for one in drawn]
         body = json.dumps({"requests": asked}).encode()
         answered = self.hub.services.predictions.for_requests(OPERATOR, body)
-        found: list[dict[str, Any]] = json.loads(json.dumps(answered))["predictions"]
-        return found
+        return convert(json.loads(json.dumps(answered.to_json())), PredictAnswer, "answer").predictions
 
-    def predict(self, drawn: Sequence[Drawn]) -> list[dict[str, Any]]:
+    def predict(self, drawn: Sequence[Drawn]) -> list[PredictDocument]:
         """Return what `gpuwaste predict` prints, asked over the hub's socket: the caller's own requests alone."""
         return answer(load_config(self.config), Asked(tuple(one.request() for one in drawn)), None, None)
 
@@ -157,9 +158,8 @@ def _row(decision: Decision) -> dict[str, Any]:
     return {name: getattr(decision, name) for name in names}
 
 
-def _of(document: dict[str, Any]) -> dict[str, Any]:
-    policy: dict[str, Any] = document["policy"]
-    return {name: policy[name] for name in ("policy", "mode", "action", "would_be", "lines")}
+def _of(document: PredictDocument) -> dict[str, Any]:
+    return {name: getattr(document.policy, name) for name in ("policy", "mode", "action", "would_be", "lines")}
 
 
 def test_five_askers_get_the_same_answer(askers: Askers) -> None:
@@ -176,12 +176,12 @@ def test_five_askers_get_the_same_answer(askers: Askers) -> None:
         for one, a, h, e, r in zip(part, advised, told, explained, replayed, strict=True):
             assert one.desc().request(one.user, one.submit) == one.request(), one
             assert _of(h) == {**{n: getattr(a, n) for n in _of(h)}, "lines": list(a.lines)}, one
-            assert {**{n: e[n] for n in _row(a)}, "lines": list(e["lines"])} == {**_row(a), "lines": list(a.lines)}, one
+            assert {**{n: getattr(e, n) for n in _row(a)}, "lines": e.lines} == {**_row(a), "lines": list(a.lines)}, one
             assert _row(r) == _row(a), one
             if one.user == ME:
                 p = next(printed)
-                assert p["targets"] == h["targets"], one
-                assert (p["policy"]["action"], p["policy"]["lines"]) == (
+                assert p.targets == h.targets, one
+                assert (p.policy and p.policy.action, p.policy and p.policy.lines) == (
                     a.action,
                     list(a.lines) if a.action != "pass" else [],
                 ), one
@@ -201,10 +201,10 @@ def test_whole_nodes_silence_gpus_for_all_five(askers: Askers) -> None:
     for one, gpus in ((base, True), (exclusive, False)):
         (advised,), (told,), (replayed,) = askers.advisor([one]), askers.hub_says([one]), askers.replay([one])
         (explained,) = decided(askers.policies, [told])
-        assert ["gpus" in triggers for triggers in (advised.triggers, explained["triggers"], replayed.triggers)] == [
+        assert ["gpus" in triggers for triggers in (advised.triggers, explained.triggers, replayed.triggers)] == [
             gpus
         ] * 3
-        assert any("fewer than" in line for line in told["policy"]["lines"]) == gpus
+        assert any("fewer than" in line for line in ((told.policy and told.policy.lines) or ())) == gpus
 
 
 def test_the_commands_print_what_sbatch_would(

@@ -145,7 +145,7 @@ def test_a_foreign_job_is_no_more_work_than_one_that_does_not_exist(tmp_path: Pa
     predictions = Predictions(
         store, lambda: "gw", clock=clock, metrics=HubMetrics(clock), models_dir=tmp_path, state_dir=tmp_path
     )
-    ask = Reads(store, LedgerSettings(), clock).job if what == "job" else predictions.for_job
+    ask: Any = Reads(store, LedgerSettings(), clock).job if what == "job" else predictions.for_job
 
     def work(user: str, printed_id: str) -> list[tuple[str, int]]:
         store.asked[0].clear()
@@ -273,8 +273,9 @@ def test_the_api_describes_itself(filled: Rig) -> None:
         if "application/x-tar" not in route["responses"]["200"]["content"]
     }
     assert shapes == {
-        *("AckAnswer", "PredictAnswer", "MapAnswer", "HistoryAnswer", "VerdictsAnswer", "ScoreDocument"),
-        *("NoticeAnswer", "BackupAnswer", "HealthAnswer", "Document"),
+        *("AckAnswer", "PredictAnswer", "MapAnswer", "HistoryAnswer", "VerdictsDocument"),
+        *("ScoreDocument", "NoticesDocument", "NoticePreview", "NoticeReplay", "NoticeRun", "NoticeWished"),
+        *("BackupAnswer", "HealthAnswer", "ReportDocument", "JobDocument", "TopDocument"),
     }
     event = found["paths"]["/v1/history"]["get"]["responses"]["200"]["content"]["application/json"]["schema"]
     assert {"seq", "job", "use", "script"} <= set(event["properties"]["events"]["items"]["properties"])

@@ -3,7 +3,7 @@
 import json
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import pytest
@@ -15,9 +15,9 @@ from tests.unit.hub.rig import AGENT_UID
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.verdict import Verdict
 from gpuwaste.documents.verdict_score import ScoreDocument
+from gpuwaste.documents.verdict_types import JudgedVerdict, VerdictsDocument
 from gpuwaste.hub.cluster_facts import ClusterFacts
 from gpuwaste.hub.identity import Identity
-from gpuwaste.hub.models import VerdictRun, VerdictsAnswer
 from gpuwaste.hub.roles import Roles
 from gpuwaste.hub.verdict_keeper import EVERY_S, VerdictKeeper
 from gpuwaste.store.hub.verdict_store import VerdictStore
@@ -236,9 +236,9 @@ def test_an_operator_lists_everything(audited: Rig) -> None:
 def test_verdicts_and_score_are_as_the_api_declares_them(audited: Rig) -> None:
     """What is answered reads as the declared types; an operator's row has each declared field and no other."""
     for uid in (ALICE, CAROL, OPER):
-        convert(audited.get(uid, TARGET).json, VerdictsAnswer)
+        convert(audited.get(uid, TARGET).json, VerdictsDocument)
     rows = audited.get(OPER, TARGET).json["verdicts"]
-    assert {name for row in rows for name in row} == set(VerdictRun.__struct_fields__)
+    assert {name for row in rows for name in row} == {part.name for part in fields(JudgedVerdict)}
     score = audited.get(OPER, f"{TARGET}/score").json
     assert to_builtins(convert(score, ScoreDocument)) == score
 

@@ -2,13 +2,14 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 from tests.unit.predict.bundles import manifest_of, probability_graph
 
 from gpuwaste.core.job import JobRecord
+from gpuwaste.documents.policies import ReplayRow
 from gpuwaste.history.requests import request_of
 from gpuwaste.history.table import ABSENT, GpuUse, JobTable, table_of
 from gpuwaste.models.export import write_files
@@ -21,6 +22,9 @@ from gpuwaste.predict.manifest import TargetModel
 from gpuwaste.slurm.defaults import SiteDefaults
 from gpuwaste.testing.histories import made_table, requests
 
+if TYPE_CHECKING:
+    from gpuwaste.core.verdict import Action
+
 WARNS = '[policy]\nname = "w"\nmode = "warn"\n[targets.{0}]\nwarn = {1}\n[floor]\nprecision = 0\n'
 ALWAYS = 1 << 40
 
@@ -30,8 +34,8 @@ def _policies(*texts: str) -> PolicySet:
     return PolicySet((*read, built_in()), "hash")
 
 
-def _row(document: dict[str, Any], target: str = "all", would_be: str = "warn") -> dict[str, Any]:
-    row: dict[str, Any] = next(r for r in document["rows"] if (r["target"], r["would_be"]) == (target, would_be))
+def _row(document: dict[str, Any], target: str = "all", would_be: str = "warn") -> ReplayRow:
+    row: ReplayRow = next(r for r in document["rows"] if (r.target, r.would_be) == (target, would_be))
     return row
 
 
@@ -100,7 +104,7 @@ def test_the_future_changes_nothing(target: str) -> None:
 
     def said(of: JobTable, start: int) -> dict[Any, Any]:
         document = replay_policies(of, policies, Question(start, at))
-        return {(r["target"], r["would_be"]): (r["jobs"], r["users"]) for r in document["rows"]}
+        return {(r.target, r.would_be): (r.jobs, r.users) for r in document["rows"]}
 
     assert said(table, int(table.submit[200])) == said(other, int(table.submit[200]))
     assert said(table, int(table.submit[200]))
@@ -118,7 +122,7 @@ def test_where_the_replay_begins_changes_nothing() -> None:
         replay_policies(table, policies, Question(*window))["rows"]
         for window in ((0, ALWAYS), (0, middle), (middle, ALWAYS))
     )
-    jobs = [sum(row["jobs"] for row in rows if row["target"] == "all") for rows in (whole, first, second)]
+    jobs = [sum(row.jobs for row in rows if row.target == "all") for rows in (whole, first, second)]
     assert jobs[0] == jobs[1] + jobs[2] > 20
 
 
@@ -128,8 +132,8 @@ def test_unused_gpus_come_true_by_the_ledger() -> None:
     used = [GpuUse(0.2, 4 if n == 6 else 1, 1.0, jobs[n - 1].submit + 700) for n in range(1, 7)]
     document = replay_policies(table_of(jobs, use=used), _policies(WARNS.format("gpus", 0.9)), Question(0, ALWAYS))
     row = _row(document, "gpus")
-    assert (row["jobs"], row["right"], row["wrong"], row["said"]) == (4, 3, 1, 4)
-    assert row["gpu_hours"] == pytest.approx(3 * 3 * 600 / 3600)
+    assert (row.jobs, row.right, row.wrong, row.said) == (4, 3, 1, 4)
+    assert row.gpu_hours == pytest.approx(3 * 3 * 600 / 3600)
     whole = Question(0, ALWAYS, site=SiteDefaults(whole=frozenset({"gpu"})))
     assert replay_policies(table_of(jobs, use=used), _policies(WARNS.format("gpus", 0.9)), whole)["rows"] == []
 
@@ -149,7 +153,7 @@ def test_a_shorter_limit_comes_true_by_what_runs_show() -> None:
         table_of([*past, *later]), _policies(WARNS.format("walltime", 0.5)), Question(1_700_050_000, ALWAYS)
     )
     row = _row(document, "walltime")
-    assert (row["jobs"], row["right"], row["wrong"], row["unknown"]) == (6, 2, 2, 2)
+    assert (row.jobs, row.right, row.wrong, row.unknown) == (6, 2, 2, 2)
 
 
 def test_the_tasks_of_an_array_are_one_submission() -> None:
@@ -165,8 +169,8 @@ def test_the_tasks_of_an_array_are_one_submission() -> None:
     )
     assert document["submissions"] == 1
     row = _row(document)
-    assert (row["jobs"], row["right"], row["wrong"]) == (1, 1, 0)
-    assert row["gpu_hours"] == pytest.approx(5 * 4 * 600 / 3600, abs=1e-3)
+    assert (row.jobs, row.right, row.wrong) == (1, 1, 0)
+    assert row.gpu_hours == pytest.approx(5 * 4 * 600 / 3600, abs=1e-3)
 
 
 def _bundle(folder: Path, until: int) -> Bundle:
@@ -188,7 +192,7 @@ def test_a_model_speaks_after_what_it_learnt_from(tmp_path: Path) -> None:
     )
     assert (document["by_history"], document["by_model"]) == (6, 4)
     row = _row(document)
-    assert (row["jobs"], row["wrong"]) == (4, 4)
+    assert (row.jobs, row.wrong) == (4, 4)
 
 
 def test_a_bad_policy_falls_back_to_shadow_in_the_replay() -> None:
@@ -199,15 +203,20 @@ def test_a_bad_policy_falls_back_to_shadow_in_the_replay() -> None:
         table_of([_job(n, state) for n, state in enumerate(states, 1)]), _policies(policy), Question(0, ALWAYS)
     )
     row = _row(document)
-    assert (row["said"], document["held"]["floor"]) == (4, row["jobs"] - 4)
+    assert (row.said, document["held"]["floor"]) == (4, row.jobs - 4)
 
 
 def test_the_ratio_of_false_rejects() -> None:
     """Of the judged would-be rejects; none where none was judged."""
+    counts: tuple[tuple[str, Action, int, int], ...] = (
+        ("all", "reject", 3, 1), ("all", "warn", 0, 9), ("gpus", "reject", 0, 9)
+    )  # fmt: skip
     rows = [
-        {"target": "all", "would_be": "reject", "right": 3, "wrong": 1},
-        {"target": "all", "would_be": "warn", "right": 0, "wrong": 9},
-        {"target": "gpus", "would_be": "reject", "right": 0, "wrong": 9},
-    ]
+        ReplayRow(
+            policy="site", target=target, would_be=would_be, jobs=9, said=9, right=right, wrong=wrong, unknown=0,
+            gpu_hours=0.0, users=1,
+        )
+        for target, would_be, right, wrong in counts
+    ]  # fmt: skip
     assert false_reject_ratio(rows) == pytest.approx(0.25)
     assert false_reject_ratio(rows[1:]) is None

@@ -47,9 +47,10 @@ def test_waste_is_told_and_work_is_not() -> None:
     found = decide(wasted(), busy())
     assert (found["alice"].told, found["alice"].wasted_s, found["alice"].address) == (True, TEN_H, "alice@example.org")
     digest = found["alice"].digest
-    assert [row["jobid"] for row in digest["jobs"]] == ["7"]
-    assert digest["findings"][0]["fix"] == ["#SBATCH --gres=none"] or digest["findings"][0]["fix"]
-    assert digest["findings"][0]["runs"][0]["printed_id"] == "7"
+    assert digest is not None
+    assert [row.jobid for row in digest.jobs] == ["7"]
+    assert digest.findings[0].fix == ["#SBATCH --gres=none"] or digest.findings[0].fix
+    assert digest.findings[0].runs[0].printed_id == "7"
     assert found["bob"].why == "little_waste"
 
 
@@ -87,7 +88,7 @@ def test_much_unknown_keeps_the_known_waste_silent() -> None:
     unknown = [judged_run(job(20 + i, TEN_H)) for i in range(2)]
     assert decide(wasted(), *unknown)["alice"].why == "little_known"
     found = decide(wasted(), judged_run(job(20, 600)))["alice"]
-    assert (found.told, found.jobs, found.digest["unclear_jobs"]) == (True, 1, 1)
+    assert (found.told, found.jobs, found.digest and found.digest.unclear_jobs) == (True, 1, 1)
 
 
 def test_exempt_waste_is_not_counted() -> None:
@@ -139,7 +140,7 @@ def test_nobody_without_an_address_and_no_more_than_the_cap() -> None:
     jobs = [wasted(f"u{i}", 10 + i, TEN_H + i) for i in range(4)]
     found = decide(*jobs, rules=NoticeRules(max_mails=2), nobody=["u3"])
     assert {user: d.why for user, d in found.items()} == {"u3": "no_address", "u2": "", "u1": "", "u0": "mail_cap"}
-    assert found["u0"].digest == {}
+    assert found["u0"].digest is None
 
 
 def test_a_digest_names_few_jobs() -> None:
@@ -147,8 +148,9 @@ def test_a_digest_names_few_jobs() -> None:
     runs = [wasted(job_id=10 + i, seconds=TEN_H + 60 * i) for i in range(10)]
     array = [_task(i) for i in range(5)]
     digest = decide(*runs, *array, rules=NoticeRules(jobs=3))["alice"].digest
-    assert [row["jobid"] for row in digest["jobs"]] == ["30_[0-4]", "19", "18"]
-    assert (digest["jobs_left_out"], len(digest["findings"])) == (8, 3)
+    assert digest is not None
+    assert [row.jobid for row in digest.jobs] == ["30_[0-4]", "19", "18"]
+    assert (digest.jobs_left_out, len(digest.findings)) == (8, 3)
 
 
 def _task(index: int) -> JudgedRun:
@@ -159,6 +161,6 @@ def _task(index: int) -> JudgedRun:
 def test_the_staff_s_list() -> None:
     """Staff reads who wasted most, also who opted out, without what is exempt or unknown."""
     found = staff_list([[wasted(), busy()], [wasted("carol", 11, 2 * TEN_H), half_known()]], PERIOD, 0.8, 1)
-    assert [row["user"] for row in found["users"]] == ["carol"]
-    assert (found["users_left_out"], found["unclear_jobs"], found["job_count"]) == (1, 1, 3)
-    assert staff_list([[wasted()]], (LATER, LATER + 1), 0.8, 5)["users"] == []
+    assert [row.user for row in found.users] == ["carol"]
+    assert (found.users_left_out, found.unclear_jobs, found.job_count) == (1, 1, 3)
+    assert staff_list([[wasted()]], (LATER, LATER + 1), 0.8, 5).users == []

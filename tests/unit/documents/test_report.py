@@ -67,7 +67,7 @@ def test_a_job_is_found_by_each_of_its_ids() -> None:
 
     def ids(printed: str) -> list[str]:
         document = job_document(db, printed, SETTINGS, LATER)
-        return [] if document is None else [run["jobid"] for run in document.runs]
+        return [] if document is None else [run.jobid for run in document.runs]
 
     assert ids("30") == ["30_0", "30_1"]
     assert ids("30_1") == ["30_1"]
@@ -83,7 +83,7 @@ def test_a_job_that_one_may_not_read_is_a_job_that_does_not_exist() -> None:
     db = store([job(7), job(7, user="bob", start=T0 + 9000, end=T0 + 9600)], [])
     theirs = job_document(db, "7", SETTINGS, LATER, accounts=(), reader="bob")
     assert theirs is not None
-    assert [run["user"] for run in theirs.runs] == ["bob"]
+    assert [run.user for run in theirs.runs] == ["bob"]
     assert job_document(db, "7", SETTINGS, LATER, accounts=()) is None
 
 
@@ -100,7 +100,7 @@ def test_a_device_is_final_when_its_last_hour_is() -> None:
     db = store([record], [hour(record, 0, 0, {90: 3600}), hour(record, 0, 1, {90: 60}, final=False)])
     document = job_document(db, "7", SETTINGS, LATER)
     assert document is not None
-    assert [d["final"] for d in document.runs[0]["devices"]] == [False]
+    assert [d.final for d in document.runs[0].devices] == [False]
 
 
 def test_top_is_of_running_jobs_and_whole_hours() -> None:
@@ -122,7 +122,7 @@ def test_a_coordinator_sees_his_accounts_and_his_own_runs() -> None:
     ]
     db = store(running, [])
     shown = top_document(db, T0, SETTINGS, T0 + 60, accounts={"chemistry"}, reader="carol")
-    assert sorted(row["jobid"] for row in shown.jobs) == ["1", "2"]
+    assert sorted(row.jobid for row in shown.jobs) == ["1", "2"]
     nobody = top_document(db, T0, SETTINGS, T0 + 60, accounts=(), reader=None)
     assert nobody.jobs == []
 

@@ -18,7 +18,8 @@ from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.hour import HOUR_S, AllocationHour
 from gpuwaste.core.job import JobRecord
 from gpuwaste.documents.notices import staff_list
-from gpuwaste.documents.report import Scope, report_document
+from gpuwaste.documents.report import report_document
+from gpuwaste.documents.report_types import Scope
 from gpuwaste.hub.judging import Judging
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore
@@ -49,7 +50,7 @@ def documents(store: HubStore, ledger: LedgerSettings = LEDGER, limit: int | Non
             for window in ((0, NOW), EDGES)
         }
         with judged_runs(db, Selection(*EDGES), ledger, NOW, cut=False) as runs:
-            found["staff"] = staff_list(runs.by_user(), (DAY, NOW), 0.5, 2)
+            found["staff"] = staff_list(runs.by_user(), (DAY, NOW), 0.5, 2).to_json()
     return found
 
 
@@ -250,11 +251,11 @@ def test_a_window_cuts_the_totals_and_leaves_the_job_whole(start: float, end: fl
     t0 = builders.T0
     window = (t0 + int(start * HOUR_S), t0 + int(end * HOUR_S))
     document = report_document(db, "cluster", "", *window, LEDGER, builders.LATER)
-    assert {name: document.totals[name] for name in seconds} == seconds
-    assert document.totals["unknown_s"] == 0
-    assert [(job["gpu_s"], job["wasted_s"]) for job in document.jobs] == [(10800, 5400)]
+    assert {name: getattr(document.totals, name) for name in seconds} == seconds
+    assert document.totals.unknown_s == 0
+    assert [(job.gpu_s, job.wasted_s) for job in document.jobs] == [(10800, 5400)]
     assert any("lie partly outside" in note for note in document.notes) == (seconds["gpu_s"] < 10800)
-    assert document.users[0]["gpu_s"] == seconds["gpu_s"]
+    assert document.users[0].gpu_s == seconds["gpu_s"]
 
 
 def test_the_grace_of_an_interactive_job_is_given_once() -> None:
@@ -264,7 +265,7 @@ def test_the_grace_of_an_interactive_job_is_given_once() -> None:
     exempt = [
         report_document(
             db, "cluster", "", builders.T0 + a, builders.T0 + a + 1200, LEDGER, builders.LATER
-        ).totals["exempt_s"]
+        ).totals.exempt_s
         for a in range(0, 3 * HOUR_S, 1200)
     ]  # fmt: skip
     assert exempt == [1200, 600, 0, 0, 0, 0, 0, 0, 0]

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,9 +10,9 @@ from tests.unit.predict.bundles import FEATURES, manifest_of, write
 from tests.unit.predict.test_rolling import jobs
 
 from gpuwaste.core.errors import NoDataError
+from gpuwaste.documents.model_status import drifted, status_document
 from gpuwaste.predict.bundle import load_bundle
 from gpuwaste.predict.drift import bins, coverage, ece, feature_drift, references
-from gpuwaste.predict.status import drifted, status_document
 
 RNG = np.random.default_rng(8)
 
@@ -75,13 +76,13 @@ def test_status_names_what_moved_and_leaves_the_training_window_out(tmp_path: Pa
     fresh = replace(bundle, manifest=manifest)
     vectors[1000:, 2] += 5
     document = status_document(fresh, table, vectors)
-    assert document["jobs"] == 2000
-    assert document["first_utc"] == table.submit[1000]
+    assert document.jobs == 2000
+    assert document.first_utc == table.submit[1000]
     assert "c" in drifted(document)
     assert "a" not in drifted(document)
-    by_name = {row["target"]: row for row in document["targets"]}
-    assert by_name["failure"]["ece_rolled"] < 0.05
-    assert [c["rolled"] for c in by_name["walltime"]["coverage"]] == pytest.approx([0.5, 0.9], abs=0.05)
+    by_name: dict[str, Any] = {row.target: row for row in document.targets}
+    assert by_name["failure"].ece_rolled < 0.05
+    assert [c.rolled for c in by_name["walltime"].coverage] == pytest.approx([0.5, 0.9], abs=0.05)
     later = replace(manifest, window=(0, 10**12))
     with pytest.raises(NoDataError, match="no job was submitted after"):
         status_document(replace(bundle, manifest=later), table, vectors)

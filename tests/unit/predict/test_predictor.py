@@ -141,7 +141,7 @@ def test_a_request_of_nothing_is_answered() -> None:
 def test_the_script_does_not_travel_back() -> None:
     """The document repeats the request without the script's text."""
     said = Predictor(None, HistoryState()).predict(replace(TRAIN, script="#!/bin/sh\nexport TOKEN=secret\n"))
-    assert "secret" not in str(said.to_json())
+    assert "secret" not in str(said)
 
 
 def test_runs_without_a_limit_are_told_as_far_as_they_are_known() -> None:

@@ -6,9 +6,20 @@ from typing import Any
 
 from tests.unit.waste.builders import GIB, LATER, SETTINGS, T0, add_rows, hour, job, store
 
+from gpuwaste.core.codec import convert
+from gpuwaste.documents.fields import Document
+from gpuwaste.documents.notice_types import NoticesDocument
+from gpuwaste.documents.prediction import PredictionsDocument
 from gpuwaste.documents.report import job_document, report_document, top_document
+from gpuwaste.documents.report_types import JobDocument, ReportDocument, TopDocument
+from gpuwaste.documents.verdict_score import ScoreDocument
+from gpuwaste.documents.verdict_types import VerdictsDocument
 from gpuwaste.store.database import Database
 
+KINDS: dict[str, type[Document]] = {
+    "report": ReportDocument, "job": JobDocument, "top": TopDocument, "predict": PredictionsDocument,
+    "verdicts": VerdictsDocument, "score": ScoreDocument, "notices": NoticesDocument,
+}  # fmt: skip
 END = T0 + 7 * 86400
 HOSTILE_NAMES = (
     "\x1b]0;owned\x07=cmd|' /C calc'!A0",
@@ -48,6 +59,11 @@ def week() -> Database:
     rows += [hour(shard, 13, 0, {10: 3600}, share=0.25)]
     rows += [hour(running, 14, 7 * 24 - 2 + i, {0: 3600}, final=False) for i in range(2)]
     return store([busy, one, *tasks, first, second, gap, shard, running], rows)
+
+
+def read(document: dict[str, Any]) -> Any:
+    """Return a document as its declared type."""
+    return convert(document, KINDS[document["document"]], "document")
 
 
 def report(db: Database | None = None, scope: Any = "user", name: str = "alice") -> dict[str, Any]:

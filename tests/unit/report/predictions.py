@@ -5,7 +5,7 @@ from typing import Any
 REQUEST: dict[str, Any] = {
     "user": "alice", "submit": 1_750_000_000, "account": "physics", "partition": "gpu", "qos": "", "name": "train",
     "time_limit_s": 43200, "nodes": 1, "cpus": 8, "mem_b": 64 << 30, "gpus": 4, "gpu_type": "a100",
-    "is_array": False, "interactive": False, "script": None,
+    "is_array": False, "interactive": False, "script": None, "comment": "", "whole_node": None,
 }  # fmt: skip
 
 

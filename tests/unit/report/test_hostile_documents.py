@@ -2,17 +2,21 @@
 
 import csv
 import io
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from copy import deepcopy
 from datetime import UTC
 from typing import Any
 
 import pytest
 from tests.unit.report import documents, predictions, verdict_documents
+from tests.unit.report.documents import read
 from tests.unit.report.test_notice_text import digest
 
-from gpuwaste.cli.options import as_text
+from gpuwaste.cli.options import as_text, typed
+from gpuwaste.core.codec import convert
 from gpuwaste.core.errors import GpuwasteError
+from gpuwaste.documents.notice_types import Digest
+from gpuwaste.documents.report_types import ReportDocument
 from gpuwaste.hub.notify.runner import words
 from gpuwaste.report.layout import Look
 from gpuwaste.report.machine import to_csv, to_json, to_parsable
@@ -22,14 +26,14 @@ from gpuwaste.report.verdict_text import score_text, verdicts_text
 
 LOOK = Look(zone=UTC)
 HOSTILE = "=1+1|\x1b[2J\x1b]0;owned\x07\r\nBcc: x\u202e\u2066\x9b31m\x00\ud800"
-DOCUMENTS: dict[str, tuple[Callable[[], dict[str, Any]], Callable[[Mapping[str, Any], Look], str]]] = {
+DOCUMENTS: dict[str, tuple[Callable[[], dict[str, Any]], Callable[[Any, Look], str]]] = {
     "report": (documents.report, report_text),
     "job": (documents.one_job, job_text),
     "top": (documents.top, top_text),
     "predict": (lambda: predictions.document(predictions.prediction(), notes=("a note",)), predict_text),
     "verdicts": (verdict_documents.listed, verdicts_text),
     "score": (verdict_documents.score, score_text),
-    "digest": (digest, lambda document, look: words("digest", document, look, "")[1]),
+    "digest": (digest, lambda document, look: words(document, look, "")[1]),
 }
 
 
@@ -55,6 +59,14 @@ def changed(document: dict[str, Any], way: tuple[Any, ...]) -> dict[str, Any]:
     return made
 
 
+def printed_as(document: dict[str, Any], text: Callable[[Any, Look], str]) -> str:
+    """Return what a command prints, or a digest."""
+    if "document" not in document:
+        return text(convert(document, Digest, "digest"), LOOK)
+    kind = documents.KINDS.get(document["document"], ReportDocument)
+    return as_text(typed(document, kind, printed=True), text)
+
+
 def shown(make: Callable[..., str], *arguments: Any) -> str:
     """Return what is printed; a document that is not understood is one line of the command's, as for any defect."""
     try:
@@ -75,16 +87,16 @@ def test_no_text_of_a_document_acts_on_who_reads_it(name: str) -> None:
     printed = 0
     for way in ways:
         evil = changed(document, way)
-        page = shown(text, evil, LOOK) if name == "digest" else shown(as_text, evil, text)
+        page = shown(printed_as, evil, text)
         printed += bool(page)
         assert [c for c in page.replace("\n", "") if not c.isprintable()] == [], way
         assert not any(line.startswith("Bcc:") for line in page.splitlines()), way
         if name == "digest":
             continue
         assert to_json(evil).isascii()
-        lines = shown(to_parsable, evil).splitlines()
+        lines = shown(lambda one: to_parsable(read(one)), evil).splitlines()
         assert {line.count("|") for line in lines} <= {lines[0].count("|") if lines else 0}, way
-        cells = [cell for row in csv.reader(io.StringIO(shown(to_csv, evil))) for cell in row]
+        cells = [cell for row in csv.reader(io.StringIO(shown(lambda one: to_csv(read(one)), evil))) for cell in row]
         assert not [cell for cell in cells if cell.startswith("=")], way
         assert all(c.isprintable() for cell in cells for c in cell), way
     assert printed > len(ways) / 2
@@ -95,4 +107,4 @@ def test_a_cell_that_a_spreadsheet_would_run_begins_with_an_apostrophe(sign: str
     """Also in full width, which some spreadsheets take for the sign itself."""
     document = documents.report()
     document["jobs"][0]["name"] = f"{sign}HYPERLINK(1)"
-    assert f"'{sign if sign.isprintable() else ascii(sign)[1:-1]}HYPERLINK" in to_csv(document)
+    assert f"'{sign if sign.isprintable() else ascii(sign)[1:-1]}HYPERLINK" in to_csv(read(document))

@@ -4,7 +4,7 @@ import csv
 import io
 import json
 
-from tests.unit.report.documents import hostile, one_job, report, top, week
+from tests.unit.report.documents import hostile, one_job, read, report, top, week
 
 from gpuwaste.report.machine import to_csv, to_json, to_parsable
 
@@ -12,7 +12,7 @@ from gpuwaste.report.machine import to_csv, to_json, to_parsable
 def test_parsable_has_one_line_per_row_and_as_many_cells_as_columns() -> None:
     """Hostile names add neither lines nor cells."""
     for document in (report(hostile(), "cluster", ""), report(), one_job(), top()):
-        header, *lines = to_parsable(document).splitlines()
+        header, *lines = to_parsable(read(document)).splitlines()
         rows = document["jobs"] if document["document"] != "job" else document["runs"][0]["devices"]
         assert len(lines) == len(rows)
         assert {len(line.split("|")) for line in lines} == {len(header.split("|"))}
@@ -21,13 +21,13 @@ def test_parsable_has_one_line_per_row_and_as_many_cells_as_columns() -> None:
 def test_no_header() -> None:
     """-n leaves the rows alone."""
     document = report()
-    assert to_parsable(document, header=False).splitlines() == to_parsable(document).splitlines()[1:]
-    assert to_csv(document, header=False).splitlines() == to_csv(document).splitlines()[1:]
+    assert to_parsable(read(document), header=False).splitlines() == to_parsable(read(document)).splitlines()[1:]
+    assert to_csv(read(document), header=False).splitlines() == to_csv(read(document)).splitlines()[1:]
 
 
 def test_no_cell_of_the_csv_is_a_formula() -> None:
     """A name that starts with = + - @ or a tab gets an apostrophe; numbers stay numbers."""
-    rows = list(csv.DictReader(io.StringIO(to_csv(report(hostile(), "cluster", "")))))
+    rows = list(csv.DictReader(io.StringIO(to_csv(read(report(hostile(), "cluster", ""))))))
     assert len(rows) == 5
     for row in rows:
         assert not row["name"].startswith(("=", "+", "-", "@", "\t", "\r"))
@@ -41,7 +41,7 @@ def test_unknown_is_an_empty_cell() -> None:
     db = week()
     db.execute("DELETE FROM hours")
     document = report(db)
-    row = next(r for r in csv.DictReader(io.StringIO(to_csv(document))) if r["jobid"] == "7")
+    row = next(r for r in csv.DictReader(io.StringIO(to_csv(read(document)))) if r["jobid"] == "7")
     assert row["mean_util_pct"] == ""
     assert float(row["unknown_s"]) == 4 * 3600
     assert json.loads(to_json(document))["totals"]["mean_util_pct"] is None

@@ -4,7 +4,9 @@ from datetime import UTC
 from typing import Any
 
 import pytest
+from msgspec import convert
 
+from gpuwaste.documents.notice_types import Digest, NoticeRow, NoticesDocument, StaffList
 from gpuwaste.report.layout import Look
 from gpuwaste.report.notice_text import digest_subject, digest_text, notices_text, staff_subject, staff_text
 
@@ -33,8 +35,8 @@ def digest(name: str = "train", **more: Any) -> dict[str, Any]:
 
 def test_a_digest_says_what_and_how_to_change_it() -> None:
     """The sum, its share, the job, the line to use, and how to hear no more of it."""
-    assert digest_subject(digest(), LOOK) == "50.0h of GPU-time unused by your jobs until 2025-11-13"
-    text = digest_text(digest(), LOOK, "Questions: hpc@example.org\nRoom 7")
+    assert digest_subject(convert(digest(), Digest), LOOK) == "50.0h of GPU-time unused by your jobs until 2025-11-13"
+    text = digest_text(convert(digest(), Digest), LOOK, "Questions: hpc@example.org\nRoom 7")
     for part in (
         "6 jobs of yours",
         "55.6h of GPU-time",
@@ -49,7 +51,7 @@ def test_a_digest_says_what_and_how_to_change_it() -> None:
 
 def test_what_was_left_out_is_said() -> None:
     """Exempt time and jobs that are not clear are named, so that nobody wonders about another sum elsewhere."""
-    text = digest_text(digest(exempt_s=7200.0, unclear_jobs=2, jobs_left_out=4), LOOK, "")
+    text = digest_text(convert(digest(exempt_s=7200.0, unclear_jobs=2, jobs_left_out=4), Digest), LOOK, "")
     for part in ("Not counted: 2.0h", "Left out: 2 jobs", "and 4 jobs more"):
         assert part in text
 
@@ -63,15 +65,17 @@ def test_no_name_breaks_a_line(name: str) -> None:
         "users": [staff_row], "users_left_out": 3,
     }  # fmt: skip
     notice = {
-        "kind": "digest", "user": name, "period_end": 5, "status": "failed", "why": "", "detail": name, "gpu_s": 1.0,
-        "wasted_s": 1.0,
+        "kind": "digest", "user": name, "period_start": 1, "period_end": 5, "dry": False, "status": "failed", "why": "",
+        "detail": name, "address": "", "at_utc": 5, "jobs": 1, "gpu_s": 1.0, "wasted_s": 1.0, "exempt_s": 0.0,
+        "coverage": None, "tries": 1, "next_utc": 0,
     }  # fmt: skip
-    plain = digest_text(digest("train"), LOOK, "").count("\n")
-    mail = digest_text(digest(name), LOOK, "")
+    plain = digest_text(convert(digest("train"), Digest), LOOK, "").count("\n")
+    mail = digest_text(convert(digest(name), Digest), LOOK, "")
     assert mail.count("\n") == plain
-    texts = [mail, staff_text(staff, LOOK, ""), notices_text({"notices": [notice], "dry_run": False}, LOOK)]
+    listed = NoticesDocument(generated=5, start=1, end=5, notices=[convert(notice, NoticeRow)], dry_run=False)
+    texts = [mail, staff_text(convert(staff, StaffList), LOOK, ""), notices_text(listed, LOOK)]
     for text in texts:
         assert all(line.isprintable() for line in text.split("\n"))
         assert max(map(len, text.split("\n"))) <= 100
     assert "and 3 more users" in texts[1]
-    assert staff_subject(staff, LOOK) == "60.0m of GPU-time unused in the week until 1970-01-01"
+    assert staff_subject(convert(staff, StaffList), LOOK) == "60.0m of GPU-time unused in the week until 1970-01-01"

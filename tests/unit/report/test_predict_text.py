@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from tests.unit.report.documents import read
 from tests.unit.report.predictions import REQUEST, document, prediction, target
 
 from gpuwaste.report.layout import Look
@@ -13,19 +14,20 @@ GOLDEN = Path(__file__).parent / "golden" / "predict.txt"
 
 def test_a_prediction_is_the_golden_text() -> None:
     """Expected, why, what to change, notes."""
-    assert predict_text(document(prediction(), notes=("a note",)), Look()) == GOLDEN.read_text()
+    assert predict_text(read(document(prediction(), notes=("a note",))), Look()) == GOLDEN.read_text()
 
 
 def test_a_prediction_fits_a_screen() -> None:
     """At most 40 lines of at most 80 columns."""
-    lines = predict_text(document(prediction()), Look()).splitlines()
+    lines = predict_text(read(document(prediction())), Look()).splitlines()
     assert len(lines) <= 40
     assert max(len(line) for line in lines) <= 80
 
 
 def test_without_a_model_and_history_only_the_request_and_the_notes_stand() -> None:
     """Nothing expected, nothing why."""
-    text = predict_text(document(prediction(model="", targets=[], changes=[], notes=["no model of this site"])), Look())
+    said = prediction(model="", targets=[], changes=[], notes=["no model of this site"])
+    text = predict_text(read(document(said)), Look())
     assert "Expected" not in text
     assert "no model of this site" in text
 
@@ -35,7 +37,7 @@ def test_history_is_named_as_what_speaks() -> None:
     said = prediction(
         model="", model_hash="", targets=[target("failure", source="history", basis=8, p=0.5)], changes=[]
     )
-    text = predict_text(document(said), Look())
+    text = predict_text(read(document(said)), Look())
     assert "says your own history" in text
     assert "of your last 8" in text
 
@@ -47,20 +49,20 @@ def test_hostile_names_print_as_escapes() -> None:
     said["targets"][0]["reasons"][0]["text"] = evil
     said["changes"][0]["option"] = evil
     said["notes"] = [evil]
-    text = predict_text(document(said, notes=(evil,)), Look())
+    text = predict_text(read(document(said, notes=(evil,))), Look())
     assert "\x1b" not in text
     assert "\nroot" not in text
 
 
 def test_many_components_are_cut_and_counted() -> None:
     """A het job of ten components prints eight."""
-    assert "... and 2 more" in predict_text(document(*[prediction()] * 10), Look())
+    assert "... and 2 more" in predict_text(read(document(*[prediction()] * 10)), Look())
 
 
 def test_rows_have_each_probability_and_each_quantile() -> None:
     """--parsable and --csv: a header, then a row for each number."""
-    rows = to_parsable(document(prediction())).splitlines()
+    rows = to_parsable(read(document(prediction()))).splitlines()
     assert rows[0].startswith("request|name|user|target|source|basis|p|level|quantile|value|")
     assert len(rows) == 1 + 3 + 4 + 2
     assert "1|train|alice|walltime|site model|9000|||0.99|2300|" in rows[6]
-    assert to_csv(document(prediction())).count("\n") == len(rows)
+    assert to_csv(read(document(prediction()))).count("\n") == len(rows)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.report.documents import hostile, one_job, report, top, week
+from tests.unit.report.documents import hostile, one_job, read, report, top, week
 
 from gpuwaste.report.cells import width
 from gpuwaste.report.layout import Look
@@ -21,12 +21,12 @@ LOOK = Look(zone=UTC)
 def texts() -> dict[str, str]:
     """Return every golden text by its name."""
     return {
-        "report-user": report_text(report(), LOOK),
-        "report-cluster": report_text(report(scope="cluster", name=""), LOOK),
-        "job": job_text(one_job(), LOOK),
-        "job-requeued": job_text(one_job("40"), LOOK),
-        "job-running": job_text(one_job("70"), LOOK),
-        "top": top_text(top(), LOOK),
+        "report-user": report_text(read(report()), LOOK),
+        "report-cluster": report_text(read(report(scope="cluster", name="")), LOOK),
+        "job": job_text(read(one_job()), LOOK),
+        "job-requeued": job_text(read(one_job("40")), LOOK),
+        "job-running": job_text(read(one_job("70")), LOOK),
+        "top": top_text(read(top()), LOOK),
     }
 
 
@@ -46,8 +46,8 @@ def test_hostile_names_stay_text_and_80_columns() -> None:
     """Escapes, line breaks, wide and endless names change neither the layout nor the terminal."""
     db = hostile()
     rendered = [
-        report_text(report(db, "cluster", ""), LOOK),
-        *(job_text(one_job(str(job_id), db), LOOK) for job_id in range(100, 105)),
+        report_text(read(report(db, "cluster", "")), LOOK),
+        *(job_text(read(one_job(str(job_id), db)), LOOK) for job_id in range(100, 105)),
     ]
     for text in rendered:
         cut = [line for line in text.splitlines() if "  Nodes:" not in line]  # a list of nodes is copied: never cut
@@ -60,9 +60,10 @@ def test_a_recording_is_labelled_in_every_table() -> None:
     """Each title and heading of a recording says so."""
     db = week()
     db.execute("INSERT INTO marks VALUES ('recorded', 1)")
+    texts_of: dict[str, Any] = {"report": report_text, "job": job_text}
     for kind, document in (("report", report(db)), ("job", one_job(db=db))):
         assert document["recorded"]
-        text = {"report": report_text, "job": job_text}[kind](document, Look(zone=UTC, recorded=True))
+        text = texts_of[kind](read(document), Look(zone=UTC, recorded=True))
         headings = [line for line in text.splitlines() if line and line[0] not in " =" and "[" not in line]
         assert headings == []
         assert text.count("[recorded]") >= 4
@@ -70,8 +71,8 @@ def test_a_recording_is_labelled_in_every_table() -> None:
 
 def test_colour_only_where_asked() -> None:
     """Without colour there is no escape sequence, with it there is."""
-    assert "\x1b" not in report_text(report(), LOOK)
-    assert "\x1b[" in report_text(report(), Look(zone=UTC, colour=True))
+    assert "\x1b" not in report_text(read(report()), LOOK)
+    assert "\x1b[" in report_text(read(report()), Look(zone=UTC, colour=True))
 
 
 def test_unknown_is_never_printed_as_nothing() -> None:
@@ -79,14 +80,14 @@ def test_unknown_is_never_printed_as_nothing() -> None:
     db = week()
     db.execute("DELETE FROM hours")
     document = report(db)
-    line = next(line for line in report_text(document, LOOK).splitlines() if "resnet50" in line)
+    line = next(line for line in report_text(read(document), LOOK).splitlines() if "resnet50" in line)
     assert line.split() == ["7", "CD", "4", "4.0h", "-", "-", "-", "100%", "25%", "25%", "resnet50"]
-    assert "unknown" in report_text(document, LOOK)
+    assert "unknown" in report_text(read(document), LOOK)
 
 
 def test_no_header_leaves_the_rows() -> None:
     """With -n titles, headings and column names go."""
-    text = report_text(report(), Look(zone=UTC, header=False))
+    text = report_text(read(report()), Look(zone=UTC, header=False))
     assert "JOBID" not in text
     assert "====" not in text
     assert "resnet50" in text
@@ -94,7 +95,7 @@ def test_no_header_leaves_the_rows() -> None:
 
 def test_the_note_ends_in_the_line_to_use() -> None:
     """The job that used one of four GPUs is told the exact line."""
-    lines = job_text(one_job(), LOOK).splitlines()
+    lines = job_text(read(one_job()), LOOK).splitlines()
     assert "        #SBATCH --gres=gpu:a100:1" in lines
 
 
@@ -103,4 +104,4 @@ def test_thresholds_of_the_text_are_those_of_the_document() -> None:
     document: dict[str, Any] = report()
     document["thresholds"]["high_above_pct"] = 70.0
     assert LedgerSettings().high_above_pct == 66.0
-    assert "mean above 70 %" in report_text(document, LOOK)
+    assert "mean above 70 %" in report_text(read(document), LOOK)

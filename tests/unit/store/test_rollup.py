@@ -15,7 +15,8 @@ from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.hour import HOUR_MS, HOUR_S, AllocationHour
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.units import DAY_S
-from gpuwaste.documents.report import Scope, job_document, report_document
+from gpuwaste.documents.report import job_document, report_document
+from gpuwaste.documents.report_types import Scope
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.rollup import Rollup
@@ -251,9 +252,10 @@ def test_a_run_of_another_user_is_found_under_the_new_name() -> None:
     store.upsert_jobs([replace(job, user="renamed")])
     with store.reader() as db:
         known = [
-            report_document(db, "user", name, 0, NOW, LedgerSettings(), NOW).totals["coverage"]
+            report_document(db, "user", name, 0, NOW, LedgerSettings(), NOW).totals.coverage
             for name in ("renamed", job.user)
         ]
+    assert known[0] is not None
     assert known[0] > 0
     assert known[1] is None
     store.close()

@@ -2,11 +2,17 @@
 
 import argparse
 import time
-from collections.abc import Callable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from gpuwaste.cli.options import add, add_config, add_formats, config_of, emit, wasted_share
+from gpuwaste.cli.options import add, add_config, add_formats, config_of, emit, typed, wasted_share
 from gpuwaste.cli.words import require_job
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gpuwaste.documents.report_types import JobDocument
+
+    Answer = tuple[dict[str, Any], JobDocument]
 
 HELP = "GPU use and waste of one job"
 EXAMPLES = (
@@ -37,21 +43,22 @@ def run(options: argparse.Namespace) -> int:
     from gpuwaste.cli.hub_access import ask_hub
     from gpuwaste.cli.times import parse_seconds
     from gpuwaste.core.errors import NoDataError
+    from gpuwaste.documents.report_types import JobDocument
     from gpuwaste.report.text import job_text
 
     require_job(options.id)
     config, wanted = config_of(options), _parameters(options)
 
-    def asked() -> dict[str, Any]:
-        return ask_hub(config, f"/v1/jobs/{options.id}", wanted)
+    def asked() -> "Answer":
+        raw = ask_hub(config, f"/v1/jobs/{options.id}", wanted)
+        return raw, typed(raw, JobDocument, printed=options.form is None)
 
     try:
-        document = _awaited(asked, parse_seconds(options.wait)) if options.wait else asked()
+        raw, document = _awaited(asked, parse_seconds(options.wait)) if options.wait else asked()
     except NoDataError:
         raise NoDataError(f"job {options.id}: no such job that you may read") from None
-    return emit(
-        document, options, job_text, empty=False, wasted=wasted_share(*(run["totals"] for run in document["runs"]))
-    )
+    wasted = wasted_share(*(run.totals for run in document.runs if run.start is not None))
+    return emit(raw, document, options, job_text, empty=False, wasted=wasted)
 
 
 def _parameters(options: argparse.Namespace) -> dict[str, str | int]:
@@ -66,7 +73,7 @@ def _parameters(options: argparse.Namespace) -> dict[str, str | int]:
     }
 
 
-def _awaited(ask: Callable[[], dict[str, Any]], wait_s: float) -> dict[str, Any]:
+def _awaited(ask: "Callable[[], Answer]", wait_s: float) -> "Answer":
     """Return the document once all of the job has ended and was reported, or what there is after `wait_s`."""
     from gpuwaste.core.errors import NoDataError
 
@@ -74,18 +81,17 @@ def _awaited(ask: Callable[[], dict[str, Any]], wait_s: float) -> dict[str, Any]
     while True:
         late = time.monotonic() >= until
         try:
-            document = ask()
-            if late or _reported(document):
-                return document
+            answer = ask()
+            if late or _reported(answer[1]):
+                return answer
         except NoDataError:
             if late:
                 raise
         time.sleep(min(_POLL_S, max(0.0, until - time.monotonic())))
 
 
-def _reported(document: dict[str, Any]) -> bool:
+def _reported(document: "JobDocument") -> bool:
     """Tell whether every run has ended, and its GPUs were reported to their end."""
     return all(
-        run["end"] is not None and all(device["final"] for device in (*run["devices"], *run["shared"]))
-        for run in document["runs"]
+        run.end is not None and all(device.final for device in (*run.devices, *run.shared)) for run in document.runs
     )

@@ -1,15 +1,16 @@
 """Manage the models of this site: list, show, check for drift, promote, roll back, add, remove old ones."""
 
 import argparse
-import sys
-from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from gpuwaste.cli.options import add, add_config, as_text, config_of
+from gpuwaste.cli.options import add, add_config, config_of, print_own
 from gpuwaste.cli.words import path_word
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from gpuwaste.core.config import Config
+    from gpuwaste.documents.model_types import ModelChange
     from gpuwaste.predict.registry import Registry
     from gpuwaste.report.layout import Look
 
@@ -69,6 +70,7 @@ def run(options: argparse.Namespace) -> int:
 def _list(options: argparse.Namespace, registry: "Registry", _: "Config") -> int:
     from gpuwaste.core.errors import NoDataError
     from gpuwaste.core.owner import become_owner
+    from gpuwaste.documents.model_types import ModelRow, ModelsDocument
     from gpuwaste.report.models import list_text
 
     become_owner(registry.models_dir)
@@ -76,38 +78,39 @@ def _list(options: argparse.Namespace, registry: "Registry", _: "Config") -> int
     if not entries and not options.json:
         raise NoDataError(f"{registry.models_dir}: no model in this directory: train one with gpuwaste train")
     models = [
-        {
-            "name": e.name,
-            "champion": e.champion,
-            "hash": e.hash,
-            "problem": e.problem,
-            "origin": e.manifest.origin if e.manifest else "",
-            "created_utc": e.manifest.created_utc if e.manifest else None,
-            "rows": e.manifest.rows if e.manifest else None,
-        }
+        ModelRow(
+            name=e.name,
+            champion=e.champion,
+            hash=e.hash,
+            problem=e.problem,
+            origin=e.manifest.origin if e.manifest else "",
+            created_utc=e.manifest.created_utc if e.manifest else None,
+            rows=e.manifest.rows if e.manifest else None,
+        )
         for e in entries
     ]
-    _print({"document": "models", "models": models}, options, list_text)
+    print_own(ModelsDocument(models=models), list_text, as_json=options.json)
     return 0 if entries else 3
 
 
 def _show(options: argparse.Namespace, registry: "Registry", _: "Config") -> int:
-    from dataclasses import asdict
-
     from gpuwaste.core.owner import become_owner
+    from gpuwaste.documents.model_types import model_document
     from gpuwaste.report.models import show_text
 
     become_owner(registry.models_dir)
     bundle = _bundle(registry, options.name)
-    _print({"document": "model", "hash": bundle.hash, **asdict(bundle.manifest)}, options, show_text)
+    print_own(model_document(bundle.manifest, bundle.hash), show_text, as_json=options.json)
     return 0
 
 
 def _status(options: argparse.Namespace, registry: "Registry", config: "Config") -> int:
+    from msgspec.structs import replace
+
     from gpuwaste.cli.programs import load_program
     from gpuwaste.cli.sources import known_source
     from gpuwaste.core.owner import as_owner, become_owner
-    from gpuwaste.predict.status import drifted, status_document
+    from gpuwaste.documents.model_status import drifted, status_document
     from gpuwaste.predict.vectors import replay_vectors
     from gpuwaste.report.models import status_text
 
@@ -119,12 +122,15 @@ def _status(options: argparse.Namespace, registry: "Registry", config: "Config")
     become_owner(registry.models_dir)
     bundle = _bundle(registry, None)
     document = status_document(bundle, found.table, replay_vectors(found.table).vectors)
-    _print({**document, "source": found.text}, options, status_text)
+    print_own(replace(document, source=found.text), status_text, as_json=options.json)
     return 4 if drifted(document) else 0
 
 
 def _change(options: argparse.Namespace, registry: "Registry", _: "Config") -> int:
+    from msgspec import convert
+
     from gpuwaste.core.owner import as_owner, become_owner
+    from gpuwaste.documents.model_types import ModelChange
 
     files = None
     if options.action == "add":
@@ -144,7 +150,7 @@ def _change(options: argparse.Namespace, registry: "Registry", _: "Config") -> i
     else:
         bundle = registry.promote(options.name) if options.action == "promote" else registry.rollback()
         said = {"champion": bundle.manifest.name, "hash": bundle.hash}
-    _print({"document": "model-change", **said}, options, _said)
+    print_own(convert(said, ModelChange), _said, as_json=options.json)
     return 0
 
 
@@ -158,15 +164,5 @@ def _bundle(registry: "Registry", name: str | None) -> Any:
     return bundle
 
 
-def _print(
-    document: Mapping[str, Any],
-    options: argparse.Namespace,
-    text: "Callable[[Mapping[str, Any], Look], str]",
-) -> None:
-    from gpuwaste.report.machine import to_json
-
-    sys.stdout.write(to_json(document) if options.json else as_text(document, text))
-
-
-def _said(document: Mapping[str, Any], _: "Look") -> str:
-    return "".join(f"{name}: {value}\n" for name, value in document.items() if name != "document")
+def _said(document: "ModelChange", _: "Look") -> str:
+    return "".join(f"{name}: {value}\n" for name, value in document.to_json().items() if name != "document")

@@ -2,7 +2,7 @@
 
 import argparse
 
-from gpuwaste.cli.options import add, add_config, add_formats, add_window, config_of, emit
+from gpuwaste.cli.options import add, add_config, add_formats, add_window, config_of, emit, typed
 
 HELP = "mail digests of idle GPU time: off, on, preview, list, replay, run"
 EXAMPLES = (
@@ -42,5 +42,6 @@ def run(options: argparse.Namespace) -> int:
 
     if options.action in {"on", "off"}:
         return notices.wish(config_of(options), mail=options.action == "on")
-    document, text = notices.ask(options, config_of(options), _ROWS if options.form else _TEXT_ROWS)
-    return emit(document, options, text, empty=notices.is_empty(document), wasted=None)
+    raw, kind, text = notices.ask(options, config_of(options), _ROWS if options.form else _TEXT_ROWS)
+    document = typed(raw, kind, printed=options.form is None)
+    return emit(raw, document, options, text, empty=notices.is_empty(document), wasted=None)

@@ -2,7 +2,7 @@
 
 import argparse
 
-from gpuwaste.cli.options import add, add_config, add_formats, as_text, config_of, emit
+from gpuwaste.cli.options import add, add_config, add_formats, config_of, emit_own, print_own
 from gpuwaste.cli.words import path_word
 
 HELP = "submit policies: check, explain, replay"
@@ -55,21 +55,16 @@ def run(options: argparse.Namespace) -> int:
     if options.action == "check":
         return policies.check(options.paths, config)
     if options.action == "explain":
-        import sys
-
-        from gpuwaste.report.machine import to_json
         from gpuwaste.report.policy_text import explain_text
 
-        document = policies.explain(options, config)
-        sys.stdout.write(to_json(document) if options.json else as_text(document, explain_text))
+        print_own(policies.explain(options, config), explain_text, as_json=options.json)
         return 0
     from gpuwaste.cli.policy_replay import replay_policies
     from gpuwaste.report.policy_text import replay_text
 
     document = replay_policies(options, config)
-    return emit(
-        document, options, replay_text, empty=not document["submissions"], wasted=document["false_reject_ratio"]
-    )
+    wasted = document.false_reject_ratio
+    return emit_own(document, options, replay_text, empty=not document.submissions, wasted=wasted)
 
 
 def _add_policies(parser: argparse.ArgumentParser) -> None:

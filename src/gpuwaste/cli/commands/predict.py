@@ -6,7 +6,7 @@ gpuwaste predict -- --time=10 job.sbatch
 
 import argparse
 
-from gpuwaste.cli.options import add, add_config, add_formats, config_of, emit
+from gpuwaste.cli.options import add, add_config, add_formats, config_of, emit_own
 from gpuwaste.cli.words import path_word, require_job
 
 HELP = "predict failure, run time, memory and GPUs of a job before sbatch"
@@ -41,6 +41,7 @@ def run(options: argparse.Namespace) -> int:
     """Read the request, ask for its prediction, and print it."""
     from gpuwaste.cli import asking
     from gpuwaste.core.errors import UsageError
+    from gpuwaste.documents.prediction import PredictionsDocument
     from gpuwaste.report.predict_text import predict_text
 
     if bool(options.words) == bool(options.jobs):
@@ -54,6 +55,6 @@ def run(options: argparse.Namespace) -> int:
     else:
         asked = asking.of_words(config, options.words, as_json=options.form == "json")
     predictions = asking.answer(config, asked, options.model, options.history)
-    risks = [t["p"] for p in predictions for t in p["targets"] if t["target"] == "failure" and t["p"] is not None]
-    document = {"document": "predict", "recorded": False, "predictions": predictions, "notes": list(asked.notes)}
-    return emit(document, options, predict_text, empty=False, wasted=max(risks, default=None))
+    risks = [t.p for found in predictions for t in found.targets if t.target == "failure" and t.p is not None]
+    document = PredictionsDocument(predictions=predictions, notes=list(asked.notes))
+    return emit_own(document, options, predict_text, empty=False, wasted=max(risks, default=None))

@@ -3,7 +3,7 @@
 import argparse
 import sys
 
-from gpuwaste.cli.options import add, add_config, add_formats, add_window, config_of, emit, wasted_share
+from gpuwaste.cli.options import add, add_config, add_formats, add_window, config_of, emit, typed, wasted_share
 
 HELP = "GPU use and waste of a user, an account or a cluster"
 EXAMPLES = (
@@ -31,19 +31,20 @@ def run(options: argparse.Namespace) -> int:
     from gpuwaste.cli.hub_access import LONG_PATIENCE_S, ask_hub
     from gpuwaste.cli.times import window_of
     from gpuwaste.core.errors import NoDataError
+    from gpuwaste.documents.report_types import ReportDocument
     from gpuwaste.report.text import report_text
 
     start, end = window_of(options.starttime, options.endtime)
     query = scope_of(options) | {"start": start, "end": end} | ({} if options.form else {"limit": _TEXT_ROWS})
-    document = ask_hub(config_of(options), "/v1/report", query, LONG_PATIENCE_S)
-    if not document["job_count"] and not options.form:
+    raw = ask_hub(config_of(options), "/v1/report", query, LONG_PATIENCE_S)
+    document = typed(raw, ReportDocument, printed=options.form is None)
+    if not document.job_count and not options.form:
         raise NoDataError("no GPU jobs found in this time: try another -S, -E or -u")
-    if options.form and document["jobs_left_out"]:
-        left_out = document["jobs_left_out"]
+    if options.form and document.jobs_left_out:
+        left_out = document.jobs_left_out
         sys.stderr.write(f"gpuwaste: {left_out} jobs with less waste are not in the table: ask for a shorter time\n")
-    return emit(
-        document, options, report_text, empty=not document["job_count"], wasted=wasted_share(document["totals"])
-    )
+    wasted = wasted_share(document.totals)
+    return emit(raw, document, options, report_text, empty=not document.job_count, wasted=wasted)
 
 
 def scope_of(options: argparse.Namespace) -> dict[str, str | int]:

@@ -3,7 +3,7 @@
 import argparse
 import time
 
-from gpuwaste.cli.options import add, add_config, add_formats, config_of, emit, wasted_share
+from gpuwaste.cli.options import add, add_config, add_formats, config_of, emit, typed, wasted_share
 
 HELP = "who is wasting GPUs now"
 EXAMPLES = (("gpuwaste top --hours 4", "Who wasted most in the last four hours."),)
@@ -24,6 +24,7 @@ def run(options: argparse.Namespace) -> int:
     from gpuwaste.cli.hub_access import ask_hub
     from gpuwaste.cli.times import parse_time
     from gpuwaste.core.errors import NoDataError, UsageError
+    from gpuwaste.documents.report_types import TopDocument
     from gpuwaste.report.text import top_text
 
     if not 0 < options.hours <= 24 * 365:
@@ -31,7 +32,9 @@ def run(options: argparse.Namespace) -> int:
     since = int(time.time()) - options.hours * _HOUR_S
     if options.starttime is not None:
         since = parse_time(options.starttime)
-    document = ask_hub(config_of(options), "/v1/top", {"since": since})
-    if not document["jobs"] and not options.form:
+    raw = ask_hub(config_of(options), "/v1/top", {"since": since})
+    document = typed(raw, TopDocument, printed=options.form is None)
+    if not document.jobs and not options.form:
         raise NoDataError("no GPU job is running")
-    return emit(document, options, top_text, empty=not document["jobs"], wasted=wasted_share(document["totals"]))
+    wasted = wasted_share(document.totals)
+    return emit(raw, document, options, top_text, empty=not document.jobs, wasted=wasted)

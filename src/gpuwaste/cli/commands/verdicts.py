@@ -1,8 +1,12 @@
 """List the verdicts at submission and how the jobs ended; or score them: precision, recall and calibration."""
 
 import argparse
+from typing import TYPE_CHECKING
 
-from gpuwaste.cli.options import add, add_config, add_formats, add_window, config_of, emit
+from gpuwaste.cli.options import add, add_config, add_formats, add_window, config_of, emit, typed
+
+if TYPE_CHECKING:
+    from gpuwaste.documents.verdict_score import ScoreDocument
 
 HELP = "verdicts at sbatch, and how good they were"
 EXAMPLES = (("gpuwaste verdicts --score", "How good the verdicts of each policy were."),)
@@ -25,6 +29,8 @@ def run(options: argparse.Namespace) -> int:
     from gpuwaste.cli.hub_access import ask_hub
     from gpuwaste.cli.times import window_of
     from gpuwaste.core.errors import NoDataError, UsageError
+    from gpuwaste.documents.verdict_score import ScoreDocument
+    from gpuwaste.documents.verdict_types import VerdictsDocument
     from gpuwaste.report.verdict_text import score_text, verdicts_text
 
     since = options.starttime or ("now-30days" if options.score else "now-7days")
@@ -32,21 +38,23 @@ def run(options: argparse.Namespace) -> int:
     if options.score:
         if options.user or options.policy or options.endtime != "now":
             raise UsageError("--score covers all users and policies until now: leave out -u, --policy and -E")
-        document = ask_hub(config_of(options), "/v1/verdicts/score", {"since": start})
-        if not document["weeks"] and not options.form:
+        raw = ask_hub(config_of(options), "/v1/verdicts/score", {"since": start})
+        score = typed(raw, ScoreDocument, printed=options.form is None)
+        if not score.weeks and not options.form:
             raise NoDataError("no verdicts found in this time: try another -S")
-        return emit(document, options, score_text, empty=not document["weeks"], wasted=wrong_share(document))
+        return emit(raw, score, options, score_text, empty=not score.weeks, wasted=wrong_share(score))
     asked = {"user": options.user, "policy": options.policy}
     query = {name: value for name, value in asked.items() if value is not None}
     limit = _ROWS if options.form else _TEXT_ROWS
     window = {"start": start, "end": end + 1, "limit": limit}
-    document = ask_hub(config_of(options), "/v1/verdicts", {**query, **window})
-    if not document["verdicts"] and not options.form:
+    raw = ask_hub(config_of(options), "/v1/verdicts", {**query, **window})
+    document = typed(raw, VerdictsDocument, printed=options.form is None)
+    if not document.verdicts and not options.form:
         raise NoDataError("no verdicts found in this time: try another -S, -E or -u")
-    return emit(document, options, verdicts_text, empty=not document["verdicts"], wasted=None)
+    return emit(raw, document, options, verdicts_text, empty=not document.verdicts, wasted=None)
 
 
-def wrong_share(document: dict[str, list[dict[str, int]]]) -> float | None:
+def wrong_share(score: "ScoreDocument") -> float | None:
     """Return the share of scored warnings and rejects that were wrong; None where none has an outcome."""
-    judged = sum(row["judged"] for row in document["policies"])
-    return 1 - sum(row["hits"] for row in document["policies"]) / judged if judged else None
+    judged = sum(row.judged for row in score.policies)
+    return 1 - sum(row.hits for row in score.policies) / judged if judged else None

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
+from gpuwaste.documents.notice_types import StaffList
 from gpuwaste.documents.notices import NoticeDecision, Standing, addressed, decide, reach_s, staff_list
 from gpuwaste.hub.notify.addresses import AddressBook, read_names
 from gpuwaste.hub.notify.settings import NotifySettings
@@ -55,7 +55,7 @@ class Planner:
         decisions = self._decide(period, now, last, self._unwilling(), user=user)
         return decisions[0] if decisions else None
 
-    def staff(self, period: Period, now: int) -> dict[str, Any]:
+    def staff(self, period: Period, now: int) -> StaffList:
         """Return the weekly list of who wasted most. Raises StoreError."""
         with self.store.reader() as db, judged_runs(db, Selection(*period), self.ledger, now, cut=False) as runs:
             return staff_list(runs.by_user(), period, self.settings.rules.min_coverage, self.settings.staff_users)

@@ -9,9 +9,11 @@ from typing import Any, Final
 
 from gpuwaste.core.backoff import backoff_s
 from gpuwaste.core.clock import Clock
+from gpuwaste.core.codec import convert
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.once import Once
 from gpuwaste.core.worker import Worker
+from gpuwaste.documents.notice_types import Digest, StaffList
 from gpuwaste.documents.notices import NoticeDecision
 from gpuwaste.hub.notify.mailer import Delivery, Mailer, ServerDownError
 from gpuwaste.hub.notify.message import make_message
@@ -129,11 +131,11 @@ class NoticeRunner:
 
     def _decide_staff(self, period: Period) -> None:
         document = self._planner.staff(period, self._now())
-        sums = {"jobs": document["job_count"], "gpu_s": document["gpu_s"], "wasted_s": document["wasted_s"]}
+        sums = {"jobs": document.job_count, "gpu_s": document.gpu_s, "wasted_s": document.wasted_s}
         rows = [
             {
                 "user": address, "period_start": period[0], "status": self._first, "why": "", "address": address,
-                **sums, "exempt_s": 0.0, "coverage": None, "document": json.dumps(document),
+                **sums, "exempt_s": 0.0, "coverage": None, "document": json.dumps(document.to_json()),
             }
             for address in self._settings.staff
         ]  # fmt: skip
@@ -153,7 +155,7 @@ class NoticeRunner:
             "wasted_s": decision.wasted_s,
             "exempt_s": decision.exempt_s,
             "coverage": decision.coverage,
-            "document": json.dumps(decision.digest) if decision.told and not self._dry else "",
+            "document": json.dumps(decision.digest.to_json()) if decision.digest and not self._dry else "",
         }
 
     def _send_due(self) -> None:
@@ -188,8 +190,9 @@ class NoticeRunner:
             _log.warning("a notice to %s: %s: %s", row["address"], delivery.status, delivery.detail)
 
     def _deliver(self, row: Mapping[str, Any]) -> Delivery:
-        document = json.loads(row["document"])
-        subject, text = words(row["kind"], document, Look(zone=self._settings.zone), self._settings.text)
+        kind: type[Digest | StaffList] = StaffList if row["kind"] == STAFF else Digest
+        document = convert(json.loads(row["document"]), kind, "notice")
+        subject, text = words(document, Look(zone=self._settings.zone), self._settings.text)
         try:
             message = make_message(
                 sender=self._settings.sender,
@@ -216,9 +219,9 @@ class NoticeRunner:
         return self._clock.utc_us() // 1_000_000
 
 
-def words(kind: str, document: Mapping[str, Any], look: Look, end: str) -> tuple[str, str]:
+def words(document: Digest | StaffList, look: Look, end: str) -> tuple[str, str]:
     """Return subject and text of a mail; nothing that stands in the document acts on who reads it."""
-    document = harmless_document(document)
-    if kind == STAFF:
-        return staff_subject(document, look), staff_text(document, look, end)
-    return digest_subject(document, look), digest_text(document, look, end)
+    shown = harmless_document(document)
+    if isinstance(shown, StaffList):
+        return staff_subject(shown, look), staff_text(shown, look, end)
+    return digest_subject(shown, look), digest_text(shown, look, end)

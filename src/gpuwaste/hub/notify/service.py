@@ -2,23 +2,35 @@
 
 import json
 from collections import Counter
-from dataclasses import asdict, dataclass
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Final
+
+from msgspec import convert
+from msgspec.structs import asdict
 
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.units import DAY_S
+from gpuwaste.documents.notice_types import (
+    NoticePreview,
+    NoticeReplay,
+    NoticeRow,
+    NoticeRun,
+    NoticesDocument,
+    NoticeWished,
+    ReplayedPeriod,
+    ReplayedUser,
+    ToldRow,
+)
 from gpuwaste.documents.notices import NoticeDecision
 from gpuwaste.hub.notify.planner import Planner
-from gpuwaste.hub.notify.runner import DIGEST, NoticeRunner, words
+from gpuwaste.hub.notify.runner import NoticeRunner, words
 from gpuwaste.hub.refusal import BAD, FORBIDDEN, LATER, Refusal, not_found
 from gpuwaste.hub.roles import Scope
 from gpuwaste.report.layout import Look
 
-SCHEMA: Final = 1
 MAX_NOTICES: Final = 10_000
 MAX_REPLAY_DAYS: Final = 400
 _LIST_DAYS: Final = 60
-_ROW: Final = ("user", "why", "jobs", "gpu_s", "wasted_s", "exempt_s", "coverage", "address")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +51,7 @@ class NoticeService:
         self._notifier = notifier
         self._clock = clock
 
-    def listed(self, scope: Scope, question: NoticeQuestion) -> dict[str, Any]:
+    def listed(self, scope: Scope, question: NoticeQuestion) -> NoticesDocument:
         """Return who was told and who was not, the newest period first. Raises Refusal: 404 for another's."""
         now = self._now()
         end = now + 1 if question.end is None else question.end
@@ -49,23 +61,29 @@ class NoticeService:
         user = question.user if scope.everything else _own(scope, question.user)
         dry = None if scope.everything else False
         rows = self._planner.notices.listed(start, end, user=user, dry=dry, limit=min(question.limit, MAX_NOTICES))
-        return self._document("notices", start, end, notices=rows, dry_run=self._planner.settings.dry_run)
+        notices = convert(rows, list[NoticeRow])
+        dry_run = self._planner.settings.dry_run
+        return NoticesDocument(generated=now, start=start, end=end, notices=notices, dry_run=dry_run)
 
-    def preview(self, scope: Scope, user: str | None) -> dict[str, Any]:
+    def preview(self, scope: Scope, user: str | None) -> NoticePreview:
         """Return what a user would be told if a period ended now. Raises Refusal."""
         name = _own(scope, user) if user is None or not scope.everything else user
         now = self._now()
         decision = self._planner.preview(name, now)
         if decision is None:
-            return self._document("notice-preview", now, now, user=name, why="no_jobs", subject="", text="", to="")
+            return NoticePreview(
+                generated=now, start=now, end=now, user=name, why="no_jobs", subject="", text="", to=""
+            )
         subject = text = ""
-        if decision.told:
+        if decision.digest is not None:
             settings = self._planner.settings
-            subject, text = words(DIGEST, decision.digest, Look(zone=settings.zone), settings.text)
-        row = {**_row(decision), "subject": subject, "text": text, "to": decision.address}
-        return self._document("notice-preview", decision.start, decision.end, **row)
+            subject, text = words(decision.digest, Look(zone=settings.zone), settings.text)
+        return NoticePreview(
+            generated=now, start=decision.start, end=decision.end, **asdict(_row(decision)), subject=subject, text=text,
+            to=decision.address,
+        )  # fmt: skip
 
-    def replay(self, scope: Scope, start: int, end: int | None) -> dict[str, Any]:
+    def replay(self, scope: Scope, start: int, end: int | None) -> NoticeReplay:
         """Return whom the periods of a time would have told, how often, of how much. Raises Refusal."""
         _operator(scope)
         now = self._now()
@@ -76,12 +94,12 @@ class NoticeService:
             raise Refusal(BAD, f"at most {MAX_REPLAY_DAYS} days can be replayed at a time")
         found = self._planner.replay(start, end, now)
         periods = [
-            {"start": period[0], "end": period[1], "not_told": _reasons(decisions), "told": _told(decisions)}
+            ReplayedPeriod(start=period[0], end=period[1], not_told=_reasons(decisions), told=_told(decisions))
             for period, decisions in found
         ]
-        return self._document("notice-replay", start, end, periods=periods, users=_users(found))
+        return NoticeReplay(generated=now, start=start, end=end, periods=periods, users=_users(found))
 
-    def run(self, scope: Scope, body: bytes) -> dict[str, Any]:
+    def run(self, scope: Scope, body: bytes) -> NoticeRun:
         """Decide on the newest period now, and note it unless it is a dry run. Raises Refusal."""
         _operator(scope)
         if self._notifier is None:
@@ -96,23 +114,19 @@ class NoticeService:
             decisions = self._planner.digests(period, now, dry=self._planner.settings.dry_run)
         else:
             period, decisions, news = self._notifier.decide()
-        return self._document(
-            "notice-run", *period, dry_run=dry or self._planner.settings.dry_run, news=news, missing=missing,
-            not_told=_reasons(decisions), told=_told(decisions),
+        return NoticeRun(
+            generated=now, start=period[0], end=period[1], dry_run=dry or self._planner.settings.dry_run, news=news,
+            missing=missing, not_told=_reasons(decisions), told=_told(decisions),
         )  # fmt: skip
 
-    def want(self, scope: Scope, body: bytes) -> dict[str, Any]:
+    def want(self, scope: Scope, body: bytes) -> NoticeWished:
         """Note whether the caller wants digests. Raises Refusal."""
         if not scope.user:
             raise Refusal(FORBIDDEN, "only a user can say whether he wants mail")
         mail = _flag(body, "mail")
         self._planner.notices.want(scope.user, mail=mail)
         now = self._now()
-        return self._document("notice-wish", now, now, user=scope.user, mail=mail)
-
-    def _document(self, name: str, start: int, end: int, **more: Any) -> dict[str, Any]:
-        own = {"document": name, "schema": SCHEMA, "recorded": False, "generated": self._now()}
-        return {**own, "start": start, "end": end, **more}
+        return NoticeWished(generated=now, start=now, end=now, user=scope.user, mail=mail)
 
     def _now(self) -> int:
         return self._clock.utc_us() // 1_000_000
@@ -140,12 +154,11 @@ def _flag(body: bytes, name: str) -> bool:
     return bool(data[name])
 
 
-def _row(decision: NoticeDecision) -> dict[str, Any]:
-    whole = asdict(decision)
-    return {name: whole[name] for name in _ROW}
+def _row(decision: NoticeDecision) -> ToldRow:
+    return convert(decision, ToldRow, from_attributes=True)
 
 
-def _told(decisions: list[NoticeDecision]) -> list[dict[str, Any]]:
+def _told(decisions: list[NoticeDecision]) -> list[ToldRow]:
     return [_row(d) for d in decisions if d.told]
 
 
@@ -153,7 +166,7 @@ def _reasons(decisions: list[NoticeDecision]) -> dict[str, int]:
     return dict(sorted(Counter(d.why for d in decisions if not d.told).items()))
 
 
-def _users(found: list[tuple[tuple[int, int], list[NoticeDecision]]]) -> list[dict[str, Any]]:
+def _users(found: list[tuple[tuple[int, int], list[NoticeDecision]]]) -> list[ReplayedUser]:
     """Return the users who would have been told, the largest waste first."""
     of_user: dict[str, list[NoticeDecision]] = {}
     for _, decisions in found:
@@ -161,13 +174,13 @@ def _users(found: list[tuple[tuple[int, int], list[NoticeDecision]]]) -> list[di
             if decision.told:
                 of_user.setdefault(decision.user, []).append(decision)
     rows = [
-        {
-            "user": user,
-            "times": len(theirs),
-            "jobs": sum(d.jobs for d in theirs),
-            "gpu_s": sum(d.gpu_s for d in theirs),
-            "wasted_s": sum(d.wasted_s for d in theirs),
-        }
+        ReplayedUser(
+            user=user,
+            times=len(theirs),
+            jobs=sum(d.jobs for d in theirs),
+            gpu_s=sum(d.gpu_s for d in theirs),
+            wasted_s=sum(d.wasted_s for d in theirs),
+        )
         for user, theirs in of_user.items()
     ]
-    return sorted(rows, key=lambda r: (-float(r["wasted_s"]), str(r["user"])))
+    return sorted(rows, key=lambda r: (-r.wasted_s, r.user))

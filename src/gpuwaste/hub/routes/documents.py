@@ -2,8 +2,8 @@
 
 from fastapi import FastAPI, Request, Response
 
+from gpuwaste.documents.report_types import JobDocument, ReportDocument, TopDocument
 from gpuwaste.hub.exchange import Exchange, Name, Number
-from gpuwaste.hub.models import Document
 from gpuwaste.hub.openapi import answers
 from gpuwaste.hub.reads import ReportQuestion
 from gpuwaste.hub.run_choice import JobQuestion
@@ -13,7 +13,7 @@ def add(app: FastAPI, exchange: Exchange) -> None:
     """Add the routes of this subject."""
     reads = exchange.services.reads
 
-    @app.get("/v1/report", responses=answers(Document))
+    @app.get("/v1/report", responses=answers(ReportDocument))
     async def report(
         request: Request,
         *,
@@ -28,7 +28,7 @@ def add(app: FastAPI, exchange: Exchange) -> None:
         question = ReportQuestion(user, account, cluster, start, end, limit)
         return await exchange.document(request, lambda scope: reads.report(scope, question))
 
-    @app.get("/v1/jobs/{job_id}", responses=answers(Document))
+    @app.get("/v1/jobs/{job_id}", responses=answers(JobDocument))
     async def job(
         request: Request,
         job_id: str,
@@ -45,7 +45,7 @@ def add(app: FastAPI, exchange: Exchange) -> None:
         question = JobQuestion(owner, cluster, start, ended_since)
         return await exchange.document(request, lambda scope: reads.job(scope, job_id, question))
 
-    @app.get("/v1/top", responses=answers(Document))
+    @app.get("/v1/top", responses=answers(TopDocument))
     async def top(request: Request, since: Number | None = None, limit: Number | None = None) -> Response:
         """Tell who wastes now; `since` is UTC seconds, an hour ago by default."""
         return await exchange.document(request, lambda scope: reads.top(scope, since, limit))

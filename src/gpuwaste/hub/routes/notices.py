@@ -4,8 +4,8 @@ from typing import Annotated
 
 from fastapi import FastAPI, Query, Request, Response
 
+from gpuwaste.documents.notice_types import NoticePreview, NoticeReplay, NoticeRun, NoticesDocument, NoticeWished
 from gpuwaste.hub.exchange import Exchange, Name, Number
-from gpuwaste.hub.models import NoticeAnswer
 from gpuwaste.hub.notify.service import MAX_NOTICES, NoticeQuestion
 from gpuwaste.hub.openapi import answers, body
 from gpuwaste.hub.questions import NoticeRunQuestion, NoticeWish
@@ -14,9 +14,8 @@ from gpuwaste.hub.questions import NoticeRunQuestion, NoticeWish
 def add(app: FastAPI, exchange: Exchange) -> None:
     """Add the routes of this subject."""
     notices = exchange.services.notices
-    described = answers(NoticeAnswer)
 
-    @app.get("/v1/notices", responses=described)
+    @app.get("/v1/notices", responses=answers(NoticesDocument))
     async def listed(
         request: Request,
         *,
@@ -29,22 +28,22 @@ def add(app: FastAPI, exchange: Exchange) -> None:
         question = NoticeQuestion(user, start, end, limit)
         return await exchange.document(request, lambda scope: notices.listed(scope, question))
 
-    @app.get("/v1/notices/preview", responses=described)
+    @app.get("/v1/notices/preview", responses=answers(NoticePreview))
     async def preview(request: Request, user: Name | None = None) -> Response:
         """Tell what a user would read if a period ended now: the caller, or anybody for an operator."""
         return await exchange.document(request, lambda scope: notices.preview(scope, user))
 
-    @app.get("/v1/notices/replay", responses=described)
+    @app.get("/v1/notices/replay", responses=answers(NoticeReplay))
     async def replay(request: Request, start: Number, end: Number | None = None) -> Response:
         """Tell whom the periods between two UTC seconds would have told; for operators."""
         return await exchange.document(request, lambda scope: notices.replay(scope, start, end))
 
-    @app.post("/v1/notices/run", responses=described, openapi_extra=body(NoticeRunQuestion))
+    @app.post("/v1/notices/run", responses=answers(NoticeRun), openapi_extra=body(NoticeRunQuestion))
     async def run(request: Request) -> Response:
         """Decide on the newest period now; a dry run notes nothing. For operators."""
         return await exchange.order(request, notices.run)
 
-    @app.post("/v1/notices/wish", responses=described, openapi_extra=body(NoticeWish))
+    @app.post("/v1/notices/wish", responses=answers(NoticeWished), openapi_extra=body(NoticeWish))
     async def wish(request: Request) -> Response:
         """Take the caller's word whether he wants digests."""
         return await exchange.order(request, notices.want)

@@ -2,8 +2,8 @@
 
 from fastapi import FastAPI, Request, Response
 
+from gpuwaste.documents.prediction import PredictAnswer
 from gpuwaste.hub.exchange import Exchange, Name
-from gpuwaste.hub.models import PredictAnswer
 from gpuwaste.hub.openapi import answers, body
 from gpuwaste.hub.questions import PredictQuestion
 

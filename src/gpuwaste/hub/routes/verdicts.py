@@ -5,8 +5,8 @@ from typing import Annotated
 from fastapi import FastAPI, Query, Request, Response
 
 from gpuwaste.documents.verdict_score import ScoreDocument
+from gpuwaste.documents.verdict_types import VerdictsDocument
 from gpuwaste.hub.exchange import Exchange, Name, Number
-from gpuwaste.hub.models import VerdictsAnswer
 from gpuwaste.hub.openapi import answers
 from gpuwaste.hub.verdict_reads import MAX_VERDICTS, VerdictQuestion
 
@@ -15,7 +15,7 @@ def add(app: FastAPI, exchange: Exchange) -> None:
     """Add the routes of this subject."""
     verdicts = exchange.services.verdicts
 
-    @app.get("/v1/verdicts", responses=answers(VerdictsAnswer))
+    @app.get("/v1/verdicts", responses=answers(VerdictsDocument))
     async def listed(
         request: Request,
         *,

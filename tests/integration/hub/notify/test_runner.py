@@ -267,11 +267,7 @@ def test_replay_equals_what_was_sent(rig: Rig) -> None:
     }
     assert len(sent) == len(rig.mail.received) > 5
     replayed = rig.parts.service.replay(OPERATOR, begin, None)
-    told = {
-        (row["user"], period["end"], row["wasted_s"], row["jobs"])
-        for period in replayed["periods"]
-        for row in period["told"]
-    }
+    told = {(row.user, period.end, row.wasted_s, row.jobs) for period in replayed.periods for row in period.told}
     assert told == sent
-    assert sum(user["times"] for user in replayed["users"]) == len(sent)
-    json.dumps(replayed)
+    assert sum(user.times for user in replayed.users) == len(sent)
+    json.dumps(replayed.to_json())

@@ -1,0 +1,24 @@
+"""The base of every document, and the types of their fields that carry a unit."""
+
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct, to_builtins
+
+Utc = Annotated[int, Meta(description="UTC seconds.")]
+Seconds = Annotated[int, Meta(description="Seconds.")]
+GpuSeconds = Annotated[float, Meta(description="GPU-seconds.")]
+Bytes = Annotated[int, Meta(description="Bytes.")]
+Ratio = Annotated[float, Meta(description="0 to 1.")]
+MaybeUtc = Annotated[int | None, Meta(description="UTC seconds; null: not yet.")]
+MaybeRatio = Annotated[float | None, Meta(description="0 to 1; null: not known.")]
+MaybeBytes = Annotated[int | None, Meta(description="Bytes; null: not known.")]
+Recorded = Annotated[bool, Meta(description="Whether the figures are those of a recording.")]
+
+
+class Document(Struct, frozen=True):
+    """What a program answers with; a reader ignores fields that it does not know."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the document as a JSON object."""
+        found: dict[str, Any] = to_builtins(self)
+        return found

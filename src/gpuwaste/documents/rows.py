@@ -1,0 +1,69 @@
+"""Rows of documents from what the ledger sums up: a line of the job table, a user, findings."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+
+from msgspec import convert
+
+from gpuwaste.documents.report_types import FindingRow, JobRow, UnderUsed, UserRow
+from gpuwaste.waste.efficiency import ratio
+from gpuwaste.waste.judged_runs import Group, RunSums
+from gpuwaste.waste.rows import Line
+from gpuwaste.waste.tally import Tally, seconds
+
+
+def job_row(line: Line) -> JobRow:
+    """Return one row of the job table."""
+    tasks = line.tasks
+    first = tasks[0]
+    states = Counter(t.state for t in tasks)
+    ends = [t.end for t in tasks]
+    memory = [t.memory_ratio for t in tasks if t.memory_ratio is not None]
+    return JobRow(
+        cluster=first.cluster,
+        jobid=line.printed_id,
+        name=first.name,
+        user=first.user,
+        account=first.account,
+        partition=first.partition,
+        state=first.state if len(states) == 1 else "MIXED",
+        states=dict(sorted(states.items())),
+        tasks=len(tasks),
+        requeued=line.requeued,
+        running=any(t.running for t in tasks),
+        start=min(t.run_start for t in tasks),
+        end=None if None in ends else max(e for e in ends if e is not None),
+        gpus=sum(t.gpus for t in tasks),
+        gpu_type=first.gpu_type,
+        under_used_devices=sum(t.under_devices for t in tasks),
+        shared_gpu_s=seconds(sum(t.shared.alloc_ms for t in tasks if t.shared is not None)),
+        cpu_efficiency=ratio(sum(t.cpu_used_s or 0.0 for t in tasks), sum(t.cpu_held_s or 0.0 for t in tasks)),
+        memory_efficiency=round(max(memory), 4) if memory else None,
+        **Tally.sum(t.own for t in tasks).to_json(),
+    )
+
+
+def user_rows(sums: Mapping[Group, RunSums]) -> list[UserRow]:
+    """Return the sums of each user, the largest waste first."""
+    groups: dict[str, list[Group]] = {}
+    for group in sums:
+        groups.setdefault(group[0], []).append(group)
+    rows: list[UserRow] = []
+    for user, theirs in groups.items():
+        total = RunSums.of(sums[group] for group in theirs)
+        rows.append(
+            UserRow(
+                user=user,
+                accounts=sorted({account for _, account, _ in theirs}),
+                jobs=total.jobs,
+                running=total.running,
+                under_used=UnderUsed(**total.under_used_json()),
+                **total.own.to_json(),
+            )
+        )
+    return sorted(rows, key=lambda row: (-row.wasted_s, -row.gpu_s, row.user))
+
+
+def finding_rows(found: Iterable[object]) -> list[FindingRow]:
+    """Return findings as the ledger keeps them, typed."""
+    return convert(found, list[FindingRow])
