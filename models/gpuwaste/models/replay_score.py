@@ -9,7 +9,7 @@ from gpuwaste.core.units import HOUR_S
 from gpuwaste.history.table import ABSENT, Floats, JobTable
 from gpuwaste.policy.declarations import PROBABILITIES, QUANTITIES
 from gpuwaste.policy.facts import Decision
-from gpuwaste.predict.targets import MIN_COVERAGE, labels, request_cap
+from gpuwaste.predict.targets import labels, request_cap
 
 ALL: Final = "all"
 _SAID: Final = frozenset({"warn", "reject"})
@@ -43,7 +43,7 @@ class Tally:
         self._table = table
         self._labels = {target: labels(target, table) for target in PROBABILITIES}
         self._taken = {target: labels(target, table) for target in QUANTITIES}
-        self._judged = (table.gpus > 0) & (table.gpu_coverage >= MIN_COVERAGE)
+        self._judged = (table.gpus > 0) & (table.gpu_coverage >= table.under_use.min_coverage)
         self._found: list[Submission] = []
         self._held: Counter[str] = Counter()
 

@@ -111,6 +111,10 @@ class Feed:
             self._guarded(work)
         return wait_s
 
+    def follow(self, follower: Follower) -> None:
+        """Go on from another history, which takes the events from now on; on the loop's thread, while `step` waits."""
+        self._follower, self._asked = follower, follower.seq
+
     def save(self) -> None:
         """Save the history while it stands still; answers go on. Raises nothing."""
         self._saved_us = self._clock.mono_us()

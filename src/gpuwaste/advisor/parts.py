@@ -3,12 +3,13 @@
 import logging
 import random
 import socket
+import threading
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 from gpuwaste.advice.adviser import Adviser
-from gpuwaste.advisor.boot import MAX_ENDED, SAVED, booted, saved
+from gpuwaste.advisor.boot import MAX_ENDED, SAVED, booted, booted_by, saved
 from gpuwaste.advisor.counters import Counters
 from gpuwaste.advisor.desk import Desk
 from gpuwaste.advisor.feed import Feed, Pending
@@ -23,8 +24,10 @@ from gpuwaste.advisor.users import Users
 from gpuwaste.advisor.verdict_outbox import VerdictOutbox
 from gpuwaste.advisor.writer import Writer
 from gpuwaste.core.clock import Clock
+from gpuwaste.core.codec import convert
 from gpuwaste.core.config import AdvisorConfig, Config
 from gpuwaste.core.errors import GpuwasteError, StoreError
+from gpuwaste.core.underuse import UnderUse
 from gpuwaste.core.version import own_version
 from gpuwaste.history.follow import Follower
 from gpuwaste.history.state import HistoryState
@@ -44,6 +47,7 @@ CORRECTIONS: Final = "corrections.npz"
 OUTBOX: Final = "verdicts.sqlite"
 SPOOL: Final = "spool"
 _BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
+_SWAP_S: Final = 0.01  # between two looks whether the loop has taken another history
 _log = logging.getLogger(__name__)
 
 
@@ -97,7 +101,7 @@ class Parts:
             every_s=advisor.history_every_s, state_dir=self._state_dir,
         )  # fmt: skip
         self._feed.each.append(self._look_at_champion)
-        self._feed.seldom += [self._look_at_partitions, self._look_at_scores]
+        self._feed.seldom += [self._look_at_partitions, self._look_at_scores, self._look_at_rule]
         self._feed.saving.append(self._champion.save)
         self._exporter = self._make_exporter() if advisor.listen else None
         return self._server
@@ -161,9 +165,7 @@ class Parts:
         self.judge.adviser = replace(self.judge.adviser, **parts)
 
     def _predictor(self) -> Predictor:
-        follower, champion = self._follower, self._champion
-        follower.correct_by(champion.corrections, champion.hash)
-        return Predictor(champion.bundle, follower.state, champion.rolling, follower.recall)
+        return self._champion.predictor(self._follower)
 
     def _restore(self) -> None:
         """Take what a killed advisor left in the spool, and today's spending. Raises nothing."""
@@ -212,6 +214,26 @@ class Parts:
             if isinstance(row, dict) and isinstance(row.get("precision"), int | float) and type(row.get("n")) is int:
                 found[str(name)] = (float(row["precision"]), row["n"])
         self._server.call(lambda: setattr(self._accounts, "standing", found))
+
+    def _look_at_rule(self) -> None:
+        """Read the history again where the hub counts the use of GPUs by another rule than the history has it."""
+        told = self._hub.get("/v1/health").get("under_use", {})
+        under_use = convert(told, UnderUse, "/v1/health: under_use")
+        if under_use == self._follower.state.under_use:
+            return
+        _log.info("under-use is now %s at the hub: the history is read again", under_use.text)
+        fresh = booted_by(self._hub, self._state_dir, self._cluster, under_use)
+        swapped = threading.Event()
+
+        def swap() -> None:
+            self._follower = fresh
+            self._feed.follow(fresh)
+            swapped.set()
+            self._advise_by(predictor=self._predictor())
+
+        self._server.call(swap)
+        while not swapped.is_set() and not self._clock.wait(self._feed.worker.stopping, _SWAP_S):
+            pass
 
     def _save(self) -> None:
         try:

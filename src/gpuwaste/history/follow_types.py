@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from gpuwaste.core.history import RunUse
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.request import JobRequest
+from gpuwaste.core.underuse import UnderUse
 from gpuwaste.history.outcome import Outcome
 from gpuwaste.history.table import GpuUse
 
@@ -18,7 +19,9 @@ Scores = Mapping[str, NDArray[np.float32]]  # target -> raw output of its model
 
 
 class State(Protocol):
-    """The part of HistoryState that a follower moves on."""
+    """The part of HistoryState that a follower moves on; the use of GPUs is counted by `under_use`."""
+
+    under_use: UnderUse
 
     def rows_of(self, requests: Sequence[JobRequest]) -> NDArray[np.void]:
         """Return the rows [n, keys] of the requests' keys."""
@@ -69,6 +72,6 @@ class Corrections(Protocol):
         """Compare them with how the run ended."""
         ...
 
-    def gpu_use(self, scores: Scores, job: JobRecord, use: RunUse) -> None:
-        """Compare them with what the ledger says of the ended run; comes after `ended`, or never."""
+    def gpu_use(self, scores: Scores, job: JobRecord, use: RunUse, under_use: UnderUse) -> None:
+        """Compare them with what the ledger says of the ended run, by that rule; comes after `ended`, or never."""
         ...

@@ -7,7 +7,7 @@ import signal
 import socket
 import sys
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any, Final
 
@@ -77,6 +77,7 @@ class Hub:
         wanted = LedgerSettings.from_config(hub, config.agent.ship_every_s)
         self.judging = Judging(self.store, wanted, clock, self._judge_by)
         ledger = self.judging.standing
+        self.store.under_use = ledger.under_use
         self.metrics = HubMetrics(clock, self._gauges)
         self.waste_day = WasteDay(self.store, ledger, clock, by_account=hub.metrics_accounts)
         self.metrics.registry.register(ProgramCollector(own_version(), clock.utc_us, Path(hub.state_dir)))
@@ -216,6 +217,7 @@ class Hub:
             },
             "prediction": prediction,
             "ledger": self.judging.health(),
+            "under_use": asdict(self.store.under_use),
             "nodes_reporting": sum(age_s < _REPORTING_S for age_s in ages.values()),
         }
 
@@ -226,6 +228,7 @@ class Hub:
         self.waste_day.step()
 
     def _judge_by(self, settings: LedgerSettings) -> None:
+        self.store.under_use = settings.under_use
         self._reads.judge_by(settings)
         self.waste_day.judge_by(settings)
 

@@ -7,6 +7,7 @@ from msgspec import UNSET, Meta, Struct, defstruct
 
 from gpuwaste.core.codec import annotated
 from gpuwaste.core.history import EVENT_CODEC
+from gpuwaste.core.underuse import UnderUse
 from gpuwaste.core.verdict import Verdict
 from gpuwaste.hub.verdict_reads import FOR_USERS
 from gpuwaste.predict.prediction import Prediction
@@ -62,8 +63,8 @@ class MapAnswer(Struct):
     jobs: list[MapRun]
 
 
-HistoryAnswer: Final = defstruct("HistoryAnswer", [("events", list[_EVENT]), ("next", int)])
-HistoryAnswer.__doc__ = "Events in order; ask again with `next` as `after`."
+HistoryAnswer: Final = defstruct("HistoryAnswer", [("events", list[_EVENT]), ("next", int), ("under_use", UnderUse)])
+HistoryAnswer.__doc__ = "Events in order, the use of GPUs counted by a rule; ask again with `next` as `after`."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,6 +151,7 @@ class PredictionHealth(Struct):
     model_hash: str
     created: Annotated[int | None, Meta(description="When the bundle was made, UTC seconds.")]
     event: Annotated[int | None, Meta(description="The last event of the history that is known.")]
+    note: Annotated[str, Meta(description="How the bundle differs from the site's settings; empty: nothing.")]
     error: Annotated[
         str, Meta(description="Why the champion, or what is new in the history, is not in use; empty: nothing.")
     ]
@@ -174,6 +176,7 @@ class HealthAnswer(Struct):
     protocol: list[int]
     accounting: AccountingHealth
     prediction: PredictionHealth
+    under_use: Annotated[UnderUse, Meta(description="The rule by which the use of GPUs is counted now.")]
     nodes_reporting: Annotated[int, Meta(description="Nodes whose last batch is younger than an hour.")]
 
 

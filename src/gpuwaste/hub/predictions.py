@@ -85,11 +85,12 @@ class Predictions:
     def health(self) -> dict[str, Any]:
         """Return the part of GET /v1/health."""
         live, error = self._live, self._trouble.words
-        answer: dict[str, Any] = {"state": "starting", "model": "", "model_hash": "", "created": None, "event": None}
+        answer: dict[str, Any] = {"state": "starting", "model": "", "model_hash": "", "note": ""}
+        answer |= {"created": None, "event": None}
         if self._missing:
             answer["state"] = "not installed"
         elif live is not None:
-            answer |= {"state": "ready", "event": live.seq}
+            answer |= {"state": "ready", "event": live.seq, "note": live.champion.note}
             error = error or live.champion.error or self._policies.error
             if live.champion.bundle is not None:
                 manifest = live.champion.bundle.manifest

@@ -73,8 +73,8 @@ class VerdictReads:
             raise Refusal(FORBIDDEN, "the score of verdicts is for operators")
         now = self._now()
         start = now - _SCORE_DAYS * DAY_S if since is None else since
-        weeks, bins = self._store.score(start)
-        found: dict[str, Any] = to_builtins(score_document(weeks, bins, since=start, now=now))
+        score = self._store.score(start)
+        found: dict[str, Any] = to_builtins(score_document(*score, since=start, now=now))
         return found
 
     def advice(self, scope: Scope, runs: Sequence[JobRecord]) -> list[dict[str, Any]]:

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Literal, Self
 
+from gpuwaste.core.codec import convert
 from gpuwaste.core.errors import ParseError
+from gpuwaste.core.underuse import UNDER_USE, UnderUse
 
 SCHEMA: Final = 1
 NAME: Final = "manifest.json"
@@ -47,7 +49,8 @@ class Manifest:
 
     `references` has for each feature its median in training (None where it was never known): what an explanation
     compares with. `drift_bins` has the inner edges of its bins in training, and `drift_shares` the share of each bin
-    with the share of unknown values last: what the population stability index compares with.
+    with the share of unknown values last: what the population stability index compares with. `under_use` is the rule of
+    the labels; a manifest of before it was recorded was made with the defaults.
     """
 
     name: str
@@ -67,6 +70,7 @@ class Manifest:
     files: Mapping[str, str]
     drift_bins: tuple[tuple[float, ...], ...] = ()
     drift_shares: tuple[tuple[float, ...], ...] = ()
+    under_use: UnderUse = UNDER_USE
     schema: int = SCHEMA
 
     def to_json(self) -> str:
@@ -80,7 +84,7 @@ class Manifest:
             data = json.loads(text)
             if not isinstance(data, dict) or data.get("schema") != SCHEMA:
                 raise ParseError(f"{where}: no manifest of schema {SCHEMA}: train or install a bundle of this version")
-            return cls(**_typed(data))
+            return cls(**_typed(data, where))
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise ParseError(f"{where}: not a model bundle's manifest: {error}") from error
 
@@ -90,13 +94,14 @@ def sha256_hex(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def _typed(data: Mapping[str, Any]) -> dict[str, Any]:
+def _typed(data: Mapping[str, Any], where: str) -> dict[str, Any]:
     """Make tuples and records of JSON's lists and objects."""
     values = dict(data)
     for name in ("features", "references", "window"):
         values[name] = tuple(values[name])
     for name in ("drift_bins", "drift_shares"):
         values[name] = tuple(tuple(row) for row in values[name])
+    values["under_use"] = convert(values.get("under_use", {}), UnderUse, f"{where}: under_use")
     values["targets"] = tuple(_target(item) for item in values["targets"])
     return values
 

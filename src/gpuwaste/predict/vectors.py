@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuwaste.core.request import JobRequest
+from gpuwaste.core.underuse import UnderUse
 from gpuwaste.history.replay import replay
 from gpuwaste.history.state import HistoryState
 from gpuwaste.history.table import JobTable
@@ -17,7 +18,9 @@ from gpuwaste.predict.features.base import Group, feature_list
 
 
 class KeyHistories(Protocol):
-    """The part of HistoryState that vectors are computed from."""
+    """The part of HistoryState that vectors are computed from, and the rule by which it counts the use of GPUs."""
+
+    under_use: UnderUse
 
     def rows_of(self, requests: Sequence[JobRequest]) -> NDArray[np.void]:
         """Return the rows [n, keys] of the requests' keys."""

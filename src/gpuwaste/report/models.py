@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from gpuwaste.core.underuse import UnderUse
 from gpuwaste.report.cells import UNKNOWN, fit, local_time, uncut
 from gpuwaste.report.layout import Look, bullet, facts
 
@@ -44,6 +45,7 @@ def show_text(document: Mapping[str, Any], look: Look) -> str:
             ("hash", document["hash"][:_HASH]),
             ("submitted", window),
             ("labels", fit(document["label_rule"], 60)),
+            ("under-use", UnderUse(**document["under_use"]).text),
             ("ends from", fit(document["end_rule"], 30)),
         ]
     )
@@ -60,7 +62,7 @@ def show_text(document: Mapping[str, Any], look: Look) -> str:
     lines += look.heading("Targets")
     lines += look.table(["TARGET", "JOBS", "RATE", "QUANTILES", "THRESHOLDS"], rows, frozenset({0, 3, 4}))
     lines += [line for name, why in sorted(document["left_out"].items()) for line in bullet(f"no {name}: {why}")]
-    return _joined(lines)
+    return _joined([*lines, *(bullet(document["note"]) if document["note"] else [])])
 
 
 def status_text(document: Mapping[str, Any], look: Look) -> str:

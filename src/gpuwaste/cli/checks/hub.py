@@ -91,5 +91,7 @@ def _model(health: Mapping[str, Any], now_s: float) -> Iterator[Check]:
         figures = {"model_age_s": round(age_s)}
         if age_s > MODEL_DAYS * _DAY_S:
             yield Check("model", Status.WARN, words, "gpuwaste train", figures)
+        elif prediction.get("note"):
+            yield Check("model", Status.WARN, f"{words}: {prediction['note']}", "gpuwaste train", figures)
         else:
             yield Check("model", Status.OK, words, figures=figures)

@@ -91,15 +91,17 @@ def _list(options: argparse.Namespace, registry: "Registry", _: "Config") -> int
     return 0 if entries else 3
 
 
-def _show(options: argparse.Namespace, registry: "Registry", _: "Config") -> int:
+def _show(options: argparse.Namespace, registry: "Registry", config: "Config") -> int:
     from dataclasses import asdict
 
     from gpuwaste.core.owner import become_owner
     from gpuwaste.report.models import show_text
+    from gpuwaste.waste.settings import LedgerSettings
 
     become_owner(registry.models_dir)
     bundle = _bundle(registry, options.name)
-    _print({"document": "model", "hash": bundle.hash, **asdict(bundle.manifest)}, options, show_text)
+    note = bundle.rule_note(LedgerSettings.from_config(config.hub).under_use)
+    _print({"document": "model", "hash": bundle.hash, "note": note, **asdict(bundle.manifest)}, options, show_text)
     return 0
 
 
