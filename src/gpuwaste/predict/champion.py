@@ -52,7 +52,7 @@ class Champion:
         return True
 
     def predictor(self, follower: Follower) -> Predictor:
-        """Return what predicts from a history, which learns for this bundle from now on; warns once where they differ."""
+        """Return what predicts from a history, which learns for this bundle from now on; warns where they differ."""
         follower.correct_by(self.corrections, self.hash)
         note = "" if self.bundle is None else self.bundle.rule_note(follower.state.under_use)
         if note and note != self.note:
