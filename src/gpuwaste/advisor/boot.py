@@ -59,9 +59,10 @@ def booted(hub: HistorySource, state_dir: Path, cluster: str) -> Follower:
 
 def booted_by(hub: HistorySource, state_dir: Path, cluster: str, under_use: UnderUse) -> Follower:
     """Return the history with the use of GPUs counted by a rule, whatever was saved here. Raises GpuwasteError."""
-    follower = _fetched(hub, state_dir, cluster)
-    if follower is None or follower.state.under_use != under_use:  # the hub's snapshot may be of before the change
-        follower = Follower(HistoryState(under_use=under_use), cluster, max_ended=MAX_ENDED)
+    empty = HistoryState(under_use=under_use)
+    follower = _fetched(hub, state_dir, cluster) or Follower(empty, cluster, max_ended=MAX_ENDED)
+    if follower.state.under_use != under_use:
+        raise WireError("the hub's snapshot of the history is counted by another under-use rule than its events")
     return _up_to_now(hub, follower)
 
 

@@ -75,6 +75,7 @@ class Feed:
         self.each: list[Callable[[], None]] = []  # done at every turn
         self.seldom: list[Callable[[], None]] = []  # done every two minutes
         self.saving: list[Callable[[], None]] = []  # saved with the history; raise StoreError
+        self.health: dict[str, Any] = {}  # what the hub said of itself last
         self._hub = hub
         self._follower = follower
         self._pending = pending
@@ -155,7 +156,8 @@ class Feed:
 
     def _hub_lag_s(self) -> float:
         """Return how far behind accounting the hub itself is. Raises GpuwasteError."""
-        accounting = self._hub.get("/v1/health").get("accounting")
+        self.health = self._hub.get("/v1/health")
+        accounting = self.health.get("accounting")
         lag = accounting.get("lag_s") if isinstance(accounting, dict) else None
         return float(lag) if isinstance(lag, int | float) and lag >= 0 else 0.0
 

@@ -100,8 +100,8 @@ class Parts:
             self._hub, self._follower, self._pending, self._server.call, clock,
             every_s=advisor.history_every_s, state_dir=self._state_dir,
         )  # fmt: skip
-        self._feed.each.append(self._look_at_champion)
-        self._feed.seldom += [self._look_at_partitions, self._look_at_scores, self._look_at_rule]
+        self._feed.each += [self._look_at_champion, self._look_at_rule]
+        self._feed.seldom += [self._look_at_partitions, self._look_at_scores]
         self._feed.saving.append(self._champion.save)
         self._exporter = self._make_exporter() if advisor.listen else None
         return self._server
@@ -217,11 +217,9 @@ class Parts:
 
     def _look_at_rule(self) -> None:
         """Read the history again where the hub counts the use of GPUs by another rule than the history has it."""
-        told = self._hub.get("/v1/health").get("under_use", {})
-        under_use = convert(told, UnderUse, "/v1/health: under_use")
-        if under_use == self._follower.state.under_use:
+        under_use = convert(self._feed.health.get("under_use", {}), UnderUse, "/v1/health: under_use")
+        if not self._feed.health or under_use == self._follower.state.under_use:
             return
-        _log.info("under-use is now %s at the hub: the history is read again", under_use.text)
         fresh = booted_by(self._hub, self._state_dir, self._cluster, under_use)
         swapped = threading.Event()
 
@@ -230,6 +228,7 @@ class Parts:
             self._feed.follow(fresh)
             swapped.set()
             self._advise_by(predictor=self._predictor())
+            _log.info("under-use rule of the hub: %s: history read again with it", under_use.text)
 
         self._server.call(swap)
         while not swapped.is_set() and not self._clock.wait(self._feed.worker.stopping, _SWAP_S):

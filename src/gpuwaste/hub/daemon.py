@@ -217,7 +217,7 @@ class Hub:
             },
             "prediction": prediction,
             "ledger": self.judging.health(),
-            "under_use": asdict(self.store.under_use),
+            "under_use": asdict(self.predictions.under_use),
             "nodes_reporting": sum(age_s < _REPORTING_S for age_s in ages.values()),
         }
 

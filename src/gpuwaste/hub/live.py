@@ -13,6 +13,7 @@ from gpuwaste.advice.adviser import Adviser
 from gpuwaste.advice.request import Advice, AdviceRequest
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import GpuwasteError, ParseError, StoreError
+from gpuwaste.core.underuse import UnderUse
 from gpuwaste.history.follow import Follower
 from gpuwaste.history.from_store import read_table
 from gpuwaste.history.replay import replay
@@ -51,6 +52,11 @@ class Live:
     def seq(self) -> int:
         """The last event that is known."""
         return self._follower.seq
+
+    @property
+    def under_use(self) -> UnderUse:
+        """The rule by which the state counts the use of GPUs."""
+        return self._follower.state.under_use
 
     def step(self) -> None:
         """Take a new champion, and the events since the last step. Raises StoreError."""

@@ -176,7 +176,7 @@ class HealthAnswer(Struct):
     protocol: list[int]
     accounting: AccountingHealth
     prediction: PredictionHealth
-    under_use: Annotated[UnderUse, Meta(description="The rule by which the use of GPUs is counted now.")]
+    under_use: Annotated[UnderUse, Meta(description="The rule by which the history counts the use of GPUs.")]
     nodes_reporting: Annotated[int, Meta(description="Nodes whose last batch is younger than an hour.")]
 
 

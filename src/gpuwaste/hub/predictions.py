@@ -21,6 +21,7 @@ from gpuwaste.core.job import JobRecord
 from gpuwaste.core.once import Once
 from gpuwaste.core.request import JobRequest
 from gpuwaste.core.script_hash import script_hash
+from gpuwaste.core.underuse import UnderUse
 from gpuwaste.core.worker import Worker
 from gpuwaste.history.requests import request_of
 from gpuwaste.hub.metrics import HubMetrics
@@ -81,6 +82,11 @@ class Predictions:
     def _save(self) -> None:
         if self._live is not None:
             self._live.save()
+
+    @property
+    def under_use(self) -> UnderUse:
+        """The rule of the history that `snapshot` gives; where there is none yet that of the store."""
+        return self._store.under_use if self._live is None else self._live.under_use
 
     def health(self) -> dict[str, Any]:
         """Return the part of GET /v1/health."""
