@@ -67,8 +67,8 @@ class Bundle:
         if own == site or not learnt:
             return ""
         return (
-            f"{', '.join(sorted(learnt))} of model {self.manifest.name} were trained with under-use as {own.text}; "
-            f"the site's rule is {site.text}: their predictions answer the older question until gpuwaste train"
+            f"{', '.join(sorted(learnt))} of model {self.manifest.name} were trained with the rule {own.text}; "
+            f"the site's rule is {site.text}"
         )
 
     def raw(self, target: str, vectors: Vectors) -> NDArray[np.float32]:

@@ -56,7 +56,7 @@ class Champion:
         follower.correct_by(self.corrections, self.hash)
         note = "" if self.bundle is None else self.bundle.rule_note(follower.state.under_use)
         if note and note != self.note:
-            _log.warning("%s", note)
+            _log.warning("under-use rule of the model differs from the site's: %s", note)
         self.note = note
         return Predictor(self.bundle, follower.state, self.rolling, follower.recall)
 
