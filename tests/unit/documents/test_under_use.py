@@ -1,10 +1,14 @@
 """One rule of under-use: a site's setting reaches every reader of the same job."""
 
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from tests.unit.models.test_source import DirectHub
+from tests.unit.predict.bundles import FAILURE, FEATURES, manifest_of, probability_graph
 from tests.unit.store.test_verdict_store import HOUR, NOW, open_store, run, said
 
 from gpuwaste.core.hour import AllocationHour
@@ -17,8 +21,12 @@ from gpuwaste.history.replay import replay
 from gpuwaste.history.requests import request_of
 from gpuwaste.history.state import HistoryState
 from gpuwaste.history.table import JobTable
+from gpuwaste.models.export import write_files
 from gpuwaste.models.source import load_hub
+from gpuwaste.predict.bundle import load_bundle
+from gpuwaste.predict.corrections import BundleCorrections
 from gpuwaste.predict.predictor import Predictor
+from gpuwaste.predict.rolling import Rolling
 from gpuwaste.predict.targets import labels
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.verdict_store import VerdictStore
@@ -117,3 +125,25 @@ def test_another_rule_does_not_know_how_many_gpus_worked() -> None:
     assert under == 0
     assert np.isnan(active)
     assert label(table.by_rule(settings.under_use)) == (1, 0)
+
+
+def test_corrections_answer_the_question_of_their_model(tmp_path: Path) -> None:
+    """A model of 5 % at a site of 20 % learns that a mean of 10 % was enough, and nothing of how many GPUs worked."""
+    manifest = replace(manifest_of("gpus"), targets=(replace(FAILURE, target="gpu_underused"),))
+    write_files(tmp_path / "gpus", manifest, {"failure.onnx": probability_graph("gpu_underused")}, FEATURES)
+    bundle, observed = load_bundle(tmp_path / "gpus", FEATURES), dict[str, float]()
+
+    class Noted(Rolling):
+        def observe(self, target: str, raw: Sequence[float], label: float, *, busy: bool = False) -> None:
+            del raw, busy
+            observed[target] = label
+
+    store, _, settings = site(10, underused_below_pct=20.0)
+    (ended,) = [event for event in store.history(0, 99) if event.kind == "ended"]
+    assert ended.job is not None
+    assert ended.use is not None
+    scores = {"gpu_underused": np.zeros(1, np.float32), "gpus_needed": np.zeros(3, np.float32)}
+    learning = BundleCorrections(bundle, Noted(bundle.manifest, bundle.hash))
+    learning.gpu_use(scores, ended.job, ended.use, settings.under_use)
+    assert observed["gpu_underused"] == 0
+    assert np.isnan(observed["gpus_needed"])
