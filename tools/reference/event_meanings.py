@@ -129,6 +129,9 @@ MEANINGS: Final[dict[tuple[str, str], str]] = {
         "The bundle that the link names is broken, of other features, or writable by others: "
         "`gpuwaste model show`, `gpuwaste model rollback`."
     ),
+    ("predict.champion", "under-use rule of the model differs from the site's: {}"): (
+        "The model stays in use. `gpuwaste train` makes one whose GPU labels follow the site's rule."
+    ),
     ("slurm.commands", "names of jobs cannot be asked for: {}"): (
         "`squeue` did not answer while a record of `scontrol show job` was unclear: that job is asked for again."
     ),

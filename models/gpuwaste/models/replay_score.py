@@ -10,7 +10,7 @@ from gpuwaste.documents.policies import ReplayRow
 from gpuwaste.history.table import ABSENT, Floats, JobTable
 from gpuwaste.policy.declarations import PROBABILITIES, QUANTITIES
 from gpuwaste.policy.facts import Decision
-from gpuwaste.predict.targets import MIN_COVERAGE, labels, request_cap
+from gpuwaste.predict.targets import labels, request_cap
 
 if TYPE_CHECKING:
     from gpuwaste.core.verdict import Action
@@ -47,7 +47,7 @@ class Tally:
         self._table = table
         self._labels = {target: labels(target, table) for target in PROBABILITIES}
         self._taken = {target: labels(target, table) for target in QUANTITIES}
-        self._judged = (table.gpus > 0) & (table.gpu_coverage >= MIN_COVERAGE)
+        self._judged = (table.gpus > 0) & (table.gpu_coverage >= table.under_use.min_coverage)
         self._found: list[Submission] = []
         self._held: Counter[str] = Counter()
 

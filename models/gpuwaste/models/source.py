@@ -10,10 +10,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Protocol
 
+from gpuwaste.core.codec import convert
 from gpuwaste.core.errors import NoDataError, ParseError, StoreError, UsageError, WireError
 from gpuwaste.core.history import HistoryEvent, RunUse, event_from_json
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.owner import as_owner
+from gpuwaste.core.underuse import UNDER_USE, UnderUse
 from gpuwaste.history.from_store import read_table
 from gpuwaste.history.table import GpuUse, JobTable, table_of
 from gpuwaste.store.database import Database
@@ -43,9 +45,15 @@ class JobSource:
 
 
 def load_source(
-    store: Path | None = None, hub: SourceHub | None = None, cluster: str = "", progress: Progress = lambda _: None
+    store: Path | None = None,
+    hub: SourceHub | None = None,
+    cluster: str = "",
+    progress: Progress = lambda _: None,
+    under_use: UnderUse = UNDER_USE,
 ) -> JobSource:
     """Return the history of the file, or through the hub where there is no file or another process holds it.
+
+    The use of GPUs is counted by `under_use`; what the hub tells is by the hub's own rule.
 
     Raises NoDataError where there are no jobs, UsageError where one of several clusters has to be named, and what the
     file or the hub raise.
@@ -53,7 +61,7 @@ def load_source(
     held: StoreError | None = None
     if store is not None and store.exists():
         try:
-            return load_store(store, cluster)
+            return load_store(store, cluster, under_use)
         except StoreError as error:
             held = error
     if hub is not None:
@@ -68,7 +76,7 @@ def load_source(
     )
 
 
-def load_store(path: Path, cluster: str = "") -> JobSource:
+def load_store(path: Path, cluster: str = "", under_use: UnderUse = UNDER_USE) -> JobSource:
     """Return the runs of one cluster of a store, which is only read unless an earlier version wrote it.
 
     Raises NoDataError, UsageError, StoreError.
@@ -82,7 +90,7 @@ def load_store(path: Path, cluster: str = "") -> JobSource:
             db = Database.open(path, "hub")  # of an earlier version: its schema is brought up to date
         with closing(db):
             chosen = _chosen(clusters(db), cluster, str(path))
-            return JobSource(read_table(db, chosen).table, chosen, f"{path.name}, cluster {chosen}")
+            return JobSource(read_table(db, chosen, under_use).table, chosen, f"{path.name}, cluster {chosen}")
 
 
 def load_hub(hub: SourceHub, cluster: str = "", progress: Progress = lambda _: None) -> JobSource:
@@ -91,19 +99,20 @@ def load_hub(hub: SourceHub, cluster: str = "", progress: Progress = lambda _: N
     `progress` is told how many events each page brought. Raises NoDataError, UsageError, WireError, AuthError.
     """
     runs: dict[str, _Runs] = {}
-    after = 0
+    after, under_use = 0, UNDER_USE
     while True:
         page = hub.get("/v1/history", {"after": after, "limit": PAGE})
         for event in _events(page):
             if not cluster or event.run_key.cluster == cluster:
                 runs.setdefault(event.run_key.cluster, _Runs()).take(event)
+        under_use = convert(page.get("under_use", {}), UnderUse, "/v1/history: under_use")
         following = page["next"]
         if following <= after:
             break
         progress(following - after)
         after = following
     chosen = _chosen(sorted(name for name, found in runs.items() if found.jobs), cluster, "the hub")
-    return JobSource(runs[chosen].table(), chosen, f"the hub's history, cluster {chosen}")
+    return JobSource(runs[chosen].table(under_use), chosen, f"the hub's history, cluster {chosen}")
 
 
 def load_swf(path: Path, cluster: str = "") -> JobSource:
@@ -133,8 +142,9 @@ class _Runs:
         if event.use is not None:
             self._uses[run] = event.use
 
-    def table(self) -> JobTable:
-        return table_of(list(self.jobs.values()), use=[self._use(run, job) for run, job in self.jobs.items()])
+    def table(self, under_use: UnderUse) -> JobTable:
+        uses = [self._use(run, job) for run, job in self.jobs.items()]
+        return table_of(list(self.jobs.values()), use=uses, under_use=under_use)
 
     def _use(self, run: tuple[int, int], job: JobRecord) -> GpuUse | None:
         use = self._uses.get(run)

@@ -8,6 +8,7 @@ from typing import Final, Protocol
 
 from gpuwaste.core.errors import GpuwasteError, ParseError, StoreError, WireError
 from gpuwaste.core.history import HistoryEvent
+from gpuwaste.core.underuse import UnderUse
 from gpuwaste.history.follow import Follower
 from gpuwaste.history.state import HistoryState
 
@@ -53,6 +54,19 @@ def booted(hub: HistorySource, state_dir: Path, cluster: str) -> Follower:
     follower = saved(state_dir, cluster)
     if follower is None or _far_behind(hub, follower):
         follower = _fetched(hub, state_dir, cluster) or Follower(HistoryState(), cluster, max_ended=MAX_ENDED)
+    return _up_to_now(hub, follower)
+
+
+def booted_by(hub: HistorySource, state_dir: Path, cluster: str, under_use: UnderUse) -> Follower:
+    """Return the history with the use of GPUs counted by a rule, whatever was saved here. Raises GpuwasteError."""
+    empty = HistoryState(under_use=under_use)
+    follower = _fetched(hub, state_dir, cluster) or Follower(empty, cluster, max_ended=MAX_ENDED)
+    if follower.state.under_use != under_use:
+        raise WireError("the hub's snapshot of the history is counted by another under-use rule than its events")
+    return _up_to_now(hub, follower)
+
+
+def _up_to_now(hub: HistorySource, follower: Follower) -> Follower:
     for events in pages(hub, follower):
         follower.apply(events)
     return follower

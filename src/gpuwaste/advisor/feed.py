@@ -92,6 +92,7 @@ class Feed:
         state_dir: Path,
     ) -> None:
         """Take what follows; `bus` is told Turn, SlowTurn and Saving."""
+        self.health: dict[str, Any] = {}  # what the hub said of itself last
         self._hub = hub
         self._follower = follower
         self._pending = pending
@@ -128,6 +129,10 @@ class Feed:
         for work in self._due():
             self._guarded(work)
         return wait_s
+
+    def follow(self, follower: Follower) -> None:
+        """Go on from another history, which takes the events from now on; on the loop's thread, while `step` waits."""
+        self._follower, self._asked = follower, follower.seq
 
     def save(self) -> None:
         """Save the history while it stands still; answers go on. Raises nothing."""
@@ -168,7 +173,8 @@ class Feed:
 
     def _hub_lag_s(self) -> float:
         """Return how far behind accounting the hub itself is. Raises GpuwasteError."""
-        accounting = self._hub.get("/v1/health").get("accounting")
+        self.health = self._hub.get("/v1/health")
+        accounting = self.health.get("accounting")
         lag = accounting.get("lag_s") if isinstance(accounting, dict) else None
         return float(lag) if isinstance(lag, int | float) and lag >= 0 else 0.0
 

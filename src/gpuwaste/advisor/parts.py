@@ -3,12 +3,13 @@
 import logging
 import random
 import socket
+import threading
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 from gpuwaste.advice.adviser import Adviser
-from gpuwaste.advisor.boot import MAX_ENDED, SAVED, booted, saved
+from gpuwaste.advisor.boot import MAX_ENDED, SAVED, booted, booted_by, saved
 from gpuwaste.advisor.counters import Counters
 from gpuwaste.advisor.desk import Desk
 from gpuwaste.advisor.feed import Feed, Pending, Saving, SlowTurn, Turn
@@ -24,8 +25,10 @@ from gpuwaste.advisor.verdict_outbox import VerdictOutbox
 from gpuwaste.advisor.writer import Writer
 from gpuwaste.core.bus import Bus
 from gpuwaste.core.clock import Clock
+from gpuwaste.core.codec import convert
 from gpuwaste.core.config import AdvisorConfig, Config
 from gpuwaste.core.errors import GpuwasteError, StoreError
+from gpuwaste.core.underuse import UnderUse
 from gpuwaste.core.version import own_version
 from gpuwaste.history.follow import Follower
 from gpuwaste.history.state import HistoryState
@@ -45,6 +48,7 @@ CORRECTIONS: Final = "corrections.npz"
 OUTBOX: Final = "verdicts.sqlite"
 SPOOL: Final = "spool"
 _BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
+_SWAP_S: Final = 0.01  # between two looks whether the loop has taken another history
 _log = logging.getLogger(__name__)
 
 
@@ -98,6 +102,7 @@ class Parts:
             bus=bus, every_s=advisor.history_every_s, state_dir=self._state_dir,
         )  # fmt: skip
         bus.subscribe(Turn, lambda _: self._look_at_champion())
+        bus.subscribe(Turn, lambda _: self._look_at_rule())
         bus.subscribe(SlowTurn, lambda _: self._look_at_partitions())
         bus.subscribe(SlowTurn, lambda _: self._look_at_scores())
         bus.subscribe(Saving, lambda _: self._champion.save())
@@ -163,9 +168,7 @@ class Parts:
         self.judge.adviser = replace(self.judge.adviser, **parts)
 
     def _predictor(self) -> Predictor:
-        follower, champion = self._follower, self._champion
-        follower.correct_by(champion.corrections, champion.hash)
-        return Predictor(champion.bundle, follower.state, champion.rolling, follower.recall)
+        return self._champion.predictor(self._follower)
 
     def _restore(self) -> None:
         """Take what a killed advisor left in the spool, and today's spending. Raises nothing."""
@@ -214,6 +217,25 @@ class Parts:
             if isinstance(row, dict) and isinstance(row.get("precision"), int | float) and type(row.get("n")) is int:
                 found[str(name)] = (float(row["precision"]), row["n"])
         self._server.call(lambda: setattr(self._accounts, "standing", found))
+
+    def _look_at_rule(self) -> None:
+        """Read the history again where the hub counts the use of GPUs by another rule than the history has it."""
+        under_use = convert(self._feed.health.get("under_use", {}), UnderUse, "/v1/health: under_use")
+        if not self._feed.health or under_use == self._follower.state.under_use:
+            return
+        fresh = booted_by(self._hub, self._state_dir, self._cluster, under_use)
+        swapped = threading.Event()
+
+        def swap() -> None:
+            self._follower = fresh
+            self._feed.follow(fresh)
+            swapped.set()
+            self._advise_by(predictor=self._predictor())
+            _log.info("under-use rule of the hub: %s: history read again with it", under_use.text)
+
+        self._server.call(swap)
+        while not swapped.is_set() and not self._clock.wait(self._feed.worker.stopping, _SWAP_S):
+            pass
 
     def _save(self) -> None:
         try:

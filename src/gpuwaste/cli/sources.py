@@ -45,14 +45,17 @@ def known_source(options: argparse.Namespace, config: "Config") -> "JobSource":
 
     if options.swf is not None:
         return load_swf(options.swf, options.clusters)
+    from gpuwaste.waste.settings import LedgerSettings
+
+    under_use = LedgerSettings.from_config(config.hub).under_use
     if options.store is not None:
         if not options.store.exists():
             raise UsageError(f"{options.store}: no such file: --store names a store that gpuwaste history import wrote")
-        return load_store(options.store, options.clusters)
+        return load_store(options.store, options.clusters, under_use)
     from gpuwaste.cli.hub_access import hub_client
 
     store = path_word(config.hub.state_dir) / "hub.duckdb"
-    return load_source(store, hub_client(config), options.clusters or config.common.cluster)
+    return load_source(store, hub_client(config), options.clusters or config.common.cluster, under_use=under_use)
 
 
 def file_source(options: argparse.Namespace, config: "Config", columns: str = "") -> "Pages":

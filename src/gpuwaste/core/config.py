@@ -11,6 +11,7 @@ from typing import Any, Final, get_type_hints
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.core.typed_toml import key as _key
 from gpuwaste.core.typed_toml import nearest, read_table, read_toml
+from gpuwaste.core.underuse import UNDER_USE
 
 DEFAULT_PATH: Final = Path("/etc/gpuwaste/gpuwaste.toml")
 
@@ -119,9 +120,11 @@ class HubConfig:
     max_body_bytes: int = _key(1024 * 1024, "Largest request body.")
     low_below_pct: float = _key(33.0, "A GPU-second below this utilization is low, from it on moderate.")
     high_above_pct: float = _key(66.0, "A GPU-second above this utilization is high.")
-    underused_below_pct: float = _key(5.0, "A device whose mean stays below this is under-used.")
-    underused_min_s: float = _key(30.0, "Shortest run to which the under-used rule applies.")
-    min_coverage: float = _key(0.8, "Share of the allocation that must be known before a job is called under-used.")
+    underused_below_pct: float = _key(UNDER_USE.below_pct, "A device whose mean stays below this is under-used.")
+    underused_min_s: float = _key(UNDER_USE.min_s, "Shortest run to which the under-used rule applies.")
+    min_coverage: float = _key(
+        UNDER_USE.min_coverage, "Share of the allocation that must be known before a job is called under-used."
+    )
     finding_min_s: float = _key(
         600.0, "Seconds for which a waste must last before a finding names it; a hang three times, a job's run a tenth."
     )

@@ -23,7 +23,7 @@ class RunUse:
     """What the ledger says of the own GPUs of a run that has ended, as it is known now."""
 
     used_ratio: Annotated[Number, Meta(description="Mean utilization of the run's GPUs over the known time, 0 to 1.")]
-    gpus_active: Annotated[Int64, Meta(description="GPUs whose mean utilization is 5 % and more.")]
+    gpus_active: Annotated[Int64, Meta(description="GPUs whose mean utilization reaches `below_pct` of `under_use`.")]
     coverage: Annotated[Number, Meta(description="Known share of the allocation without suspension, 0 to 1.")]
 
 

@@ -9,12 +9,8 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Final
 
-from gpuwaste.core.history import RunUse
 from gpuwaste.core.job import TERMINAL_STATES
 
-UNDERUSED_RATIO: Final = 0.05
-UNDERUSED_MIN_S: Final = 30.0  # a run of no more seconds is not judged by its GPUs
-MIN_COVERAGE: Final = 0.8
 _FAILED: Final = frozenset({"FAILED", "OUT_OF_MEMORY"})
 
 
@@ -22,22 +18,14 @@ _FAILED: Final = frozenset({"FAILED", "OUT_OF_MEMORY"})
 class RunEnd:
     """How a run ended, as far as targets ask.
 
-    `ran` is whether it started; `under` whether its GPUs' mean use was below 5 %, `fewer` whether fewer of them were
-    active than it held: None where the ledger knows less than 80 % of the allocation, or the run was too short.
+    `ran` is whether it started; `under` whether its GPUs' mean use was below the limit of core/underuse.py, `fewer`
+    whether fewer of them reached it than it held: None where the ledger knows too little, or the run was too short.
     """
 
     state: str
     ran: bool = True
     under: bool | None = None
     fewer: bool | None = None
-
-
-def run_end(state: str, *, ran: bool, elapsed_s: float | None, gpus: int, use: RunUse | None) -> RunEnd:
-    """Return how a run ended, from accounting and the ledger."""
-    judged = use is not None and gpus > 0 and use.coverage >= MIN_COVERAGE and (elapsed_s or 0) > UNDERUSED_MIN_S
-    if not judged or use is None:
-        return RunEnd(state, ran)
-    return RunEnd(state, ran, use.used_ratio < UNDERUSED_RATIO, use.gpus_active < gpus)
 
 
 def came_true(target: str, end: RunEnd) -> bool | None:

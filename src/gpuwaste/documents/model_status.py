@@ -32,8 +32,9 @@ def status_document(bundle: Bundle, table: JobTable, vectors: NDArray[np.float32
     """Return drift of the features, and calibration and coverage over the last RECENT ended jobs of each target.
 
     `vectors` float32 [n, F] are the table's rows as they were at submission. Only jobs submitted after the training
-    window are looked at. Raises NoDataError where there are none.
+    window are looked at, and GPUs are judged by the bundle's own rule. Raises NoDataError where there are none.
     """
+    table = table.by_rule(bundle.manifest.under_use)
     after = np.flatnonzero(table.submit > bundle.manifest.window[1])
     if not len(after):
         raise NoDataError(f"{bundle.directory.name}: no job was submitted after those it learnt from: ask again later")

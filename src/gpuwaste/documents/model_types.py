@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from gpuwaste.core.underuse import UnderUse
 from gpuwaste.documents.fields import Document, MaybeRatio, Ratio, Utc
 from gpuwaste.predict.drift import FeatureDrift
 from gpuwaste.predict.manifest import Manifest, TargetModel
@@ -35,6 +36,7 @@ class ModelDocument(Document, kw_only=True, frozen=True):
 
     document: Literal["model"] = "model"
     hash: str
+    note: Annotated[str, Meta(description="How the bundle differs from the site's settings; empty: nothing.")]
     name: str
     origin: str
     cluster: str
@@ -43,6 +45,7 @@ class ModelDocument(Document, kw_only=True, frozen=True):
     feature_hash: str
     features: tuple[str, ...]
     label_rule: str
+    under_use: UnderUse
     end_rule: str
     window: Annotated[tuple[int, int], Meta(description="The first and the last submission learnt from, UTC seconds.")]
     rows: int
@@ -106,6 +109,8 @@ class ModelChange(Document, kw_only=True, frozen=True):
     hash: str | UnsetType = UNSET
 
 
-def model_document(manifest: Manifest, digest: str) -> ModelDocument:
+def model_document(manifest: Manifest, digest: str, note: str) -> ModelDocument:
     """Return a bundle's manifest as a document."""
-    return ModelDocument(hash=digest, **{part.name: getattr(manifest, part.name) for part in fields(Manifest)})
+    return ModelDocument(
+        hash=digest, note=note, **{part.name: getattr(manifest, part.name) for part in fields(Manifest)}
+    )

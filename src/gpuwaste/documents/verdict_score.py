@@ -12,6 +12,7 @@ from typing import Annotated, Any, Final, Literal
 
 from msgspec import Meta, Struct, field, structs
 
+from gpuwaste.core.underuse import UnderUse
 from gpuwaste.documents.fields import Document
 
 SCHEMA: Final = 1
@@ -88,6 +89,7 @@ class ScoreDocument(Document, kw_only=True, frozen=True):
     recorded: bool = False
     generated: Annotated[int, Meta(description="UTC seconds.")]
     since: Annotated[int, Meta(description="UTC seconds.")]
+    under_use: Annotated[UnderUse, Meta(description="The rule by which verdicts about GPUs are scored.")]
     weeks: Annotated[list[WeekScore], Meta(description="By policy and ISO week.")]
     policies: Annotated[list[PolicyScore], Meta(description="By policy, over all weeks.")]
     calibration: Annotated[list[Calibration], Meta(description="By target.")]
@@ -99,9 +101,12 @@ _COUNTS: Final = tuple(part.name for part in structs.fields(PolicyScore) if part
 
 
 def score_document(
-    weeks: Sequence[Mapping[str, Any]], bins: Sequence[Mapping[str, Any]], *, since: int, now: int
+    weeks: Sequence[Mapping[str, Any]], bins: Sequence[Mapping[str, Any]], under_use: UnderUse, *, since: int, now: int
 ) -> ScoreDocument:
-    """Return the document from the rows of the store (queries verdicts_weeks, verdicts_bins); times are UTC seconds."""
+    """Return the document from the rows of the store (queries verdicts_weeks, verdicts_bins); times are UTC seconds.
+
+    `under_use` is the rule by which the store judged.
+    """
     by_week = [
         WeekScore(
             policy=row["policy"], week=row["week"], **_rates([row]), ece=_errors(_of(bins, row, "policy", "week"))
@@ -119,6 +124,7 @@ def score_document(
     return ScoreDocument(
         generated=now,
         since=since,
+        under_use=under_use,
         weeks=by_week,
         policies=by_policy,
         calibration=[_calibration(target, rows) for target, rows in _by_target(bins).items()],

@@ -8,7 +8,6 @@ from typing import Any, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuwaste.core.hits import MIN_COVERAGE
 from gpuwaste.history.outcome import Outcome
 from gpuwaste.history.recurrences import (
     FAILED_OF,
@@ -93,7 +92,8 @@ def events_of(table: JobTable, known: Known) -> Events:
     submit = np.clip(table.submit, 1, LAST_INSTANT)
     has_start, has_end = table.start != ABSENT, table.end != ABSENT
     gone = table.outcome == Outcome.NEVER_STARTED
-    has_ledger = has_end & (table.ledger_at != ABSENT) & (table.gpus > 0) & (table.gpu_coverage >= MIN_COVERAGE)
+    known_use = table.gpu_coverage >= table.under_use.min_coverage
+    has_ledger = has_end & (table.ledger_at != ABSENT) & (table.gpus > 0) & known_use
     start = np.maximum(table.start, submit)
     end = np.maximum(table.end, np.where(has_start, start, submit))
     ledger = np.maximum(table.ledger_at, end)

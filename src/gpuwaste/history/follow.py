@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from gpuwaste.core.errors import ParseError, StoreError
 from gpuwaste.core.history import HistoryEvent
-from gpuwaste.core.hits import MIN_COVERAGE
 from gpuwaste.core.job import JobRecord
 from gpuwaste.history.follow_types import Corrections, RunId, Scores
 from gpuwaste.history.outcome import Outcome, outcome_of
@@ -70,7 +69,7 @@ class Follower:
         for row in np.flatnonzero(table.end == ABSENT).tolist():
             self._open[int(table.job_id[row]), int(table.submit[row])] = _RUNS if table.start[row] != ABSENT else _WAITS
         gone = np.flatnonzero(table.end != ABSENT)
-        used = table.gpu_coverage >= MIN_COVERAGE
+        used = table.gpu_coverage >= table.under_use.min_coverage
         for row in gone[np.argsort(table.end[gone], kind="stable")][-self._max_ended :].tolist():
             self._ended[int(table.job_id[row]), int(table.submit[row])] = bool(used[row])
         self.seq = snapshot.last_event
@@ -149,7 +148,7 @@ class Follower:
     def _use(self, event: HistoryEvent, job: JobRecord, run: RunId) -> bool:
         """Take what is known of the GPUs once, as soon as it is enough to judge them by."""
         use = event.use
-        if use is None or use.coverage < MIN_COVERAGE or self._ended[run]:
+        if use is None or use.coverage < self.state.under_use.min_coverage or self._ended[run]:
             return False
         known_at = max(event.at_utc, event.at_utc if job.end is None else job.end)
         self.state.gpu_use(*run, GpuUse(use.used_ratio, use.gpus_active, use.coverage, known_at))
@@ -157,7 +156,7 @@ class Follower:
         self._ended[run] = True
         scores = self._scores.pop(run, None)
         if self.corrections is not None and scores is not None:
-            self.corrections.gpu_use(scores, job, use)
+            self.corrections.gpu_use(scores, job, use, self.state.under_use)
         return True
 
     def _lose(self, run: RunId, at: int) -> None:

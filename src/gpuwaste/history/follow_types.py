@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from gpuwaste.core.history import RunUse
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.request import JobRequest
+from gpuwaste.core.underuse import UnderUse
 from gpuwaste.history.state import HistoryState
 
 RunId = tuple[int, int]  # job id, submit
@@ -26,6 +27,6 @@ class Corrections(Protocol):
         """Compare them with how the run ended."""
         ...
 
-    def gpu_use(self, scores: Scores, job: JobRecord, use: RunUse) -> None:
-        """Compare them with what the ledger says of the ended run; comes after `ended`, or never."""
+    def gpu_use(self, scores: Scores, job: JobRecord, use: RunUse, under_use: UnderUse) -> None:
+        """Compare them with what the ledger says of the ended run, by that rule; comes after `ended`, or never."""
         ...

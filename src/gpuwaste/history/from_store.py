@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuwaste.core.job import JobRecord
+from gpuwaste.core.underuse import UNDER_USE, UnderUse
 from gpuwaste.history.outcome import outcome_of
 from gpuwaste.history.requests import request_of
 from gpuwaste.history.table import Categories, Floats, JobTable
@@ -24,13 +25,13 @@ class Snapshot:
     last_event: int
 
 
-def read_table(db: Database, cluster: str) -> Snapshot:
-    """Return every run of a cluster, pending and running ones included. Raises StoreError."""
-    columns = job_columns(db, cluster)
-    return Snapshot(_table(columns), columns.last_event)
+def read_table(db: Database, cluster: str, under_use: UnderUse = UNDER_USE) -> Snapshot:
+    """Return every run of a cluster, pending and running ones included, by a rule of under-use. Raises StoreError."""
+    columns = job_columns(db, cluster, under_use)
+    return Snapshot(_table(columns, under_use), columns.last_event)
 
 
-def _table(columns: JobColumns) -> JobTable:
+def _table(columns: JobColumns, under_use: UnderUse) -> JobTable:
     found = columns.numbers
     values = {name: found[name] for name in ("job_id", "submit", "start", "end", "ledger_at")}
     values |= {name: found[name] for name in ("limit_s", "run_s", "max_rss_b", "used_ratio", "gpus_active")}
@@ -38,7 +39,7 @@ def _table(columns: JobColumns) -> JobTable:
     values |= {name: Categories(found[name], columns.texts[name]) for name in _PLAIN}
     values |= _amounts(columns.texts["req_tres"], found["req_tres"])
     outcome = _outcomes(columns.texts["state"], found["state"], found["start"] >= 0)
-    return JobTable(outcome=outcome, end_rule=columns.end_rule, **values)
+    return JobTable(outcome=outcome, end_rule=columns.end_rule, under_use=under_use, **values)
 
 
 def _amounts(texts: tuple[str, ...], codes: NDArray[np.int32]) -> dict[str, Floats | Categories]:

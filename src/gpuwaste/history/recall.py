@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuwaste.core.errors import ParseError, StoreError
-from gpuwaste.core.hits import MIN_COVERAGE
 from gpuwaste.core.job import JobRecord
 from gpuwaste.history.keys import BY_NAME, key_columns, name_key
 from gpuwaste.history.outcome import Outcome
@@ -184,7 +183,7 @@ def _fill(
     runs: NDArray[np.void], row: NDArray[np.intp], place: NDArray[np.intp], table: JobTable, ran: NDArray[np.intp]
 ) -> None:
     """Write runs of a table at their rows and places."""
-    judged = (table.gpu_coverage[ran] >= MIN_COVERAGE) & (table.gpus[ran] > 0)
+    judged = (table.gpu_coverage[ran] >= table.under_use.min_coverage) & (table.gpus[ran] > 0)
     runs["job"][row, place] = (table.job_id[ran] & 0xFFFFFFFF).astype(np.uint32)
     runs["asked"][row, place] = np.clip(np.nan_to_num(table.gpus[ran]), 0, _MOST).astype(np.uint16)
     active = np.clip(np.nan_to_num(table.gpus_active[ran]), 0, _MOST)

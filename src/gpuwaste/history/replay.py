@@ -27,7 +27,7 @@ def replay(table: JobTable, state: HistoryState | None = None, visit: Visit | No
     Runs that the state has in the system already are not submitted again: only the rest of their events is told.
     `visit` sees every run's rows as they were before its submission; it is called from several threads.
     """
-    after = HistoryState() if state is None else state.copy()
+    after = HistoryState(under_use=table.under_use) if state is None else state.copy()
     events = events_of(table, Known.of(table, after.open))
     columns = key_columns(table)
     with ThreadPoolExecutor(_THREADS) as pool:

@@ -3,15 +3,17 @@
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gpuwaste.core.codec import convert
 from gpuwaste.core.errors import ParseError, StoreError
 from gpuwaste.core.files import write_whole
+from gpuwaste.core.underuse import UnderUse
 from gpuwaste.history.keys import KEYS
 from gpuwaste.history.rows import ROW, STATE_VERSION
 
@@ -49,9 +51,12 @@ class Content(NamedTuple):
     open: list[tuple[Run, OpenRun]]
     as_of: int
     max_keys: int
+    under_use: UnderUse
 
 
-def encode(rows: NDArray[np.void], runs: Mapping[Run, OpenRun], *, as_of: int, max_keys: int) -> list[Buffer]:
+def encode(
+    rows: NDArray[np.void], runs: Mapping[Run, OpenRun], *, as_of: int, max_keys: int, under_use: UnderUse
+) -> list[Buffer]:
     """Return the file's bytes in parts; that of the rows is `rows` itself: it must not change until it is written."""
     held = np.zeros(len(runs), dtype=_OPEN)
     for place, (key, run) in enumerate(runs.items()):
@@ -62,7 +67,7 @@ def encode(rows: NDArray[np.void], runs: Mapping[Run, OpenRun], *, as_of: int, m
         digest.update(part)
     header = {
         "format": _FORMAT, "layout": _LAYOUT, "rows": len(rows), "open": len(held), "as_of": as_of,
-        "max_keys": max_keys, "sha256": digest.hexdigest(),
+        "max_keys": max_keys, "under_use": asdict(under_use), "sha256": digest.hexdigest(),
     }  # fmt: skip
     return [json.dumps(header).encode() + b"\n", *parts]
 
@@ -95,7 +100,8 @@ def read_snapshot(path: Path) -> Content:
         raise ParseError(f"history snapshot {path} is corrupt, its checksum differs: replay the history")
     rows = np.frombuffer(payload, dtype=ROW, count=header["rows"])
     held = np.frombuffer(payload, dtype=_OPEN, offset=sizes[0])
-    return Content(rows, [_open_run(item) for item in held.tolist()], header["as_of"], header["max_keys"])
+    under_use = convert(header.get("under_use", {}), UnderUse, f"history snapshot {path}")
+    return Content(rows, [_open_run(item) for item in held.tolist()], header["as_of"], header["max_keys"], under_use)
 
 
 def _header(line: bytes, path: Path) -> dict[str, Any]:

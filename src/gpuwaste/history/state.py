@@ -10,8 +10,8 @@ from typing import Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuwaste.core.hits import MIN_COVERAGE
 from gpuwaste.core.request import JobRequest
+from gpuwaste.core.underuse import UNDER_USE, UnderUse
 from gpuwaste.history.keys import keys_of
 from gpuwaste.history.outcome import Outcome
 from gpuwaste.history.recurrences import (
@@ -64,12 +64,13 @@ class HistoryState:
     """One writer feeds the events, any thread asks: a lock keeps a row from being read half written.
 
     Events come in the order of time, at equal seconds ends, ledger, starts, submissions, then by job id. A run is
-    (job_id, submit); the same run submitted twice counts once.
+    (job_id, submit); the same run submitted twice counts once. `under_use` is the rule by which the use of GPUs that it
+    is told was counted.
     """
 
-    def __init__(self, max_keys: int = MAX_KEYS, keys: KeyRows | None = None) -> None:
+    def __init__(self, max_keys: int = MAX_KEYS, keys: KeyRows | None = None, under_use: UnderUse = UNDER_USE) -> None:
         """Start without history; at most `max_keys` keys are remembered, then those that ended longest ago go."""
-        self.max_keys = max_keys
+        self.max_keys, self.under_use = max_keys, under_use
         self.keys = KeyRows() if keys is None else keys
         self.open: dict[tuple[int, int], OpenRun] = {}
         self.unjudged: dict[tuple[int, int], None] = {}
@@ -140,12 +141,12 @@ class HistoryState:
     def gpu_use(self, job_id: int, submit: int, use: GpuUse) -> bool:
         """Tell what the ledger says of an ended run's GPUs; False where no such run waits for it.
 
-        What says too little of the allocation (MIN_COVERAGE) is passed over: the run waits on.
+        What says too little of the allocation is passed over: the run waits on.
         """
         run = self.open.get((job_id, submit))
         if run is None or not run.ended:
             return False
-        if use.coverage < MIN_COVERAGE:
+        if use.coverage < self.under_use.min_coverage:
             return True
         with self._lock:
             seen = USE.pack(use.used_ratio, half(use.gpus_active), run.gpus)
@@ -211,13 +212,13 @@ class HistoryState:
             runs = {run: held for run, held in self.open.items() if not held.ended}
             runs |= {run: self.open[run] for run in self.unjudged}  # in the order in which they would be dropped
             rows, as_of = self.keys.used() if still else self.keys.used().copy(), self.as_of
-        write_snapshot(path, encode(rows, runs, as_of=as_of, max_keys=self.max_keys))
+        write_snapshot(path, encode(rows, runs, as_of=as_of, max_keys=self.max_keys, under_use=self.under_use))
 
     @classmethod
     def load(cls, path: Path) -> Self:
         """Read a snapshot. Raises StoreError where it cannot be read, ParseError where it is not a whole one."""
         content = read_snapshot(path)
-        state = cls(content.max_keys, KeyRows(content.rows))
+        state = cls(content.max_keys, KeyRows(content.rows), content.under_use)
         state.as_of = content.as_of
         for run, held in content.open:
             state.hold(run, held)
@@ -226,7 +227,7 @@ class HistoryState:
     def copy(self) -> Self:
         """Return a state of its own with the same history."""
         with self._lock:
-            other = type(self)(self.max_keys, KeyRows(self.keys.used()))
+            other = type(self)(self.max_keys, KeyRows(self.keys.used()), self.under_use)
             other.open = {key: replace(run) for key, run in self.open.items()}
             other.unjudged, other.as_of = dict(self.unjudged), self.as_of
         return other

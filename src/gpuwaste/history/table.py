@@ -1,13 +1,14 @@
 """JobTable: many runs as columns, in the order of submission; what replay, labels and baselines read."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, Final, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gpuwaste.core.job import JobRecord
+from gpuwaste.core.underuse import UNDER_USE, UnderUse
 from gpuwaste.history.outcome import outcome_of
 from gpuwaste.history.requests import request_of
 
@@ -47,8 +48,8 @@ class JobTable:
 
     Instants are UTC seconds, ABSENT (-1) where not known; amounts are float64 with NaN for "not known". The request
     columns hold what was known at submission, `start` to `max_rss_b` what was known later. `used_ratio` (mean
-    utilization of the allocated GPUs, 0..1, NaN unknown), `gpus_active` (GPUs whose mean reaches the under-used
-    threshold) and `gpu_coverage` (known share of the allocation) come from the ledger, and were known at `ledger_at`.
+    utilization of the allocated GPUs, 0..1, NaN unknown), `gpus_active` (GPUs whose mean reaches the limit of
+    `under_use`) and `gpu_coverage` (known share of the allocation) come from the ledger, and were known at `ledger_at`.
     """
 
     job_id: Ints
@@ -76,6 +77,7 @@ class JobTable:
     gpu_coverage: Floats
     ledger_at: Ints
     end_rule: EndRule = "accounting"
+    under_use: UnderUse = UNDER_USE
 
     def __len__(self) -> int:
         return len(self.submit)
@@ -84,9 +86,15 @@ class JobTable:
         """Return a table of the rows asked for, in the order given (ascending keeps the table sorted)."""
         values: dict[str, Any] = {f.name: getattr(self, f.name) for f in fields(self)}
         for name, value in values.items():
-            if name != "end_rule":
+            if name not in {"end_rule", "under_use"}:
                 values[name] = value.take(rows) if isinstance(value, Categories) else value[rows]
         return type(self)(**values)
+
+    def by_rule(self, under_use: UnderUse) -> Self:
+        """Return the table as another rule of under-use sees it: GPUs counted by another limit are not known."""
+        if under_use.below_pct == self.under_use.below_pct:
+            return replace(self, under_use=under_use)
+        return replace(self, under_use=under_use, gpus_active=np.full(len(self), np.nan))
 
     @property
     def wait_known(self) -> bool:
@@ -105,9 +113,13 @@ class GpuUse:
 
 
 def table_of(
-    jobs: Sequence[JobRecord], *, use: Sequence[GpuUse | None] | None = None, end_rule: EndRule = "accounting"
+    jobs: Sequence[JobRecord],
+    *,
+    use: Sequence[GpuUse | None] | None = None,
+    end_rule: EndRule = "accounting",
+    under_use: UnderUse = UNDER_USE,
 ) -> JobTable:
-    """Return the table of runs in any order; `use` has an entry for each of `jobs`."""
+    """Return the table of runs in any order; `use`, counted by `under_use`, has an entry for each of `jobs`."""
     pairs = list(zip(jobs, use if use is not None else [None] * len(jobs), strict=True))
     pairs.sort(key=lambda pair: (pair[0].submit, pair[0].job_id, pair[0].start or 0))
     runs = [pair[0] for pair in pairs]
@@ -130,6 +142,7 @@ def table_of(
         ledger_at=_ints(ABSENT if u is None else u.known_at for u in uses),
         end_rule=end_rule,
         **columns,
+        under_use=under_use,
     )
 
 

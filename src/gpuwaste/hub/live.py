@@ -13,12 +13,12 @@ from gpuwaste.advice.adviser import Adviser
 from gpuwaste.advice.request import Advice, AdviceRequest
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import GpuwasteError, ParseError, StoreError
+from gpuwaste.core.underuse import UnderUse
 from gpuwaste.history.follow import Follower
 from gpuwaste.history.from_store import read_table
 from gpuwaste.history.replay import replay
 from gpuwaste.history.state import HistoryState
 from gpuwaste.predict.champion import Champion
-from gpuwaste.predict.predictor import Predictor
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.verdict_store import VerdictStore
 from gpuwaste.wire.snapshot_tar import write_tar
@@ -46,23 +46,29 @@ class Live:
         self._lock = threading.Lock()
         self._save_lock = threading.Lock()  # whoever writes or reads what is saved
         self._follower = self._resumed() or self._replayed()
-        self._predictor = self._new_predictor()
+        self._predictor = self.champion.predictor(self._follower)
 
     @property
     def seq(self) -> int:
         """The last event that is known."""
         return self._follower.seq
 
+    @property
+    def under_use(self) -> UnderUse:
+        """The rule by which the state counts the use of GPUs."""
+        return self._follower.state.under_use
+
     def step(self) -> None:
         """Take a new champion, and the events since the last step. Raises StoreError."""
         if self.champion.refresh():
             with self._lock:
-                self._predictor = self._new_predictor()
-        if self._store.counts()["last_event"] - self._follower.seq > FAR_BEHIND:
+                self._predictor = self.champion.predictor(self._follower)
+        if not self._goes_on(self._follower):
             follower = self._replayed()
             with self._lock:
                 self._follower = follower
-                self._predictor = self._new_predictor()
+                self._predictor = self.champion.predictor(follower)
+            self._saved_at_us = None  # nobody boots from the one before
         while events := self._store.history(self._follower.seq, PAGE):
             with self._lock:
                 self._follower.apply(events)
@@ -101,11 +107,6 @@ class Live:
         self._saved_at_us = self._clock.mono_us()
         frozen.save(self._saved)
 
-    def _new_predictor(self) -> Predictor:
-        self._follower.correct_by(self.champion.corrections, self.champion.hash)
-        follower = self._follower
-        return Predictor(self.champion.bundle, follower.state, self.champion.rolling, follower.recall)
-
     def _resumed(self) -> Follower | None:
         """Return the state that was saved, if it is of this version and not far behind."""
         if not self._saved.exists():
@@ -115,12 +116,16 @@ class Live:
         except (ParseError, StoreError) as error:
             _log.info("the history is replayed: %s", error)
             return None
+        return follower if self._goes_on(follower) else None
+
+    def _goes_on(self, follower: Follower) -> bool:
+        """Tell whether a state is of this store, not far behind, and counts the use of GPUs by the rule in force."""
         behind = self._store.counts()["last_event"] - follower.seq
-        return follower if 0 <= behind <= FAR_BEHIND else None
+        return 0 <= behind <= FAR_BEHIND and follower.state.under_use == self._store.under_use
 
     def _replayed(self) -> Follower:
         with self._store.reader() as db:
-            snapshot = read_table(db, self._cluster)
+            snapshot = read_table(db, self._cluster, self._store.under_use)
         # Without a group of features no vector is made: a million runs' would take more than a gigabyte.
         follower = Follower(replay(snapshot.table), self._cluster)
         follower.boot(snapshot)

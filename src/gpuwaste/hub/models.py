@@ -5,6 +5,7 @@ from typing import Annotated, Any, Final, Literal
 from msgspec import Meta, Struct, defstruct
 
 from gpuwaste.core.history import EVENT_CODEC
+from gpuwaste.core.underuse import UnderUse
 
 _EVENT: Final[Any] = EVENT_CODEC.struct
 
@@ -57,8 +58,8 @@ class MapAnswer(Struct):
     jobs: list[MapRun]
 
 
-HistoryAnswer: Final = defstruct("HistoryAnswer", [("events", list[_EVENT]), ("next", int)])
-HistoryAnswer.__doc__ = "Events in order; ask again with `next` as `after`."
+HistoryAnswer: Final = defstruct("HistoryAnswer", [("events", list[_EVENT]), ("next", int), ("under_use", UnderUse)])
+HistoryAnswer.__doc__ = "Events in order, the use of GPUs counted by a rule; ask again with `next` as `after`."
 
 
 class PredictionHealth(Struct):
@@ -69,6 +70,7 @@ class PredictionHealth(Struct):
     model_hash: str
     created: Annotated[int | None, Meta(description="When the bundle was made, UTC seconds.")]
     event: Annotated[int | None, Meta(description="The last event of the history that is known.")]
+    note: Annotated[str, Meta(description="How the bundle differs from the site's settings; empty: nothing.")]
     error: Annotated[
         str, Meta(description="Why the champion, or what is new in the history, is not in use; empty: nothing.")
     ]
@@ -93,6 +95,7 @@ class HealthAnswer(Struct):
     protocol: list[int]
     accounting: AccountingHealth
     prediction: PredictionHealth
+    under_use: Annotated[UnderUse, Meta(description="The rule by which the history counts the use of GPUs.")]
     nodes_reporting: Annotated[int, Meta(description="Nodes whose last batch is younger than an hour.")]
 
 

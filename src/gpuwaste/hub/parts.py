@@ -2,7 +2,7 @@
 
 import pwd
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Final
 
@@ -88,6 +88,7 @@ class Hub:
         wanted = LedgerSettings.from_config(hub, config.agent.ship_every_s)
         self.judging = Judging(self.store, wanted, clock, bus.publish)
         ledger = self.judging.standing
+        self.store.under_use = ledger.under_use
         self.metrics = HubMetrics(clock, self._gauges)
         self.waste_day = WasteDay(self.store, ledger, clock, by_account=hub.metrics_accounts)
         self.metrics.registry.register(ProgramCollector(own_version(), clock.utc_us, Path(hub.state_dir)))
@@ -160,6 +161,7 @@ class Hub:
         bus.subscribe(Imported, lambda _: self.verdicts.step())
         bus.subscribe(Imported, lambda event: self.unaccounted.step(event.read_until))
         bus.subscribe(Imported, lambda _: self.waste_day.step())
+        bus.subscribe(LedgerSettings, lambda ledger: setattr(self.store, "under_use", ledger.under_use))
         for part in (self._reads, self.waste_day):
             bus.subscribe(LedgerSettings, part.judge_by)
 
@@ -205,6 +207,7 @@ class Hub:
             },
             "prediction": prediction,
             "ledger": self.judging.health(),
+            "under_use": asdict(self.predictions.under_use),
             "nodes_reporting": sum(age_s < _REPORTING_S for age_s in ages.values()),
         }
 

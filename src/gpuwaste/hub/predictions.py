@@ -21,6 +21,7 @@ from gpuwaste.core.job import JobRecord
 from gpuwaste.core.once import Once
 from gpuwaste.core.request import JobRequest
 from gpuwaste.core.script_hash import script_hash
+from gpuwaste.core.underuse import UnderUse
 from gpuwaste.core.worker import Worker
 from gpuwaste.documents.prediction import PredictAnswer, PredictDocument, PredictFacts, predict_document
 from gpuwaste.history.requests import request_of
@@ -83,14 +84,20 @@ class Predictions:
         if self._live is not None:
             self._live.save()
 
+    @property
+    def under_use(self) -> UnderUse:
+        """The rule of the history that `snapshot` gives; where there is none yet that of the store."""
+        return self._store.under_use if self._live is None else self._live.under_use
+
     def health(self) -> dict[str, Any]:
         """Return the part of GET /v1/health."""
         live, error = self._live, self._trouble.words
-        answer: dict[str, Any] = {"state": "starting", "model": "", "model_hash": "", "created": None, "event": None}
+        answer: dict[str, Any] = {"state": "starting", "model": "", "model_hash": "", "note": ""}
+        answer |= {"created": None, "event": None}
         if self._missing:
             answer["state"] = "not installed"
         elif live is not None:
-            answer |= {"state": "ready", "event": live.seq}
+            answer |= {"state": "ready", "event": live.seq, "note": live.champion.note}
             error = error or live.champion.error or self._policies.error
             if live.champion.bundle is not None:
                 manifest = live.champion.bundle.manifest

@@ -1,7 +1,7 @@
 """What the GET routes answer: scope first, then the document. Blocks on the store: call it off the event loop."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from msgspec.structs import replace
@@ -98,7 +98,9 @@ class Reads:
         if not (scope.everything or scope.agent):
             raise Refusal(FORBIDDEN, "the history is for operators")
         events = self._store.history(after, min(limit, MAX_HISTORY))
-        return {"events": [event.to_json() for event in events], "next": events[-1].seq if events else after}
+        following = events[-1].seq if events else after
+        counted = asdict(self._store.under_use)
+        return {"events": [event.to_json() for event in events], "next": following, "under_use": counted}
 
     def _now(self) -> int:
         return self._clock.utc_us() // 1_000_000

@@ -69,8 +69,7 @@ class VerdictReads:
             raise Refusal(FORBIDDEN, "the score of verdicts is for operators")
         now = self._now()
         start = now - _SCORE_DAYS * DAY_S if since is None else since
-        weeks, bins = self._store.score(start)
-        return score_document(weeks, bins, since=start, now=now)
+        return score_document(*self._store.score(start), since=start, now=now)
 
     def advice(self, scope: Scope, runs: Sequence[JobRecord]) -> list[Advice]:
         """Return what was said of a job's submission and modifications, the oldest first.

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Final
 
@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 
 from gpuwaste.core.errors import ModelError
 from gpuwaste.core.text import words_of
+from gpuwaste.core.underuse import UnderUse
 from gpuwaste.predict.bundle_files import AGAIN, BundleFiles, read_bundle
 from gpuwaste.predict.manifest import NAME, Manifest, TargetModel
 from gpuwaste.predict.session import Session, Vectors
-from gpuwaste.predict.targets import BY_NAME
+from gpuwaste.predict.targets import BY_NAME, OF_THE_LEDGER
 
 BASELINE: Final = Path(__file__).with_name("baseline")  # the bundle of day one: heuristics, not learnt
 TARGET_KEY: Final = "gpuwaste.target"  # properties that an export writes into each graph
@@ -59,6 +60,16 @@ class Bundle:
                 return model
         why = self.manifest.left_out.get(target, "not learnt")
         raise ModelError(f"{self.directory}: no model of {target} ({why}): ask for one of {', '.join(self.targets)}")
+
+    def rule_note(self, site: UnderUse) -> str:
+        """Return a sentence where the models of GPUs were trained with another rule of under-use than the site's."""
+        own, learnt = self.manifest.under_use, OF_THE_LEDGER.intersection(self.targets)
+        if own == site or not learnt:
+            return ""
+        return (
+            f"{', '.join(sorted(learnt))} of model {self.manifest.name} were trained with the rule {own.text}; "
+            f"the site's rule is {site.text}"
+        )
 
     def raw(self, target: str, vectors: Vectors) -> NDArray[np.float32]:
         """Return float32 [n, 1] probabilities before calibration, or [n, q] log quantiles before their shifts.
@@ -105,8 +116,8 @@ def _check_features(manifest: Manifest, wanted: FeatureSet, where: Path) -> None
     fit = all(len(shares) == len(edges) + 2 for edges, shares in pairs)  # one bin more than edges, and the unknown
     if len(manifest.drift_bins) != len(manifest.drift_shares) or not fit:
         raise ModelError(f"{where}: drift_bins and drift_shares do not fit together: {AGAIN}")
-    if not all(map(_finite, (medians, *manifest.drift_bins, *manifest.drift_shares))):
-        raise ModelError(f"{where}: references, drift_bins or drift_shares hold what is no number: {AGAIN}")
+    if not all(map(_finite, (medians, *manifest.drift_bins, *manifest.drift_shares, astuple(manifest.under_use)))):
+        raise ModelError(f"{where}: references, drift_bins, drift_shares or under_use hold what is no number: {AGAIN}")
 
 
 def _check_targets(manifest: Manifest, contents: Mapping[str, bytes], where: Path) -> None:

@@ -5,9 +5,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpuwaste.core.errors import GpuwasteError
+from gpuwaste.history.follow import Follower
 from gpuwaste.predict.beside import corrections_of
 from gpuwaste.predict.bundle import Bundle, load_bundle
 from gpuwaste.predict.corrections import BundleCorrections
+from gpuwaste.predict.predictor import Predictor
 from gpuwaste.predict.registry import Registry
 
 if TYPE_CHECKING:
@@ -24,6 +26,7 @@ class Champion:
         self.rolling: Rolling | None = None
         self.corrections: BundleCorrections | None = None
         self.error = ""
+        self.note = ""  # in what the bundle differs from the site's settings
         self._rolling_path = rolling_path
         self._registry = Registry(models_dir)
         self._tried: tuple[Path, int] | None = None
@@ -47,6 +50,15 @@ class Champion:
             return self._failed(str(error))
         self._use(bundle)
         return True
+
+    def predictor(self, follower: Follower) -> Predictor:
+        """Return what predicts from a history, which learns for this bundle from now on; warns where they differ."""
+        follower.correct_by(self.corrections, self.hash)
+        note = "" if self.bundle is None else self.bundle.rule_note(follower.state.under_use)
+        if note and note != self.note:
+            _log.warning("under-use rule of the model differs from the site's: %s", note)
+        self.note = note
+        return Predictor(self.bundle, follower.state, self.rolling, follower.recall)
 
     def save(self) -> None:
         """Keep the rolling corrections for the next start. Raises StoreError."""

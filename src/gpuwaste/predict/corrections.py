@@ -7,16 +7,16 @@ import numpy as np
 from gpuwaste.core.history import RunUse
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.request import JobRequest
+from gpuwaste.core.underuse import UnderUse
 from gpuwaste.history.follow_types import Scores
 from gpuwaste.history.state import HistoryState
 from gpuwaste.history.table import GpuUse, JobTable, table_of
 from gpuwaste.predict.bundle import Bundle
 from gpuwaste.predict.rolling import Rolling, busy_users
-from gpuwaste.predict.targets import labels
+from gpuwaste.predict.targets import OF_THE_LEDGER, labels
 from gpuwaste.predict.vectors import vector_of
 
 _BUSY: Final = "busy"  # kept beside the scores, as it was at the submission
-_OF_THE_LEDGER: Final = frozenset({"gpu_underused", "gpus_needed"})
 
 
 class BundleCorrections:
@@ -34,12 +34,13 @@ class BundleCorrections:
 
     def ended(self, scores: Scores, job: JobRecord) -> None:
         """Learn all but what the ledger has to say."""
-        self._learn(scores, table_of([job]), frozenset(scores) - _OF_THE_LEDGER - {_BUSY})
+        self._learn(scores, table_of([job]), frozenset(scores) - OF_THE_LEDGER - {_BUSY})
 
-    def gpu_use(self, scores: Scores, job: JobRecord, use: RunUse) -> None:
-        """Learn what the ledger says."""
+    def gpu_use(self, scores: Scores, job: JobRecord, use: RunUse, under_use: UnderUse) -> None:
+        """Learn what the ledger says, as far as that answers the bundle's own question."""
         known = GpuUse(use.used_ratio, use.gpus_active, use.coverage, job.end or 0)
-        self._learn(scores, table_of([job], use=[known]), frozenset(scores) & _OF_THE_LEDGER)
+        table = table_of([job], use=[known], under_use=under_use).by_rule(self._bundle.manifest.under_use)
+        self._learn(scores, table, frozenset(scores) & OF_THE_LEDGER)
 
     def _learn(self, scores: Scores, table: JobTable, targets: frozenset[str]) -> None:
         busy = bool(scores[_BUSY][0]) if _BUSY in scores else False

@@ -4,8 +4,10 @@ from collections.abc import Callable
 from statistics import median
 from typing import Final
 
+import numpy as np
+
+from gpuwaste.core.underuse import UnderUse
 from gpuwaste.predict.prediction import Reason, TargetPrediction
-from gpuwaste.predict.targets import UNDERUSED_RATIO
 from gpuwaste.predict.view import (
     COMPLETED,
     FAILED,
@@ -23,9 +25,12 @@ LEAST: Final = 3  # ended jobs from which a count says something
 _PEAKS: Final = 3  # jobs that the feature looks back on
 
 
-def from_history(target: str, view: View) -> TargetPrediction | None:
-    """Return what history says of a target, None where it says nothing. Raises KeyError for an unknown target."""
-    return _SAYS[target](target, view)
+def from_history(target: str, view: View, under_use: UnderUse) -> TargetPrediction | None:
+    """Return what history says of a target, None where it says nothing. Raises KeyError for an unknown target.
+
+    `under_use` is the rule by which the use of GPUs in it was counted.
+    """
+    return _gpu_underused(target, view, under_use) if target == "gpu_underused" else _SAYS[target](target, view)
 
 
 def _said(target: str, key: str, view: View, feature: str, text: str, **values: object) -> TargetPrediction:
@@ -77,14 +82,15 @@ def _memory(target: str, view: View) -> TargetPrediction | None:
     return TargetPrediction(target, "history", min(_PEAKS, view.remembered(key)), quantiles={"0.5": peak})
 
 
-def _gpu_underused(target: str, view: View) -> TargetPrediction | None:
+def _gpu_underused(target: str, view: View, under_use: UnderUse) -> TargetPrediction | None:
     key = view.own_key(1, GPU_USED)
     if key is None or not view.request.gpus:
         return None
     used = view[f"{key}_{GPU_USED}"]
     text = f"the GPUs of your last job{named(key, view)} were used {used:.0%} of the time"
     reason = Reason(f"{key}_{GPU_USED}", used, None, 0.0, text)
-    return TargetPrediction(target, "history", 1, p=float(used < UNDERUSED_RATIO), reasons=(reason,))
+    limit = np.float16(under_use.below_ratio)  # as coarse as the remembered use
+    return TargetPrediction(target, "history", 1, p=float(used < limit), reasons=(reason,))
 
 
 def _gpus_needed(target: str, view: View) -> TargetPrediction | None:
@@ -109,6 +115,5 @@ _SAYS: Final[dict[str, Callable[[str, View], TargetPrediction | None]]] = {
     "timeout": _timeout,
     "walltime": _walltime,
     "memory": _memory,
-    "gpu_underused": _gpu_underused,
     "gpus_needed": _gpus_needed,
 }

@@ -10,6 +10,7 @@ from msgspec import Meta
 
 from gpuwaste.core.codec import convert
 from gpuwaste.core.errors import ParseError
+from gpuwaste.core.underuse import UNDER_USE, UnderUse
 
 SCHEMA: Final = 1
 NAME: Final = "manifest.json"
@@ -50,7 +51,8 @@ class Manifest:
 
     `references` has for each feature its median in training (None where it was never known): what an explanation
     compares with. `drift_bins` has the inner edges of its bins in training, and `drift_shares` the share of each bin
-    with the share of unknown values last: what the population stability index compares with.
+    with the share of unknown values last: what the population stability index compares with. `under_use` is the rule of
+    the labels; a manifest of before it was recorded was made with the defaults.
     """
 
     name: str
@@ -70,6 +72,7 @@ class Manifest:
     files: Mapping[str, str]
     drift_bins: tuple[tuple[float, ...], ...] = ()
     drift_shares: tuple[tuple[float, ...], ...] = ()
+    under_use: UnderUse = UNDER_USE
     schema: int = SCHEMA
 
     def to_json(self) -> str:

@@ -109,7 +109,7 @@ class Predictor:
                 found.append(self._from_model(model, output, request, busy=busy))
                 continue
             view = view or View.of(request, _NAMES, vector)
-            if answer := self._own(name, request) or from_history(name, view):
+            if answer := self._own(name, request) or from_history(name, view, self._state.under_use):
                 found.append(answer)
         return tuple(found)
 

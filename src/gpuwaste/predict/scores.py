@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from gpuwaste.core.request import JobRequest
 from gpuwaste.predict.manifest import Manifest
-from gpuwaste.predict.targets import ASKED
+from gpuwaste.predict.targets import ASKED, OF_THE_LEDGER
 
 
 class Model(Protocol):
@@ -36,4 +36,4 @@ def cap(target: str, request: JobRequest) -> float | None:
 
 def applies(target: str, request: JobRequest) -> bool:
     """Tell whether a target says something of a request: GPUs are judged where there are some."""
-    return request.gpus > 0 or target not in {"gpu_underused", "gpus_needed"}
+    return request.gpus > 0 or target not in OF_THE_LEDGER

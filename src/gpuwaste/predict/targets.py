@@ -6,16 +6,11 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuwaste.core import hits
 from gpuwaste.history.keys import COLUMNS
 from gpuwaste.history.outcome import Outcome
 from gpuwaste.history.table import Floats, JobTable
 
 Kind = Literal["probability", "quantiles"]
-# The thesis' rule: mean use below 5 %, over 30 s, completed, coverage 80 %.
-UNDERUSED_RATIO: Final = hits.UNDERUSED_RATIO
-UNDERUSED_MIN_S: Final = hits.UNDERUSED_MIN_S
-MIN_COVERAGE: Final = hits.MIN_COVERAGE
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +30,11 @@ TARGETS: Final = (
     Target("timeout", "probability", "the job reaches its time limit"),
     Target("walltime", "quantiles", "how long the job runs", "s", (0.5, 0.9, 0.95, 0.99)),
     Target("memory", "quantiles", "the largest memory of a step's task (MaxRSS)", "B", (0.5, 0.9, 0.95, 0.99)),
-    Target("gpu_underused", "probability", "the job's GPUs stay under 5 % on average"),
+    Target("gpu_underused", "probability", "the job's GPUs stay below the under-use limit on average"),
     Target("gpus_needed", "quantiles", "how many of the GPUs will be used", "GPUs", (0.5, 0.9, 0.95)),
 )
 BY_NAME: Final = {target.name: target for target in TARGETS}
+OF_THE_LEDGER: Final = frozenset({"gpu_underused", "gpus_needed"})
 ASKED: Final = {"walltime": "time_limit_s", "memory": "mem_b", "gpus_needed": "gpus"}  # target -> field of the request
 
 
@@ -46,7 +42,8 @@ def labels(target: str, table: JobTable) -> Floats:
     """Return what each run shows of a target, NaN where nothing: 0 or 1, or an amount in the target's unit.
 
     No amount is above what the job asked for (`request_cap`). A run that goes on beyond its limit, or was ended by it,
-    shows the limit: it is censored there. What is learnt from, corrected by and judged against is this one label.
+    shows the limit: it is censored there. GPUs are judged by the table's rule of under-use. What is learnt from,
+    corrected by and judged against is this one label.
 
     Raises KeyError for a target that does not exist.
     """
@@ -100,16 +97,17 @@ def _memory(table: JobTable) -> Floats:
 
 
 def _gpu_underused(table: JobTable) -> Floats:
-    judged = _judged(table) & (table.outcome == Outcome.COMPLETED) & (table.run_s > UNDERUSED_MIN_S)
-    return _binary(table.used_ratio < UNDERUSED_RATIO, judged)
+    judged = _judged(table) & (table.outcome == Outcome.COMPLETED)
+    return _binary(table.used_ratio < table.under_use.below_ratio, judged)
 
 
 def _gpus_needed(table: JobTable) -> Floats:
-    return np.where(_judged(table) & (table.run_s > UNDERUSED_MIN_S), table.gpus_active, np.nan)
+    return np.where(_judged(table), table.gpus_active, np.nan)
 
 
 def _judged(table: JobTable) -> NDArray[np.bool_]:
-    return (table.gpus > 0) & (table.gpu_coverage >= MIN_COVERAGE)
+    rule = table.under_use
+    return (table.gpus > 0) & (table.gpu_coverage >= rule.min_coverage) & (table.run_s > rule.min_s)
 
 
 def _binary(positive: NDArray[np.bool_], counted: NDArray[np.bool_]) -> Floats:

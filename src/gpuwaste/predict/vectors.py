@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuwaste.core.request import JobRequest
+from gpuwaste.core.underuse import UnderUse
 from gpuwaste.history.replay import replay
 from gpuwaste.history.state import HistoryState
 from gpuwaste.history.table import JobTable
@@ -20,7 +21,9 @@ _KEPT: Final = 16  # requests at once for which a plan is kept
 
 
 class KeyHistories(Protocol):
-    """The part of HistoryState that vectors are computed from."""
+    """The part of HistoryState that vectors are computed from, and the rule by which it counts the use of GPUs."""
+
+    under_use: UnderUse
 
     def rows_of(self, requests: Sequence[JobRequest]) -> NDArray[np.void]:
         """Return the rows [n, keys] of the requests' keys."""

@@ -47,6 +47,7 @@ def show_text(document: ModelDocument, look: Look) -> str:
             ("hash", document.hash[:_HASH]),
             ("submitted", window),
             ("labels", fit(document.label_rule, 60)),
+            ("under-use", document.under_use.text),
             ("ends from", fit(document.end_rule, 30)),
         ]
     )
@@ -63,7 +64,7 @@ def show_text(document: ModelDocument, look: Look) -> str:
     lines += look.heading("Targets")
     lines += look.table(["TARGET", "JOBS", "RATE", "QUANTILES", "THRESHOLDS"], rows, frozenset({0, 3, 4}))
     lines += [line for name, why in sorted(document.left_out.items()) for line in bullet(f"no {name}: {why}")]
-    return _joined(lines)
+    return _joined([*lines, *(bullet(document.note) if document.note else [])])
 
 
 def status_text(document: ModelStatus, look: Look) -> str:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, fields
 from typing import Self
 
 from gpuwaste.core.config import HubConfig
+from gpuwaste.core.underuse import UNDER_USE, UnderUse
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,13 +14,18 @@ class LedgerSettings:
 
     low_below_pct: float = 33.0
     high_above_pct: float = 66.0
-    underused_below_pct: float = 5.0
-    underused_min_s: float = 30.0
-    min_coverage: float = 0.8
+    underused_below_pct: float = UNDER_USE.below_pct
+    underused_min_s: float = UNDER_USE.min_s
+    min_coverage: float = UNDER_USE.min_coverage
     finding_min_s: float = 600.0
     interactive_grace_s: float = 1800.0
     memory_resident_ratio: float = 0.5
     pending_s: float = 1080.0  # 900 s between two shipments, and a fifth of it for the way
+
+    @property
+    def under_use(self) -> UnderUse:
+        """The rule of under-use."""
+        return UnderUse(self.underused_below_pct, self.underused_min_s, self.min_coverage)
 
     @property
     def run_min_s(self) -> float:
@@ -45,14 +51,5 @@ class LedgerSettings:
     @classmethod
     def from_config(cls, hub: HubConfig, ship_every_s: float = 900.0) -> Self:
         """Take the thresholds of [hub]; `ship_every_s` is the agents' time between two shipments."""
-        return cls(
-            low_below_pct=hub.low_below_pct,
-            high_above_pct=hub.high_above_pct,
-            underused_below_pct=hub.underused_below_pct,
-            underused_min_s=hub.underused_min_s,
-            min_coverage=hub.min_coverage,
-            finding_min_s=hub.finding_min_s,
-            interactive_grace_s=hub.interactive_grace_s,
-            memory_resident_ratio=hub.memory_resident_ratio,
-            pending_s=ship_every_s * 1.2,
-        )
+        names = [f.name for f in fields(cls) if f.name != "pending_s"]
+        return cls(**{name: getattr(hub, name) for name in names}, pending_s=ship_every_s * 1.2)

@@ -11,9 +11,13 @@ from typing import Any
 import pytest
 from tests.integration.advisor.conftest import USER, job, jobs
 
+from gpuwaste.advisor.boot import SAVED
 from gpuwaste.advisor.verdict_outbox import VerdictOutbox
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.errors import ParseError
+from gpuwaste.core.underuse import UNDER_USE, UnderUse
+from gpuwaste.history.follow import Follower
+from gpuwaste.history.state import HistoryState
 from gpuwaste.predict.bundle import BASELINE
 from gpuwaste.predict.bundle_files import read_bundle
 from gpuwaste.predict.registry import Registry
@@ -210,6 +214,31 @@ def test_the_end_is_in_order(told: LoneAdvisor) -> None:
     reply = told.ask(job())
     assert (reply["action"], reply["as_of"]) == ("pass", 0)
     assert told.metric('gpuwaste_advisor_verdicts_total{action="pass",held="stale",mode="warn",would_be="warn"}') == 1
+
+
+def test_another_rule_of_under_use_at_the_hub_is_taken_over(told: LoneAdvisor, hub: LoneHub) -> None:
+    """A saved history was counted by the rule of before: it is read again, and the answers rest on the new one."""
+
+    def ended_with() -> UnderUse:
+        assert told.kill(signal.SIGTERM) == 0
+        return Follower.load(told.state / SAVED, "gw", HistoryState.load).state.under_use
+
+    policy(told)
+    told.start()
+    told.wait_fresh()
+    assert ended_with() == UNDER_USE
+    hub.stop()
+    hub.hub = {"underused_below_pct": 20.0}
+    hub.start()
+    health = hub.client().get
+    wait_until(lambda: health("/v1/health")["under_use"]["below_pct"] == 20, 60, "the rule", hub.log.read_text)
+    told.hub_url = hub.url
+    told.start()
+    words = "under-use rule of the hub: mean below 20 %, over 30 s, 80% known: history read again with it"
+    wait_until(lambda: words in told.said, 60, "another history", lambda: told.said)
+    told.wait_fresh()
+    assert any("6 of your last 6 jobs named train failed" in line for line in told.ask(job())["msg"])
+    assert ended_with() == UnderUse(below_pct=20.0)
 
 
 def test_broken_policies_keep_those_before(told: LoneAdvisor) -> None:

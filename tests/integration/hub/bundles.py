@@ -14,8 +14,8 @@ from gpuwaste.predict.registry import Registry
 from gpuwaste.predict.session import INPUT, OUTPUT
 
 
-def promote(models_dir: Path, name: str, p: float) -> str:
-    """Make a bundle that gives every job the probability `p` of failure the champion; returns its hash."""
+def promote(models_dir: Path, name: str, p: float, target: str = "failure") -> str:
+    """Make a bundle that gives every job the probability `p` of a target the champion; returns its hash."""
     width = len(FEATURES)
     logit = np.array([[math.log(p / (1 - p))]], dtype=np.float32)
     nodes = [
@@ -27,12 +27,12 @@ def promote(models_dir: Path, name: str, p: float) -> str:
     ]
     constants = {"nothing": np.zeros(1, np.float32), "weights": np.zeros((width, 1), np.float32), "bias": logit}
     given = [helper.make_node("Constant", [], [n], value=numpy_helper.from_array(v)) for n, v in constants.items()]
-    graph = serialized([*given, *nodes], "failure", width=width, outputs=1, feature_hash=feature_hash())
+    graph = serialized([*given, *nodes], target, width=width, outputs=1, feature_hash=feature_hash())
     manifest = Manifest(
         name=name, origin="site", cluster="gw", created_utc=1_700_000_000, feature_version=FEATURE_VERSION,
         feature_hash=feature_hash(), features=tuple(f.name for f in FEATURES), label_rule="", end_rule="accounting",
         window=(0, 1), rows=100, left_out={}, references=(None,) * width, files={},
-        targets=(TargetModel("failure", "failure.onnx", thresholds={"warn": 0.5}, rows=100),),
+        targets=(TargetModel(target, f"{target}.onnx", thresholds={"warn": 0.5}, rows=100),),
     )  # fmt: skip
-    write_files(models_dir / name, manifest, {"failure.onnx": graph})
+    write_files(models_dir / name, manifest, {f"{target}.onnx": graph})
     return Registry(models_dir).promote(name).hash

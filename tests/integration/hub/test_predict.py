@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -14,10 +15,14 @@ from tests.unit.hub.rig import AGENT_UID
 
 from gpuwaste.core.errors import NoDataError
 from gpuwaste.core.job import JobRecord
+from gpuwaste.core.underuse import UnderUse
+from gpuwaste.history.follow import Follower
+from gpuwaste.history.state import HistoryState
 from gpuwaste.hub import live as live_module
 from gpuwaste.hub.predictions import Predictions
 from gpuwaste.hub.services import ServiceLimits
 from gpuwaste.wire.client import HubClient
+from gpuwaste.wire.snapshot_tar import read_tar
 
 ALICE, BOB, CAROL, OPER = 1001, 1002, 1003, 1004
 PATH = "/v1/predict"
@@ -228,7 +233,7 @@ def test_a_new_champion_is_used_and_a_corrupt_one_is_not(ready: Rig, tmp_path: P
     third = promote(models, "third", 0.875)
     predictions.step()
     assert predictions.health() | {"event": 0} == {
-        "state": "ready", "model": "third", "model_hash": third, "created": NOW, "event": 0, "error": "",
+        "state": "ready", "model": "third", "model_hash": third, "created": NOW, "event": 0, "error": "", "note": "",
     }  # fmt: skip
     document = ask(ready, ALICE, {"name": "train"}).json["predictions"][0]
     assert (document["model"], document["model_hash"]) == ("third", third)
@@ -261,6 +266,37 @@ def test_a_restart_goes_on(ready: Rig, tmp_path: Path) -> None:
     assert known(predictions) == (seq, 8)
     predictions.step()
     assert known(predictions) == (seq + 4, 10)
+
+
+def test_another_rule_of_under_use_counts_the_history_anew(
+    ready: Rig, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The running hub replays, as does one that starts; a model of another rule goes on and is named once."""
+    promote(tmp_path / "models", "gpus", 0.25, "gpu_underused")
+    predictions = ready.services.predictions
+    predictions.step()
+    assert predictions.health()["note"] == ""
+    for below_pct in (20.0, 30.0):
+        ready.store.under_use = UnderUse(below_pct=below_pct)
+        caplog.clear()
+        predictions.step()
+        predictions.step()
+        assert rule(predictions) == ready.store.under_use
+        note = f"site's rule is mean below {below_pct:g} %"
+        assert note in predictions.health()["note"]
+        assert sum(note in record.getMessage() for record in caplog.records) == 1
+        assert failure(ask(ready, ALICE, {"name": "train"}))["basis"] >= 5
+        restart(predictions)
+        ready.store.under_use = UnderUse(below_pct=below_pct + 1)
+        predictions.step()
+        assert rule(predictions) == ready.store.under_use
+
+
+def rule(predictions: Predictions) -> UnderUse:
+    """Return the rule by which the history that a booting advisor would get was counted."""
+    with predictions.snapshot() as tar, tempfile.TemporaryDirectory() as folder:
+        read_tar(tar, Path(folder) / "history")
+        return Follower.load(Path(folder) / "history", "gw", HistoryState.load).state.under_use
 
 
 def known(predictions: Predictions) -> tuple[int, int]:

@@ -228,7 +228,9 @@ def test_history_is_for_operators_and_agents(filled: Rig) -> None:
     assert events["events"][0]["job"]["user"] == "alice"
     later = filled.get(AGENT_UID, f"/v1/history?after={events['next'] - 1}&limit=5").json
     assert [(e["kind"], e["jobid"]) for e in later["events"]] == [("ended", 8)]
-    assert filled.get(OPER, f"/v1/history?after={events['next']}").json == {"events": [], "next": events["next"]}
+    rest = filled.get(OPER, f"/v1/history?after={events['next']}").json
+    rule = {"below_pct": 5.0, "min_s": 30.0, "min_coverage": 0.8}
+    assert rest == {"events": [], "next": events["next"], "under_use": rule}
     assert filled.get(BOB, "/v1/history").status == 403
 
 

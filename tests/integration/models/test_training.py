@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from gpuwaste.core.errors import ModelError, NoDataError, UsageError
+from gpuwaste.core.underuse import UnderUse
 from gpuwaste.history.outcome import Outcome
 from gpuwaste.history.state import HistoryState
 from gpuwaste.history.table import ABSENT, JobTable
@@ -20,6 +21,7 @@ from gpuwaste.predict.targets import TARGETS
 from gpuwaste.testing.planted import planted_table
 
 CREATED = 1_790_000_000
+RULE = UnderUse(below_pct=20.0)
 SETTINGS = Settings(trials=1, threads=1, targets=("failure", "walltime", "gpu_underused"))
 
 
@@ -30,7 +32,7 @@ def history(jobs: int = 900, seed: int = 2) -> JobTable:
     return replace(
         table,
         gpus=np.zeros(jobs), used_ratio=nothing, gpus_active=nothing, gpu_coverage=nothing,
-        ledger_at=np.full(jobs, ABSENT),
+        ledger_at=np.full(jobs, ABSENT), under_use=RULE,
     )  # fmt: skip
 
 
@@ -67,6 +69,8 @@ def test_the_bundle_loads_and_says_what_it_was_made_of(trained: Trained) -> None
     assert manifest.window[0] == table.submit[0]
     assert manifest.window[1] < table.submit[int(0.9 * len(table))]
     assert (manifest.origin, manifest.cluster, manifest.end_rule) == ("site", "gw", "accounting")
+    assert manifest.under_use == RULE
+    assert RULE.text in trained.card["label_rule"]
     assert len(manifest.references) == len(manifest.drift_bins) == len(manifest.features)
     assert trained.card["targets"]["failure"]["thresholds"] == manifest.targets[0].thresholds
 

@@ -10,11 +10,12 @@ from tests.unit.predict.bundles import manifest_of, probability_graph, quantile_
 from gpuwaste.cli.main import main
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.job import JobRecord
+from gpuwaste.core.underuse import UNDER_USE
 from gpuwaste.history.table import table_of
 from gpuwaste.models.export import write_files
 from gpuwaste.predict.bundle import BASELINE, FeatureSet, our_features
 from gpuwaste.predict.drift import bins
-from gpuwaste.predict.manifest import Manifest
+from gpuwaste.predict.manifest import Manifest, TargetModel
 from gpuwaste.predict.registry import Registry
 from gpuwaste.predict.vectors import replay_vectors
 from gpuwaste.store.hub.hub_store import HubStore
@@ -120,6 +121,22 @@ def test_status_reads_a_store_and_names_what_moved(tmp_path: Path, capsys: pytes
     assert "another population" in text
     assert max(len(line) for line in text.splitlines()) < 140
     assert "no such file: --store" in said(["status", "--store", str(tmp_path / "absent"), *where], capsys, 2)
+
+
+def test_show_names_the_rule_of_the_labels(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The rule of under-use is among the facts; where the site has set another one since, a line says so."""
+    ours = our_features()
+    manifest = replace(manifest_of("gpus", features=ours), targets=(TargetModel("gpu_underused", "g.onnx"),))
+    write_files(tmp_path / "models" / "gpus", manifest, {"g.onnx": probability_graph("gpu_underused", features=ours)})
+    (tmp_path / "gw.toml").write_text("[hub]\nunderused_below_pct = 20.0\n")
+    where = ["gpus", "--models-dir", str(tmp_path / "models")]
+    shown = said(["show", *where], capsys)
+    assert UNDER_USE.text in shown
+    assert "site's rule" not in shown
+    set_since = ["--config", str(tmp_path / "gw.toml")]
+    assert "site's rule is mean below 20 %" in " ".join(said(["show", *where, *set_since], capsys).split())
+    document = json.loads(said(["show", "--json", *where, *set_since], capsys))
+    assert document["under_use"] == {"below_pct": 5.0, "min_s": 30.0, "min_coverage": 0.8}
 
 
 def fill(path: Path, jobs: list[JobRecord]) -> None:

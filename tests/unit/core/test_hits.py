@@ -2,8 +2,7 @@
 
 import pytest
 
-from gpuwaste.core.history import RunUse
-from gpuwaste.core.hits import RunEnd, all_ends, came_true, run_end
+from gpuwaste.core.hits import RunEnd, all_ends, came_true
 
 
 @pytest.mark.parametrize(
@@ -34,16 +33,6 @@ from gpuwaste.core.hits import RunEnd, all_ends, came_true, run_end
 def test_a_target_comes_true_or_not_or_nothing_is_known(target: str, end: RunEnd, true: bool | None) -> None:
     """By state, and by what the ledger says of the GPUs; what says nothing of a target is neither."""
     assert came_true(target, end) is true
-
-
-def test_gpus_are_judged_by_enough_of_a_long_enough_run() -> None:
-    """Less than 80 % known, half a minute, no GPUs or no word of the ledger: nothing is known of their use."""
-    idle = RunUse(0.01, 0, 0.8)
-    judged = run_end("COMPLETED", ran=True, elapsed_s=60, gpus=4, use=idle)
-    assert (judged.under, judged.fewer) == (True, True)
-    for elapsed, gpus, use in ((30, 4, idle), (60, 0, idle), (60, 4, RunUse(0.01, 0, 0.79)), (60, 4, None)):
-        end = run_end("COMPLETED", ran=True, elapsed_s=elapsed, gpus=gpus, use=use)
-        assert (end.under, end.fewer) == (None, None)
 
 
 def test_the_table_is_the_definition() -> None:

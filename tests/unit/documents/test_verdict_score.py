@@ -47,8 +47,8 @@ class Plant:
                 )  # fmt: skip
 
     def score(self, since: int = 0) -> dict[str, Any]:
-        weeks, bins = self.verdicts.score(since)
-        found: dict[str, Any] = to_builtins(score_document(weeks, bins, since=since, now=MONDAY + 5 * WEEK))
+        weeks, bins, rule = self.verdicts.score(since)
+        found: dict[str, Any] = to_builtins(score_document(weeks, bins, rule, since=since, now=MONDAY + 5 * WEEK))
         return found
 
 

@@ -16,6 +16,7 @@ from gpuwaste.core.history import EventKind, HistoryEvent, RunUse, event_from_js
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.request import JobRequest
 from gpuwaste.core.run import RunKey
+from gpuwaste.core.underuse import UnderUse
 from gpuwaste.history.follow import Follower
 from gpuwaste.history.follow_types import Scores
 from gpuwaste.history.from_store import Snapshot, read_table
@@ -42,8 +43,8 @@ class Notes:
     def ended(self, scores: Scores, job: JobRecord) -> None:
         self.learnt.append(("ended", job.job_id, float(scores["failure"][0])))
 
-    def gpu_use(self, scores: Scores, job: JobRecord, use: RunUse) -> None:
-        assert use.coverage > 0
+    def gpu_use(self, scores: Scores, job: JobRecord, use: RunUse, under_use: UnderUse) -> None:
+        assert use.coverage >= under_use.min_coverage
         self.learnt.append(("use", job.job_id, float(scores["failure"][0])))
 
 

@@ -1,6 +1,7 @@
 """HistoryState: snapshots, bounds, and events that do not fit."""
 
 import gc
+import json
 import threading
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from gpuwaste.core.errors import ParseError, StoreError
 from gpuwaste.core.request import JobRequest
+from gpuwaste.core.underuse import UNDER_USE, UnderUse
 from gpuwaste.history import snapshot
 from gpuwaste.history.outcome import Outcome
 from gpuwaste.history.state import HistoryState
@@ -45,6 +47,17 @@ def test_a_snapshot_resumes(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["history"], "a temporary file was left"
 
 
+def test_a_snapshot_has_the_rule_by_which_it_was_counted(tmp_path: Path) -> None:
+    """Loaded and copied a state keeps its rule of under-use; an older snapshot has the defaults."""
+    path, rule = tmp_path / "history", UnderUse(20.0, 60.0, 0.5)
+    HistoryState(under_use=rule).save(path)
+    assert HistoryState.load(path).copy().under_use == rule
+    header, _, rows = path.read_bytes().partition(b"\n")
+    told = {name: value for name, value in json.loads(header).items() if name != "under_use"}
+    path.write_bytes(json.dumps(told).encode() + b"\n" + rows)
+    assert HistoryState.load(path).under_use == UNDER_USE
+
+
 @pytest.mark.parametrize(
     ("damage", "says"),
     [
@@ -56,6 +69,7 @@ def test_a_snapshot_resumes(tmp_path: Path) -> None:
         (lambda data: data[:-40] + b"\x01" + data[-39:], "corrupt"),
         (lambda data: data.replace(snapshot._LAYOUT.encode(), b"0" * 64), "another version"),
         (lambda data: data.replace(b'"rows": ', b'"rows": -'), "no history snapshot"),
+        (lambda data: data.replace(b'"below_pct": 5.0', b'"below_pct": "5"'), "under_use|below_pct"),
         (lambda data: data.replace(b"gpuwaste history 1", b"gpuwaste history 2"), "no history snapshot"),
     ],
 )

@@ -13,6 +13,7 @@ import pytest
 from tests.unit.predict.bundles import FAILURE, FEATURES, graphs, manifest_of, probability_graph, quantile_graph, write
 
 from gpuwaste.core.errors import ModelError
+from gpuwaste.core.underuse import UNDER_USE, UnderUse
 from gpuwaste.models.export import write_files
 from gpuwaste.predict.bundle import BASELINE, FeatureSet, load_bundle
 from gpuwaste.predict.manifest import NAME, sha256_hex
@@ -171,6 +172,8 @@ def test_other_features_are_refused(bundle: Path) -> None:
         lambda m: m["files"].pop("failure.onnx"),
         lambda m: m.pop("features"),
         lambda m: m.update(surprise=1),
+        lambda m: m.update(under_use={"below_pct": "5"}),
+        lambda m: m.update(under_use={"below_pct": float("nan")}),
     ],
 )
 def test_a_manifest_that_does_not_hold_together_is_refused(
@@ -179,6 +182,28 @@ def test_a_manifest_that_does_not_hold_together_is_refused(
     """Each broken word of the manifest is one line that names it."""
     change(bundle, edit)
     refused(bundle)
+
+
+def test_a_manifest_has_the_rule_of_its_labels(bundle: Path) -> None:
+    """It is read as it was written; one of before rules were recorded was made with the defaults."""
+    change(bundle, lambda m: m.update(under_use={"below_pct": 20, "min_s": 60, "min_coverage": 0.5}))
+    assert load_bundle(bundle, FEATURES).manifest.under_use == UnderUse(20.0, 60.0, 0.5)
+    change(bundle, lambda m: m.pop("under_use"))
+    assert load_bundle(bundle, FEATURES).manifest.under_use == UNDER_USE
+
+
+def test_another_rule_than_the_sites_is_named_where_it_matters(bundle: Path, tmp_path: Path) -> None:
+    """A bundle that has a model of GPUs names both rules; one without it, or of the same rule, has no note."""
+    site = UnderUse(below_pct=20.0)
+    assert load_bundle(bundle, FEATURES).rule_note(site) == ""
+    manifest = replace(manifest_of("gpus"), targets=(replace(FAILURE, target="gpu_underused"),))
+    write_files(tmp_path / "gpus", manifest, {"failure.onnx": probability_graph("gpu_underused")}, FEATURES)
+    gpus = load_bundle(tmp_path / "gpus", FEATURES)
+    assert gpus.rule_note(UNDER_USE) == ""
+    note = gpus.rule_note(site)
+    assert "gpu_underused of model gpus" in note
+    assert UNDER_USE.text in note
+    assert site.text in note
 
 
 def test_manifests_of_bytes_and_depth_are_refused(bundle: Path) -> None:

@@ -4,6 +4,7 @@ from typing import Any
 
 from msgspec import to_builtins
 
+from gpuwaste.core.underuse import UNDER_USE
 from gpuwaste.documents.verdict_score import score_document
 
 AT = 1_700_049_600
@@ -58,6 +59,6 @@ def score(*, empty: bool = False) -> dict[str, Any]:
         {"policy": "site", "week": "2026-W01", "target": "failure", "bin": 8, "n": 8, "sum_p": 6.8, "sum_true": 6.0},
     ]
     found: dict[str, Any] = to_builtins(
-        score_document([] if empty else weeks, [] if empty else bins, since=AT - 86400, now=AT)
+        score_document([] if empty else weeks, [] if empty else bins, UNDER_USE, since=AT - 86400, now=AT)
     )
     return found

@@ -89,5 +89,7 @@ def _model(health: Mapping[str, Any], now_s: float) -> Iterator[Check]:
         age_s = now_s - float(prediction.get("created") or now_s)
         words = f"{prediction['model']} {prediction['model_hash'][:12]}, {age_s / _DAY_S:.0f} days old"
         figures = {"model_age_s": round(age_s)}
-        old = age_s > MODEL_DAYS * _DAY_S
-        yield Check("model", Status.WARN if old else Status.OK, words, "gpuwaste train" if old else "", figures)
+        if prediction.get("note"):
+            words = f"{words}: {prediction['note']}"
+        warn = age_s > MODEL_DAYS * _DAY_S or bool(prediction.get("note"))
+        yield Check("model", Status.WARN if warn else Status.OK, words, "gpuwaste train" if warn else "", figures)

@@ -93,14 +93,16 @@ def _list(options: argparse.Namespace, registry: "Registry", _: "Config") -> int
     return 0 if entries else 3
 
 
-def _show(options: argparse.Namespace, registry: "Registry", _: "Config") -> int:
+def _show(options: argparse.Namespace, registry: "Registry", config: "Config") -> int:
     from gpuwaste.core.owner import become_owner
     from gpuwaste.documents.model_types import model_document
     from gpuwaste.report.models import show_text
+    from gpuwaste.waste.settings import LedgerSettings
 
     become_owner(registry.models_dir)
     bundle = _bundle(registry, options.name)
-    print_own(model_document(bundle.manifest, bundle.hash), show_text, as_json=options.json)
+    note = bundle.rule_note(LedgerSettings.from_config(config.hub).under_use)
+    print_own(model_document(bundle.manifest, bundle.hash, note), show_text, as_json=options.json)
     return 0
 
 

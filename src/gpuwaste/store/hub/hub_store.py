@@ -20,9 +20,10 @@ from gpuwaste.core.history import HistoryEvent, RunUse
 from gpuwaste.core.hour import AllocationHour
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.run import RunKey
+from gpuwaste.core.underuse import UNDER_USE, UnderUse
 from gpuwaste.core.units import HOUR_S
 from gpuwaste.store.database import MEMORY, Database, query_text
-from gpuwaste.store.hub.job_columns import ACTIVE_PCT, FAR_S
+from gpuwaste.store.hub.job_columns import FAR_S
 from gpuwaste.store.hub.rows import HOUR_COLUMNS, HOUR_KEY, JOB_COLUMNS, job_names, job_record, job_row, to_json
 
 _LOG_B: Final = 16 << 20  # DuckDB's own limit
@@ -63,6 +64,7 @@ class HubStore:
     """The hub's jobs, hours, events and marks."""
 
     def __init__(self, database: Database, clock: Clock, path: Path | None = None) -> None:
+        self.under_use = UNDER_USE  # the rule by which the use of GPUs is counted whenever it is asked for
         self._root = database
         self._writer = database.cursor()
         self._clock = clock
@@ -167,7 +169,7 @@ class HubStore:
         page = {"after": after, "limit": limit}
         with self.reader() as db:
             rows = db.rows("history", page)
-            uses = _uses(db, rows, page)
+            uses = _uses(db, rows, page, self.under_use)
         return [_event(row, uses) for row in rows]
 
     def quarantine(self, source: str, rows: Sequence[Aside]) -> int:
@@ -357,14 +359,16 @@ def _without_rolled(db: Database, hours: Sequence[AllocationHour], bounds: Mappi
     return to_json({k: v for k, v in row.items() if k != "no"} for row in rows if row["no"] not in known)
 
 
-def _uses(db: Database, rows: Sequence[Mapping[str, Any]], page: Mapping[str, int]) -> dict[RunKey, RunUse]:
+def _uses(
+    db: Database, rows: Sequence[Mapping[str, Any]], page: Mapping[str, int], under_use: UnderUse
+) -> dict[RunKey, RunUse]:
     """Return what the ledger says of the runs that ended among the events `rows` of a page."""
     held = [row for row in rows if row["job_id"] is not None and row["gpus"] and row["end"] is not None]
     if not held:
         return {}
     first = min(row["run_start"] for row in held)
     last = max(row["end"] for row in held)
-    bounds = {"from_hour": first - first % HOUR_S, "to_hour": min(last, FAR_S), "active_pct": ACTIVE_PCT}
+    bounds = {"from_hour": first - first % HOUR_S, "to_hour": min(last, FAR_S), "active_pct": under_use.below_pct}
     return {
         RunKey(row["cluster"], row["job_id"], row["run_start"]): RunUse(
             float(row["used_ratio"]), int(row["gpus_active"]), float(row["coverage"])

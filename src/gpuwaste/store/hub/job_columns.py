@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
+from gpuwaste.core.underuse import UnderUse
 from gpuwaste.store.database import Database
 
-ACTIVE_PCT: Final = 5.0  # a GPU whose mean reaches this did work: the under-used threshold
 FAR_S: Final = 2**53
 
 
@@ -28,8 +28,8 @@ class JobColumns:
     end_rule: Literal["accounting", "submit + run"] = "accounting"
 
 
-def job_columns(db: Database, cluster: str) -> JobColumns:
-    """Read every run of a cluster and what the ledger says of it, as of one instant. Raises StoreError."""
+def job_columns(db: Database, cluster: str, under_use: UnderUse) -> JobColumns:
+    """Read every run of a cluster and what the ledger says of it by a rule, as of one instant. Raises StoreError."""
     with db.transaction():
         last_event = int(db.rows("last_event")[0]["seq"])
         rules = db.rows("job_end_rule", {"cluster": cluster})
@@ -40,7 +40,7 @@ def job_columns(db: Database, cluster: str) -> JobColumns:
         }
         for kind, text in db.run("job_table_values").fetchall():
             texts[kind].append(text)
-        found = db.run("job_table", {"from_hour": 0, "to_hour": FAR_S, "active_pct": ACTIVE_PCT}).fetchnumpy()
+        found = db.run("job_table", {"from_hour": 0, "to_hour": FAR_S, "active_pct": under_use.below_pct}).fetchnumpy()
         db.run("job_table_drop")
     values = {kind: tuple(found_texts) for kind, found_texts in texts.items()}
     assumed = bool(rules) and rules[0]["end_rule"] == "submit + run"

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from gpuwaste.core.clock import Clock
-from gpuwaste.core.hits import MIN_COVERAGE, UNDERUSED_MIN_S, UNDERUSED_RATIO, all_ends
+from gpuwaste.core.hits import all_ends
+from gpuwaste.core.underuse import UnderUse
 from gpuwaste.core.units import DAY_S, HOUR_S
 from gpuwaste.core.verdict import Verdict
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore
-from gpuwaste.store.hub.job_columns import ACTIVE_PCT, FAR_S
+from gpuwaste.store.hub.job_columns import FAR_S
 from gpuwaste.store.hub.rows import VERDICT_COLUMNS, to_json
 
 ALL: Final = 2**62
@@ -88,13 +89,14 @@ class VerdictStore:
 
     def judged(self, pick: Pick) -> list[dict[str, Any]]:
         """Return the picked verdicts, the newest first, each with its runs and how it stands."""
-        with self._picked("verdicts_pick", pick.parameters()) as db:
+        with self._picked("verdicts_pick", pick.parameters(), self._store.under_use) as db:
             return db.rows("verdicts_rows")
 
-    def score(self, since: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-        """Return the rows of the queries verdicts_weeks and verdicts_bins, of all since a UTC second."""
-        with self._picked("verdicts_since", {"from_us": Pick(since).parameters()["from_us"]}) as db:
-            return db.rows("verdicts_weeks"), db.rows("verdicts_bins")
+    def score(self, since: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]], UnderUse]:
+        """Return the rows of the queries verdicts_weeks and verdicts_bins, of all since a UTC second, and the rule."""
+        under_use = self._store.under_use
+        with self._picked("verdicts_since", {"from_us": Pick(since).parameters()["from_us"]}, under_use) as db:
+            return db.rows("verdicts_weeks"), db.rows("verdicts_bins"), under_use
 
     def failed_scripts(self, cluster: str) -> Iterator[tuple[str, str, int, str]]:
         """Yield user, job name, job id and script hash of each failed run whose script is known."""
@@ -103,27 +105,17 @@ class VerdictStore:
                 yield row["user"], row["name"], row["job_id"], row["script"]
 
     @contextmanager
-    def _picked(self, query: str, parameters: Mapping[str, Any]) -> Iterator[Database]:
-        """Lend a cursor with the scratch tables of a pick."""
+    def _picked(self, query: str, parameters: Mapping[str, Any], under_use: UnderUse) -> Iterator[Database]:
+        """Lend a cursor with the scratch tables of a pick, judged by a rule of under-use."""
         with self._store.reader() as db:
             db.run(query, parameters)
             try:
-                db.run("verdicts_runs", _USE)
+                db.run("verdicts_runs", {"from_hour": 0, "to_hour": FAR_S, **under_use.parameters()})
                 db.run("verdicts_targets", {"ends": _ENDS})
                 db.run("verdicts_judged", {"young_us": self._clock.utc_us() - YOUNG_S * 1_000_000})
                 yield db
             finally:
                 db.run("verdicts_drop")
-
-
-_USE: Final[Mapping[str, float]] = {
-    "from_hour": 0,
-    "to_hour": FAR_S,
-    "active_pct": ACTIVE_PCT,
-    "min_coverage": MIN_COVERAGE,
-    "min_run_s": UNDERUSED_MIN_S,
-    "underused_ratio": UNDERUSED_RATIO,
-}
 
 
 def verdict_json(row: Mapping[str, Any]) -> dict[str, Any]:

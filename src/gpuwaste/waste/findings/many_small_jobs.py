@@ -1,9 +1,9 @@
 """Many concurrent jobs of one user that use so little that they would share one GPU.
 
-Thresholds. A job is small when each of its devices has a mean below the under-used limit (5 %) and above 0: what never
-ran is gpus_untouched's. Three jobs at once, since two may be chance. They fit on one GPU while their means add up to
-80 % at most and their memory to 90 % of the GPU's, which leaves room for peaks. Query ledger_rows says which runs are
-small.
+Thresholds. A job is small when each of its devices has a mean below the under-used limit (5 % by default) and above 0:
+what never ran is gpus_untouched's. Three jobs at once, since two may be chance. They fit on one GPU while their means
+add up to 80 % at most and their memory to 90 % of the GPU's, which leaves room for peaks. Query ledger_rows says which
+runs are small.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,0 +1,40 @@
+"""The rule of under-use, when the GPUs of a run count as hardly used: one for reports, labels and scores.
+
+Source: Ashworth, 2025: a mean utilization below 5 % in a job that ran for more than 30 seconds and completed; that 80 %
+of the allocation have to be known is ours. A site sets all three in [hub]; what was counted, learnt or scored by a rule
+records it.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class UnderUse:
+    """The limits: mean utilization in percent, seconds that the run lasted, known share of the allocation (0 to 1)."""
+
+    below_pct: float = 5.0
+    min_s: float = 30.0
+    min_coverage: float = 0.8
+
+    @property
+    def below_ratio(self) -> float:
+        """The limit of the mean as a share of 1."""
+        return self.below_pct / 100
+
+    @property
+    def text(self) -> str:
+        """The rule in words."""
+        return f"mean below {self.below_pct:g} %, over {self.min_s:g} s, {self.min_coverage:.0%} known"
+
+    def parameters(self) -> dict[str, float]:
+        """Return the rule as parameters of the queries that count and judge by it."""
+        return {
+            "active_pct": self.below_pct,
+            "underused_ratio": self.below_ratio,
+            "min_run_s": self.min_s,
+            "min_coverage": self.min_coverage,
+        }
+
+
+UNDER_USE: Final = UnderUse()  # also of what was recorded without a rule
