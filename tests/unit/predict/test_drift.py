@@ -13,6 +13,8 @@ from gpuwaste.core.errors import NoDataError
 from gpuwaste.documents.model_status import drifted, status_document
 from gpuwaste.predict.bundle import load_bundle
 from gpuwaste.predict.drift import bins, coverage, ece, feature_drift, references
+from gpuwaste.report.layout import Look
+from gpuwaste.report.models import status_text
 
 RNG = np.random.default_rng(8)
 
@@ -83,6 +85,9 @@ def test_status_names_what_moved_and_leaves_the_training_window_out(tmp_path: Pa
     by_name: dict[str, Any] = {row.target: row for row in document.targets}
     assert by_name["failure"].ece_rolled < 0.05
     assert [c.rolled for c in by_name["walltime"].coverage] == pytest.approx([0.5, 0.9], abs=0.05)
+    lines = status_text(document, Look()).splitlines()
+    assert any(line.split()[:1] == ["failure"] and "calibration error" in line for line in lines)
+    assert any(line.split()[:1] == ["walltime"] and "share below 0.5: " in line for line in lines)
     later = replace(manifest, window=(0, 10**12))
     with pytest.raises(NoDataError, match="no job was submitted after"):
         status_document(replace(bundle, manifest=later), table, vectors)
