@@ -6,8 +6,15 @@ from typing import Final, Generic, TypeVar
 
 from gpuwaste.agent.errors import CollectorError
 from gpuwaste.agent.events import EventLog
+from gpuwaste.core import log_event
 from gpuwaste.core.backoff import backoff_s
 from gpuwaste.core.clock import Clock
+
+_FAILED: Final = log_event.warning(
+    "collector-failed: collector {about}: {error}",
+    "A collector (`nvml`, `pcp`, `host`) cannot read. Its GPU time is unknown until it works again: "
+    "[troubleshooting](../how-to/troubleshooting.md).",
+)
 
 _T = TypeVar("_T")
 _MAX_WAIT_S: Final = 300.0
@@ -57,4 +64,4 @@ class Guard(Generic[_T]):
         wait_s = backoff_s(self._failures, self._first_wait_s, _MAX_WAIT_S)
         # A little less than whole intervals, so that the wait does not cost one tick more.
         self._not_before_us = self._clock.mono_us() + int((wait_s - self._first_wait_s / 2) * 1e6)
-        self._events.trouble(self.name, message)
+        self._events.trouble(_FAILED, self.name, error=message)

@@ -5,7 +5,6 @@ other than pmproxy's on this host. A tick that was missed is skipped, and its ti
 that comes too late, unknown.
 """
 
-import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,13 +15,33 @@ from gpuwaste.agent.events import EventLog
 from gpuwaste.agent.guard import Guard
 from gpuwaste.agent.model import GpuIdentity, GpuReading, GpuScan, HostUse, JobMap
 from gpuwaste.agent.observation import DeviceMapper, Observation, Sink, make_samples
+from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
+
+_CLOCK_SET: Final = log_event.warning(
+    "clock-set: wall clock was set, GPU use of this interval is unknown",
+    "Nothing; check chrony if it happens often.",
+)
+_CROSS_CHECK: Final = log_event.info(
+    "memory-differs: {source} reads another memory use of {about} than the collector before"
+)
+_MAP_FAILED: Final = log_event.error(
+    "device-map-failed: bug in gpuwaste: no device map, the jobs of this sample's GPUs are unknown: {error}",
+    "A bug in gpuwaste; sampling continues. Report the line.",
+)
+_SINK_FAILED: Final = log_event.error(
+    "sink-failed: cannot keep {about}: {error}",
+    "What was measured cannot be written: `hours` (outbox), `raw samples` (segments), `health file`. Check the disk "
+    "and the permissions of `state_dir` and `run_dir`.",
+)
+_RELEASED: Final = log_event.info("gpus-released: GPUs released for {seconds:g} s")
+_SAMPLED_AGAIN: Final = log_event.info("gpus-sampled-again: GPUs are sampled again")
 
 STEP_US: Final = 2_000_000
 RELEASED: Final = "released"
 BEAT_S: Final = 15.0  # longest time between two signs of life, however long the interval
 CLOCK_STEP: Final = "clock_step"
-_CROSS_CHECK: Final = 0.25  # of a GPU's memory: two collectors that differ by more do not read the same GPU
+_MEMORY_DIFFERS: Final = 0.25  # of a GPU's memory: two collectors that differ by more do not read the same GPU
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +143,7 @@ class Sampler:
         now = (self._clock.utc_us(), self._clock.mono_us())
         seen = self._observe(*now)
         if self._stepped(now):
-            self._events.trouble("clock", "the wall clock was set: this interval is unknown")
+            self._events.trouble(_CLOCK_SET, "clock")
             seen = replace(seen, readings={u: without_utilization(r, CLOCK_STEP) for u, r in seen.readings.items()})
         self._before = now
         jobs = self._map(seen)
@@ -189,8 +208,8 @@ class Sampler:
     def _cross_check(self, source: str, first: GpuReading, second: GpuReading) -> None:
         if first.mem_used_b is None or second.mem_used_b is None or not first.mem_total_b:
             return
-        if abs(first.mem_used_b - second.mem_used_b) > _CROSS_CHECK * first.mem_total_b:
-            self._events.trouble(f"cross-check {first.uuid}", f"{source} reads another use of memory", logging.INFO)
+        if abs(first.mem_used_b - second.mem_used_b) > _MEMORY_DIFFERS * first.mem_total_b:
+            self._events.trouble(_CROSS_CHECK, first.uuid, source=source)
 
     def _map(self, seen: Observation) -> JobMap:
         pids = {uuid: reading.pids for uuid, reading in seen.readings.items()}
@@ -199,7 +218,7 @@ class Sampler:
         try:
             jobs = self._device_map.update(seen.t_utc_us, seen.gpus, pids, host_pids, suspended)
         except Exception as error:  # noqa: BLE001 without a map the time is unknown; the samples are kept
-            self._events.trouble("device map", f"{type(error).__name__}: {error}", logging.ERROR)
+            self._events.trouble(_MAP_FAILED, "device map", error=f"{type(error).__name__}: {error}")
             return JobMap(unmapped={gpu.uuid: "conflict" for gpu in seen.gpus})
         self._events.over("device map")
         return jobs
@@ -209,7 +228,7 @@ class Sampler:
             sink.accept(seen)
         except Exception as error:  # noqa: BLE001 a full disk in one sink must not stop the others
             self.sinks_ok[sink.name] = False
-            self._events.trouble(sink.name, str(error) or type(error).__name__, logging.ERROR)
+            self._events.trouble(_SINK_FAILED, sink.name, error=str(error) or type(error).__name__)
         else:
             self.sinks_ok[sink.name] = True
             self._events.over(sink.name)
@@ -228,13 +247,13 @@ class Sampler:
             for collector in self._collectors.gpu:
                 collector.close()
             self._released_until_us = now_us + int(asked * 1e6)
-            self._events.note(f"GPUs released for {asked:g} s")
+            _RELEASED.log(seconds=asked)
             self._released.set()
         if self._released_until_us is not None and now_us >= self._released_until_us:
             self._released_until_us = None
             for guard in self._gpu:
                 guard.retry_now()
-            self._events.note("GPUs are read again")
+            _SAMPLED_AGAIN.log()
 
     def _wait_until(self, mono_us: int) -> None:
         while not self._stop.is_set():
