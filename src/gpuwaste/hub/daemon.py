@@ -1,6 +1,5 @@
 """`gpuwaste hub`: puts the parts together, runs them, and ends them in order."""
 
-import logging
 import os
 import pwd
 import signal
@@ -11,6 +10,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, Final
 
+from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock, SystemClock
 from gpuwaste.core.config import Config, load_config
 from gpuwaste.core.errors import ConfigError
@@ -62,7 +62,8 @@ _THRESHOLDS: Final = (
     "agent.ship_every_s",
     *(f"hub.{field.name}" for field in fields(LedgerSettings) if field.name != "pending_s"),
 )
-_log = logging.getLogger(__name__)
+_STARTED: Final = log_event.info("hub-started: gpuwaste hub {version} listens on {places}, store {store}")
+_STOPPED: Final = log_event.info("hub-stopped: hub has stopped")
 
 
 class Hub:
@@ -273,9 +274,9 @@ def run_hub(config: Config, path: Path | None = None) -> int:
         raise ConfigError("[hub] listen and socket are both empty: nobody could reach the hub")
     collect_seldom()
     places = " and ".join(listening(sock) for sock in (tcp, unix) if sock is not None)
-    _log.info("gpuwaste hub %s serves on %s, store %s", own_version(), places, config.hub.state_dir)
+    _STARTED.log(version=own_version(), places=places, store=config.hub.state_dir)
     hub.run(tcp, unix, notifier)
-    _log.info("the hub has stopped")
+    _STOPPED.log()
     return 0
 
 

@@ -1,12 +1,12 @@
 """Notifier: decides on each period once, when all of it is known, and sends what is due; a thread of the hub."""
 
 import json
-import logging
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from gpuwaste.core import log_event
 from gpuwaste.core.backoff import backoff_s
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import GpuwasteError
@@ -26,7 +26,19 @@ STAFF: Final = "staff"
 EVERY_S: Final = 10.0
 _RETRY_FIRST_S: Final = 300.0
 _RETRY_MAX_S: Final = 7200.0
-_log = logging.getLogger(__name__)
+_INTERRUPTED: Final = log_event.warning(
+    "notices-interrupted: {count} notices were being sent when the hub ended, they are not sent again",
+    "They may have arrived or not: `gpuwaste notify list` shows them as unclear.",
+)
+_WAITING: Final = log_event.warning(
+    "notices-waiting: notices wait: {error}",
+    "The mail server, an address file or command, or accounting that is behind. They are sent when it is over.",
+)
+_NOT_SENT: Final = log_event.warning(
+    "notice-not-sent: notice to {address}: {status}: {detail}",
+    "The reply of the mail server to one mail: later is retried, failed and unclear are not. `gpuwaste notify list`.",
+)
+_PERIOD: Final = log_event.info("notices-decided: period until {end}: notices for {told} of {users} users")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +77,7 @@ class NoticeRunner:
         """Give up what a hub before this one was sending; the first period ever is the next one. Raises StoreError."""
         interrupted = self._notices.close_interrupted()
         if interrupted:
-            _log.warning("%d notices were being sent when the hub ended: they are not sent again", interrupted)
+            _INTERRUPTED.log(count=interrupted)
         for kind, schedule in ((DIGEST, self._settings.digest), (STAFF, self._settings.weekly)):
             if self._notices.last_period(kind, dry=self._dry) is None:
                 self._notices.begin_at(kind, schedule.last_end(self._now()), dry=self._dry)
@@ -77,7 +89,7 @@ class NoticeRunner:
             self._send_due()
         except GpuwasteError as error:
             if self._trouble.news(str(error)):
-                _log.warning("notices wait: %s", error)
+                _WAITING.log(error=error)
         else:
             self._trouble.over()
         return EVERY_S
@@ -115,7 +127,7 @@ class NoticeRunner:
         if self._new(DIGEST, self._settings.digest.last_end(now)) and self._complete(self._settings.digest.period(now)):
             period, decisions, _ = self.decide()
             told = sum(d.told for d in decisions)
-            _log.info("period until %d: %d of %d users are to be told", period[1], told, len(decisions))
+            _PERIOD.log(end=period[1], told=told, users=len(decisions))
             self._notices.prune(self._settings.audit_days)
         if self._settings.staff and self._new(STAFF, weekly[1]) and self._complete(weekly):
             self._decide_staff(weekly)
@@ -185,7 +197,7 @@ class NoticeRunner:
         self._notices.move(row, delivery.status, delivery.detail, was=("sending",), wait_s=wait_s)
         self._count(delivery.status)
         if delivery.status != "sent":
-            _log.warning("a notice to %s: %s: %s", row["address"], delivery.status, delivery.detail)
+            _NOT_SENT.log(address=row["address"], status=delivery.status, detail=delivery.detail)
 
     def _deliver(self, row: Mapping[str, Any]) -> Delivery:
         document = json.loads(row["document"])
