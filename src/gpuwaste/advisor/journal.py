@@ -6,7 +6,6 @@ bound, and the answers go out all the same.
 """
 
 import json
-import logging
 import os
 from collections import deque
 from collections.abc import Callable
@@ -14,6 +13,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any, Final
 
+from gpuwaste.core import log_event
 from gpuwaste.core.errors import StoreError
 from gpuwaste.core.once import Once
 from gpuwaste.core.verdict import Verdict
@@ -23,7 +23,11 @@ SUFFIX: Final = ".jsonl"
 _FLAGS: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
 _NAMES: Final = tuple(f.name for f in fields(Verdict))
 _encode: Final = json.JSONEncoder(separators=(",", ":"), ensure_ascii=True, check_circular=False).encode
-_log = logging.getLogger(__name__)
+_IN_MEMORY: Final = log_event.error(
+    "verdicts-in-memory: {path}: cannot write verdicts, they wait in memory: {error}: free space",
+    "The disk of `[advisor] state_dir` is full or not writable. Advice continues; verdicts that wait are lost if the "
+    "advisor ends.",
+)
 
 
 class Journal:
@@ -120,7 +124,7 @@ class Journal:
 
     def _trouble(self, words: str) -> None:
         if self._said.news(words):
-            _log.error("%s: verdicts wait in memory, answers go out: %s: free space", self.directory, words)
+            _IN_MEMORY.log(path=self.directory, error=words)
 
 
 def _line(verdict: Verdict) -> bytes:
