@@ -16,7 +16,8 @@ from gpuwaste.agent.guard import Guard
 from gpuwaste.agent.model import GpuIdentity, GpuReading, GpuScan, HostUse, JobMap
 from gpuwaste.agent.observation import DeviceMapper, Observation, Sink, make_samples
 from gpuwaste.core import log_event
-from gpuwaste.core.clock import Clock
+from gpuwaste.core.clock import Clock, StepDetector
+from gpuwaste.core.sample import UnknownReason
 
 _CLOCK_SET: Final = log_event.warning(
     "clock-set: wall clock was set, GPU use of this interval is unknown",
@@ -37,10 +38,7 @@ _SINK_FAILED: Final = log_event.error(
 _RELEASED: Final = log_event.info("gpus-released: GPUs released for {seconds:g} s")
 _SAMPLED_AGAIN: Final = log_event.info("gpus-sampled-again: GPUs are sampled again")
 
-STEP_US: Final = 2_000_000
-RELEASED: Final = "released"
 BEAT_S: Final = 15.0  # longest time between two signs of life, however long the interval
-CLOCK_STEP: Final = "clock_step"
 _MEMORY_DIFFERS: Final = 0.25  # of a GPU's memory: two collectors that differ by more do not read the same GPU
 
 
@@ -82,10 +80,10 @@ class Sampler:
         self._asked_release_s: float | None = None
         self._released = threading.Event()
         self._released_until_us: int | None = None
-        self._before: tuple[int, int] | None = None
+        self._steps = StepDetector()
         self._known: dict[str, tuple[GpuIdentity, str]] = {}  # identity and source by uuid, of the last good scan
         self._xids: Mapping[tuple[str, int], int] = {}
-        self._unread_for = ""  # the reason for which the tick before had no reading at all
+        self._unread_for = UnknownReason.NONE  # the reason for which the tick before had no reading at all
         self.sinks_ok: dict[str, bool] = {}  # by name, whether the sink took the last observation
         self.missed = 0
 
@@ -142,10 +140,10 @@ class Sampler:
         self._serve_release()
         now = (self._clock.utc_us(), self._clock.mono_us())
         seen = self._observe(*now)
-        if self._stepped(now):
+        if self._steps.stepped(*now):
             self._events.trouble(_CLOCK_SET, "clock")
-            seen = replace(seen, readings={u: without_utilization(r, CLOCK_STEP) for u, r in seen.readings.items()})
-        self._before = now
+            reason = UnknownReason.CLOCK_STEP
+            seen = replace(seen, readings={u: without_utilization(r, reason) for u, r in seen.readings.items()})
         jobs = self._map(seen)
         seen = replace(seen, jobs=jobs)
         seen = replace(seen, samples=tuple(make_samples(seen)))
@@ -157,19 +155,20 @@ class Sampler:
         for guard in self._host:
             host.update(guard.read() or {})
         if self._released_until_us is not None:
-            return self._unread(utc_us, mono_us, host, RELEASED)
+            return self._unread(utc_us, mono_us, host, UnknownReason.RELEASED)
         scans = [scan for guard in self._gpu if (scan := guard.read()) is not None]
         if not scans:
-            return self._unread(utc_us, mono_us, host, next((g.reason for g in self._gpu if g.reason), "driver"))
+            reason = next((guard.reason for guard in self._gpu if guard.reason), UnknownReason.DRIVER)
+            return self._unread(utc_us, mono_us, host, reason)
         gpus, readings, sources = self._merge(scans)
         if self._unread_for:  # nobody measured the time since the tick before
             readings = {uuid: without_utilization(reading, self._unread_for) for uuid, reading in readings.items()}
-            self._unread_for = ""
+            self._unread_for = UnknownReason.NONE
         self._known = {gpu.uuid: (gpu, sources[gpu.uuid]) for gpu in gpus}
         self._xids = {key: count for scan in scans for key, count in scan.xids.items()} or self._xids
         return Observation(utc_us, mono_us, gpus, readings, sources, host=host, xids=self._xids)
 
-    def _unread(self, utc_us: int, mono_us: int, host: Mapping[int, HostUse], reason: str) -> Observation:
+    def _unread(self, utc_us: int, mono_us: int, host: Mapping[int, HostUse], reason: UnknownReason) -> Observation:
         """Return an observation of the GPUs that were known, without any value."""
         self._unread_for = reason
         return Observation(
@@ -193,7 +192,7 @@ class Sampler:
         sources: dict[str, str] = {}
         for scan in scans:
             for gpu in scan.gpus:
-                reading = scan.readings.get(gpu.uuid) or GpuReading(gpu.uuid, reason="not_supported")
+                reading = scan.readings.get(gpu.uuid) or GpuReading(gpu.uuid, reason=UnknownReason.NOT_SUPPORTED)
                 if gpu.uuid not in gpus:
                     known = self._known.get(gpu.uuid)
                     gpus[gpu.uuid] = known[0] if known and gpu.minor is None else gpu
@@ -219,7 +218,7 @@ class Sampler:
             jobs = self._device_map.update(seen.t_utc_us, seen.gpus, pids, host_pids, suspended)
         except Exception as error:  # noqa: BLE001 without a map the time is unknown; the samples are kept
             self._events.trouble(_MAP_FAILED, "device map", error=f"{type(error).__name__}: {error}")
-            return JobMap(unmapped={gpu.uuid: "conflict" for gpu in seen.gpus})
+            return JobMap(unmapped={gpu.uuid: UnknownReason.CONFLICT for gpu in seen.gpus})
         self._events.over("device map")
         return jobs
 
@@ -232,11 +231,6 @@ class Sampler:
         else:
             self.sinks_ok[sink.name] = True
             self._events.over(sink.name)
-
-    def _stepped(self, now: tuple[int, int]) -> bool:
-        if self._before is None:
-            return False
-        return abs((now[0] - self._before[0]) - (now[1] - self._before[1])) > STEP_US
 
     def _serve_release(self) -> None:
         """Close or re-open the GPUs, as was asked; runs in the sampling thread, as all calls of collectors do."""
@@ -266,6 +260,6 @@ class Sampler:
             self._beat()
 
 
-def without_utilization(reading: GpuReading, reason: str) -> GpuReading:
+def without_utilization(reading: GpuReading, reason: UnknownReason) -> GpuReading:
     """Return the reading with its utilization unknown for a reason."""
     return replace(reading, duty=(), util_pct=None, reason=reason)

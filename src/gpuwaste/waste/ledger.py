@@ -11,12 +11,11 @@ from typing import Final
 
 from gpuwaste.core.errors import ParseError
 from gpuwaste.core.job import JobRecord
+from gpuwaste.core.sample import UnknownReason
 from gpuwaste.slurm.hostlist import expand
 from gpuwaste.waste.gpu_bound import bounded
 from gpuwaste.waste.settings import LedgerSettings
 
-UNREPORTED: Final = "unreported"  # no row covers this part of the device's allocation
-NO_AGENT: Final = "no_agent"  # no row of this GPU at all
 COMPLETED: Final = "COMPLETED"
 # Where a node saw more than accounting allows (epilog, clocks apart), the excess is cut in the job's favour.
 _CUT_ORDER: Final = ("idle", "suspended", "low", "moderate", "high")
@@ -309,7 +308,7 @@ def _fill(parts: dict[str, int], unknown: dict[str, int], use: DeviceUse, span: 
     rest -= suspended
     pending = _pending_ms(use, span, settings, rest)
     if rest > pending:
-        reason = UNREPORTED if use.gpu_uuid else NO_AGENT
+        reason = UnknownReason.UNREPORTED if use.gpu_uuid else UnknownReason.NO_AGENT
         unknown[reason] = unknown.get(reason, 0) + rest - pending
     return pending
 
