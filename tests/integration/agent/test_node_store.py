@@ -252,8 +252,8 @@ def test_kills_of_agent_and_child_lose_nothing_that_was_acknowledged(tmp_path: P
 
 
 def _kill_children(pid: int) -> None:
-    with contextlib.suppress(psutil.NoSuchProcess):
-        for process in psutil.Process(pid).children():
+    for process in psutil.Process(pid).children() if psutil.pid_exists(pid) else ():
+        with contextlib.suppress(psutil.NoSuchProcess):  # one that has ended and waits for its parent hides no other
             if any("gpuwaste.agent.fold" in word for word in process.cmdline()):
                 process.kill()
 
