@@ -15,6 +15,7 @@ from gpuwaste.cli.manual import ENVIRONMENT, EXIT_CODES
 from gpuwaste.core.config import Config, config_from_dict, describe_config, load_config
 from gpuwaste.core.hour import HOUR_CODEC, AllocationHour
 from gpuwaste.core.run import RunKey
+from gpuwaste.core.sample import UnknownReason
 from gpuwaste.hub.openapi import schema
 
 ROOT = Path(__file__).parents[2]
@@ -115,6 +116,13 @@ def test_every_event_of_the_log_is_on_its_page_once() -> None:
         assert re.fullmatch(r"[a-z]+(-[a-z]+)+", event.id), event.id
         assert len(re.findall(f"`{event.id}[`:]", page)) == 1
         assert bool(event.remedy) == (event.level > logging.INFO), event.id
+
+
+def test_every_reason_of_unknown_time_is_on_its_page() -> None:
+    """The ledger's page has a row for each reason that agent and hub give, and for no other."""
+    page = (ROOT / "docs/explanation/ledger.md").read_text(encoding="utf-8").partition("## Reasons for unknown time")[2]
+    rows = re.findall(r"^\| ([a-z_]+) \|", page.partition("\n## ")[0], re.MULTILINE)
+    assert rows[1:] == [reason.value for reason in UnknownReason if reason]
 
 
 def test_every_line_of_the_doctor_is_on_its_page() -> None:

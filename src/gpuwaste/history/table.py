@@ -2,18 +2,18 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, Final, Literal, Self
+from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gpuwaste.core.history import EndRule
 from gpuwaste.core.job import JobRecord
 from gpuwaste.history.outcome import outcome_of
 from gpuwaste.history.requests import request_of
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-EndRule = Literal["accounting", "submit + run"]
 ABSENT: Final = -1  # an instant that is not known
 
 

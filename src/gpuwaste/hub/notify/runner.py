@@ -19,7 +19,7 @@ from gpuwaste.hub.notify.planner import Period, Planner
 from gpuwaste.report.cells import harmless_document
 from gpuwaste.report.layout import Look
 from gpuwaste.report.notice_text import digest_subject, digest_text, staff_subject, staff_text
-from gpuwaste.store.hub.notice_store import OPEN, NoticeStore
+from gpuwaste.store.hub.notice_store import OPEN, NoticeStatus, NoticeStore
 
 DIGEST: Final = "digest"
 STAFF: Final = "staff"
@@ -157,7 +157,7 @@ class NoticeRunner:
         return {
             "user": decision.user,
             "period_start": period[0],
-            "status": self._first if decision.told else "not",
+            "status": self._first if decision.told else NoticeStatus.NOT,
             "why": decision.why,
             "address": decision.address,
             "jobs": decision.jobs,
@@ -180,23 +180,23 @@ class NoticeRunner:
                 self._down_times += 1
                 down_s = backoff_s(self._down_times, _RETRY_FIRST_S, _RETRY_MAX_S)
                 self._down_until_us = self._clock.mono_us() + int(down_s * 1e6)
-                self._notices.move(row, "later", str(error), was=("sending",))
+                self._notices.move(row, NoticeStatus.LATER, str(error), was=(NoticeStatus.SENDING,))
                 raise
             self._down_times = 0
 
     def _send(self, row: Mapping[str, Any]) -> None:
         """Claim one notice, send it, and note what became of it; after a crash in between it is not sent again."""
         if row["kind"] == DIGEST and row["user"] in self._planner.notices.opted_out():
-            self._notices.move(row, "failed", "the user opted out before it was sent", was=OPEN)
+            self._notices.move(row, NoticeStatus.FAILED, "the user opted out before it was sent", was=OPEN)
             return
-        if not self._notices.move(row, "sending", was=OPEN):
+        if not self._notices.move(row, NoticeStatus.SENDING, was=OPEN):
             return
         delivery = self._deliver(row)
-        later = delivery.status == "later"
+        later = delivery.status is NoticeStatus.LATER
         wait_s = backoff_s(row["tries"] + 1, _RETRY_FIRST_S, _RETRY_MAX_S) if later else 0.0
-        self._notices.move(row, delivery.status, delivery.detail, was=("sending",), wait_s=wait_s)
+        self._notices.move(row, delivery.status, delivery.detail, was=(NoticeStatus.SENDING,), wait_s=wait_s)
         self._count(delivery.status)
-        if delivery.status != "sent":
+        if delivery.status is not NoticeStatus.SENT:
             _NOT_SENT.log(address=row["address"], status=delivery.status, detail=delivery.detail)
 
     def _deliver(self, row: Mapping[str, Any]) -> Delivery:
@@ -213,7 +213,7 @@ class NoticeRunner:
                 key=f"{row['kind']} {row['user']} {row['period_end']}",
             )
         except ValueError as error:
-            return Delivery("failed", f"no mail can be made: {error}")
+            return Delivery(NoticeStatus.FAILED, f"no mail can be made: {error}")
         return self._mailer.send(message, self._settings.sender, row["address"])
 
     @property
@@ -221,8 +221,8 @@ class NoticeRunner:
         return self._settings.dry_run
 
     @property
-    def _first(self) -> str:
-        return "dry" if self._dry else "due"
+    def _first(self) -> NoticeStatus:
+        return NoticeStatus.DRY if self._dry else NoticeStatus.DUE
 
     def _now(self) -> int:
         return self._clock.utc_us() // 1_000_000

@@ -5,8 +5,9 @@ The columns are NumPy arrays (extra `predict`), made by DuckDB without a Python 
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final
 
+from gpuwaste.core.history import EndRule
 from gpuwaste.store.database import Database
 
 ACTIVE_PCT: Final = 5.0  # a GPU whose mean reaches this did work: the under-used threshold
@@ -25,7 +26,7 @@ class JobColumns:
     numbers: Mapping[str, Any]
     texts: Mapping[str, tuple[str, ...]]
     last_event: int
-    end_rule: Literal["accounting", "submit + run"] = "accounting"
+    end_rule: EndRule = "accounting"
 
 
 def job_columns(db: Database, cluster: str) -> JobColumns:
