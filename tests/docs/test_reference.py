@@ -1,6 +1,7 @@
 """The generated pages: none is stale, nothing that a person can set, call or scrape is without a word."""
 
 import ast
+import logging
 import re
 import shlex
 import tomllib
@@ -8,13 +9,13 @@ from pathlib import Path
 
 import pytest
 from tools.reference import PAGES, commands, configuration, doctor, events, exit_codes, findings, metrics, source, wire
-from tools.reference.event_meanings import MEANINGS
 from tools.reference.manual import ENVIRONMENT, EXIT_CODES
 
 from gpuwaste.cli.main import build_parser, command_names, load_command
 from gpuwaste.core.config import Config, config_from_dict, describe_config, load_config
 from gpuwaste.core.hour import HOUR_CODEC, AllocationHour
 from gpuwaste.core.run import RunKey
+from gpuwaste.core.sample import UnknownReason
 from gpuwaste.hub.openapi import schema
 
 ROOT = Path(__file__).parents[2]
@@ -106,22 +107,22 @@ def test_every_exit_code_has_a_meaning() -> None:
     assert named == known - {0, 1}
 
 
-def test_every_warning_and_error_is_explained() -> None:
-    """Each line of the log that asks for something has its meaning, and no meaning is left of a line that is gone."""
-    found = list(events.events())
-    assert len([event for event in found if event.level != "info"]) > 50
-    assert {event.module.partition(".")[0] for event in found} >= {"agent", "hub", "advisor", "wire"}
-    missing = [event.key for event in events.unexplained()]
-    assert missing == [], "tools/reference/event_meanings.py: say what it means and what to do"
-    assert events.left_over() == set()
+def test_every_event_of_the_log_is_on_its_page_once() -> None:
+    """Each declared event has an id of its own, stands on the page, and has a remedy where it asks for something."""
+    found, page = events.declared(), events.page()
+    assert {event.module.split(".")[1] for event in found} >= {"agent", "hub", "advisor", "wire"}
+    assert len({event.id for event in found}) == len(found) > 80
+    for event in found:
+        assert re.fullmatch(r"[a-z]+(-[a-z]+)+", event.id), event.id
+        assert len(re.findall(f"`{event.id}[`:]", page)) == 1
+        assert bool(event.remedy) == (event.level > logging.INFO), event.id
 
 
-def test_an_event_without_a_meaning_stops_the_build(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`make docs` ends with the module and the words of a warning that nobody explained."""
-    key = next(iter(event.key for event in events.events() if event.key in MEANINGS))
-    monkeypatch.delitem(MEANINGS, key)
-    with pytest.raises(ValueError, match=r"event_meanings\.py lacks"):
-        events.page()
+def test_every_reason_of_unknown_time_is_on_its_page() -> None:
+    """The ledger's page has a row for each reason that agent and hub give, and for no other."""
+    page = (ROOT / "docs/explanation/ledger.md").read_text(encoding="utf-8").partition("## Reasons for unknown time")[2]
+    rows = re.findall(r"^\| ([a-z_]+) \|", page.partition("\n## ")[0], re.MULTILINE)
+    assert rows[1:] == [reason.value for reason in UnknownReason if reason]
 
 
 def test_every_line_of_the_doctor_is_on_its_page() -> None:

@@ -124,14 +124,14 @@ def _bundle_corrupt(scene: Scene) -> Iterator[None]:
     assert scene.site.advisor
     registry = Registry(models)
     registry.promote(registry.add(BASELINE))
-    wait_log(scene.site.advisor, "model in use: baseline")
+    wait_log(scene.site.advisor, "model loaded: baseline")
     champion = registry.champion()
     assert champion
     (champion / "manifest.json").write_bytes(b"\xff\x00 no manifest")
-    wait_log(scene.site.advisor, "the champion is not loaded, [0-9a-f]+ stays in use")
+    wait_log(scene.site.advisor, "cannot load the champion, [0-9a-f]+ stays in use")
     yield
     scene.restart_advisor()
-    wait_log(scene.site.advisor, "the champion is not loaded, no model stays in use")
+    wait_log(scene.site.advisor, "cannot load the champion, no model stays in use")
     for path in models.iterdir():
         path.unlink() if path.is_symlink() or path.is_file() else shutil.rmtree(path)
 

@@ -143,7 +143,7 @@ READERS: Final[Mapping[str, Read]] = {
     "slurmd -G": lambda text: parse_slurmd_g(f"Gres Name=gpu Count=1 {text}", lambda _: None),
     "SWF": lambda text: list(read_swf(text.encode("utf-8", "surrogateescape").splitlines(keepends=True), "gw")[1]),
     "address": is_address,
-    "log line": lambda text: one_line(logging.makeLogRecord({"msg": text}), names=True),
+    "log line": lambda text: one_line(logging.makeLogRecord({"msg": text})),
     "a script's lines": lambda text: read_submission(_SCRIPT + text.replace("\udcff", "x")),
     "an option of a script": lambda text: read_submission(
         f"#!/bin/sh\n#SBATCH --comment={text}\n".replace("\udcff", "x")

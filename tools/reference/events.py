@@ -1,38 +1,30 @@
-"""events.md, from the calls of the log in the code; a warning or an error without its meaning stops `make docs`."""
+"""events.md, from the declarations of log events in the code, which are imported for that."""
 
+import ast
+import importlib
+import logging
 import re
 from collections.abc import Iterator
-from typing import Final, NamedTuple, get_args
+from typing import Final, get_args
 
 from gpuwaste.core.history import EventKind
+from gpuwaste.core.log_event import EVENTS, LogEvent
 from tools.reference import source
-from tools.reference.event_meanings import DEFECT, MEANINGS, PLUGIN, SHOWN
+from tools.reference.event_meanings import PLUGIN
 from tools.reference.findings import modules as findings
 from tools.reference.markdown import code, document, table
 
-_LEVELS: Final = {"info": "info", "warning": "warning", "error": "error", "exception": "error", "critical": "critical"}
-_LOGS: Final = ("_log", "_LOG", "log")
-_TROUBLE: Final = "events.trouble"
-_NOTE: Final = "events.note"
-_DEFECT: Final = "defect "
 _INTRO: Final = """
-What the services write to the journal, one line an event; `{}` stands for a value. Lines of hub and advisor begin with
-`gpuwaste.` and the module, lines of the agent with the words themselves. `journalctl -p warning -u 'gpuwaste-*'` shows
-those that ask for something. How lines are counted and limited: [the services](../how-to/services.md#the-log); where to
+What the services write to the journal: one line an event, `ID: text`; `{error}` stands for a value. Filters and alerts
+match on the id, which stays the same across releases. `journalctl -p warning -u 'gpuwaste-*'` shows the events that
+need attention. How repeats are counted and lines limited: [the services](../how-to/services.md#the-log); where to
 begin: [troubleshooting](../how-to/troubleshooting.md).
 """
-_PARTS: Final = (
-    ("Of the agent", ("agent",)),
-    ("Of the hub", ("hub",)),
-    ("Of the advisor", ("advisor",)),
-    (
-        "Of several services",
-        ("core", "documents", "history", "ingest", "policy", "predict", "slurm", "wire", "models", "cli"),
-    ),
-)
+_PARTS: Final = {"agent": "Of the agent", "hub": "Of the hub", "advisor": "Of the advisor", "": "Of several services"}
 _PLUGINS: Final = ("plugins/job_submit/common", "plugins/job_submit/c", "plugins/job_submit/lua")
 _SAID: Final = re.compile(r'\b(?:gw_say\([\w>-]+, |slurm_(?:error|info)\()("gpuwaste: (?:[^"]|" PRIu64 ")*")')
 _VALUE: Final = re.compile(r"%(?:ll)?[sdu]")
+_FORMAT: Final = re.compile(r"[!:][^ }]+\}")  # how a value is written is no news for the reader
 _KINDS: Final = {
     "submitted": "a job is queued: the request alone",
     "started": "a run has begun",
@@ -41,47 +33,13 @@ _KINDS: Final = {
 }
 
 
-class Event(NamedTuple):
-    """One call of the log."""
-
-    module: str
-    level: str
-    words: str
-
-    @property
-    def key(self) -> tuple[str, str]:
-        """What its meaning is found by."""
-        return self.module, self.words
-
-    @property
-    def meaning(self) -> str:
-        """Return the meaning, "" where none is needed or known."""
-        return DEFECT if self.words.startswith(_DEFECT) else MEANINGS.get(self.key, "")
-
-
-def events() -> Iterator[Event]:
-    """Yield every event of the services that is not for debugging alone."""
-    for module, tree in source.modules():
-        for call in source.calls(tree):
-            base, _, last = source.called(call).rpartition(".")
-            if base in _LOGS and last in _LEVELS and call.args:
-                yield Event(module, _LEVELS[last], source.filled(source.words(call.args[0])))
-            elif source.called(call).endswith(_NOTE):
-                yield Event(module, "info", source.words(call.args[0]))
-            elif source.called(call).endswith(_TROUBLE):
-                level = source.argument(call, 2, "level")
-                named = "warning" if level is None else source.called_name(level)
-                yield Event(module, named, f"{source.words(call.args[0])}: {source.words(call.args[1])}")
-
-
-def unexplained() -> list[Event]:
-    """Return the warnings and errors that have no meaning."""
-    return [event for event in events() if event.level != "info" and not event.meaning]
-
-
-def left_over() -> set[tuple[str, str]]:
-    """Return the meanings of events that are no more."""
-    return (set(MEANINGS) | set(SHOWN)) - {event.key for event in events()}
+def declared() -> list[LogEvent]:
+    """Return the events of every shipped module, sorted by room and id."""
+    for name, tree in source.modules():
+        imports = (node for node in tree.body if isinstance(node, ast.ImportFrom))
+        if any(alias.name == "log_event" for node in imports for alias in node.names):
+            importlib.import_module(f"gpuwaste.{name.removesuffix('.__init__')}")
+    return sorted((e for e in EVENTS if e.module.startswith("gpuwaste.")), key=lambda e: (_room(e), e.id))
 
 
 def plugin_lines() -> Iterator[str]:
@@ -93,16 +51,18 @@ def plugin_lines() -> Iterator[str]:
 
 
 def page() -> str:
-    """Return the page. Raises ValueError where an event asks for something and nothing says what."""
-    if missing := unexplained():
-        raise ValueError(f"tools/reference/event_meanings.py lacks {missing[0].key}")
-    found = list(dict.fromkeys(events()))
+    """Return the page."""
     parts = [_INTRO]
-    for title, rooms in _PARTS:
-        own = [event for event in found if event.module.partition(".")[0] in rooms]
-        parts += [f"## {title}", _table([event for event in own if event.level != "info"])]
-        quiet = [event.words for event in own if event.level == "info" and event.words != "{}"]
-        parts.append("That all is well, or works again: " + "; ".join(map(code, dict.fromkeys(quiet))) + ".")
+    for room, title in _PARTS.items():
+        own = [event for event in declared() if _room(event) == room]
+        rows = [
+            (code(event.id), logging.getLevelName(event.level).lower(), code(_plain(event)), event.remedy)
+            for event in own
+            if event.level > logging.INFO
+        ]
+        quiet = [code(f"{event.id}: {_plain(event)}") for event in own if event.level == logging.INFO]
+        parts += [f"## {title}", table(("id", "level", "text", "meaning, what to do"), rows)]
+        parts.append(f"Nothing to do: {'; '.join(quiet)}.")
     lines = list(dict.fromkeys(plugin_lines()))
     if wrong := set(lines) ^ set(PLUGIN):
         raise ValueError(f"tools/reference/event_meanings.py and the plugins' lines differ: {min(wrong)}")
@@ -116,9 +76,10 @@ def page() -> str:
     return document("Events", *parts)
 
 
-def _table(rows: list[Event]) -> str:
-    cells = [
-        (event.level, code(SHOWN.get(event.key, event.words)), event.module, event.meaning)
-        for event in sorted(rows, key=lambda event: event.module)
-    ]
-    return table(("level", "line", "module", "meaning, what to do"), cells)
+def _plain(event: LogEvent) -> str:
+    return _FORMAT.sub("}", event.text)
+
+
+def _room(event: LogEvent) -> str:
+    room = event.module.split(".")[1]
+    return room if room in _PARTS else ""

@@ -1,7 +1,6 @@
 """The agent: puts its parts together, runs them until SIGTERM, and leaves everything that was measured on the disk."""
 
 import contextlib
-import logging
 import os
 import signal
 import threading
@@ -29,6 +28,7 @@ from gpuwaste.agent.sampler import Sampler
 from gpuwaste.agent.sinks import HourSink, RawSink
 from gpuwaste.agent.snapshot import Snapshot
 from gpuwaste.agent.state_lock import StateLock
+from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock, SystemClock
 from gpuwaste.core.config import Config, load_config
 from gpuwaste.core.errors import StoreError
@@ -43,6 +43,21 @@ from gpuwaste.wire.client import HubClient
 from gpuwaste.wire.daemon_client import daemon_client
 from gpuwaste.wire.notify import SILENT, SystemdNotifier
 from gpuwaste.wire.shipper import Shipper
+
+_STARTED: Final = log_event.info("agent-started: agent {version}: node {node} of cluster {cluster}")
+_STOPS: Final = log_event.info("agent-stops: agent is stopping")
+_SAMPLER_ENDED: Final = log_event.critical(
+    "sampler-ended: bug in gpuwaste: the sampling thread has ended, the agent exits with code 1",
+    "systemd starts the agent again. Report this line and those before it.",
+)
+_DRIVER_HANGS: Final = log_event.error(
+    "driver-hangs: the GPU driver does not answer, agent stopped without its last rows",
+    "A GPU or its driver hangs: see `nvidia-smi` and `dmesg`. The last minutes are unknown.",
+)
+_OUTBOX_FAILED: Final = log_event.error(
+    "outbox-failed: {about} failed: {error}",
+    "The outbox cannot be read at the start or written at the end: check the disk of `[agent] state_dir`.",
+)
 
 _DISKLESS_S: Final = 60.0
 _JOIN_S: Final = 15.0  # a tick in flight; a driver that hangs longer is left behind
@@ -66,7 +81,7 @@ def run_agent(config: Config, edges: Edges = NODE, path: Path | None = None) -> 
 
     `path` is the configuration file that SIGHUP reads again, None for the default one.
     """
-    set_up_logging(names=False)
+    set_up_logging()
     notifier = SystemdNotifier.from_environment()
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -173,7 +188,7 @@ class Agent:
     def run(self, stop: threading.Event) -> int:
         """Sample until `stop` is set; return 0, or 1 where the sampling thread ended by itself."""
         site = self._site
-        self._events.note(f"agent {own_version()}: node {site.node} of cluster {site.cluster}")
+        _STARTED.log(version=own_version(), node=site.node, cluster=site.cluster)
         self.restore()
         for part in (self._questions, self._hours.shipper, self._control, self._exporter):
             if part is not None:
@@ -181,9 +196,9 @@ class Agent:
         self._thread.start()
         while not self._clock.wait(stop, _LOOK_S):
             if not self._thread.is_alive():
-                self._events.trouble("sampler", "the sampling thread ended: this is a defect", logging.CRITICAL)
+                _SAMPLER_ENDED.log()
                 return 1
-        self._events.note("stopping")
+        _STOPS.log()
         self._notifier.stopping()
         return 0
 
@@ -224,9 +239,9 @@ class Agent:
             if part is not None:
                 part.stop()
         if self._thread.is_alive():
-            self._events.trouble("sampler", "the driver does not answer: stopped without a last row", logging.ERROR)
+            _DRIVER_HANGS.log()
         else:
-            with self._said("hours"):
+            with self._logged("last write to the outbox"):
                 self._hours.sink.flush(self._clock.utc_us())
             self._store.close()
         self._hours.shipper.stop()
@@ -294,7 +309,7 @@ class Agent:
 
     def restore(self) -> None:
         """Go on from the rows and samples that an earlier agent left; a failure costs those alone."""
-        with self._said("restore"):
+        with self._logged("restore from the outbox"):
             rows = self._hours.outbox.open_rows()
             since_us = replay_from_us(rows, self._clock.utc_us())
             self._hours.book.restore(rows, self._store.samples_since(since_us))
@@ -331,12 +346,12 @@ class Agent:
         return {"released": "yes" if closed else "as soon as the driver answers", "for_s": seconds}
 
     @contextlib.contextmanager
-    def _said(self, key: str) -> Iterator[None]:
-        """Say an error of the store and go on."""
+    def _logged(self, about: str) -> Iterator[None]:
+        """Log an error of the store and go on."""
         try:
             yield
         except StoreError as error:
-            self._events.trouble(key, str(error), logging.ERROR)
+            self._events.trouble(_OUTBOX_FAILED, about, error=error)
 
 
 def _boot_id() -> str:

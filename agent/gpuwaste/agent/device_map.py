@@ -20,7 +20,7 @@ from gpuwaste.agent.model import GpuIdentity, Holding, JobMap
 from gpuwaste.agent.runs import RunTracker
 from gpuwaste.core.hour import MISSING_PREFIX
 from gpuwaste.core.run import RunKey
-from gpuwaste.core.sample import Confidence, MapSource
+from gpuwaste.core.sample import Confidence, MapSource, UnknownReason
 from gpuwaste.slurm.slurmd_g import DevicePosition
 
 _TRUST: Final = tuple(MapSource)
@@ -183,9 +183,9 @@ class DeviceMap:
         current: Sequence[_Mapped],
         pids: Mapping[str, frozenset[int] | None],
         host_pids: Mapping[int, frozenset[int]],
-    ) -> dict[str, str]:
+    ) -> dict[str, UnknownReason]:
         """Compare with the driver's processes and between sources; return the GPUs on which somebody is wrong."""
-        unmapped: dict[str, str] = {}
+        unmapped: dict[str, UnknownReason] = {}
         by_job = {item.run.job_id: item for item in current if item.run.end_us is None}
         owner = {pid: by_job[job] for job, found in host_pids.items() if job in by_job for pid in found}
         for uuid, found in pids.items():
@@ -195,14 +195,16 @@ class DeviceMap:
                 if uuid in item.gpus:
                     item.own.add(uuid)
                 else:
-                    unmapped[uuid] = "conflict"
+                    unmapped[uuid] = UnknownReason.CONFLICT
                     item.strayed = item.strayed or bool(item.sets)
         for item in current:
-            unmapped |= dict.fromkeys(frozenset[str]().union(*item.sets.values()) - item.gpus, "conflict")
-        unmapped |= dict.fromkeys(_contested(list(by_job.values())), "conflict")
+            unmapped |= dict.fromkeys(frozenset[str]().union(*item.sets.values()) - item.gpus, UnknownReason.CONFLICT)
+        unmapped |= dict.fromkeys(_contested(list(by_job.values())), UnknownReason.CONFLICT)
         return unmapped
 
-    def _holdings(self, item: _Mapped, unmapped: Mapping[str, str], suspended: frozenset[int]) -> list[Holding]:
+    def _holdings(
+        self, item: _Mapped, unmapped: Mapping[str, UnknownReason], suspended: frozenset[int]
+    ) -> list[Holding]:
         run = item.run
         if not run.certain:
             return []
@@ -214,9 +216,9 @@ class DeviceMap:
             disputed = any(uuid not in gpus for gpus in item.sets.values())
             strayed = item.strayed and uuid not in item.own
             confidence = Confidence.CONFIRMED if agreeing > 1 else Confidence.SINGLE
-            reason = "not_in_nvml" if uuid.startswith(MISSING_PREFIX) else ""
+            reason = UnknownReason.NOT_IN_NVML if uuid.startswith(MISSING_PREFIX) else UnknownReason.NONE
             if disputed or strayed or uuid in unmapped:
-                confidence, reason = Confidence.CONFLICT, "conflict"
+                confidence, reason = Confidence.CONFLICT, UnknownReason.CONFLICT
             share = 1.0 if item.share is None else item.share
             found.append(Holding(run.job_id, uuid, run.since_us, key, share, item.first, confidence, stopped, reason))
         return found

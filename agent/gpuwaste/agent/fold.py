@@ -7,7 +7,6 @@ goes on. It ends by itself where one step takes too long.
 
 import contextlib
 import fcntl
-import logging
 import os
 import re
 import resource
@@ -22,12 +21,32 @@ import duckdb
 
 from gpuwaste.agent.day_file import DayFile
 from gpuwaste.agent.segment import Name, day_of, read_ticks, segments, to_line
+from gpuwaste.core import log_event
 from gpuwaste.core.errors import StoreError
 from gpuwaste.core.files import UMASK, open_lock
 from gpuwaste.core.logs import set_up_logging
 from gpuwaste.core.sample import Sample
 
-log = logging.getLogger(__name__)
+_NO_ACCESS: Final = log_event.error(
+    "raw-samples-no-access: cannot fold raw samples: {path}: {error}",
+    "Check the permissions of `[agent] state_dir` and its disk. Samples stay in segments.",
+)
+_NOT_FOLDED: Final = log_event.error(
+    "raw-samples-not-folded: cannot fold raw samples, retry with the next segment: {error}",
+    "Samples stay in `raw/*.samples`; nothing is lost. Disk, permissions, or a program has the day file open.",
+)
+_DAY_SKIPPED: Final = log_event.warning(
+    "raw-samples-day-skipped: cannot read a day of raw samples, day skipped: {error}",
+    "Runs that were open when the agent ended are known up to that day. Hours that were sent are safe.",
+)
+_NOT_COMPACTED: Final = log_event.warning(
+    "raw-samples-not-compacted: cannot compact {file}, retry later: {error}",
+    "The file stays larger. Check the disk and the permissions of `[agent] state_dir`.",
+)
+_SET_ASIDE: Final = log_event.error(
+    "raw-samples-set-aside: damaged file of raw samples set aside as {file}: {error}",
+    "A new file is started. Delete the damaged one when you do not need it.",
+)
 _STEP_S: Final = 300  # to wait for another child, to fold a segment, to write a day anew
 _ADDRESSES_B: Final = 2 << 30
 _NICE: Final = 19
@@ -45,7 +64,7 @@ def main(folder: Path, below: int, *, today: str = "", pack_today: bool = False,
     samples after it go to standard output, a line a tick, oldest first, those included that could not be folded.
     """
     _limit_ourselves()
-    set_up_logging(names=False)
+    set_up_logging()
     try:
         with _alone(folder):
             left = _fold(folder, [name for name in segments(folder) if name.number < below])
@@ -59,7 +78,7 @@ def main(folder: Path, below: int, *, today: str = "", pack_today: bool = False,
                 _compact(path, over=False)
             return 1 if left else 0
     except OSError as error:
-        log.error("raw samples: %s: %s", error.filename or folder, error.strerror)  # noqa: TRY400 one line
+        _NO_ACCESS.log(path=error.filename or folder, error=error.strerror)
         return 1
 
 
@@ -95,7 +114,7 @@ def _fold(folder: Path, names: list[Name]) -> list[Name]:
             with contextlib.closing(_open_or_set_aside(folder / f"{name.day}.duckdb")) as day:
                 _fold_one(day, name)
         except (StoreError, OSError) as error:
-            log.error("raw samples: not folded, next try with the next segment: %s", error)  # noqa: TRY400 one line
+            _NOT_FOLDED.log(error=error)
             return names[place:]
     return []
 
@@ -125,7 +144,7 @@ def _print_since(folder: Path, since_us: int, left: list[Name]) -> None:
                     out.write(to_line(tick))
                     last_us = max(last_us, tick[0].t_utc_us)
         except (StoreError, duckdb.Error) as error:
-            log.warning("raw samples: %s: this day is left out", error)
+            _DAY_SKIPPED.log(error=error)
     for name in left:
         with contextlib.suppress(FileNotFoundError, ValueError):
             out.writelines(to_line(tick) for tick in read_ticks(name.path) if tick and tick[0].t_utc_us > last_us)
@@ -147,7 +166,7 @@ def _compact(path: Path, *, over: bool) -> None:
             day.compact_into(packed, over=over)
         packed.replace(path)
     except (StoreError, OSError) as error:
-        log.warning("raw samples: %s: not compacted: %s", path.name, error)
+        _NOT_COMPACTED.log(file=path.name, error=error)
 
 
 def _open_or_set_aside(path: Path) -> DayFile:
@@ -166,7 +185,7 @@ def _set_aside(path: Path, error: Exception) -> None:
     with contextlib.suppress(OSError):
         path.with_name(f"{path.name}.wal").replace(aside.with_name(f"{aside.name}.wal"))
     path.replace(aside)
-    log.error("raw samples: %s: set aside as %s", error, aside.name)
+    _SET_ASIDE.log(file=aside.name, error=error)
 
 
 def _days(folder: Path) -> list[Path]:

@@ -6,8 +6,16 @@ from typing import Final, Generic, TypeVar
 
 from gpuwaste.agent.errors import CollectorError
 from gpuwaste.agent.events import EventLog
+from gpuwaste.core import log_event
 from gpuwaste.core.backoff import backoff_s
 from gpuwaste.core.clock import Clock
+from gpuwaste.core.sample import UnknownReason
+
+_FAILED: Final = log_event.warning(
+    "collector-failed: collector {about}: {error}",
+    "A collector (`nvml`, `pcp`, `host`) cannot read. Its GPU time is unknown until it works again: "
+    "[troubleshooting](../how-to/troubleshooting.md).",
+)
 
 _T = TypeVar("_T")
 _MAX_WAIT_S: Final = 300.0
@@ -20,7 +28,7 @@ class Guard(Generic[_T]):
         self.name = name
         self.ok = False
         self.duration_s = 0.0
-        self.reason = ""  # why there is nothing: a reason of unknown time
+        self.reason = UnknownReason.NONE  # why there is nothing
         self._read = read
         self._clock = clock
         self._events = events
@@ -39,11 +47,11 @@ class Guard(Generic[_T]):
             self._failed(error.reason, str(error))
             return None
         except Exception as error:  # noqa: BLE001 a defect of one collector must not stop the others
-            self._failed("driver", f"defect in the collector: {type(error).__name__}: {error}")
+            self._failed(UnknownReason.DRIVER, f"defect in the collector: {type(error).__name__}: {error}")
             return None
         finally:
             self.duration_s = time.perf_counter() - began
-        self.ok, self.reason, self._failures = True, "", 0
+        self.ok, self.reason, self._failures = True, UnknownReason.NONE, 0
         self._events.over(self.name)
         return found
 
@@ -51,10 +59,10 @@ class Guard(Generic[_T]):
         """Forget earlier failures: what was wrong has been seen to."""
         self._failures = 0
 
-    def _failed(self, reason: str, message: str) -> None:
+    def _failed(self, reason: UnknownReason, message: str) -> None:
         self.ok, self.reason = False, reason
         self._failures += 1
         wait_s = backoff_s(self._failures, self._first_wait_s, _MAX_WAIT_S)
         # A little less than whole intervals, so that the wait does not cost one tick more.
         self._not_before_us = self._clock.mono_us() + int((wait_s - self._first_wait_s / 2) * 1e6)
-        self._events.trouble(self.name, message)
+        self._events.trouble(_FAILED, self.name, error=message)

@@ -16,12 +16,14 @@ from gpuwaste.agent.facts.identities import Identities
 from gpuwaste.agent.facts.positions import PositionTable
 from gpuwaste.agent.model import GpuIdentity
 from gpuwaste.agent.observation import Observation
-from gpuwaste.agent.sampler import RELEASED
 from gpuwaste.core.errors import ConfigError
+from gpuwaste.core.sample import UnknownReason
 
 FILE_NAME: Final = "health"
 _VERSION: Final = 1
-_READ: Final = frozenset({"", "mig", "not_supported", "gpu_lost"})  # reasons of a reading that the driver answered
+_READ: Final = frozenset(
+    {UnknownReason.NONE, UnknownReason.MIG, UnknownReason.NOT_SUPPORTED, UnknownReason.GPU_LOST}
+)  # reasons of a reading that the driver answered
 _MAX_XID: Final = 99_999
 State = Literal["ok", "lost", "xid"]
 
@@ -68,7 +70,7 @@ class HealthSink:
     def accept(self, seen: Observation) -> None:
         """Take in one observation. Raises OSError where the file cannot be written: it grows old then."""
         reasons = {reading.reason for reading in seen.readings.values()}
-        if RELEASED in reasons:
+        if UnknownReason.RELEASED in reasons:
             self._forgiven = dict(seen.xids)
             self.states = ()
         if not reasons & _READ:
@@ -87,8 +89,8 @@ class HealthSink:
         reading = seen.readings.get(gpu.uuid)
         state: State = "ok"
         reason = ""
-        if reading is not None and reading.reason == "gpu_lost":
-            state, reason = "lost", "gpu_lost"
+        if reading is not None and reading.reason is UnknownReason.GPU_LOST:
+            state, reason = "lost", UnknownReason.GPU_LOST
         elif codes := self._codes(seen, gpu.uuid):
             state, reason = "xid", f"xid_{min(codes)}"
         if before is not None and before.state == state:

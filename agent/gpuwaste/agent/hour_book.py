@@ -19,7 +19,7 @@ from gpuwaste.agent.meter import Meter, Tick, state_of
 from gpuwaste.agent.model import Holding, JobMap
 from gpuwaste.core.hour import HOUR_MS, AllocationHour
 from gpuwaste.core.run import RunKey
-from gpuwaste.core.sample import Confidence, Sample
+from gpuwaste.core.sample import Confidence, Sample, UnknownReason
 
 GAP_INTERVALS: Final = 2.5
 _BACK_MS: Final = 7 * 86_400_000  # no row is made for time before this, whatever a file's date says
@@ -98,7 +98,7 @@ class HourBook:
         if item is None:
             item = self._take_up(holding) or self._begin(holding, since_ms)
             self._open[key] = item
-        item.extend_back(since_ms, "gap")
+        item.extend_back(since_ms, UnknownReason.GAP)
         item.since_us, item.seen_ms = holding.since_us, now_ms
         _tell(item, holding)
         return item
@@ -127,7 +127,7 @@ class HourBook:
 
     def _close(self, item: Accumulator, end_ms: int) -> None:
         """End a holding; what nothing covered up to its end is a gap."""
-        item.advance(end_ms, "gap")
+        item.advance(end_ms, UnknownReason.GAP)
         item.closed = True
         self._open.pop((item.job_id, item.gpu_uuid), None)
         if item.hours:
@@ -183,7 +183,7 @@ class HourBook:
             return
         item.run_key = item.run_key or sample.run_key
         item.map_source, item.confidence = sample.map_source, sample.confidence
-        item.conflict = (sample.reason or "conflict") if sample.confidence is Confidence.CONFLICT else ""
+        item.conflict = (sample.reason or UnknownReason.CONFLICT) if sample.confidence is Confidence.CONFLICT else ""
         item.suspended = sample.reason == SUSPENDED
         if tick.now_us // 1000 > item.covered_ms:
             self._meter.cover(item, tick.now_us, tick)
@@ -225,5 +225,5 @@ def _tell(item: Accumulator, holding: Holding) -> None:
     item.run_key = holding.run_key or item.run_key
     item.share = holding.share
     item.map_source, item.confidence = holding.map_source, holding.confidence
-    item.conflict = (holding.reason or "conflict") if holding.confidence is Confidence.CONFLICT else ""
+    item.conflict = (holding.reason or UnknownReason.CONFLICT) if holding.confidence is Confidence.CONFLICT else ""
     item.suspended = holding.suspended

@@ -7,14 +7,13 @@ the whole interval was at 0 or 100 percent.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from gpuwaste.agent.accumulator import FULL_PCT, SUSPENDED, Accumulator, State, whole_percent
 from gpuwaste.agent.model import GpuReading, HostUse
+from gpuwaste.core.clock import StepDetector
 from gpuwaste.core.hour import HOUR_MS, MISSING_PREFIX
-from gpuwaste.core.sample import Sample
-
-STEP_US: Final = 2_000_000
+from gpuwaste.core.sample import Sample, UnknownReason
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,15 +34,12 @@ class Meter:
         self._gap_us = gap_us
         self._last_us: dict[str, int] = {}
         self._energy: dict[str, tuple[int, int]] = {}  # (time in us, counter in mJ)
-        self._clock: tuple[int, int] | None = None
+        self._steps = StepDetector()
         self._stepped = False
 
     def begin(self, tick: Tick) -> None:
         """Take up a tick, and tell whether the clock stepped since the previous one."""
-        if self._clock is not None:
-            wall_us, steady_us = tick.now_us - self._clock[0], tick.mono_us - self._clock[1]
-            self._stepped = abs(wall_us - steady_us) > STEP_US
-        self._clock = (tick.now_us, tick.mono_us)
+        self._stepped = self._steps.stepped(tick.now_us, tick.mono_us)
 
     def end(self, tick: Tick) -> None:
         """Remember the tick's samples as the previous ones."""
@@ -55,7 +51,7 @@ class Meter:
     def forget(self) -> None:
         """Make what comes before the next tick a gap. Energy counters stay: they count on without us."""
         self._last_us.clear()
-        self._clock, self._stepped = None, False
+        self._steps.forget()
 
     def last_us(self, uuid: str) -> int | None:
         """Return the time of the GPU's previous sample."""
@@ -71,7 +67,7 @@ class Meter:
         begin_ms, end_ms = item.covered_ms, end_us // 1000
         sample = tick.samples.get(item.gpu_uuid)
         if item.gpu_uuid.startswith(MISSING_PREFIX):
-            item.advance(end_ms, "not_in_nvml")
+            item.advance(end_ms, UnknownReason.NOT_IN_NVML)
             return
         if sample is None:
             return
@@ -79,11 +75,11 @@ class Meter:
         if end_ms <= begin_ms:
             return
         if self._stepped:
-            item.advance(end_ms, "clock_step")
+            item.advance(end_ms, UnknownReason.CLOCK_STEP)
         elif last_us is None or tick.now_us - last_us > self._gap_us:
-            item.advance(end_ms, "gap")
+            item.advance(end_ms, UnknownReason.GAP)
         else:
-            item.advance(min(last_us // 1000, end_ms), "gap")
+            item.advance(min(last_us // 1000, end_ms), UnknownReason.GAP)
             self._measured(item, end_ms, last_us // 1000, sample, tick)
         self._energy_used(item, max(begin_ms, (last_us or 0) // 1000), end_ms, sample, tick)
 
@@ -152,7 +148,7 @@ def state_of(item: Accumulator, sample: Sample) -> State:
     if item.conflict:
         return item.conflict
     if sample.util_pct is None:
-        return sample.reason or "not_supported"
+        return sample.reason or UnknownReason.NOT_SUPPORTED
     return whole_percent(sample.util_pct)
 
 
@@ -188,7 +184,7 @@ def utilization(util_pct: float, duty: Sequence[tuple[int, float]], span: MeterS
             pct = whole_percent(util_pct)
             stretches.append(Stretch(stop_ms, pct, stop_ms if pct else None))
         else:
-            stretches.append(Stretch(stop_ms, "gap"))
+            stretches.append(Stretch(stop_ms, UnknownReason.GAP))
         begin_ms, cut = stop_ms, False
     return stretches
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from gpuwaste.core.run import RunKey
-from gpuwaste.core.sample import Confidence, MapSource
+from gpuwaste.core.sample import Confidence, MapSource, UnknownReason
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class GpuReading:
     energy_mj: int | None = None  # counter since the driver was loaded
     sm_ratio: float | None = None
     pids: frozenset[int] | None = None  # compute processes
-    reason: str = ""
+    reason: UnknownReason = UnknownReason.NONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class Holding:
     map_source: MapSource = MapSource.NONE
     confidence: Confidence = Confidence.NONE
     suspended: bool = False
-    reason: str = ""  # of a conflict
+    reason: UnknownReason = UnknownReason.NONE  # of a conflict
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ class JobMap:
     late_keys: tuple[
         tuple[int, int, RunKey], ...
     ] = ()  # (job id, since_us, key) of runs that ended before it was known
-    unmapped: dict[str, str] = field(default_factory=dict)  # gpu uuid -> reason of a conflict
+    unmapped: dict[str, UnknownReason] = field(default_factory=dict)  # gpu uuid -> reason of a conflict
 
 
 class GpuCollector(Protocol):

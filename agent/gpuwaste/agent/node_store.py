@@ -8,7 +8,6 @@ travel: those have an outbox of their own.
 
 import contextlib
 import errno
-import logging
 import re
 import subprocess
 import sys
@@ -19,10 +18,30 @@ from pathlib import Path
 from typing import Final
 
 from gpuwaste.agent.segment import Segment, day_of, from_line, segments
+from gpuwaste.core import log_event
 from gpuwaste.core.errors import StoreError
 from gpuwaste.core.sample import Sample
 
-log = logging.getLogger(__name__)
+_DROPPED: Final = log_event.warning(
+    "raw-samples-dropped: deleted the oldest day of raw samples: {error}",
+    "The disk is full. Free space; reports do not need raw samples.",
+)
+_READER_ENDED: Final = log_event.warning(
+    "raw-samples-reader-ended: the child that reads raw samples ended with {status}",
+    "Killed or ended early at the start of the agent; another child continues, three at most. Out of memory?",
+)
+_NO_CHILD: Final = log_event.warning(
+    "raw-samples-no-child: cannot start the child that folds raw samples, retry with the next segment: {error}",
+    "Check the limits of tasks and memory. Samples stay in segments.",
+)
+_FOLDER_ENDED: Final = log_event.warning(
+    "raw-samples-folder-ended: the child that folds raw samples ended with {status}, retry with the next segment",
+    "Killed (signal 9: out of memory?) or too slow (signal 14). Samples stay in segments; nothing is lost.",
+)
+_NOT_DELETED: Final = log_event.warning(
+    "raw-samples-not-deleted: cannot delete {file}: {error}",
+    "Permissions of `[agent] state_dir`? Its disk fills up.",
+)
 _SEGMENT_US: Final = 15 * 60 * 1_000_000
 _SEGMENT_B: Final = 4 << 20
 _PACK_SEGMENTS: Final = 16  # four hours, after which today's file is written anew
@@ -67,7 +86,7 @@ class NodeStore:
             self._end_segment()
             if error.errno not in _FULL or not self._drop_oldest(day_of(samples[0].t_utc_us), today_too=False):
                 raise self._refused(error) from error
-            log.warning("raw samples: %s: the oldest day was dropped", self._refused(error))
+            _DROPPED.log(error=self._refused(error))
             try:
                 self._write(samples)
             except OSError as again:
@@ -104,7 +123,7 @@ class NodeStore:
                         t_us = max(t_us, samples[0].t_utc_us)
             if child.returncode == 0:
                 return
-            log.warning("raw samples: the child that reads them ended with %s", _status(child.returncode))
+            _READER_ENDED.log(status=_status(child.returncode))
         raise StoreError(f"{self._folder}: raw samples cannot be read: what was not handed on is unknown")
 
     def _ticks_of(self, line: bytes) -> list[Sample]:
@@ -153,7 +172,7 @@ class NodeStore:
             pack = self._next % _PACK_SEGMENTS == 0
             self._child = self._run(f"today={today!r}, pack_today={pack}", subprocess.DEVNULL)
         except StoreError as error:
-            log.warning("raw samples: %s: next try with the next segment", error)
+            _NO_CHILD.log(error=error)
         self._child_until_s = time.monotonic() + _CHILD_S
 
     def _reap(self) -> None:
@@ -167,10 +186,7 @@ class NodeStore:
             return
         self._child = None
         if child.returncode not in {0, 1}:  # 1: it has said why
-            log.warning(
-                "raw samples: the child that folds them ended with %s: next try with the next segment",
-                _status(child.returncode),
-            )
+            _FOLDER_ENDED.log(status=_status(child.returncode))
 
     def _run(self, more: str, stdout: int) -> "subprocess.Popen[bytes]":
         """Start a child of this interpreter with our own path and nothing else of the site's. Raises StoreError."""
@@ -207,7 +223,7 @@ class NodeStore:
             path.with_name(f"{path.name}.wal").unlink(missing_ok=True)
             path.unlink(missing_ok=True)
         except OSError as error:
-            log.warning("raw samples: %s cannot be dropped: %s", path.name, error.strerror)
+            _NOT_DELETED.log(file=path.name, error=error.strerror)
             return False
         return True
 

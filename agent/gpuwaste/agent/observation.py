@@ -2,13 +2,11 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import Protocol
 
 from gpuwaste.agent.accumulator import SUSPENDED
 from gpuwaste.agent.model import GpuIdentity, GpuReading, Holding, HostUse, JobMap
-from gpuwaste.core.sample import Confidence, MapSource, Sample
-
-NOT_IN_NVML: Final = "not_in_nvml"
+from gpuwaste.core.sample import Confidence, MapSource, Sample, UnknownReason
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +63,12 @@ def make_samples(seen: Observation) -> Iterator[Sample]:
         yield from (_sample(seen, gpu, holding) for holding in holders)
     for uuid, holdings in by_gpu.items():
         for holding in holdings:
-            yield _sample(seen, GpuIdentity(uuid=uuid, index=-1, minor=None), holding, NOT_IN_NVML)
+            yield _sample(seen, GpuIdentity(uuid=uuid, index=-1, minor=None), holding, UnknownReason.NOT_IN_NVML)
 
 
-def _sample(seen: Observation, gpu: GpuIdentity, holding: Holding | None, missing: str = "gap") -> Sample:
+def _sample(
+    seen: Observation, gpu: GpuIdentity, holding: Holding | None, missing: UnknownReason = UnknownReason.GAP
+) -> Sample:
     reading = seen.readings.get(gpu.uuid) or GpuReading(gpu.uuid, reason=missing)
     return Sample(
         t_utc_us=seen.t_utc_us,
@@ -113,9 +113,9 @@ def _reason(seen: Observation, reading: GpuReading, holding: Holding | None) -> 
     if holding is not None and holding.suspended:
         return SUSPENDED
     if holding is not None and holding.confidence is Confidence.CONFLICT:
-        return holding.reason or "conflict"
+        return holding.reason or UnknownReason.CONFLICT
     if holding is None and reading.uuid in seen.jobs.unmapped:
-        return seen.jobs.unmapped[reading.uuid] or "conflict"
+        return seen.jobs.unmapped[reading.uuid]
     if reading.util_pct is None:
-        return reading.reason or "not_supported"
+        return reading.reason or UnknownReason.NOT_SUPPORTED
     return ""

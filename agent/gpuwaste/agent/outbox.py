@@ -4,13 +4,13 @@ A file of its own (durable_file.py). Nothing that is not acknowledged is ever dr
 grows by about 1 KB per GPU, job and hour (a node of eight GPUs with hour-long jobs: 200 rows, 0.2 MB a day).
 """
 
-import logging
 import sqlite3
 import time
 from collections.abc import Mapping, Sequence
 from typing import Final
 
 from gpuwaste.agent.outbox_schema import KEY, MIGRATIONS
+from gpuwaste.core import log_event
 from gpuwaste.core.errors import ParseError
 from gpuwaste.core.hour import AllocationHour, hour_from_line
 from gpuwaste.wire.batch import MAX_BATCH_BYTES, Batch, BatchRow, encode_hour
@@ -28,7 +28,10 @@ _UNSENT: Final = (
     f"SELECT {_COLUMNS}, seq, final, payload FROM hours WHERE seq > acked_seq "  # noqa: S608 constants
     f"ORDER BY hour_utc, {_COLUMNS} LIMIT ?"
 )
-_log = logging.getLogger(__name__)
+_UNREADABLE: Final = log_event.error(
+    "outbox-row-unreadable: outbox {path}: cannot read a row, it is not sent and stays in the file: {error}",
+    "A row of another version, or a damaged one; the others are sent. Report the line.",
+)
 
 
 class Outbox(DurableFile):
@@ -109,7 +112,7 @@ class Outbox(DurableFile):
         try:
             return hour_from_line(payload)
         except ParseError as error:
-            _log.error("outbox %s: a kept row cannot be read and stays as it is: %s", self.path, error)
+            _UNREADABLE.log(path=self.path, error=error)
             return None
 
 

@@ -1,6 +1,5 @@
 """What the agent has to know of its site before it can start: cluster, node, slurmd's directories."""
 
-import logging
 import os
 import socket
 import threading
@@ -10,10 +9,16 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from gpuwaste.agent.events import EventLog
+from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import ConfigError, SlurmError
 from gpuwaste.slurm.client import SlurmClient
+
+_WAITING: Final = log_event.error(
+    "agent-waits-for-slurm: waiting for Slurm: {error}",
+    "The agent starts when slurmctld answers: is slurmctld up, is `slurm_conf` right?",
+)
 
 _RETRY_S: Final = (5.0, 60.0)
 _PATIENCE: Final = 3  # questions that may run into their own limit before the next word
@@ -57,10 +62,10 @@ def find_own_node(
             try:
                 answer = question()
             except SlurmError as error:
-                events.trouble("start", f"waiting for Slurm: {error}", logging.ERROR)
+                events.trouble(_WAITING, "Slurm", error=error)
                 waiting(f"waiting for Slurm: {error}", wait_s + _PATIENCE * config.common.slurm_timeout_s)
             else:
-                events.over("start")
+                events.over("Slurm")
                 return answer
             if clock.wait(stop, wait_s):
                 raise Stopped

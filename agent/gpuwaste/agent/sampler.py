@@ -5,7 +5,6 @@ other than pmproxy's on this host. A tick that was missed is skipped, and its ti
 that comes too late, unknown.
 """
 
-import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,13 +15,31 @@ from gpuwaste.agent.events import EventLog
 from gpuwaste.agent.guard import Guard
 from gpuwaste.agent.model import GpuIdentity, GpuReading, GpuScan, HostUse, JobMap
 from gpuwaste.agent.observation import DeviceMapper, Observation, Sink, make_samples
-from gpuwaste.core.clock import Clock
+from gpuwaste.core import log_event
+from gpuwaste.core.clock import Clock, StepDetector
+from gpuwaste.core.sample import UnknownReason
 
-STEP_US: Final = 2_000_000
-RELEASED: Final = "released"
+_CLOCK_SET: Final = log_event.warning(
+    "clock-set: wall clock was set, GPU use of this interval is unknown",
+    "Nothing; check chrony if it happens often.",
+)
+_CROSS_CHECK: Final = log_event.info(
+    "memory-differs: {source} reads another memory use of {about} than the collector before"
+)
+_MAP_FAILED: Final = log_event.error(
+    "device-map-failed: bug in gpuwaste: no device map, the jobs of this sample's GPUs are unknown: {error}",
+    "A bug in gpuwaste; sampling continues. Report the line.",
+)
+_SINK_FAILED: Final = log_event.error(
+    "sink-failed: cannot keep {about}: {error}",
+    "What was measured cannot be written: `hours` (outbox), `raw samples` (segments), `health file`. Check the disk "
+    "and the permissions of `state_dir` and `run_dir`.",
+)
+_RELEASED: Final = log_event.info("gpus-released: GPUs released for {seconds:g} s")
+_SAMPLED_AGAIN: Final = log_event.info("gpus-sampled-again: GPUs are sampled again")
+
 BEAT_S: Final = 15.0  # longest time between two signs of life, however long the interval
-CLOCK_STEP: Final = "clock_step"
-_CROSS_CHECK: Final = 0.25  # of a GPU's memory: two collectors that differ by more do not read the same GPU
+_MEMORY_DIFFERS: Final = 0.25  # of a GPU's memory: two collectors that differ by more do not read the same GPU
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +80,10 @@ class Sampler:
         self._asked_release_s: float | None = None
         self._released = threading.Event()
         self._released_until_us: int | None = None
-        self._before: tuple[int, int] | None = None
+        self._steps = StepDetector()
         self._known: dict[str, tuple[GpuIdentity, str]] = {}  # identity and source by uuid, of the last good scan
         self._xids: Mapping[tuple[str, int], int] = {}
-        self._unread_for = ""  # the reason for which the tick before had no reading at all
+        self._unread_for = UnknownReason.NONE  # the reason for which the tick before had no reading at all
         self.sinks_ok: dict[str, bool] = {}  # by name, whether the sink took the last observation
         self.missed = 0
 
@@ -123,10 +140,10 @@ class Sampler:
         self._serve_release()
         now = (self._clock.utc_us(), self._clock.mono_us())
         seen = self._observe(*now)
-        if self._stepped(now):
-            self._events.trouble("clock", "the wall clock was set: this interval is unknown")
-            seen = replace(seen, readings={u: without_utilization(r, CLOCK_STEP) for u, r in seen.readings.items()})
-        self._before = now
+        if self._steps.stepped(*now):
+            self._events.trouble(_CLOCK_SET, "clock")
+            reason = UnknownReason.CLOCK_STEP
+            seen = replace(seen, readings={u: without_utilization(r, reason) for u, r in seen.readings.items()})
         jobs = self._map(seen)
         seen = replace(seen, jobs=jobs)
         seen = replace(seen, samples=tuple(make_samples(seen)))
@@ -138,19 +155,20 @@ class Sampler:
         for guard in self._host:
             host.update(guard.read() or {})
         if self._released_until_us is not None:
-            return self._unread(utc_us, mono_us, host, RELEASED)
+            return self._unread(utc_us, mono_us, host, UnknownReason.RELEASED)
         scans = [scan for guard in self._gpu if (scan := guard.read()) is not None]
         if not scans:
-            return self._unread(utc_us, mono_us, host, next((g.reason for g in self._gpu if g.reason), "driver"))
+            reason = next((guard.reason for guard in self._gpu if guard.reason), UnknownReason.DRIVER)
+            return self._unread(utc_us, mono_us, host, reason)
         gpus, readings, sources = self._merge(scans)
         if self._unread_for:  # nobody measured the time since the tick before
             readings = {uuid: without_utilization(reading, self._unread_for) for uuid, reading in readings.items()}
-            self._unread_for = ""
+            self._unread_for = UnknownReason.NONE
         self._known = {gpu.uuid: (gpu, sources[gpu.uuid]) for gpu in gpus}
         self._xids = {key: count for scan in scans for key, count in scan.xids.items()} or self._xids
         return Observation(utc_us, mono_us, gpus, readings, sources, host=host, xids=self._xids)
 
-    def _unread(self, utc_us: int, mono_us: int, host: Mapping[int, HostUse], reason: str) -> Observation:
+    def _unread(self, utc_us: int, mono_us: int, host: Mapping[int, HostUse], reason: UnknownReason) -> Observation:
         """Return an observation of the GPUs that were known, without any value."""
         self._unread_for = reason
         return Observation(
@@ -174,7 +192,7 @@ class Sampler:
         sources: dict[str, str] = {}
         for scan in scans:
             for gpu in scan.gpus:
-                reading = scan.readings.get(gpu.uuid) or GpuReading(gpu.uuid, reason="not_supported")
+                reading = scan.readings.get(gpu.uuid) or GpuReading(gpu.uuid, reason=UnknownReason.NOT_SUPPORTED)
                 if gpu.uuid not in gpus:
                     known = self._known.get(gpu.uuid)
                     gpus[gpu.uuid] = known[0] if known and gpu.minor is None else gpu
@@ -189,8 +207,8 @@ class Sampler:
     def _cross_check(self, source: str, first: GpuReading, second: GpuReading) -> None:
         if first.mem_used_b is None or second.mem_used_b is None or not first.mem_total_b:
             return
-        if abs(first.mem_used_b - second.mem_used_b) > _CROSS_CHECK * first.mem_total_b:
-            self._events.trouble(f"cross-check {first.uuid}", f"{source} reads another use of memory", logging.INFO)
+        if abs(first.mem_used_b - second.mem_used_b) > _MEMORY_DIFFERS * first.mem_total_b:
+            self._events.trouble(_CROSS_CHECK, first.uuid, source=source)
 
     def _map(self, seen: Observation) -> JobMap:
         pids = {uuid: reading.pids for uuid, reading in seen.readings.items()}
@@ -199,8 +217,8 @@ class Sampler:
         try:
             jobs = self._device_map.update(seen.t_utc_us, seen.gpus, pids, host_pids, suspended)
         except Exception as error:  # noqa: BLE001 without a map the time is unknown; the samples are kept
-            self._events.trouble("device map", f"{type(error).__name__}: {error}", logging.ERROR)
-            return JobMap(unmapped={gpu.uuid: "conflict" for gpu in seen.gpus})
+            self._events.trouble(_MAP_FAILED, "device map", error=f"{type(error).__name__}: {error}")
+            return JobMap(unmapped={gpu.uuid: UnknownReason.CONFLICT for gpu in seen.gpus})
         self._events.over("device map")
         return jobs
 
@@ -209,15 +227,10 @@ class Sampler:
             sink.accept(seen)
         except Exception as error:  # noqa: BLE001 a full disk in one sink must not stop the others
             self.sinks_ok[sink.name] = False
-            self._events.trouble(sink.name, str(error) or type(error).__name__, logging.ERROR)
+            self._events.trouble(_SINK_FAILED, sink.name, error=str(error) or type(error).__name__)
         else:
             self.sinks_ok[sink.name] = True
             self._events.over(sink.name)
-
-    def _stepped(self, now: tuple[int, int]) -> bool:
-        if self._before is None:
-            return False
-        return abs((now[0] - self._before[0]) - (now[1] - self._before[1])) > STEP_US
 
     def _serve_release(self) -> None:
         """Close or re-open the GPUs, as was asked; runs in the sampling thread, as all calls of collectors do."""
@@ -228,13 +241,13 @@ class Sampler:
             for collector in self._collectors.gpu:
                 collector.close()
             self._released_until_us = now_us + int(asked * 1e6)
-            self._events.note(f"GPUs released for {asked:g} s")
+            _RELEASED.log(seconds=asked)
             self._released.set()
         if self._released_until_us is not None and now_us >= self._released_until_us:
             self._released_until_us = None
             for guard in self._gpu:
                 guard.retry_now()
-            self._events.note("GPUs are read again")
+            _SAMPLED_AGAIN.log()
 
     def _wait_until(self, mono_us: int) -> None:
         while not self._stop.is_set():
@@ -247,6 +260,6 @@ class Sampler:
             self._beat()
 
 
-def without_utilization(reading: GpuReading, reason: str) -> GpuReading:
+def without_utilization(reading: GpuReading, reason: UnknownReason) -> GpuReading:
     """Return the reading with its utilization unknown for a reason."""
     return replace(reading, duty=(), util_pct=None, reason=reason)

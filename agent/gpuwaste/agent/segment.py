@@ -5,7 +5,6 @@ when append() returns (fdatasync). A torn last record is cut by whoever reads; a
 """
 
 import json
-import logging
 import os
 import re
 import struct
@@ -17,11 +16,15 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from gpuwaste.core import log_event
 from gpuwaste.core.files import sync_directory
 from gpuwaste.core.run import RunKey
 from gpuwaste.core.sample import Confidence, MapSource, Sample
 
-log = logging.getLogger(__name__)
+_DAMAGED: Final = log_event.warning(
+    "raw-samples-damaged: {file}: damaged from byte {start} to {end}, those samples are lost",
+    "The disk changed what was written: see `dmesg` and `smartctl`.",
+)
 _MARK: Final = b"\xf5gw1"
 _HEAD: Final = struct.Struct("<4sII")
 _PATTERN: Final = re.compile(r"(\d{8,})-(\d{4}-\d{2}-\d{2})\.samples")
@@ -120,7 +123,7 @@ def lines_of(data: bytes, name: str) -> Iterator[bytes]:
             at += 1
             continue
         if damaged is not None:
-            log.warning("raw samples: %s: damaged from byte %d to %d: those ticks are lost", name, damaged, at)
+            _DAMAGED.log(file=name, start=damaged, end=at)
             damaged = None
         yield line
         at += _HEAD.size + _HEAD.unpack_from(data, at)[1]

@@ -7,7 +7,7 @@ from typing import Final
 
 from gpuwaste.agent.accumulator import SUSPENDED
 from gpuwaste.agent.observation import Observation
-from gpuwaste.core.sample import Confidence, Sample
+from gpuwaste.core.sample import Confidence, Sample, UnknownReason
 
 IDLE: Final = "idle"
 ACTIVE: Final = "active"
@@ -43,7 +43,7 @@ class Snapshot:
         self._total += len(seen.samples)
         for sample in seen.samples:
             if sample.confidence is Confidence.CONFLICT:
-                self._unattributed[sample.reason or "conflict"] += 1
+                self._unattributed[sample.reason or UnknownReason.CONFLICT] += 1
         self._count_held(seen)
         self.view = SnapshotView(seen, self._total, dict(self._unattributed), dict(self._held_us))
 

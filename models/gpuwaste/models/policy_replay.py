@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from gpuwaste.advice.adviser import Adviser
 from gpuwaste.advice.request import AdviceRequest
-from gpuwaste.core.history import HistoryEvent
+from gpuwaste.core.history import HistoryEvent, ScriptSays
 from gpuwaste.core.request import JobRequest
 from gpuwaste.documents.policies import ReplayRow
 from gpuwaste.history.follow import Follower
@@ -24,7 +24,7 @@ from gpuwaste.history.table import JobTable
 from gpuwaste.models.replay_events import Told, events_of, known_at
 from gpuwaste.models.replay_score import Submission, Tally
 from gpuwaste.models.replay_spending import Spent
-from gpuwaste.policy.facts import Decision, ScriptSays
+from gpuwaste.policy.facts import Decision
 from gpuwaste.policy.policy_set import PolicySet, needs_of
 from gpuwaste.predict.beside import corrections_of
 from gpuwaste.predict.bundle import Bundle

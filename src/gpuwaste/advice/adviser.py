@@ -10,10 +10,11 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
 from gpuwaste.advice.request import Advice, AdviceRequest, Outlook
+from gpuwaste.core.history import ScriptSays
 from gpuwaste.core.request import JobRequest
 from gpuwaste.core.verdict import Suggestion
 from gpuwaste.policy.declarations import GPUS, QUANTITIES, Policy
-from gpuwaste.policy.facts import Facts, ScriptSays, Spending
+from gpuwaste.policy.facts import Facts, Spending
 from gpuwaste.policy.policy_set import PolicySet, needs_of
 from gpuwaste.policy.spending import NothingSpent, no_chance
 from gpuwaste.predict.expectation import expectations, suggestions

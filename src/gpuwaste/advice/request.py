@@ -4,10 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from gpuwaste.core.history import ScriptSays
 from gpuwaste.core.request import JobRequest
 from gpuwaste.core.verdict import Op
 from gpuwaste.policy.declarations import Policy
-from gpuwaste.policy.facts import Decision, ScriptSays
+from gpuwaste.policy.facts import Decision
 from gpuwaste.predict.prediction import Change, TargetPrediction
 
 if TYPE_CHECKING:

@@ -1,11 +1,11 @@
 """Where the history comes from at the start: what was saved here, the hub's snapshot, or its stream."""
 
-import logging
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, Protocol
 
+from gpuwaste.core import log_event
 from gpuwaste.core.errors import GpuwasteError, ParseError, StoreError, WireError
 from gpuwaste.core.history import HistoryEvent
 from gpuwaste.core.underuse import UnderUse
@@ -17,7 +17,8 @@ FAR_BEHIND: Final = 20_000  # events; the hub's snapshot is quicker from there o
 PAGE: Final = 10_000  # before anybody asks
 MAX_ENDED: Final = 50_000  # ended runs of which a repeat is known
 _FETCHED: Final = "history.fetched"
-_log = logging.getLogger(__name__)
+_UNUSABLE: Final = log_event.info("saved-history-unusable: saved job history not used: {error}")
+_NO_SNAPSHOT: Final = log_event.info("no-history-snapshot: no snapshot of job history, reading every event: {error}")
 
 
 class HistorySource(Protocol):
@@ -40,7 +41,7 @@ def saved(state_dir: Path, cluster: str) -> Follower | None:
     try:
         return load(directory, cluster)
     except (ParseError, StoreError) as error:
-        _log.info("the saved history is left aside: %s", error)
+        _UNUSABLE.log(error=error)
         return None
 
 
@@ -97,7 +98,7 @@ def _fetched(hub: HistorySource, state_dir: Path, cluster: str) -> Follower | No
         hub.get_snapshot(directory)
         return load(directory, cluster)
     except GpuwasteError as error:
-        _log.info("no snapshot of the history, it is read event by event: %s", error)
+        _NO_SNAPSHOT.log(error=error)
         return None
     finally:
         shutil.rmtree(directory, ignore_errors=True)

@@ -1,6 +1,5 @@
 """`gpuwaste advisor`: puts the parts together, warms them up, listens, and ends them in order."""
 
-import logging
 import os
 import signal
 import threading
@@ -12,6 +11,7 @@ from gpuwaste.advisor.listening import open_listener, refuse_living, remove_sock
 from gpuwaste.advisor.parts import Parts
 from gpuwaste.advisor.slurm_facts import allowed_uids, cluster_of
 from gpuwaste.advisor.warm import prefer_answers, warm
+from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock, SystemClock
 from gpuwaste.core.config import Config, load_config
 from gpuwaste.core.errors import GpuwasteError
@@ -24,7 +24,13 @@ from gpuwaste.slurm.commands import CommandClient
 from gpuwaste.wire.daemon_client import daemon_client
 from gpuwaste.wire.notify import SILENT, SystemdNotifier
 
-_log = logging.getLogger(__name__)
+_STARTED: Final = log_event.info("advisor-started: gpuwaste advisor {version} listens on {path} for uids {uids}")
+_STOPS: Final = log_event.info("advisor-stops: advisor is stopping")
+_STOPPED: Final = log_event.info("advisor-stopped: advisor has stopped")
+_POLICIES_REJECTED: Final = log_event.error(
+    "policies-not-reloaded: cannot reload policies, the loaded ones stay in force: {error}",
+    "`gpuwaste policy check` prints the same error: fix the file, then reload.",
+)
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
 
@@ -94,17 +100,17 @@ class Advisor:
                 return 0
             parts.start()
             uids = ", ".join(map(str, sorted(self._allowed)))
-            _log.info("gpuwaste advisor %s listens on %s for uids %s", parts.version, self._path, uids)
+            _STARTED.log(version=parts.version, path=self._path, uids=uids)
             server.each_turn(self._notifier.alive)
             server.call(lambda: self._notifier.ready(f"answers on {self._path}"))
             server.run()
             self._notifier.stopping()
-            _log.info("stopping")
+            _STOPS.log()
         finally:
             if listener is not None:
                 remove_socket(self._path, listener)
             parts.stop()
-        _log.info("the advisor has stopped")
+        _STOPPED.log()
         return 0
 
     def reload(self) -> None:
@@ -117,7 +123,7 @@ class Advisor:
         try:
             policies = load_policies(self._policies_dir)
         except GpuwasteError as error:
-            _log.error("policies are not reloaded, those before stay in force: %s", error)
+            _POLICIES_REJECTED.log(error=error)
         else:
             self._parts.use_policies(policies)
         self._notifier.ready(f"answers on {self._path}")

@@ -5,7 +5,6 @@ listens any more. Nothing here waits: a uid whose name is not known yet is put o
 choose the texts that are read here, so reading has a budget of CPU; a request beyond it passes, not read.
 """
 
-import logging
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,9 +17,11 @@ from gpuwaste.advisor.judge import Judge, Submission
 from gpuwaste.advisor.known_jobs import KnownJobs
 from gpuwaste.advisor.server import Exchange
 from gpuwaste.advisor.users import User, Users
+from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.cpu_budget import CpuBudget, NotReadError
 from gpuwaste.core.errors import GpuwasteError, ParseError
+from gpuwaste.core.log_event import BUG
 from gpuwaste.core.request import JobRequest
 from gpuwaste.core.units import MINUTE_S
 from gpuwaste.core.verdict import Op, Verdict
@@ -33,7 +34,15 @@ DEADLINE_US: Final = 5000  # where a request does not say
 _LONGEST_US: Final = 10_000_000
 READING_S: Final = 0.002  # CPU for reading one request: well below the plugins' deadline, and others wait meanwhile
 _PATIENCE: Final = 0.4  # share of the deadline for which a uid's name is awaited
-_log = logging.getLogger(__name__)
+_UNREADABLE: Final = log_event.warning(
+    "request-unreadable: job accepted without advice, repeats are only counted: {error}",
+    "The client is no submit plugin of this version: find out what uses the socket. "
+    '`gpuwaste_advisor_requests_total{result="unreadable"}` counts.',
+)
+_UNJUDGED: Final = log_event.error(
+    "request-not-judged: job accepted without advice, repeats are only counted: {error}",
+    "Often a model that fails: `gpuwaste model status`.",
+)
 
 
 class Log(Protocol):
@@ -111,7 +120,7 @@ class Desk:
             ask = self._read(document, exchange)
         except ParseError as error:
             if not self._counters.asked["unreadable"]:
-                _log.warning("%s: it passes; further ones are counted", error)
+                _UNREADABLE.log(error=error)
             return self.turned_away(exchange, "unreadable")
         now_us = self._clock.mono_us()
         if now_us > exchange.until_us:
@@ -197,9 +206,9 @@ class Desk:
         """Let a request pass that cannot be judged."""
         self._counters.troubles["judge"] += 1
         if not isinstance(error, GpuwasteError):
-            _log.error("defect in judging a request: it passes", exc_info=error)
+            BUG.log(error, what="advice on a job")
         elif self._counters.troubles["judge"] == 1:
-            _log.error("a request cannot be judged and passes; further ones are counted: %s", error)
+            _UNJUDGED.log(error=error)
         self.reply(exchange, self.turned_away(exchange, "unjudged"))
 
     def _said(self, submission: Submission, verdict: Verdict, decision: Decision) -> bytes:

@@ -14,11 +14,13 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 from gpuwaste.advisor.boot import SAVED, HistorySource
+from gpuwaste.core import log_event
 from gpuwaste.core.backoff import backoff_s
 from gpuwaste.core.bus import Bus
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import GpuwasteError, StoreError, WireError
 from gpuwaste.core.history import HistoryEvent
+from gpuwaste.core.log_event import BUG
 from gpuwaste.core.once import Once
 from gpuwaste.core.worker import Worker
 from gpuwaste.history.follow import Follower
@@ -31,6 +33,15 @@ _PAUSE_S: Final = 0.005  # between two pages
 _RETRY_S: Final = 60.0  # longest wait after failures
 _HOLD_S: Final = 10.0
 _log = logging.getLogger(__name__)
+STALE: Final = log_event.warning(
+    "history-stale: cannot fetch job history from the hub: {error}",
+    "The hub does not answer; advice ends after `stale_s`. Check `hub_url`, the firewall and the hub's log.",
+)
+_AGAIN: Final = log_event.info("history-current: job history is fetched again after {failures} failed attempts")
+NOT_SAVED: Final = log_event.warning(
+    "history-not-saved: cannot save the job history: {error}",
+    "Check the disk and the permissions of `[advisor] state_dir`. A restart fetches more from the hub.",
+)
 Item = HistoryEvent | int  # an event, or the instant (steady clock, us) up to which all before it is known
 
 
@@ -121,11 +132,11 @@ class Feed:
         except GpuwasteError as error:
             wait_s = self._failed(str(error))
         except Exception as error:  # noqa: BLE001 a defect must not end the thread
-            _log.exception("defect in following the history")
+            BUG.log(error, what="fetch of the job history")
             wait_s = self._failed(f"{type(error).__name__}: {error}")
         else:
             if failures := self._trouble.over():
-                _log.info("the history is told again after %d failed attempts", failures)
+                _AGAIN.log(failures=failures)
         for work in self._due():
             self._guarded(work)
         return wait_s
@@ -149,7 +160,7 @@ class Feed:
                 self._follower.save(self._saved, still=True)
                 self._bus.publish(Saving())
         except StoreError as error:
-            _log.warning("the history is not saved: %s", error)
+            NOT_SAVED.log(error=error)
         finally:
             self._call(lambda: self._pending.hold(held=False))
 
@@ -193,10 +204,10 @@ class Feed:
             work()
         except GpuwasteError as error:
             _log.debug("%s", error)
-        except Exception:  # noqa: BLE001 the same
-            _log.exception("defect beside the history")
+        except Exception as error:  # noqa: BLE001 the same
+            BUG.log(error, what="work beside the job history")
 
     def _failed(self, words: str) -> float:
         if self._trouble.news(words):
-            _log.warning("the history is not up to date: %s", words)
+            STALE.log(error=words)
         return backoff_s(self._trouble.times, self._every_s, _RETRY_S)

@@ -5,13 +5,13 @@ lines go on to within seconds, is safe against a power cut too. While the disk i
 bound, and the answers go out all the same.
 """
 
-import logging
 import os
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from gpuwaste.core import log_event
 from gpuwaste.core.errors import StoreError
 from gpuwaste.core.once import Once
 from gpuwaste.core.verdict import Verdict
@@ -20,7 +20,11 @@ from gpuwaste.wire.batch import encode_verdict
 MAX_HELD: Final = 20_000  # lines in memory while nothing can be written: about 20 MB
 SUFFIX: Final = ".jsonl"
 _FLAGS: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
-_log = logging.getLogger(__name__)
+_IN_MEMORY: Final = log_event.error(
+    "verdicts-in-memory: {path}: cannot write verdicts, they wait in memory: {error}: free space",
+    "The disk of `[advisor] state_dir` is full or not writable. Advice continues; verdicts that wait are lost if the "
+    "advisor ends.",
+)
 
 
 class Journal:
@@ -117,4 +121,4 @@ class Journal:
 
     def _trouble(self, words: str) -> None:
         if self._said.news(words):
-            _log.error("%s: verdicts wait in memory, answers go out: %s: free space", self.directory, words)
+            _IN_MEMORY.log(path=self.directory, error=words)

@@ -1,6 +1,5 @@
 """The advisor's parts, wired: what is loaded before it listens, and the threads beside the loop."""
 
-import logging
 import random
 import socket
 import threading
@@ -12,7 +11,7 @@ from gpuwaste.advice.adviser import Adviser
 from gpuwaste.advisor.boot import MAX_ENDED, SAVED, booted, booted_by, saved
 from gpuwaste.advisor.counters import Counters
 from gpuwaste.advisor.desk import Desk
-from gpuwaste.advisor.feed import Feed, Pending, Saving, SlowTurn, Turn
+from gpuwaste.advisor.feed import NOT_SAVED, STALE, Feed, Pending, Saving, SlowTurn, Turn
 from gpuwaste.advisor.freshness import Freshness
 from gpuwaste.advisor.journal import Journal
 from gpuwaste.advisor.judge import Judge
@@ -23,11 +22,13 @@ from gpuwaste.advisor.spending import Accounts
 from gpuwaste.advisor.users import Users
 from gpuwaste.advisor.verdict_outbox import VerdictOutbox
 from gpuwaste.advisor.writer import Writer
+from gpuwaste.core import log_event
 from gpuwaste.core.bus import Bus
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.codec import convert
 from gpuwaste.core.config import AdvisorConfig, Config
 from gpuwaste.core.errors import GpuwasteError, StoreError
+from gpuwaste.core.log_event import BUG
 from gpuwaste.core.underuse import UnderUse
 from gpuwaste.core.version import own_version
 from gpuwaste.history.follow import Follower
@@ -49,7 +50,14 @@ OUTBOX: Final = "verdicts.sqlite"
 SPOOL: Final = "spool"
 _BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
 _SWAP_S: Final = 0.01  # between two looks whether the loop has taken another history
-_log = logging.getLogger(__name__)
+_POLICIES: Final = log_event.info("policies-in-force: {count} policies in force: {hash}")
+_HISTORY: Final = log_event.info("history-loaded: job history up to event {seq}, {names} job names")
+_RULE: Final = log_event.info("under-use-rule: the hub counts under-use by {rule}; history read again with it")
+_RECOVERED: Final = log_event.info("spool-recovered: {verdicts} verdicts recovered from the spool")
+_SPENT_UNKNOWN: Final = log_event.error(
+    "budgets-unknown: cannot read what was spent today, budgets of policies begin at zero: {error}",
+    "Check `[advisor] state_dir` and its disk.",
+)
 
 
 class Parts:
@@ -139,7 +147,7 @@ class Parts:
             if policies.uses_groups and not self._users.with_groups:
                 self._users.with_groups = True
                 self._users.forget()
-            _log.info("%d policies in force: %s", len(policies.in_force), policies.hash[:12])
+            _POLICIES.log(count=len(policies.in_force), hash=policies.hash[:12])
 
         self._server.call(swap)
 
@@ -154,13 +162,13 @@ class Parts:
             follower = booted(self._hub, self._state_dir, self._cluster)
         except Exception as error:  # noqa: BLE001 whatever the hub says, an advisor with an old history beats none
             if isinstance(error, GpuwasteError):
-                _log.warning("the hub tells no history: %s", error)
+                STALE.log(error=error)
             else:
-                _log.exception("the hub tells a history that cannot be followed")
+                BUG.log(error, what="job history of the hub")
             follower = saved(self._state_dir, self._cluster) or Follower(
                 HistoryState(), self._cluster, max_ended=MAX_ENDED
             )
-        _log.info("the history is known up to event %d, %d names of jobs", follower.seq, len(follower.recall))
+        _HISTORY.log(seq=follower.seq, names=len(follower.recall))
         return follower
 
     def _advise_by(self, **parts: Any) -> None:
@@ -176,10 +184,10 @@ class Parts:
         day = self._outbox.day_of(self._clock.utc_us())
         try:
             if moved := writer.move():
-                _log.info("%d verdicts of the spool are taken over", moved)
+                _RECOVERED.log(verdicts=moved)
             self._accounts.restore(day, self._outbox.spent_on(day))
         except StoreError as error:
-            _log.error("what was spent today is not known: %s", error)
+            _SPENT_UNKNOWN.log(error=error)
 
     def _learn(self) -> bool:
         """Take in one event, on the loop's thread; false where nothing is left."""
@@ -194,10 +202,10 @@ class Parts:
             self._jobs.note(item)
             if item.job is not None:
                 self._users.ahead(item.job.user)
-        except Exception:  # noqa: BLE001 an event that breaks us must not end the loop
+        except Exception as error:  # noqa: BLE001 an event that breaks us must not end the loop
             self.counters.troubles["event"] += 1
             self._follower.seq = max(self._follower.seq, item.seq)
-            _log.exception("an event of the history is passed over: %s", item.run_key)
+            BUG.log(error, what=f"history event of {item.run_key}")
         return True
 
     def _look_at_champion(self) -> None:
@@ -231,7 +239,7 @@ class Parts:
             self._feed.follow(fresh)
             swapped.set()
             self._advise_by(predictor=self._predictor())
-            _log.info("under-use rule of the hub: %s: history read again with it", under_use.text)
+            _RULE.log(rule=under_use.text)
 
         self._server.call(swap)
         while not swapped.is_set() and not self._clock.wait(self._feed.worker.stopping, _SWAP_S):
@@ -242,14 +250,14 @@ class Parts:
             self._follower.save(self._state_dir / SAVED, still=True)
             self._champion.save()
         except GpuwasteError as error:
-            _log.warning("the history is not saved: %s", error)
+            NOT_SAVED.log(error=error)
 
     def _make_shipper(self) -> Shipper[VerdictBatch]:
         boot_id = _BOOT_ID.read_text(encoding="ascii").strip() if _BOOT_ID.exists() else "unknown"
         envelope = Envelope(self._cluster, socket.gethostname(), boot_id, self.version)
         return Shipper(
             self._outbox, self._hub.post_verdicts, envelope, self._clock,
-            every_s=self._config.advisor.ship_every_s, words="verdicts are not shipped, they wait in the outbox: %s",
+            every_s=self._config.advisor.ship_every_s, what="verdicts",
         )  # fmt: skip
 
     def _make_exporter(self) -> MetricsServer:

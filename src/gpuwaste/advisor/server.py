@@ -7,7 +7,6 @@ while nobody asks.
 
 import contextlib
 import gc
-import logging
 import os
 import select
 import socket
@@ -18,8 +17,10 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from gpuwaste.advisor.counters import Counters
+from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import ParseError
+from gpuwaste.core.log_event import BUG
 from gpuwaste.wire.advice import HEADER, MAX_REQUEST, decode_header
 from gpuwaste.wire.peer import peer_of
 
@@ -32,7 +33,14 @@ _WAIT_S: Final = 0.25
 _TIDY_US: Final = 10_000_000  # between two collections of young garbage, while nobody asks
 _SWEEP_US: Final = 600_000_000  # between two of all
 _NOW: Final = socket.MSG_DONTWAIT
-_log = logging.getLogger(__name__)
+_NOT_ACCEPTED: Final = log_event.warning(
+    "connection-not-accepted: cannot accept a connection, repeats are only counted: {error}",
+    "Often out of file descriptors: find out what connects so often. Jobs are accepted without advice.",
+)
+_NOT_OURS: Final = log_event.warning(
+    "request-invalid: connection closed, repeats are only counted: {error}",
+    "A program that is no submit plugin uses the socket: find out which.",
+)
 
 
 @dataclass(slots=True, eq=False)
@@ -164,8 +172,8 @@ class Server:
     def _called(self, work: Callable[[], None]) -> None:
         try:
             work()
-        except Exception:  # noqa: BLE001 a defect in what another thread asked for must not end the loop
-            _log.exception("defect in the advisor's loop")
+        except Exception as error:  # noqa: BLE001 a defect in what another thread asked for must not end the loop
+            BUG.log(error, what="call in the main loop")
 
     def _accept(self) -> None:
         for _ in range(_ACCEPTS):
@@ -176,7 +184,7 @@ class Server:
             except OSError as error:  # out of descriptors, or a peer that has gone already
                 self._counters.troubles["accept"] += 1
                 if self._counters.troubles["accept"] == 1:
-                    _log.warning("a connection cannot be taken: %s", error.strerror)
+                    _NOT_ACCEPTED.log(error=error.strerror)
                 return
             self._open += 1
             exchange = Exchange(sock, self._clock.mono_us())
@@ -241,7 +249,7 @@ class Server:
         """Hang up on what is no request of ours: the plugin takes that for a miss, as it should."""
         self._counters.asked["bad"] += 1
         if self._counters.asked["bad"] == 1:
-            _log.warning("%s; further ones are counted", words)
+            _NOT_OURS.log(error=words)
         self._hang_up(exchange)
 
     def _drop_silent(self) -> None:

@@ -1,6 +1,5 @@
 """What the advisor asks of its site at the start: the cluster's name, and who may ask for advice."""
 
-import logging
 import os
 import pwd
 import re
@@ -9,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import ConfigError, GpuwasteError, SlurmError
@@ -17,7 +17,14 @@ from gpuwaste.slurm.client import SlurmClient
 _RETRY_S: Final = 5.0
 _SLURM_CONF: Final = "/etc/slurm/slurm.conf"
 _PRINTED: Final = re.compile(r"(.*)\(\d+\)")  # scontrol prints SlurmUser=slurm(64030)
-_log = logging.getLogger(__name__)
+_NO_CLUSTER: Final = log_event.warning(
+    "advisor-waits-for-slurm: waiting for Slurm: ClusterName is unknown",
+    "slurmctld does not answer and slurm.conf is not found: start slurmctld, or set `[common] cluster`.",
+)
+_NO_SLURM_USER: Final = log_event.warning(
+    "slurm-user-unknown: SlurmUser is unknown, only root may use the advisor: set [advisor] slurm_user",
+    "slurmctld runs as SlurmUser and is rejected: set the key and restart the advisor.",
+)
 
 
 def cluster_of(
@@ -38,7 +45,7 @@ def cluster_of(
         if name:
             return name
         if not said:
-            _log.warning("waiting for Slurm: its ClusterName is not known; set [common] cluster")
+            _NO_CLUSTER.log()
             said = True
         waiting("waiting for Slurm: its ClusterName is not known", _RETRY_S + 2 * config.common.slurm_timeout_s)
         if clock.wait(stop, _RETRY_S):
@@ -49,7 +56,7 @@ def allowed_uids(config: Config, slurm: SlurmClient) -> set[int]:
     """Return the uids that may ask: root's and SlurmUser's. Raises ConfigError for a user that this host has not."""
     name = config.advisor.slurm_user or _setting(config, slurm, "SlurmUser")
     if not name:
-        _log.warning("SlurmUser is not known, only root may ask: set [advisor] slurm_user")
+        _NO_SLURM_USER.log()
         return {0}
     found = _PRINTED.fullmatch(name)
     return {0, slurm_uid(found[1] if found else name)}

@@ -1,7 +1,6 @@
 """The writer: a thread that moves verdicts from the journal's spool into the durable outbox."""
 
 import json
-import logging
 import os
 import queue
 from collections.abc import Callable
@@ -12,6 +11,7 @@ import msgspec
 
 from gpuwaste.advisor.journal import Journal
 from gpuwaste.advisor.verdict_outbox import Chunk, VerdictOutbox
+from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import GpuwasteError, StoreError
 from gpuwaste.core.once import Once
@@ -23,7 +23,10 @@ CHUNK: Final = 200  # verdicts of a transaction: between two the loop gets its t
 _PAUSE_S: Final = 0.002
 _ANSWER_S: Final = 5.0
 _Swapped = tuple[Path, int, list[bytes]]
-_log = logging.getLogger(__name__)
+_IN_SPOOL: Final = log_event.error(
+    "verdicts-in-spool: verdicts stay in the spool: {error}",
+    "The outbox of verdicts cannot be written: check the disk of `[advisor] state_dir`. The advisor retries.",
+)
 
 
 class Writer:
@@ -58,7 +61,7 @@ class Writer:
             self._trouble.over()
         except GpuwasteError as error:
             if self._trouble.news(str(error)):
-                _log.error("verdicts stay in the spool: %s", error)
+                _IN_SPOOL.log(error=error)
         return self._every_s
 
     def move(self) -> int:

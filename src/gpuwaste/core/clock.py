@@ -2,7 +2,9 @@
 
 import threading
 import time
-from typing import Protocol
+from typing import Final, Protocol
+
+_SET_US: Final = 2_000_000  # chrony slews less than this between two ticks; a larger difference was set
 
 
 class Clock(Protocol):
@@ -35,3 +37,19 @@ class SystemClock:
     def wait(self, stop: threading.Event, seconds: float) -> bool:
         """Block the calling thread."""
         return stop.wait(max(0.0, seconds))
+
+
+class StepDetector:
+    """Tells at each instant whether the wall clock was set since the instant before, by the steady clock beside it."""
+
+    def __init__(self) -> None:
+        self._before: tuple[int, int] | None = None
+
+    def stepped(self, utc_us: int, mono_us: int) -> bool:
+        """Take up an instant; false for a first one."""
+        before, self._before = self._before, (utc_us, mono_us)
+        return before is not None and abs((utc_us - before[0]) - (mono_us - before[1])) > _SET_US
+
+    def forget(self) -> None:
+        """Make the next instant a first one: the steady clock may be another boot's."""
+        self._before = None

@@ -16,6 +16,8 @@ from gpuwaste.core.job import JobRecord
 from gpuwaste.core.run import RunKey
 
 EventKind = Literal["submitted", "started", "ended", "ledger"]
+ScriptSays = Literal["same", "changed", "unknown"]  # a script beside the one that a verdict was given on
+EndRule = Literal["accounting", "submit + run"]  # how the ends of a log's runs are known
 
 
 @dataclass(frozen=True, slots=True)

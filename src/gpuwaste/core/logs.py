@@ -24,8 +24,8 @@ _DEBUG: Final = 7
 _QUIETER: Final = {"urllib3": logging.ERROR, "uvicorn.error": logging.WARNING}  # our own lines say what theirs would
 
 
-def set_up_logging(stream: TextIO | None = None, *, names: bool = True) -> None:
-    """Send this process' log to `stream` (stderr), once; `names` puts the module before the message.
+def set_up_logging(stream: TextIO | None = None) -> None:
+    """Send this process' log to `stream` (stderr), once.
 
     Where a watchdog ends the process (SIGABRT), the stack of each thread goes to stderr as well.
     """
@@ -33,7 +33,7 @@ def set_up_logging(stream: TextIO | None = None, *, names: bool = True) -> None:
     root = logging.getLogger()
     for handler in [handler for handler in root.handlers if isinstance(handler, LineHandler)]:
         root.removeHandler(handler)
-    root.addHandler(LineHandler(stream or sys.stderr, names=names))
+    root.addHandler(LineHandler(stream or sys.stderr))
     root.setLevel(logging.INFO)
     for name, level in _QUIETER.items():
         logging.getLogger(name).setLevel(level)
@@ -49,13 +49,11 @@ class LineHandler(logging.Handler):
         self,
         stream: TextIO,
         *,
-        names: bool = True,
         every_s: float = MINUTE_S,
         mono_s: Callable[[], float] = time.monotonic,
     ) -> None:
         super().__init__()
         self._stream = stream
-        self._names = names
         self._journal = is_journal(stream)
         self._every_s = every_s
         self._mono_s = mono_s
@@ -64,7 +62,7 @@ class LineHandler(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Write the record, or count it. A stream that cannot be written is no reason to stop."""
         try:
-            line = one_line(record, names=self._names)
+            line = one_line(record)
             now = self._mono_s()
             self._tell(lambda first: now - first >= self._every_s)
             known = self._said.get((record.levelno, line))
@@ -102,13 +100,14 @@ class LineHandler(logging.Handler):
         self._stream.flush()
 
 
-def one_line(record: logging.LogRecord, *, names: bool) -> str:
-    """Return a record as one line without control characters: what Slurm, users and peers wrote may be in it."""
-    text = record.getMessage()
+def one_line(record: logging.LogRecord) -> str:
+    """Return a record as one line without control characters: what Slurm, users and peers wrote may be in it.
+
+    It begins with the id of a declared event (core.log_event), else with the logger's name.
+    """
+    text = f"{getattr(record, 'event', record.name)}: {record.getMessage()}"
     if record.exc_info and record.exc_info[1] is not None:
         text = f"{text}: {_trace(record.exc_info[1])}"
-    if names:
-        text = f"{record.name}: {text}"
     text = text[: LONGEST - 3] + "..." if len(text) > LONGEST else text
     return harmless(text)
 

@@ -4,15 +4,19 @@ Each daemon says which keys it can change (docs/how-to/services.md lists them); 
 for a restart. A file that cannot be used changes nothing.
 """
 
-import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
+from gpuwaste.core import log_event
 from gpuwaste.core.config import Config, describe_config
 from gpuwaste.core.errors import GpuwasteError
 
-_log = logging.getLogger(__name__)
+_REJECTED: Final = log_event.error(
+    "configuration-not-reloaded: cannot reload the configuration, the loaded one stays in force: {error}",
+    "`gpuwaste config check` prints the same error: fix the file, then reload.",
+)
+_RELOADED: Final = log_event.info("configuration-reloaded: configuration: {changes}")
 Apply = Callable[[Config], None]
 
 
@@ -40,7 +44,7 @@ class Reloader:
                 fresh = self._read()
                 done = self._use(fresh)
             except GpuwasteError as error:
-                _log.error("the configuration is not reloaded, the one before stays in force: %s", error)
+                _REJECTED.log(error=error)
                 return
             values = _values(fresh)
             later = sorted(
@@ -50,7 +54,7 @@ class Reloader:
             )
         words = [f"reloaded: {', '.join(done)}"] if done else []
         words += [f"needs a restart: {', '.join(later)}"] if later else []
-        _log.info("configuration: %s", "; ".join(words) or "nothing has changed")
+        _RELOADED.log(changes="; ".join(words) or "nothing has changed")
 
     def in_thread(self, *_: object) -> None:
         """Reload beside whatever runs: a signal's handler."""

@@ -26,6 +26,23 @@ class Confidence(StrEnum):
     NONE = "none"  # nobody holds the GPU, as far as is known
 
 
+class UnknownReason(StrEnum):
+    """Why nothing is known of a GPU's time: the keys of AllocationHour.unknown_ms. Other versions may send others."""
+
+    NONE = ""  # the time is known
+    GAP = "gap"  # no sample for more than 2.5 intervals
+    CLOCK_STEP = "clock_step"  # the wall clock was set
+    NOT_SUPPORTED = "not_supported"  # the GPU reports no utilization
+    GPU_LOST = "gpu_lost"  # fell off the bus, or waits for a reset
+    DRIVER = "driver"  # does not answer, or cannot be opened
+    RELEASED = "released"  # the GPUs were closed by `gpuwaste agent release`
+    NOT_IN_NVML = "not_in_nvml"  # Slurm allocates a GPU that the driver does not list
+    MIG = "mig"  # a MIG instance without GPM
+    CONFLICT = "conflict"  # sources disagree about the job
+    UNREPORTED = "unreported"  # no row covers this part of the allocation; of the ledger
+    NO_AGENT = "no_agent"  # no row of this GPU at all; of the ledger
+
+
 @dataclass(frozen=True, slots=True)
 class Sample:
     """One row of the node store. It covers (previous sample of the GPU, t_utc_us]."""

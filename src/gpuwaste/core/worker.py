@@ -1,14 +1,13 @@
 """Worker: a thread that does one step after the other until it is stopped."""
 
-import logging
 import threading
 from collections.abc import Callable
 from typing import Final
 
 from gpuwaste.core.clock import Clock
+from gpuwaste.core.log_event import BUG
 
 AFTER_DEFECT_S: Final = 60.0
-_log = logging.getLogger(__name__)
 
 
 class Worker:
@@ -63,8 +62,8 @@ class Worker:
         """Do one step on the calling thread, as the own one does. Raises nothing."""
         try:
             return self._step()
-        except Exception:  # noqa: BLE001 a defect in one step must not end the thread for good
-            _log.exception("defect in thread %s: step skipped", self._thread.name)
+        except Exception as error:  # noqa: BLE001 a defect in one step must not end the thread for good
+            BUG.log(error, what=f"step of thread {self._thread.name}")
             return AFTER_DEFECT_S
 
     def _run(self) -> None:

@@ -6,12 +6,13 @@ the runs themselves. A row of 220 bytes for each (user, normalised name), at mos
 
 import struct
 from pathlib import Path
-from typing import Any, ClassVar, Final, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Final, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gpuwaste.core.errors import ParseError, StoreError
+from gpuwaste.core.history import ScriptSays
 from gpuwaste.core.job import JobRecord
 from gpuwaste.history.keys import BY_NAME, key_columns, name_key
 from gpuwaste.history.outcome import Outcome
@@ -20,7 +21,6 @@ from gpuwaste.history.table import ABSENT, JobTable
 
 RING: Final = 16  # runs remembered of each name, the newest first
 MAX_NAMES: Final = 200_000
-ScriptSays = Literal["same", "changed", "unknown"]
 _FAILED: Final = frozenset({int(Outcome.FAILED), int(Outcome.OUT_OF_MEMORY)})
 _NEVER: Final = 0xFF  # no run
 _UNKNOWN: Final = 0xFFFF  # GPUs that were not measured

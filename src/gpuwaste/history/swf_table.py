@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 
 from gpuwaste.core.errors import NoDataError
 from gpuwaste.core.job import JobRecord
-from gpuwaste.history.table import EndRule, JobTable, table_of
+from gpuwaste.history.table import JobTable, table_of
 from gpuwaste.slurm.log_file import read_lines
 from gpuwaste.slurm.sacct import BadRow
 from gpuwaste.slurm.swf import SwfFacts, read_swf
@@ -44,5 +44,4 @@ def swf_table(path: Path, cluster: str = "") -> SwfLog:
     if not jobs:
         reason = f": line {bad[0].line}: {bad[0].reason}" if bad else ""
         raise NoDataError(f"{path}: no job in it{reason}: is it Standard Workload Format?")
-    rule: EndRule = "accounting" if facts.waits_known else "submit + run"
-    return SwfLog(table_of(jobs, end_rule=rule), facts, tuple(bad))
+    return SwfLog(table_of(jobs, end_rule="accounting" if facts.waits_known else "submit + run"), facts, tuple(bad))

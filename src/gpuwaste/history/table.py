@@ -2,11 +2,12 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, Final, Literal, Self
+from typing import Any, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gpuwaste.core.history import EndRule
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.underuse import UNDER_USE, UnderUse
 from gpuwaste.history.outcome import outcome_of
@@ -14,7 +15,6 @@ from gpuwaste.history.requests import request_of
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-EndRule = Literal["accounting", "submit + run"]
 ABSENT: Final = -1  # an instant that is not known
 # Columns that a request, and what the ledger says, have by the same name.
 _TEXTS: Final = ("user", "account", "partition", "qos", "name", "gpu_type")

@@ -1,13 +1,14 @@
 """The API as an application: its routes, and one form for whatever is refused or fails."""
 
-import logging
 from typing import Final
 
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
+from gpuwaste.core import log_event
 from gpuwaste.core.errors import GpuwasteError
+from gpuwaste.core.log_event import BUG
 from gpuwaste.hub.exchange import Exchange, json_response
 from gpuwaste.hub.methods import KnownMethods
 from gpuwaste.hub.models import ErrorAnswer
@@ -17,7 +18,10 @@ from gpuwaste.hub.routes import add_routes
 from gpuwaste.hub.services import ServiceLimits, Services
 from gpuwaste.hub.timing import Timing
 
-_log = logging.getLogger(__name__)
+_UNSERVED: Final = log_event.error(
+    "request-failed: cannot answer a request: {error}",
+    "Slurm, munge or the store did not answer. The client was asked to retry.",
+)
 _ERRORS: Final = answers(ErrorAnswer, "4XX", "5XX", description="An error")
 
 
@@ -47,12 +51,12 @@ def _add_errors(app: FastAPI) -> None:
 
     @app.exception_handler(GpuwasteError)
     async def unserved(_: Request, error: GpuwasteError) -> Response:
-        _log.error("a request is not served: %s", error)
+        _UNSERVED.log(error=error)
         return json_response({"error": "the hub cannot answer now: see its log"}, LATER)
 
     @app.exception_handler(Exception)
     async def defect(_: Request, error: Exception) -> Response:
-        _log.error("defect in a request: %s: %s", type(error).__name__, error)
+        BUG.log(error, what="request")
         return json_response({"error": "a defect of the hub: see its log"}, 500)
 
 

@@ -4,13 +4,13 @@ Nothing is written but into the hub's own state directory. The copy is read thro
 more, so that a hub that dies leaves none behind.
 """
 
-import logging
 import shutil
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
+from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.text import words_of
@@ -25,7 +25,11 @@ KEPT_S: Final = 600.0  # a copy that nobody fetches until then is dropped
 CORRECTIONS: Final = "corrections.npz"
 _FOLDER: Final = "backup.unfinished"
 _ROOM: Final = 1.1  # of the store's size: free space without which no copy is begun
-_log = logging.getLogger(__name__)
+_FAILED: Final = log_event.warning(
+    "backup-failed: cannot make a backup: {error}",
+    "The copy cannot be written to `[hub] state_dir`, often for lack of space. The store is unchanged.",
+)
+_READY: Final = log_event.info("backup-ready: a backup of {mb} MB is ready for download")
 
 
 class Backups:
@@ -97,7 +101,7 @@ class Backups:
             copy = folder / STORE
             sources = [*self._beside(), BackupSource(STORE, copy.open("rb"), copy.stat().st_size)]
         except (GpuwasteError, OSError) as error:
-            _log.warning("no backup was made: %s", error)
+            _FAILED.log(error=error)
             with self._lock:
                 self._state = {"state": "failed", "error": words_of(error)}
             return
@@ -110,7 +114,7 @@ class Backups:
         timer = threading.Timer(KEPT_S, self._expire, (ready,))
         timer.daemon = True
         timer.start()
-        _log.info("a backup of %d MB is ready to be fetched", sum(s.size for s in sources) >> 20)
+        _READY.log(mb=sum(s.size for s in sources) >> 20)
 
     def _beside(self) -> Iterator[BackupSource]:
         """Yield the files beside the store that cannot be made anew."""

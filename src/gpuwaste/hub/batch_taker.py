@@ -1,12 +1,12 @@
 """From a body of rows to committed rows and a signed acknowledgement: what every POST of rows has in common."""
 
-import logging
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final, Generic, TypeVar
 
+from gpuwaste.core import log_event
 from gpuwaste.core.errors import AuthError, ParseError, StoreError
 from gpuwaste.core.once import Once
 from gpuwaste.hub.cluster_facts import ClusterFacts
@@ -17,7 +17,15 @@ from gpuwaste.wire.identity import Caller
 from gpuwaste.wire.signing import sign_ack
 
 _MAX_SAID: Final = 1000
-_log = logging.getLogger(__name__)
+_REFUSED: Final = log_event.error(
+    "rows-not-stored: cannot store {what}, each {sender} keeps its own: {error}",
+    "The disk of the hub is full, or its store is not writable: free space. Senders keep every row.",
+)
+_AGAIN: Final = log_event.info("rows-stored-again: {what} stored again after {failures} refused batches")
+_REJECTED: Final = log_event.warning(
+    "row-rejected: row of {node} rejected, line {line}: {reason}",
+    "An impossible row; the sender keeps it in its outbox. Compare the versions of both, then report it.",
+)
 _Row = TypeVar("_Row")
 
 
@@ -86,12 +94,12 @@ class BatchTaker(ABC, Generic[_Row]):
             with self._said_lock:
                 new = self._refused.news("")
             if new:
-                _log.error("%s are not stored, %ss keep them: %s", self.what, self.sender, error)
+                _REFUSED.log(what=self.what, sender=self.sender, error=error)
             raise Refusal(LATER, "the hub's store cannot be written: see its log") from error
         if self._refused.times:
             with self._said_lock:
                 refused = self._refused.over()
-            _log.info("%s are stored again after %d refused batches", self.what, refused)
+            _AGAIN.log(what=self.what, failures=refused)
 
     def _say(self, envelope: Envelope, rejected: dict[int, str]) -> None:
         for line, reason in rejected.items():
@@ -99,7 +107,7 @@ class BatchTaker(ABC, Generic[_Row]):
                 new = len(self._said) < _MAX_SAID and f"{envelope.node} {reason}" not in self._said
                 self._said.add(f"{envelope.node} {reason}") if new else None
             if new:
-                _log.warning("a row of %s is rejected, line %d: %s", envelope.node, line, reason)
+                _REJECTED.log(node=envelope.node, line=line, reason=reason)
 
     def _check_protocol(self, envelope: Envelope) -> None:
         if not PROTOCOL_MIN <= envelope.protocol <= PROTOCOL_MAX:

@@ -1,19 +1,22 @@
 """Site: the cluster's name and its nodes' addresses, as Slurm knows them, remembered for when Slurm is down."""
 
 import ipaddress
-import logging
 import socket
 import threading
 from collections.abc import Callable
 from typing import Final
 
+from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import GpuwasteError, ParseError, SlurmError
 from gpuwaste.slurm.client import SlurmClient
 
 REFRESH_S: Final = 300.0
 ASK_AGAIN_S: Final = 15.0  # shortest time between two questions, whatever the callers bring
-_log = logging.getLogger(__name__)
+_NODES_STALE: Final = log_event.warning(
+    "node-addresses-stale: cannot refresh node addresses: {error}",
+    "slurmctld did not answer. Hours of a new node may be refused until it does; its agent keeps them.",
+)
 
 Resolver = Callable[[str], frozenset[str]]
 
@@ -72,7 +75,7 @@ class ClusterFacts:
             try:
                 self._nodes = {n.name: self._resolve(n.address or n.name) | {n.address} for n in self._slurm.nodes()}
             except (SlurmError, ParseError) as error:
-                _log.warning("node addresses are not refreshed: %s", error)
+                _NODES_STALE.log(error=error)
             self._asked_us = self._clock.mono_us()
             return self._nodes
 

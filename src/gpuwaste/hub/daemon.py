@@ -1,6 +1,5 @@
 """`gpuwaste hub`: puts the parts together, runs them, and ends them in order."""
 
-import logging
 import os
 import signal
 import socket
@@ -8,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
+from gpuwaste.core import log_event
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.config import Config, load_config
 from gpuwaste.core.errors import ConfigError
@@ -25,7 +25,8 @@ from gpuwaste.wire.notify import SILENT, SystemdNotifier
 from gpuwaste.wire.tokens import TokenChecker
 
 _PATIENCE_S: Final = 2.0  # at the end, for a thread that waits for a Slurm command
-_log = logging.getLogger(__name__)
+_STARTED: Final = log_event.info("hub-started: gpuwaste hub {version} listens on {places}, store {store}")
+_STOPPED: Final = log_event.info("hub-stopped: hub has stopped")
 
 
 def run_hub(config: Config, path: Path | None = None) -> int:
@@ -50,9 +51,9 @@ def run_hub(config: Config, path: Path | None = None) -> int:
         raise ConfigError("[hub] listen and socket are both empty: nobody could reach the hub")
     collect_seldom()
     places = " and ".join(listening(sock) for sock in (tcp, unix) if sock is not None)
-    _log.info("gpuwaste hub %s serves on %s, store %s", own_version(), places, config.hub.state_dir)
+    _STARTED.log(version=own_version(), places=places, store=config.hub.state_dir)
     serve(hub, tcp, unix, notifier)
-    _log.info("the hub has stopped")
+    _STOPPED.log()
     return 0
 
 

@@ -1,15 +1,16 @@
 """The one importer of accounting: when to read it, what to do while it is down, and runs that it has forgotten."""
 
-import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from gpuwaste.core import log_event
 from gpuwaste.core.backoff import backoff_s
 from gpuwaste.core.bus import Bus
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.job import JobRecord
+from gpuwaste.core.log_event import BUG
 from gpuwaste.core.once import Once
 from gpuwaste.core.run import RunKey
 from gpuwaste.core.worker import Worker
@@ -25,7 +26,19 @@ PARTITIONS_EVERY_S: Final = 300.0
 WIDE_EVERY_S: Final = 600.0
 BACKOFF_MAX_S: Final = 300.0
 _BACKOFF_FIRST_S: Final = 5.0
-_log = logging.getLogger(__name__)
+_FAILED: Final = log_event.warning(
+    "accounting-unavailable: cannot read accounting, known jobs stay: {error}",
+    "slurmdbd or its database does not answer; the hub retries and catches up.",
+)
+_AGAIN: Final = log_event.info("accounting-available: accounting is read again after {failures} failed attempts")
+_QUARANTINED: Final = log_event.warning(
+    "accounting-quarantined: {rows} rows of sacct quarantined; line {line}: {reason}",
+    "Accounting has rows that cannot be read: see `gpuwaste history status` and table `quarantine` of the hub's store.",
+)
+_MISSING: Final = log_event.warning(
+    "runs-missing: {runs} runs still open here but missing from sacct",
+    "See `sacctmgr show runawayjobs`; or slurmdbd has purged them.",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,10 +112,10 @@ class Importer:
         except GpuwasteError as error:
             return self._failed(str(error))
         except Exception as error:  # noqa: BLE001 a defect must not end the import for good; the log has its place
-            _log.exception("defect in the import from accounting")
+            BUG.log(error, what="import from accounting")
             return self._failed(f"defect: {type(error).__name__}: {error}")
         if failures := self._trouble.over():
-            _log.info("accounting is read again after %d failed attempts", failures)
+            _AGAIN.log(failures=failures)
         return self.settings.every_s
 
     def lag_s(self) -> float | None:
@@ -114,15 +127,15 @@ class Importer:
         cluster = self._site.cluster()
         now = self._clock.utc_us() // 1_000_000
         first, told = self._accounting.read_new(cluster, now, self.settings)
-        self._refresh_missing(cluster, told, first, now)
+        self._refresh_missing(cluster, told, first)
 
     def _set_aside(self, bad: Sequence[Aside], new: int) -> None:
         if new:
             self._metrics.quarantined("sacct", new)
             self._bad_rows += new
-            _log.warning("%d rows of sacct are kept aside; line %d: %s", new, bad[0].line, bad[0].reason)
+            _QUARANTINED.log(rows=new, line=bad[0].line, reason=bad[0].reason)
 
-    def _refresh_missing(self, cluster: str, seen: set[RunKey], first: int, now: int) -> None:
+    def _refresh_missing(self, cluster: str, seen: set[RunKey], first: int) -> None:
         """Look further back for runs that are open here and were not told: accounting may have ended them in the past.
 
         One look for each set of such runs, and not too often.
@@ -139,8 +152,7 @@ class Importer:
         still = self._store.open_runs(cluster).keys()
         self._missing = frozenset(missing & still)
         if self._missing:
-            _log.warning("%d runs are open here, but accounting tells them no more", len(self._missing))
-        _log.debug("looked again for %d open runs until %d", len(missing), now)
+            _MISSING.log(runs=len(self._missing))
 
     def _partitions(self) -> None:
         now_us = self._clock.mono_us()
@@ -153,6 +165,6 @@ class Importer:
 
     def _failed(self, words: str) -> float:
         if self._trouble.news(words):
-            _log.warning("accounting is not read, what is known stays: %s", words)
+            _FAILED.log(error=words)
         failures = self._trouble.times
         return min(backoff_s(failures, _BACKOFF_FIRST_S, BACKOFF_MAX_S), self.settings.every_s * failures)

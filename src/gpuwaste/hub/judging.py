@@ -1,6 +1,5 @@
 """Judging: judges each settled run once, and all of them anew after a change of thresholds, while ingest goes on."""
 
-import logging
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -8,6 +7,7 @@ from typing import Any, Final
 
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 
+from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.worker import Worker
@@ -18,7 +18,12 @@ from gpuwaste.waste.settings import LedgerSettings
 EVERY_S: Final = 60.0
 STEP_RUNS: Final = 8000  # judged at a time: what is read for them takes memory, and each step has a cost of its own
 _TELL_S: Final = 60.0
-_log = logging.getLogger(__name__)
+_NOT_JUDGED: Final = log_event.warning(
+    "runs-not-judged: cannot judge settled runs, reports judge them on demand: {error}",
+    "The disk of the hub is full, or its store is not writable. Reports are correct but slower.",
+)
+_PROGRESS: Final = log_event.info("runs-judged: {percent:.0f} % of {runs} runs judged")
+_IN_USE: Final = log_event.info("thresholds-in-use: all runs judged by the new thresholds, reports use them now")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +81,10 @@ class Judging:
                 with self._store.writing() as db:
                     stand(db, found[1])
                 self._set_standing(wanted)
-                _log.info("all runs are judged by the new thresholds: reports use them now")
+                _IN_USE.log()
             self.progress = replace(self.progress, anew=None)
         except GpuwasteError as error:
-            _log.warning("settled runs are not judged, reports judge them when asked: %s", error)
+            _NOT_JUDGED.log(error=error)
         return judged
 
     def _judge(self, rules: Rules, wanted: LedgerSettings, stop: threading.Event) -> int:
@@ -107,7 +112,7 @@ class Judging:
         if not rules.standing:
             self.progress = replace(self.progress, anew=share)
         if row["left_over"] > self._step_runs:
-            _log.info("%.0f %% of %d runs are judged, the others follow", 100 * share, row["runs"])
+            _PROGRESS.log(percent=100 * share, runs=row["runs"])
         self._told_us = self._clock.mono_us() + int(_TELL_S * 1e6)
 
     def _set_standing(self, settings: LedgerSettings) -> None:

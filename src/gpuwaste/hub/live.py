@@ -3,7 +3,6 @@
 Needs the extra `predict` (NumPy, ONNX Runtime): imported only by the thread of `predictions`.
 """
 
-import logging
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import BinaryIO, Final
 
 from gpuwaste.advice.adviser import Adviser
 from gpuwaste.advice.request import Advice, AdviceRequest
+from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import GpuwasteError, ParseError, StoreError
 from gpuwaste.core.underuse import UnderUse
@@ -29,7 +29,12 @@ SAVE_EVERY_S: Final = 900.0
 SNAPSHOT_AGE_S: Final = 60.0  # a state that was saved no longer ago is good enough for who boots from it
 STATE_NAME: Final = "history"
 ROLLING_NAME: Final = "corrections.npz"
-_log = logging.getLogger(__name__)
+_NOT_SAVED: Final = log_event.warning(
+    "hub-history-not-saved: cannot save the state of the job history: {error}",
+    "Check the disk and the permissions of `[hub] state_dir`. The next start takes longer.",
+)
+_REPLAYED: Final = log_event.info("hub-history-replayed: job history replayed: {runs} runs")
+_UNUSABLE: Final = log_event.info("hub-history-unusable: saved job history not used, replaying all runs: {error}")
 
 
 class Live:
@@ -86,7 +91,7 @@ class Live:
             with self._save_lock:
                 self._save()
         except GpuwasteError as error:
-            _log.warning("the state of the history is not saved: %s", error)
+            _NOT_SAVED.log(error=error)
 
     def snapshot(self, file: BinaryIO) -> None:
         """Write the state of the last minute to `file`, as a tar of what Follower.save writes. Raises StoreError.
@@ -114,7 +119,7 @@ class Live:
         try:
             follower = Follower.load(self._saved, self._cluster, HistoryState.load)
         except (ParseError, StoreError) as error:
-            _log.info("the history is replayed: %s", error)
+            _UNUSABLE.log(error=error)
             return None
         return follower if self._goes_on(follower) else None
 
@@ -131,5 +136,5 @@ class Live:
         follower.boot(snapshot)
         for run in VerdictStore(self._store, self._clock).failed_scripts(self._cluster):
             follower.recall.learn_script(*run)
-        _log.info("%d runs of the history are replayed", len(snapshot.table))
+        _REPLAYED.log(runs=len(snapshot.table))
         return follower

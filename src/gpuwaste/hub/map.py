@@ -4,7 +4,6 @@ Questions of agents that slurmctld must answer are put together: one thread asks
 questions, and everybody who waits for a job shares the answer.
 """
 
-import logging
 import threading
 from collections import Counter
 from collections.abc import Iterable
@@ -12,6 +11,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.job import JobRecord
@@ -27,7 +27,10 @@ MANY: Final = 5  # unknown jobs at once from which on all jobs are asked for
 TELL_AGAIN_S: Final = 30.0  # a node that asks again after this long means a new run, or a restart: ask anew
 UNKNOWN_FOR_S: Final = 10.0
 MAX_ENTRIES: Final = 200_000
-_log = logging.getLogger(__name__)
+_UNANSWERED: Final = log_event.warning(
+    "job-map-unanswered: cannot find out which job has a GPU: {error}",
+    "slurmctld did not answer; the agent asks again. If it continues, check slurmctld.",
+)
 
 
 @dataclass(slots=True)
@@ -149,7 +152,7 @@ class ClusterMap:
                 jobs = self._slurm.job(asked[0])
             self._settle(asked, jobs, everything=everything)
         except GpuwasteError as error:
-            _log.warning("the map's question is not answered: %s", error)
+            _UNANSWERED.log(error=error)
             with self._lock:
                 self._fail(error)
 

@@ -10,6 +10,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.verdict import ACTIONS
+from gpuwaste.store.hub.notice_store import NoticeStatus
 
 MAX_NODES: Final = 16_384  # with a batch age each; without check_origin a node's name is what its agent writes
 
@@ -79,7 +80,7 @@ class HubMetrics:
             "gpuwaste_hub_notices", "Mails to users and staff, by what became of them.", ["status"],
             registry=self.registry,
         )  # fmt: skip
-        for status in ("sent", "later", "failed", "unclear"):
+        for status in (NoticeStatus.SENT, NoticeStatus.LATER, NoticeStatus.FAILED, NoticeStatus.UNCLEAR):
             self._notices.labels(status)
         for action in ACTIONS:
             self._verdicts.labels(action)

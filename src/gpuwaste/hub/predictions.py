@@ -4,7 +4,6 @@ Until the history is read (a thread of its own: nothing else waits for it) the a
 host without the extra `predict` it is 501, and everything else of the hub runs.
 """
 
-import logging
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -13,11 +12,13 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from gpuwaste.advice.adviser import Adviser
 from gpuwaste.advice.request import AdviceRequest
+from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.cpu_budget import CpuBudget, NotReadError, ReadingBudget
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.groups import unix_groups
 from gpuwaste.core.job import JobRecord
+from gpuwaste.core.log_event import BUG
 from gpuwaste.core.once import Once
 from gpuwaste.core.request import JobRequest
 from gpuwaste.core.script_hash import script_hash
@@ -44,7 +45,11 @@ RETRY_S: Final = 60.0  # after a failure
 READING_S: Final = 0.25  # CPU for reading the scripts of one question
 _AS_OF_NOW: Final = "asked as if the job were submitted now, by what is known today"
 _NOT_READ: Final = "the script was not read, and no policy judges it: reading it takes too much CPU"
-_log = logging.getLogger(__name__)
+_STALE: Final = log_event.warning(
+    "predictions-stale: predictions are not up to date: {error}",
+    "The hub cannot follow the job history; answers use the last known state. Check the store and its disk.",
+)
+_NOT_INSTALLED: Final = log_event.info("predictions-not-installed: {missing}")
 
 
 class Predictions:
@@ -189,12 +194,12 @@ class Predictions:
                 f"prediction is not installed: no module {error.name}:"
                 " install gpuwaste with its extra [predict] on the hub's host"
             )
-            _log.info("%s", self._missing)
+            _NOT_INSTALLED.log(missing=self._missing)
             return None
         except GpuwasteError as error:
             return self._failed(str(error))
         except Exception as error:  # noqa: BLE001 a defect here must not end predictions for good
-            _log.exception("defect in prediction")
+            BUG.log(error, what="step of predictions")
             return self._failed(f"defect: {type(error).__name__}: {error}")
         self._trouble.over()
         return self._every_s
@@ -206,7 +211,7 @@ class Predictions:
 
     def _failed(self, words: str) -> float:
         if self._trouble.news(words):
-            _log.warning("predictions are not up to date: %s", words)
+            _STALE.log(error=words)
         return RETRY_S
 
 

@@ -1,11 +1,11 @@
 """Who may read what: own jobs; a coordinator his accounts'; staff by Unix group, operators and administrators all."""
 
-import logging
 import threading
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import ParseError, SlurmError
 from gpuwaste.core.groups import unix_groups
@@ -14,7 +14,10 @@ from gpuwaste.slurm.client import SlurmClient
 REFRESH_S: Final = 300.0
 RETRY_S: Final = 15.0
 _ALL: Final = frozenset({"operator", "administrator", "admin"})
-_log = logging.getLogger(__name__)
+_STALE: Final = log_event.warning(
+    "roles-stale: cannot refresh roles, the known ones stay: {error}",
+    "`sacctmgr` did not answer: check slurmdbd. Operators and coordinators stay as they were.",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +88,7 @@ class Roles:
             levels = self._slurm.admin_levels()
             coordinators = self._slurm.coordinators()
         except (SlurmError, ParseError) as error:
-            _log.warning("roles are not refreshed, the ones known stay: %s", error)
+            _STALE.log(error=error)
             return False
         self._levels, self._coordinators = levels, coordinators
         return True

@@ -1,11 +1,11 @@
 """Roller: adds up old hours by day, a step at a time, on a thread of its own; ingest goes on between the steps."""
 
-import logging
 import threading
 import time
 from collections.abc import Iterator
 from typing import Final
 
+from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.units import DAY_S
@@ -17,7 +17,11 @@ from gpuwaste.waste.load import HANG_LIMITS
 
 EVERY_S: Final = 3600.0
 FIRST_S: Final = 30.0  # after the start, when agents and importer have the most to write
-_log = logging.getLogger(__name__)
+_FAILED: Final = log_event.warning(
+    "rollup-failed: cannot sum up old hours by day, retry in an hour: {error}",
+    "The store or its disk refuses. Reports are correct meanwhile.",
+)
+_DONE: Final = log_event.info("rollup-done: {rows} hours older than {days} days summed up by day")
 
 
 class Roller:
@@ -45,7 +49,7 @@ class Roller:
         if taken or moved:
             self._store.checkpoint()
         if taken:
-            _log.info("%d hours are older than %d days and were added up by day", taken, self.days)
+            _DONE.log(rows=taken, days=self.days)
         return taken
 
     def _do(self, steps: Iterator[int], stop: threading.Event) -> int:
@@ -60,5 +64,5 @@ class Roller:
                     break
                 began = time.monotonic()
         except GpuwasteError as error:
-            _log.warning("old hours are not added up by day, they stay as they are: %s", error)
+            _FAILED.log(error=error)
         return taken

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import logging
 import os
 import resource
 import signal
@@ -15,6 +14,7 @@ from typing import Any, Final
 import uvicorn
 from fastapi import FastAPI
 
+from gpuwaste.core import log_event
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.core.unix_path import require_room
 from gpuwaste.hub.protocol import BOUNDS, Bounds, HubProtocol
@@ -29,7 +29,7 @@ _MAX_CONNECTIONS: Final = 3584
 _BACKLOG: Final = 2048  # connections that the kernel keeps for us
 _ACCEPTS: Final = 64  # taken in before those that are there are read: a burst must not make requests look late
 FILES: Final = 8192
-_log = logging.getLogger(__name__)
+_STOPS: Final = log_event.info("hub-stops: {signal}: the hub finishes open requests and stops")
 
 
 class _Server(uvicorn.Server):
@@ -149,7 +149,7 @@ class WebServer:
             await asyncio.sleep(BEAT_S)
 
     def _signalled(self, number: signal.Signals) -> None:
-        _log.info("%s: the hub finishes what is in flight and stops", number.name)
+        _STOPS.log(signal=number.name)
         self.stop()
 
 

@@ -6,11 +6,11 @@ never become right is rejected by line, so that its agent keeps it with the reas
 now, and nothing of it is lost.
 """
 
-import logging
 import threading
 from collections.abc import Mapping
 from typing import Final, TypeVar
 
+from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.hour import AllocationHour
 from gpuwaste.core.units import DAY_S
@@ -24,7 +24,10 @@ EVERY_S: Final = 6 * 3600.0
 _SETTLED_S: Final = DAY_S  # after a run's end accounting tells it no other way
 _COUNT_EVERY_S: Final = 60.0  # a full quota is counted anew
 _RETRY_AFTER_S: Final = 300
-_log = logging.getLogger(__name__)
+_REMOVED: Final = log_event.warning(
+    "unaccounted-hours-removed: deleted {rows} rows of hours: their runs are not in accounting after {days} days",
+    "Accounting lost the jobs, or a node invented the rows. `[hub] unaccounted_days` is how long they are kept.",
+)
 _T = TypeVar("_T")
 
 
@@ -70,7 +73,7 @@ class Unaccounted:
         now = self._clock.utc_us() // 1_000_000
         removed = self._store.prune(min(now, read_until) - self.days * DAY_S)
         if removed:
-            _log.warning("%d hours of runs that accounting has not told in %d days were removed", removed, self.days)
+            _REMOVED.log(rows=removed, days=self.days)
         self._next_us = self._clock.mono_us() + int(EVERY_S * 1e6)
 
     def _unknown(self, row: AllocationHour, now: int) -> str:

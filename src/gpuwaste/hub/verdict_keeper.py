@@ -1,13 +1,13 @@
 """VerdictKeeper: lets go of old verdicts and counts what is kept, now and then, in the importer's loop."""
 
-import logging
 from typing import Final
 
+from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
 from gpuwaste.store.hub.verdict_store import VerdictStore
 
 EVERY_S: Final = 600.0
-_log = logging.getLogger(__name__)
+_REMOVED: Final = log_event.info("verdicts-removed: {rows} verdicts older than {days} days deleted")
 
 
 class VerdictKeeper:
@@ -26,6 +26,6 @@ class VerdictKeeper:
             return
         removed = self._store.prune(self.days)
         if removed:
-            _log.info("%d verdicts are older than %d days and were removed", removed, self.days)
+            _REMOVED.log(rows=removed, days=self.days)
         self.counts = self._store.counts()
         self._next_us = self._clock.mono_us() + int(EVERY_S * 1e6)

@@ -4,13 +4,13 @@ The same ledger as `gpuwaste report --allusers`, from a whole UTC hour on. Accou
 wants that: the name of a small account says whose jobs these are, and /metrics asks nobody who he is.
 """
 
-import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 
+from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import StoreError
 from gpuwaste.core.hour import HOUR_S
@@ -35,7 +35,10 @@ _EXEMPT: Final = (
     "gpuwaste_hub_day_exempt_gpu_seconds",
     "The part of the wasted GPU-seconds that is exempt: interactive grace, memory-resident.",
 )
-_log = logging.getLogger(__name__)
+_NOT_COUNTED: Final = log_event.warning(
+    "waste-not-counted: cannot compute the waste of the last day: {error}",
+    "The store or its disk refuses. The metrics keep their last value for two hours, then they disappear.",
+)
 OTHER: Final = "other"
 MAX_GROUPS: Final = 2000  # of partition and account; accounts beyond that are summed as "other"
 _MAX_ACCOUNT: Final = 128  # characters: where Slurm enforces no associations, the account is the user's own text
@@ -74,7 +77,7 @@ class WasteDay:
         try:
             self._counted = Counted(self._count(), self._clock.mono_us())
         except StoreError as error:
-            _log.warning("the last day's waste is not counted: %s", error)
+            _NOT_COUNTED.log(error=error)
         else:
             if not self._counted.tallies:  # a new store: nothing to count costs nothing
                 return

@@ -1,6 +1,5 @@
 """The bulk import: pages of a source into the store, one after the other, and kept pages once more."""
 
-import logging
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
@@ -17,7 +16,6 @@ from gpuwaste.store.hub.page_files import Kept
 ASSUMED: Final = "submit + run"
 _FEW_ASSUMED: Final = 0.01  # a source of which fewer of the starts are assumed is one with waits
 _SHOWN_BAD: Final = 5
-_log = logging.getLogger(__name__)
 
 Progress = Callable[[int, int], None]
 """progress(until, runs): how far the source was read, and how many runs the page had."""

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, Protocol
 
+from gpuwaste.core.history import ScriptSays
 from gpuwaste.core.request import JobRequest
 from gpuwaste.core.verdict import Action, Expectation, Mode, Op, Suggestion
 
-ScriptSays = Literal["same", "changed", "unknown"]
 Spent = Literal["reject", "override"]
 
 

@@ -1,12 +1,16 @@
 """The policies that a daemon has in use: read again where the files change; bad files leave those before in place."""
 
-import logging
 from pathlib import Path
+from typing import Final
 
+from gpuwaste.core import log_event
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.policy.loading import load_files, load_policies
 
-_log = logging.getLogger(__name__)
+_NOT_READ: Final = log_event.warning(
+    "policies-not-read: cannot read policies, the loaded ones stay in use: {error}",
+    "`gpuwaste policy check`, then fix the file.",
+)
 
 
 class PoliciesInUse:
@@ -29,7 +33,7 @@ class PoliciesInUse:
             found = load_policies(self._directory)
         except ConfigError as error:
             if str(error) != self.error:
-                _log.warning("policies are not read, those before stay in use: %s", error)
+                _NOT_READ.log(error=error)
             self.error = str(error)
             return False
         self.error = ""

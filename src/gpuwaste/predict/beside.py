@@ -1,9 +1,9 @@
 """What training leaves beside a bundle so that others go on where it stopped: the history and the corrections."""
 
-import logging
 from pathlib import Path
 from typing import Final
 
+from gpuwaste.core import log_event
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.history.state import HistoryState
 from gpuwaste.predict.bundle import Bundle
@@ -11,7 +11,7 @@ from gpuwaste.predict.rolling import Rolling
 
 HISTORY: Final = "history.state"
 CORRECTIONS: Final = "rolling.npz"
-_log = logging.getLogger(__name__)
+_UNUSABLE: Final = log_event.info("corrections-unusable: saved corrections of the model not used: {error}")
 
 
 def history_beside(directory: Path) -> HistoryState | None:
@@ -27,5 +27,5 @@ def corrections_of(bundle: Bundle, *newer: Path) -> Rolling:
             try:
                 return Rolling.load(path, bundle.manifest, bundle.hash)
             except GpuwasteError as error:
-                _log.info("%s", error)
+                _UNUSABLE.log(error=error)
     return Rolling(bundle.manifest, bundle.hash)

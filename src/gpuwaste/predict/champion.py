@@ -1,9 +1,9 @@
 """The model in use: the bundle that the registry's link `champion` names, loaded again when the link moves."""
 
-import logging
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from gpuwaste.core import log_event
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.history.follow import Follower
 from gpuwaste.predict.beside import corrections_of
@@ -15,7 +15,17 @@ from gpuwaste.predict.registry import Registry
 if TYPE_CHECKING:
     from gpuwaste.predict.rolling import Rolling
 
-_log = logging.getLogger(__name__)
+_OTHER_RULE: Final = log_event.warning(
+    "model-under-use: {note}",
+    "The model stays in use. `gpuwaste train` makes one whose GPU labels follow the site's rule.",
+)
+_NO_MODEL: Final = log_event.info("no-model: no model loaded; using job history only")
+_MODEL: Final = log_event.info("model-loaded: model loaded: {name} {hash}")
+_NOT_LOADED: Final = log_event.warning(
+    "champion-not-loaded: cannot load the champion, {hash} stays in use: {error}",
+    "The bundle is broken, has other features, or is writable by others: `gpuwaste model show`, "
+    "`gpuwaste model rollback`.",
+)
 
 
 class Champion:
@@ -56,7 +66,7 @@ class Champion:
         follower.correct_by(self.corrections, self.hash)
         note = "" if self.bundle is None else self.bundle.rule_note(follower.state.under_use)
         if note and note != self.note:
-            _log.warning("under-use rule of the model differs from the site's: %s", note)
+            _OTHER_RULE.log(note=note)
         self.note = note
         return Predictor(self.bundle, follower.state, self.rolling, follower.recall)
 
@@ -68,14 +78,14 @@ class Champion:
     def _use(self, bundle: Bundle | None) -> None:
         self.bundle, self.error, self.rolling, self.corrections = bundle, "", None, None
         if bundle is None:
-            _log.info("no model in use: history alone speaks")
+            _NO_MODEL.log()
             return
         self.rolling = corrections_of(bundle, self._rolling_path)
         self.corrections = BundleCorrections(bundle, self.rolling)
-        _log.info("model in use: %s %s", bundle.manifest.name, bundle.hash[:12])
+        _MODEL.log(name=bundle.manifest.name, hash=bundle.hash[:12])
 
     def _failed(self, words: str) -> bool:
         if words != self.error:
-            _log.warning("the champion is not loaded, %s stays in use: %s", self.hash[:12] or "no model", words)
+            _NOT_LOADED.log(hash=self.hash[:12] or "no model", error=words)
         self.error = words
         return False

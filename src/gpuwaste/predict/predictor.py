@@ -8,8 +8,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from gpuwaste.core.history import ScriptSays
 from gpuwaste.core.request import JobRequest
-from gpuwaste.history.recall import Recall, ScriptSays
+from gpuwaste.history.recall import Recall
 from gpuwaste.predict import whatif
 from gpuwaste.predict.explain import reasons
 from gpuwaste.predict.features import FEATURES

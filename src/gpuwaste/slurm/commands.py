@@ -1,7 +1,6 @@
 """CommandClient: the SlurmClient that runs Slurm's own commands."""
 
 import json
-import logging
 import os
 import secrets
 from collections import Counter
@@ -10,6 +9,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Final
 
+from gpuwaste.core import log_event
 from gpuwaste.core.errors import ParseError, SlurmError
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.request import JobRequest
@@ -22,7 +22,15 @@ from gpuwaste.slurm.sacct import BadRow, parse_sacct, sacct_argv, sacct_fields
 from gpuwaste.slurm.scontrol import BadRecord, RunningJob, parse_job, parse_jobs
 from gpuwaste.slurm.slurmd_g import DevicePosition, parse_slurmd_g
 
-_LOG = logging.getLogger(__name__)
+_NO_NAMES: Final = log_event.warning(
+    "job-names-unavailable: cannot read job names from squeue: {error}",
+    "squeue did not answer while a record of `scontrol show job` was ambiguous: that job is read again later.",
+)
+_AMBIGUOUS: Final = log_event.warning(
+    "job-record-ambiguous: a record of scontrol cannot be read: {reason}{again}",
+    "Often a job's name or comment that imitates fields. The GPUs of that job are unknown to this source. Report it "
+    "with `scontrol show job -d ID`.",
+)
 _SHOW: Final = ("scontrol", "--all", "--details", "show")
 _KEPT_VARIABLES: Final = ("PATH", "HOME", "LD_LIBRARY_PATH", "SLURM_CONF")
 _RPC_COMMANDS: Final = frozenset({"scontrol", "squeue", "sacct", "sacctmgr"})
@@ -141,7 +149,7 @@ class CommandClient:
         try:
             names = self._names()
         except (SlurmError, ParseError) as error:
-            _LOG.warning("names of jobs cannot be asked for: %s", error)
+            _NO_NAMES.log(error=error)
             names = {}
         found = []
         for asked, (job_id, reason) in enumerate(reasons.items()):
@@ -149,12 +157,10 @@ class CommandClient:
                 text = self._job_text(job_id) if job_id in names and asked < _MAX_ASKED_AGAIN else None
                 if text is not None:
                     found.append(parse_job(text, job_id, names[job_id]))
-                elif names and job_id not in names:
-                    _LOG.debug("no such job, so part of another's name or comment: %s", reason)
-                else:
-                    _LOG.warning("a record of scontrol was set aside: %s", reason)
+                elif not names or job_id in names:  # any other is no job, but part of another's name or comment
+                    _AMBIGUOUS.log(reason=reason, again="")
             except (SlurmError, ParseError) as error:
-                _LOG.warning("a record of scontrol was set aside: %s; asked again: %s", reason, error)
+                _AMBIGUOUS.log(reason=reason, again=f"; read again: {error}")
         return found
 
     def _names(self) -> dict[int, str]:

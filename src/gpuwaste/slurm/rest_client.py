@@ -3,12 +3,12 @@
 The rest of the protocol is the commands', see ComposedClient.
 """
 
-import logging
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from gpuwaste.core import log_event
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.request import JobRequest
 from gpuwaste.core.units import DAY_S, HOUR_S
@@ -18,7 +18,7 @@ from gpuwaste.slurm.rest_jobs import records
 from gpuwaste.slurm.rest_live import parse_requests
 from gpuwaste.slurm.sacct import BadRow
 
-_LOG = logging.getLogger(__name__)
+_NARROWED: Final = log_event.info("accounting-window-reduced: {error}: window of {width} s instead of {asked} s")
 VERSIONS: Final = tuple(f"v0.0.{minor}" for minor in range(45, 37, -1))
 """What this client reads, the newest first: Slurm 22.05 serves up to v0.0.38, 24.11 v0.0.40 to 42, 26.05 42 to 45."""
 
@@ -92,7 +92,7 @@ class RestClient(ComposedClient):
                 if stop - begin <= _SHORTEST_WINDOW_S:
                     raise
                 width = max((stop - begin) // 2, _SHORTEST_WINDOW_S)
-                _LOG.info("%s: asked again for %d s of accounting instead of %d s", error, width, stop - begin)
+                _NARROWED.log(error=error, width=width, asked=stop - begin)
                 continue
             yield stop, page, items
             if len(page) > _FULL_B:

@@ -20,13 +20,17 @@ import urllib3
 from urllib3.connection import HTTPConnection
 from urllib3.exceptions import ConnectTimeoutError, HTTPError, MaxRetryError, NewConnectionError, ReadTimeoutError
 
+from gpuwaste.core import log_event
 from gpuwaste.core.errors import ConfigError, ParseError, SlurmError
 from gpuwaste.core.text import words_of
 from gpuwaste.core.unix_path import require_room
 from gpuwaste.slurm.rest_token import Token, read_token
 from gpuwaste.slurm.rest_value import error_text, jobs
 
-_LOG = logging.getLogger(__name__)
+_CLEARTEXT: Final = log_event.warning(
+    "token-in-cleartext: {url}: the token is sent unencrypted: use TLS or a Unix socket for slurmrestd",
+    "`slurmrestd_url` is http:// to another host: whoever reads that traffic can use the token.",
+)
 logging.getLogger("urllib3.connectionpool").setLevel(logging.ERROR)  # our error says what its warnings would
 _OBJECT = re.compile(r"^\w+\(.*?\): (?:Failed to establish a new connection: )?")
 _UNIX: Final = "unix:"
@@ -90,7 +94,7 @@ class RestServer:
     def __post_init__(self) -> None:
         self._pool = _pool(self.url, self.timeout_s)
         if self.token_file and _in_the_clear(self.url):
-            _LOG.warning("%s: the token travels in the clear: put TLS or a Unix socket before slurmrestd", self.url)
+            _CLEARTEXT.log(url=self.url)
 
     def get_jobs(self, path: str, query: Mapping[str, str | int] | None = None) -> tuple[bytes, list[Any]]:
         """Return the body of a 200 without an error in it, and its jobs.

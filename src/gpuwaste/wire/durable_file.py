@@ -4,18 +4,24 @@ WAL mode with synchronous FULL (docs/decisions/0004): what a transaction stored 
 holds the file; a corrupt one is set aside, and a new one begun.
 """
 
-import logging
 import sqlite3
 import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import ClassVar, Final, TypeVar
 
+from gpuwaste.core import log_event
 from gpuwaste.core.errors import StoreError
 
 _VACUUM_PAGES: Final = 1024  # free pages (4 KiB each) from which the file is made smaller
 _CORRUPT_CODES: Final = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
-_log = logging.getLogger(__name__)
+_CORRUPT: Final = log_event.error(
+    "outbox-corrupt: outbox {path} is corrupt ({reason}), kept as {kept}; rows in it that were not sent are unknown",
+    "Often a power cut or a full disk. The time of those rows is unknown in reports. Keep the file for a bug report.",
+)
+_NOT_SHRUNK: Final = log_event.warning(
+    "outbox-not-shrunk: cannot shrink outbox {path}: {error}", "Space is not freed now; nothing is lost."
+)
 _T = TypeVar("_T")
 
 
@@ -124,12 +130,7 @@ class DurableFile:
         except OSError as error:
             raise StoreError(f"{self.path}: corrupt, and cannot be set aside: {error.strerror}") from error
         self.set_aside.append(target)
-        _log.error(
-            "outbox %s is corrupt (%s): kept as %s; rows in it that were not sent are unknown",
-            self.path,
-            reason,
-            target,
-        )
+        _CORRUPT.log(path=self.path, reason=reason, kept=target)
 
     def _shrink(self) -> None:
         with self._lock:
@@ -138,7 +139,7 @@ class DurableFile:
                 if connection.execute("PRAGMA freelist_count").fetchone()[0] > _VACUUM_PAGES:
                     connection.executescript("PRAGMA incremental_vacuum")  # execute would free one page
             except sqlite3.Error as error:
-                _log.warning("outbox %s cannot be made smaller: %s", self.path, error)
+                _NOT_SHRUNK.log(path=self.path, error=error)
 
     def _advice(self, error: sqlite3.Error) -> str:
         advice = {

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
+from gpuwaste.core.log_event import BUG
 from gpuwaste.wire.connection_limiter import ConnectionLimiter
 from gpuwaste.wire.limited_listener import LimitedListener
 from gpuwaste.wire.peer import peer_uid
@@ -134,8 +135,8 @@ class RequestServer:
                 continue
             try:
                 answer = self._answer(conversation.request)
-            except Exception:  # noqa: BLE001 a defect in one answer must not end the thread
-                _log.exception("defect in an answer")
+            except Exception as error:  # noqa: BLE001 a defect in one answer must not end the thread
+                BUG.log(error, what="answer")
                 answer = b""
             with contextlib.suppress(RuntimeError):  # the loop has been closed
                 self._loop.call_soon_threadsafe(conversation.answered, answer)

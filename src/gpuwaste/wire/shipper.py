@@ -3,12 +3,12 @@
 The agent ships hours by it, the advisor verdicts.
 """
 
-import logging
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Generic, Protocol, Self, TypeVar
 
+from gpuwaste.core import log_event
 from gpuwaste.core.backoff import backoff_s
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import GpuwasteError, RetryableWireError
@@ -24,7 +24,19 @@ MAX_SUSPECTS: Final = 16
 _START_S: Final = 30.0
 _BAD_BATCH: Final = 400
 _TOO_LARGE: Final = 413
-_log = logging.getLogger(__name__)
+_REACHED: Final = log_event.info("hub-reached-again: hub reached again after {failures} failed attempts")
+_REFUSED: Final = log_event.error(
+    "row-refused: the hub rejects {row}, kept in the outbox and not sent again: {reason}",
+    "A row that the hub never takes; the others are sent. Compare the versions of both, then report it.",
+)
+_SMALLER: Final = log_event.warning(
+    "batch-too-large: the hub rejects large batches, new limit {bytes} bytes",
+    "Nothing; a proxy between, or `[hub] max_body_bytes`, has a low limit.",
+)
+_UNSHIPPED: Final = log_event.error(
+    "rows-not-shipped: cannot ship {what}, they stay in the outbox: {error}",
+    "Nothing is lost. Check the hub, the clocks, munge, the uid and the certificate: the error says which.",
+)
 
 
 class Shipment(Protocol):
@@ -79,11 +91,11 @@ class Shipper(Generic[B]):
         clock: Clock,
         *,
         every_s: float,
-        words: str = "hours are not shipped, they wait in the outbox: %s",
+        what: str = "hours",
         rng: random.Random | None = None,
     ) -> None:
-        """`send` returns only with the hub's signed acknowledgement, and raises GpuwasteError; `words` name that."""
-        self._words = words
+        """`send` returns only with the hub's signed acknowledgement, or raises GpuwasteError; `what` names the rows."""
+        self._what = what
         self._outbox = outbox
         self._send_rows = send
         self._envelope = envelope
@@ -130,7 +142,7 @@ class Shipper(Generic[B]):
         except Exception as error:  # noqa: BLE001 a defect must not end the thread: rows wait safely in the outbox
             return self._failed(f"defect in shipping: {type(error).__name__}: {error}", self._backoff_s())
         if failures := self._trouble.over():
-            _log.info("hub reached again after %d failed attempts", failures)
+            _REACHED.log(failures=failures)
         self._put_offs = 0
         return self._every_s
 
@@ -162,7 +174,7 @@ class Shipper(Generic[B]):
 
     def _settle(self, batch: B, rejected: dict[int, str]) -> None:
         for row, reason in self._outbox.ack(batch, rejected):
-            _log.error("the hub refuses %s for good: %s; kept aside in the outbox", row, reason)
+            _REFUSED.log(row=row, reason=reason)
         self._rejected_rows += len(rejected)
 
     def _bisect(self, batch: B, refusal: RefusedError) -> None:
@@ -203,12 +215,12 @@ class Shipper(Generic[B]):
         """Remember that this hub wants smaller batches."""
         if error.status == _TOO_LARGE and self._max_bytes > MIN_BATCH_BYTES:
             self._max_bytes = max(MIN_BATCH_BYTES, self._max_bytes // 2)
-            _log.warning("the hub refuses large batches: from now on at most %d bytes", self._max_bytes)
+            _SMALLER.log(bytes=self._max_bytes)
 
     def _failed(self, message: str, wait_s: float) -> float:
         """Note a failed attempt; the same message is said once."""
         if self._trouble.news(message):
-            _log.error(self._words, message)
+            _UNSHIPPED.log(what=self._what, error=message)
         return wait_s
 
     def _put_off_s(self, retry_after_s: float) -> float:

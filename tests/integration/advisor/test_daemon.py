@@ -210,7 +210,7 @@ def test_the_end_is_in_order(told: LoneAdvisor) -> None:
     assert not told.path.exists()
     told.hub_url = "http://127.0.0.1:9"
     told.start()
-    assert "known up to event 0" not in told.said.splitlines()[-2]
+    assert "history-loaded: job history up to event 0," not in told.said.splitlines()[-2]
     reply = told.ask(job())
     assert (reply["action"], reply["as_of"]) == ("pass", 0)
     assert told.metric('gpuwaste_advisor_verdicts_total{action="pass",held="stale",mode="warn",would_be="warn"}') == 1
@@ -255,7 +255,7 @@ def test_broken_policies_keep_those_before(told: LoneAdvisor) -> None:
     policy(told, "shadow")
     told.process.send_signal(signal.SIGHUP)
     wait_until(lambda: told.ask(job())["action"] == "pass", 20, "the new policies", lambda: told.said)
-    assert told.said.count("policies are not reloaded") == 1
+    assert told.said.count("policies-not-reloaded: ") == 1
 
 
 def test_a_living_advisor_keeps_its_socket_and_a_dead_ones_is_replaced(advisor: LoneAdvisor) -> None:
@@ -295,7 +295,7 @@ def test_the_champion_changes_under_load_without_a_lost_request(told: LoneAdviso
     told.models.mkdir()
     name = registry.add(BASELINE)
     registry.promote(name)
-    wait_until(lambda: "model in use" in told.said, 30, "the model to be in use", lambda: told.said)
+    wait_until(lambda: "model-loaded: " in told.said, 30, "the model to be in use", lambda: told.said)
     model = told.models / name / "failure.onnx"
     whole = read_bundle(told.models / name)[2]
     wait_until(lambda: told.ask({}, op="ping")["model"] == whole, 10, "the doctor's ping to name the model")

@@ -24,7 +24,7 @@ from gpuwaste.agent.observation import Observation, make_samples
 from gpuwaste.agent.sampler import CollectorHealth
 from gpuwaste.agent.snapshot import Snapshot
 from gpuwaste.core.errors import ConfigError
-from gpuwaste.core.sample import Confidence, MapSource
+from gpuwaste.core.sample import Confidence, MapSource, UnknownReason
 from gpuwaste.testing.cluster_process import wait_until
 
 SUBJECT = ["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"]
@@ -32,12 +32,12 @@ SELF_SIGNED = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-day
 GPUS = (a_gpu(0), a_gpu(1, instance="1/0", parent_uuid="GPU-9"), a_gpu(2))
 READINGS = {
     "GPU-0": GpuReading("GPU-0", util_pct=25.0, mem_used_b=7, power_mw=1500, energy_mj=2500, sm_ratio=0.5),
-    "GPU-1": GpuReading("GPU-1", reason="mig"),
+    "GPU-1": GpuReading("GPU-1", reason=UnknownReason.MIG),
     "GPU-2": GpuReading("GPU-2", util_pct=0.0),
 }
 HOLDINGS = (
     Holding(7, "GPU-0", 0, map_source=MapSource.PROLOG, confidence=Confidence.CONFIRMED),
-    Holding(8, "GPU-2", 0, confidence=Confidence.CONFLICT, reason="conflict"),
+    Holding(8, "GPU-2", 0, confidence=Confidence.CONFLICT, reason=UnknownReason.CONFLICT),
 )
 
 

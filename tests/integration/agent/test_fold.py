@@ -109,7 +109,7 @@ def test_a_bad_segment_is_set_aside_and_holds_up_none(tmp_path: Path) -> None:
     a_segment(tmp_path, 3, TICKS[3:])
     code, words = folded(tmp_path)
     assert code == 0
-    assert "'rumour' is not a valid MapSource: set aside as 00000002-2026-01-01.samples.corrupt" in words
+    assert "set aside as 00000002-2026-01-01.samples.corrupt: 'rumour' is not a valid MapSource" in words
     assert stored(tmp_path) == TICKS[:2] + TICKS[3:]
 
 
@@ -121,7 +121,7 @@ def test_a_day_that_another_process_holds_waits_and_is_read_all_the_same(tmp_pat
     with duckdb.connect(str(tmp_path / DAY)):
         code, words = folded(tmp_path)
         assert code == 1
-        assert "not folded, next try with the next segment" in words
+        assert "raw-samples-not-folded: " in words
         assert stored(tmp_path) == TICKS[1:]
     assert path.exists()
     assert stored(tmp_path) == TICKS

@@ -151,8 +151,8 @@ def test_a_full_disk_refuses_hours_and_takes_them_when_there_is_room(small_disk:
         assert client.post_hours(ENVELOPE, batch).accepted == 400
     assert stored(lone) == 400 * len(batches)
     said = lone.log.read_text()
-    assert said.count("hours are not stored") == 1
-    assert "hours are stored again after 2 refused batches" in said
+    assert said.count("rows-not-stored: cannot store hours") == 1
+    assert "hours stored again after 2 refused batches" in said
 
 
 def wide(job: int) -> AllocationHour:

@@ -11,7 +11,7 @@ from contextlib import chdir
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 from tests.integration.hub.five_askers import HASH, ME, PARTITIONS, POLICIES, SCRIPT, Drawn, draw, history
@@ -28,10 +28,10 @@ from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.codec import convert
 from gpuwaste.core.config import load_config
 from gpuwaste.core.groups import unix_groups
+from gpuwaste.core.history import ScriptSays
 from gpuwaste.documents.prediction import PredictAnswer, PredictDocument
 from gpuwaste.history.follow import Follower
 from gpuwaste.history.from_store import Snapshot
-from gpuwaste.history.recall import Recall, ScriptSays
 from gpuwaste.history.replay import replay
 from gpuwaste.history.table import JobTable
 from gpuwaste.hub.roles import Scope
@@ -42,6 +42,9 @@ from gpuwaste.policy.policy_set import PolicySet
 from gpuwaste.predict.bundle import BASELINE, Bundle, load_bundle
 from gpuwaste.predict.registry import Registry
 from gpuwaste.slurm.defaults import SiteDefaults
+
+if TYPE_CHECKING:
+    from gpuwaste.history.recall import Recall
 
 REQUESTS: Final = 1000
 WITH_MODEL: Final = 300  # a model's reasons take longer

@@ -153,4 +153,4 @@ def test_a_token_in_the_clear_is_warned_of(token_file: str, caplog: pytest.LogCa
         RestServer(url, token_file)
     assert not caplog.records
     RestServer("http://far:1", token_file)
-    assert "the token travels in the clear" in caplog.text
+    assert "the token is sent unencrypted" in caplog.text

@@ -12,6 +12,7 @@ from gpuwaste.agent.health import HealthSink, health_xids
 from gpuwaste.agent.model import GpuIdentity, GpuReading
 from gpuwaste.agent.observation import Observation
 from gpuwaste.core.errors import ConfigError
+from gpuwaste.core.sample import UnknownReason
 from gpuwaste.slurm.slurmd_g import DevicePosition
 
 GPUS = tuple(GpuIdentity(f"GPU-{minor}", minor, minor) for minor in range(3))
@@ -28,9 +29,8 @@ def seen(
     at_s: int = 0, *, lost: Sequence[str] = (), reason: str = "", xids: dict[tuple[str, int], int] | None = None
 ) -> Observation:
     """Return an observation of the three GPUs."""
-    readings = {
-        gpu.uuid: GpuReading(gpu.uuid, reason=reason or ("gpu_lost" if gpu.uuid in lost else "")) for gpu in GPUS
-    }
+    reasons = {gpu.uuid: UnknownReason(reason or ("gpu_lost" if gpu.uuid in lost else "")) for gpu in GPUS}
+    readings = {uuid: GpuReading(uuid, reason=why) for uuid, why in reasons.items()}
     return Observation(START_US + at_s * 1_000_000, at_s * 1_000_000, GPUS, readings, xids=xids or {})
 
 
@@ -101,7 +101,9 @@ def test_a_mig_parent_has_its_instances_positions(tmp_path: Path) -> None:
     positions.check()
     sink = HealthSink(tmp_path, positions, frozenset())
     gpus = (parent, *instances)
-    sink.accept(Observation(START_US, 0, gpus, {gpu.uuid: GpuReading(gpu.uuid, reason="gpu_lost") for gpu in gpus}))
+    sink.accept(
+        Observation(START_US, 0, gpus, {gpu.uuid: GpuReading(gpu.uuid, reason=UnknownReason.GPU_LOST) for gpu in gpus})
+    )
     assert rows(tmp_path)[1:] == [["GPU-0", "0", "0,1", "lost", str(START_US // 1_000_000), "gpu_lost"]]
 
 

@@ -9,18 +9,18 @@ from gpuwaste.agent.jobstats import JobstatsCollector, Owners
 from gpuwaste.agent.model import GpuReading, Holding, HostUse, JobMap
 from gpuwaste.agent.observation import Observation, make_samples
 from gpuwaste.agent.snapshot import SnapshotView
-from gpuwaste.core.sample import Confidence
+from gpuwaste.core.sample import Confidence, UnknownReason
 
 GPUS = (a_gpu(0), a_gpu(1), a_gpu(2, instance="1/0", parent_uuid="GPU-9"), a_gpu(3))
 READINGS = {
     "GPU-0": GpuReading("GPU-0", util_pct=25.0, mem_used_b=7, power_mw=1500),
     "GPU-1": GpuReading("GPU-1", util_pct=0.0),
-    "GPU-2": GpuReading("GPU-2", mem_used_b=5, reason="mig"),
+    "GPU-2": GpuReading("GPU-2", mem_used_b=5, reason=UnknownReason.MIG),
     "GPU-3": GpuReading("GPU-3", util_pct=9.0),
 }
 HOLDINGS = (
     Holding(7, "GPU-0", 0, confidence=Confidence.CONFIRMED),
-    Holding(8, "GPU-1", 0, confidence=Confidence.CONFLICT, reason="conflict"),
+    Holding(8, "GPU-1", 0, confidence=Confidence.CONFLICT, reason=UnknownReason.CONFLICT),
     Holding(9, "GPU-3", 0, share=0.5),
     Holding(10, "GPU-3", 0, share=0.5),
 )
@@ -66,7 +66,7 @@ def test_an_instance_has_the_minor_of_its_gpu() -> None:
     """minor_number of a MIG instance is /dev/nvidiaN's, not its capability device's; "" where its GPU is not listed."""
     parent, instance = a_gpu(2), replace(a_gpu(5), minor=21, index=2, instance="1/0", parent_uuid="GPU-2")
     for gpus, minor in (((parent, instance), "12"), ((instance,), "")):
-        readings = {gpu.uuid: GpuReading(gpu.uuid, mem_used_b=5, reason="mig") for gpu in gpus}
+        readings = {gpu.uuid: GpuReading(gpu.uuid, mem_used_b=5, reason=UnknownReason.MIG) for gpu in gpus}
         seen = Observation(START_US, 0, gpus, readings)
         found = page(SnapshotView(replace(seen, samples=tuple(make_samples(seen)))))
         (own,) = [name for name in found if name.startswith("nvidia_gpu_memory_used_bytes{") and "GPU-5" in name]

@@ -55,7 +55,7 @@ def test_the_agent_waits_for_slurm_and_can_be_stopped(clock: FakeClock, caplog: 
     with pytest.raises(Stopped):
         find_own_node(config, FakeSlurm(failure="slurmctld is down"), clock, stop, EventLog(clock))
     assert clock.waits == [5, 10, 20, 40, 60, 60]
-    assert [record.message for record in caplog.records] == ["start: waiting for Slurm: slurmctld is down"]
+    assert [record.message for record in caplog.records] == ["waiting for Slurm: slurmctld is down"]
 
 
 def test_a_hub_user_that_does_not_exist_is_named() -> None:

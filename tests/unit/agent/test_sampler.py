@@ -14,7 +14,7 @@ from gpuwaste.agent.model import GpuReading, GpuScan, Holding, HostUse, JobMap
 from gpuwaste.agent.observation import Observation
 from gpuwaste.agent.sampler import Sampler
 from gpuwaste.core.run import RunKey
-from gpuwaste.core.sample import Confidence, MapSource, Sample
+from gpuwaste.core.sample import Confidence, MapSource, Sample, UnknownReason
 
 BUSY = GpuReading("GPU-0", duty=((1, 50.0),), util_pct=50.0, mem_used_b=5, pids=frozenset({7, 8, 9}))
 IDLE = GpuReading("GPU-1", util_pct=0.0, pids=frozenset())
@@ -56,7 +56,7 @@ def test_a_sink_that_fails_does_not_stop_the_others(rig: Rig, caplog: pytest.Log
     for _ in range(5):
         rig.tick()
     assert len(rig.sink.seen) == 5
-    assert [record.message for record in caplog.records] == ["broken: disk full"]
+    assert [record.message for record in caplog.records] == ["cannot keep broken: disk full"]
     assert rig.sampler.sinks_ok == {"broken": False, rig.sink.name: True}
 
 
@@ -82,7 +82,7 @@ def test_the_grid_does_not_drift_and_missed_ticks_are_skipped(rig: Rig) -> None:
 def test_a_driver_that_is_gone_makes_its_gpus_unknown_until_it_is_back(rig: Rig) -> None:
     """The GPUs stay in the list with the reason; the first reading after it covers a time that nobody measured."""
     rig.tick()
-    rig.nvml.answer = CollectorError("no driver", "driver")
+    rig.nvml.answer = CollectorError("no driver")
     assert {s.reason for s in rig.tick().values()} == {"driver"}
     rig.nvml.answer = a_scan(BUSY, IDLE)
     back = rig.tick()
@@ -92,7 +92,7 @@ def test_a_driver_that_is_gone_makes_its_gpus_unknown_until_it_is_back(rig: Rig)
 
 def test_a_failing_collector_is_asked_with_growing_waits(rig: Rig) -> None:
     """Out of 40 ticks a driver that stays away is asked at the 1st, 2nd, 4th, 8th, 16th and 32nd."""
-    rig.nvml.answer = CollectorError("no driver", "driver")
+    rig.nvml.answer = CollectorError("no driver")
     asked = []
     for number in range(1, 41):
         before = rig.nvml.scans
@@ -115,7 +115,7 @@ def test_what_nvml_lacks_comes_from_the_second_collector(clock: FakeClock) -> No
         "pcp", a_scan(GpuReading("GPU-0", util_pct=1.0), GpuReading("GPU-1", util_pct=30.0), source="pcp")
     )
     rig = Rig(clock, second)
-    rig.nvml.answer = a_scan(BUSY, GpuReading("GPU-1", reason="not_supported", pids=frozenset({4})))
+    rig.nvml.answer = a_scan(BUSY, GpuReading("GPU-1", reason=UnknownReason.NOT_SUPPORTED, pids=frozenset({4})))
     samples = rig.tick()
     assert (samples["GPU-0"].source, samples["GPU-0"].util_pct) == ("nvml", 50.0)
     assert (samples["GPU-1"].source, samples["GPU-1"].util_pct) == ("pcp", 30.0)
@@ -179,7 +179,7 @@ def test_samples_carry_the_holding_and_the_jobs_own_processes(clock: FakeClock) 
 def test_processes_are_unknown_without_the_host_collector(clock: FakeClock) -> None:
     """Where the job's processes are not known the count is None; a GPU without any process has 0."""
     rig = Rig(clock, jobs=JobMap((Holding(5, "GPU-0", 0), Holding(6, "GPU-1", 0))))
-    rig.host.answer = CollectorError("no /proc", "driver")
+    rig.host.answer = CollectorError("no /proc")
     samples = rig.tick()
     assert (samples["GPU-0"].procs, samples["GPU-1"].procs) == (None, 0)
 
@@ -193,10 +193,10 @@ def test_a_gpu_that_only_slurm_has_is_unknown(clock: FakeClock) -> None:
 
 def test_conflicts_and_suspension_are_reasons(clock: FakeClock) -> None:
     """A conflict, of a holding or of a whole GPU, and a suspended job stand in the sample's reason."""
-    torn = Holding(5, "GPU-0", 0, confidence=Confidence.CONFLICT, reason="conflict:pids")
-    rig = Rig(clock, jobs=JobMap((torn,), unmapped={"GPU-1": "conflict:cgroup"}))
+    torn = Holding(5, "GPU-0", 0, confidence=Confidence.CONFLICT, reason=UnknownReason.NOT_IN_NVML)
+    rig = Rig(clock, jobs=JobMap((torn,), unmapped={"GPU-1": UnknownReason.CONFLICT}))
     samples = rig.tick()
-    assert (samples["GPU-0"].reason, samples["GPU-1"].reason) == ("conflict:pids", "conflict:cgroup")
+    assert (samples["GPU-0"].reason, samples["GPU-1"].reason) == ("not_in_nvml", "conflict")
     assert samples["GPU-1"].confidence is Confidence.CONFLICT
     rig.map.jobs = JobMap((Holding(5, "GPU-0", 0, suspended=True),))
     assert rig.tick()["GPU-0"].reason == "suspended"
@@ -229,7 +229,7 @@ def test_identity_without_a_minor_is_filled_from_an_earlier_scan(clock: FakeCloc
     pcp = FakeGpus("pcp", GpuScan("pcp", (a_gpu(0, minor=None),), {"GPU-0": GpuReading("GPU-0", util_pct=1.0)}))
     rig = Rig(clock, pcp)
     rig.tick()
-    rig.nvml.answer = CollectorError("no driver", "driver")
+    rig.nvml.answer = CollectorError("no driver")
     rig.tick()
     assert [gpu.minor for gpu in rig.sink.seen[-1].gpus if gpu.uuid == "GPU-0"] == [10]
 

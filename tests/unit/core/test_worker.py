@@ -93,7 +93,7 @@ def test_a_defect_does_not_end_the_thread(steps: Steps, caplog: pytest.LogCaptur
     steps.worker.wake()
     assert steps.next(None) == 2
     (record,) = caplog.records
-    assert record.getMessage() == "defect in thread tested: step skipped"
+    assert record.getMessage() == "step of thread tested skipped, traceback at the end of the line"
     assert record.exc_info is not None
 
 
@@ -102,4 +102,4 @@ def test_a_turn_is_one_step_of_the_caller(caplog: pytest.LogCaptureFixture) -> N
     divisors = [2, 0]
     worker = Worker("tested", lambda: 14 / divisors.pop(0), SystemClock())
     assert (worker.turn(), worker.turn()) == (7.0, 60.0)
-    assert "defect in thread tested" in caplog.text
+    assert "step of thread tested skipped" in caplog.text

@@ -7,7 +7,7 @@ from tests.unit.hub.rig import FakeClock
 
 from gpuwaste.store.database import MEMORY
 from gpuwaste.store.hub.hub_store import HubStore
-from gpuwaste.store.hub.notice_store import OPEN, NoticeStore
+from gpuwaste.store.hub.notice_store import OPEN, NoticeStatus, NoticeStore
 
 
 def made() -> tuple[NoticeStore, FakeClock]:
@@ -40,7 +40,9 @@ def test_one_of_many_claims_a_notice() -> None:
     store.add_period("digest", 100, [row("alice")], dry=False)
     (due,) = store.due()
     won: list[bool] = []
-    threads = [threading.Thread(target=lambda: won.append(store.move(due, "sending", was=OPEN))) for _ in range(8)]
+    threads = [
+        threading.Thread(target=lambda: won.append(store.move(due, NoticeStatus.SENDING, was=OPEN))) for _ in range(8)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -55,8 +57,8 @@ def test_later_is_later() -> None:
     store.add_period("digest", 100, [row("alice"), row("bob", wasted_s=9.0)], dry=False)
     first, second = store.due()
     assert (first["user"], second["user"]) == ("bob", "alice")
-    store.move(first, "sending", was=OPEN)
-    store.move(first, "later", "451 busy", was=("sending",), wait_s=60)
+    store.move(first, NoticeStatus.SENDING, was=OPEN)
+    store.move(first, NoticeStatus.LATER, "451 busy", was=("sending",), wait_s=60)
     assert [r["user"] for r in store.due()] == ["alice"]
     clock.advance(61)
     (again,) = [r for r in store.due() if r["user"] == "bob"]

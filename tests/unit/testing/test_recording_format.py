@@ -8,7 +8,7 @@ import pytest
 
 from gpuwaste.agent.facts.base import LocalRun, MinorFacts, PositionFacts
 from gpuwaste.agent.model import GpuIdentity, GpuReading, GpuScan, HostUse
-from gpuwaste.core.sample import MapSource
+from gpuwaste.core.sample import MapSource, UnknownReason
 from gpuwaste.testing.recording.format import (
     FORMAT,
     AgentStart,
@@ -39,7 +39,7 @@ TICK = Tick(
     2_000,
     77,
     "gpu1",
-    (Scanned("nvml", SCAN, (("GPU-1", 79, 1),)), Scanned("pcp", reason="driver")),
+    (Scanned("nvml", SCAN, (("GPU-1", 79, 1),)), Scanned("pcp", reason=UnknownReason.DRIVER)),
     {5: HostUse(1.5, 1 << 20, frozenset({7}))},
     (LocalRun(5, 1_500, 2_000, steps={-5: 1_600}, anchored=True, start_s=1),),
     (),

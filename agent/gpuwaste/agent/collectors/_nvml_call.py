@@ -6,6 +6,7 @@ from typing import Any, Final
 import pynvml
 
 from gpuwaste.agent.errors import CollectorError
+from gpuwaste.core.sample import UnknownReason
 
 _DRIVER: Final = frozenset(
     {
@@ -34,7 +35,7 @@ class GpuLostError(Exception):
 class FieldError(Exception):
     """This field cannot be read; `reason` is not_supported, or driver for an error that may pass."""
 
-    def __init__(self, reason: str) -> None:
+    def __init__(self, reason: UnknownReason) -> None:
         super().__init__(reason)
         self.reason = reason
 
@@ -46,10 +47,10 @@ def call(function: Callable[..., Any], *arguments: Any) -> Any:
     except pynvml.NVMLError as error:
         code = error.value
         if code in _DRIVER:
-            raise CollectorError(f"NVML: {error}: is the NVIDIA driver loaded?", "driver") from error
+            raise CollectorError(f"NVML: {error}: is the NVIDIA driver loaded?") from error
         if code in _LOST:
             raise GpuLostError(str(error)) from error
-        raise FieldError("not_supported" if code in _ABSENT else "driver") from error
+        raise FieldError(UnknownReason.NOT_SUPPORTED if code in _ABSENT else UnknownReason.DRIVER) from error
 
 
 def optional(function: Callable[..., Any], *arguments: Any) -> Any:

@@ -40,7 +40,7 @@ class HostUseCollector:
             counted = {job for job, use in found.items() if use.cpu_s is not None and use.mem_b is not None}
             others = self._processes.use(without=counted)
         except OSError as error:
-            raise CollectorError(f"host: {error.filename} cannot be read: {error.strerror}", "driver") from error
+            raise CollectorError(f"host: {error.filename} cannot be read: {error.strerror}") from error
         return found | {job: _join(found[job], use) if job in found else use for job, use in others.items()}
 
     def close(self) -> None:

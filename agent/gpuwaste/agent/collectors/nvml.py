@@ -17,12 +17,12 @@ from gpuwaste.agent.collectors._nvml_devices import Device, layout, list_devices
 from gpuwaste.agent.collectors._nvml_gpm import GpmMeter, busy_pct, sm_ratio
 from gpuwaste.agent.errors import CollectorError
 from gpuwaste.agent.model import GpuIdentity, GpuReading, GpuScan
-from gpuwaste.core.clock import Clock
+from gpuwaste.core.clock import Clock, StepDetector
+from gpuwaste.core.sample import UnknownReason
 
 KIND: Final = "gpu"
 _VALUE_FIELDS: Final = ("dVal", "uiVal", "ulVal", "ullVal", "sllVal", "siVal")  # by nvmlValueType_t
 _FULL_PCT: Final = 100.0
-_STEP_US: Final = 1_000_000  # a "last seen" further in the future than this means that the clock was set back
 _MAX_EVENTS: Final = 1000  # read in one scan at most
 
 
@@ -48,6 +48,7 @@ class NvmlCollector:
         self._events: Any = None
         self._xids: Counter[tuple[str, int]] = Counter()
         self._seen_us: dict[str, int] = {}  # time of the last duty sample, by uuid
+        self._steps = StepDetector()
 
     def scan(self) -> GpuScan:
         """Read every GPU once. Raises CollectorError("driver") where there is no driver, or no longer."""
@@ -56,16 +57,18 @@ class NvmlCollector:
                 self._open()
             elif layout(self._devices) != self._layout:
                 self._list()
+            if self._steps.stepped(self._clock.utc_us(), self._clock.mono_us()):
+                self._seen_us.clear()  # the driver counts from now on by the new time
             readings = {device.identity.uuid: self._read(device) for device in self._devices}
             self._read_events()
-            if readings and all(reading.reason == "driver" for reading in readings.values()):
-                raise CollectorError("NVML: no GPU answers: was the driver unloaded?", "driver")  # noqa: TRY301 closes, as any failure does
+            if readings and all(reading.reason is UnknownReason.DRIVER for reading in readings.values()):
+                raise CollectorError("NVML: no GPU answers: was the driver unloaded?")  # noqa: TRY301 closes, as any failure does
         except CollectorError:
             self.close()
             raise
         except (FieldError, GpuLostError) as error:
             self.close()
-            raise CollectorError(f"NVML: cannot list GPUs: {error}", "driver") from error
+            raise CollectorError(f"NVML: cannot list GPUs: {error}") from error
         identities = tuple(device.identity for device in self._devices)
         return GpuScan(self.name, identities, readings, self._generation, dict(self._xids))
 
@@ -137,7 +140,7 @@ class NvmlCollector:
     def _read(self, device: Device) -> GpuReading:
         uuid = device.identity.uuid
         if device.handle is None:
-            return GpuReading(uuid, reason="gpu_lost")
+            return GpuReading(uuid, reason=UnknownReason.GPU_LOST)
         try:
             gpm = self._gpm_values(uuid)
             duty, util_pct, reason = self._utilization(device, gpm)
@@ -156,7 +159,7 @@ class NvmlCollector:
                 reason=reason,
             )
         except GpuLostError:
-            return GpuReading(uuid, reason="gpu_lost")
+            return GpuReading(uuid, reason=UnknownReason.GPU_LOST)
 
     def _gpm_values(self, uuid: str) -> dict[int, float]:
         try:
@@ -166,19 +169,19 @@ class NvmlCollector:
 
     def _utilization(
         self, device: Device, gpm: dict[int, float]
-    ) -> tuple[tuple[tuple[int, float], ...], float | None, str]:
+    ) -> tuple[tuple[tuple[int, float], ...], float | None, UnknownReason]:
         """Return the driver's samples, their mean and why there is none."""
         if device.mig:
             percent = busy_pct(gpm) if device.gi is not None else None
-            return (), percent, "" if percent is not None else "mig"
+            return (), percent, UnknownReason.NONE if percent is not None else UnknownReason.MIG
         try:
             duty = self._duty(device)
         except FieldError:
             duty = ()
         if duty:
-            return duty, sum(percent for _, percent in duty) / len(duty), ""
+            return duty, sum(percent for _, percent in duty) / len(duty), UnknownReason.NONE
         try:
-            return (), float(call(pynvml.nvmlDeviceGetUtilizationRates, device.handle).gpu), ""
+            return (), float(call(pynvml.nvmlDeviceGetUtilizationRates, device.handle).gpu), UnknownReason.NONE
         except FieldError as error:
             return (), None, error.reason
 
@@ -186,8 +189,6 @@ class NvmlCollector:
         """Return what the driver sampled since the last call, oldest first."""
         uuid, now_us = device.identity.uuid, self._clock.utc_us()
         seen_us = self._seen_us.get(uuid, now_us)
-        if seen_us > now_us + _STEP_US:
-            seen_us = now_us
         self._seen_us[uuid] = seen_us
         kind, samples = call(pynvml.nvmlDeviceGetSamples, device.handle, pynvml.NVML_GPU_UTILIZATION_SAMPLES, seen_us)
         if not 0 <= kind < len(_VALUE_FIELDS):

@@ -13,6 +13,7 @@ import urllib3
 from gpuwaste.agent.collectors import CollectorSettings
 from gpuwaste.agent.errors import CollectorError
 from gpuwaste.agent.model import GpuIdentity, GpuReading, GpuScan
+from gpuwaste.core.sample import UnknownReason
 
 KIND: Final = "gpu"
 _TIMEOUT: Final = urllib3.Timeout(connect=0.5, read=1.5)
@@ -67,9 +68,9 @@ class PcpCollector:
             finally:
                 response.release_conn()
         except (urllib3.exceptions.HTTPError, OSError) as error:
-            raise CollectorError(f"PCP: {self._url}: no answer: {type(error).__name__}", "driver") from error
+            raise CollectorError(f"PCP: {self._url}: no answer: {type(error).__name__}") from error
         if response.status != 200:  # noqa: PLR2004 the HTTP status
-            raise CollectorError(f"PCP: {self._url}: status {response.status}: is pmdanvidia installed?", "driver")
+            raise CollectorError(f"PCP: {self._url}: status {response.status}: is pmdanvidia installed?")
         return body
 
 
@@ -85,10 +86,10 @@ def parse_fetch(body: bytes, where: str) -> dict[int, dict[str, Any]]:
                 if isinstance(number, int) and number >= 0:
                     cards.setdefault(number, {})[str(field)] = instance["value"]
     except (ValueError, KeyError, TypeError) as error:
-        raise CollectorError(f"PCP: {where}: the answer is not that of /pmapi/fetch", "driver") from error
+        raise CollectorError(f"PCP: {where}: the answer is not that of /pmapi/fetch") from error
     known = {index: card for index, card in cards.items() if isinstance(card.get("uuid"), str) and card["uuid"]}
     if not known:
-        raise CollectorError(f"PCP: {where}: no GPU: is pmdanvidia installed and the driver loaded?", "driver")
+        raise CollectorError(f"PCP: {where}: no GPU: is pmdanvidia installed and the driver loaded?")
     return known
 
 
@@ -114,7 +115,7 @@ def _reading(card: Mapping[str, Any]) -> GpuReading:
         mem_total_b=_whole(card, "mem_total_b"),
         power_mw=_whole(card, "power_mw"),
         energy_mj=_whole(card, "energy_mj"),
-        reason="not_supported" if util is None else "",
+        reason=UnknownReason.NOT_SUPPORTED if util is None else UnknownReason.NONE,
     )
 
 

@@ -1,12 +1,12 @@
 """A user's mail address: from the site's file, from what a command prints, from a pattern; in that order."""
 
-import logging
 import re
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from gpuwaste.core import log_event
 from gpuwaste.core.errors import ConfigError, GpuwasteError
 
 ADDRESS: Final = re.compile(r"[A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[A-Za-z0-9](?:[A-Za-z0-9.-]{0,253}[A-Za-z0-9])?")
@@ -17,7 +17,10 @@ _NOBODY: Final = "-"
 _PLACE: Final = "{user}"
 _COMMAND_S: Final = 10.0
 _OUTPUT: Final = 65536
-_log = logging.getLogger(__name__)
+_NO_ADDRESS: Final = log_event.warning(
+    "notice-address-unreadable: {path}: no address for {user!r}: expected USER ADDRESS, or USER -",
+    "A line of `[notify] address_file`; that user gets no mail until it is fixed.",
+)
 
 
 class AddressError(GpuwasteError):
@@ -88,7 +91,7 @@ def _read(path: Path) -> dict[str, str]:
         else:
             # Nobody is written to at an address that is not clear.
             found[user] = _NOBODY
-            _log.warning("%s: no address for %r: expected USER ADDRESS, or USER -", path, user[:64])
+            _NO_ADDRESS.log(path=path, user=user[:64])
     return found
 
 

@@ -14,9 +14,9 @@ from typing import Final, Literal, Protocol
 
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.text import words_of
+from gpuwaste.store.hub.notice_store import NoticeStatus
 
 Tls = Literal["none", "starttls", "tls"]
-Status = Literal["sent", "later", "failed", "unclear"]
 _OK: Final = 250
 _GO_AHEAD: Final = 354
 _PERMANENT: Final = 500
@@ -33,7 +33,7 @@ class ServerDownError(GpuwasteError):
 class Delivery:
     """What became of one mail, in the server's words. `unclear`: the server may have it, so it is not sent again."""
 
-    status: Status
+    status: NoticeStatus
     detail: str = ""
 
 
@@ -115,16 +115,17 @@ def _transact(smtp: smtplib.SMTP, data: bytes, sender: str, to: str) -> Delivery
         smtp.send(b".\r\n")
         code, words = smtp.getreply()
     except (OSError, smtplib.SMTPException) as error:
-        return Delivery("unclear", _words(error))
+        return Delivery(NoticeStatus.UNCLEAR, _words(error))
     if code == _OK:
         with contextlib.suppress(OSError, smtplib.SMTPException):
             smtp.quit()
-        return Delivery("sent", words_of(words, _LONGEST))
+        return Delivery(NoticeStatus.SENT, words_of(words, _LONGEST))
     return _refused(code, words)
 
 
 def _refused(code: int, words: bytes) -> Delivery:
-    return Delivery("failed" if code >= _PERMANENT else "later", f"{code} {words_of(words, _LONGEST)}")
+    status = NoticeStatus.FAILED if code >= _PERMANENT else NoticeStatus.LATER
+    return Delivery(status, f"{code} {words_of(words, _LONGEST)}")
 
 
 def _cut(smtp: smtplib.SMTP) -> None:

@@ -1,12 +1,12 @@
 """Notifier: decides on each period once, when all of it is known, and sends what is due; a thread of the hub."""
 
 import json
-import logging
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from gpuwaste.core import log_event
 from gpuwaste.core.backoff import backoff_s
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.codec import convert
@@ -21,14 +21,26 @@ from gpuwaste.hub.notify.planner import Period, Planner
 from gpuwaste.report.cells import harmless_document
 from gpuwaste.report.layout import Look
 from gpuwaste.report.notice_text import digest_subject, digest_text, staff_subject, staff_text
-from gpuwaste.store.hub.notice_store import OPEN, NoticeStore
+from gpuwaste.store.hub.notice_store import OPEN, NoticeStatus, NoticeStore
 
 DIGEST: Final = "digest"
 STAFF: Final = "staff"
 EVERY_S: Final = 10.0
 _RETRY_FIRST_S: Final = 300.0
 _RETRY_MAX_S: Final = 7200.0
-_log = logging.getLogger(__name__)
+_INTERRUPTED: Final = log_event.warning(
+    "notices-interrupted: {count} notices were being sent when the hub ended, they are not sent again",
+    "They may have arrived or not: `gpuwaste notify list` shows them as unclear.",
+)
+_WAITING: Final = log_event.warning(
+    "notices-waiting: notices wait: {error}",
+    "The mail server, an address file or command, or accounting that is behind. They are sent when it is over.",
+)
+_NOT_SENT: Final = log_event.warning(
+    "notice-not-sent: notice to {address}: {status}: {detail}",
+    "The reply of the mail server to one mail: later is retried, failed and unclear are not. `gpuwaste notify list`.",
+)
+_PERIOD: Final = log_event.info("notices-decided: period until {end}: notices for {told} of {users} users")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +79,7 @@ class NoticeRunner:
         """Give up what a hub before this one was sending; the first period ever is the next one. Raises StoreError."""
         interrupted = self._notices.close_interrupted()
         if interrupted:
-            _log.warning("%d notices were being sent when the hub ended: they are not sent again", interrupted)
+            _INTERRUPTED.log(count=interrupted)
         for kind, schedule in ((DIGEST, self._settings.digest), (STAFF, self._settings.weekly)):
             if self._notices.last_period(kind, dry=self._dry) is None:
                 self._notices.begin_at(kind, schedule.last_end(self._now()), dry=self._dry)
@@ -79,7 +91,7 @@ class NoticeRunner:
             self._send_due()
         except GpuwasteError as error:
             if self._trouble.news(str(error)):
-                _log.warning("notices wait: %s", error)
+                _WAITING.log(error=error)
         else:
             self._trouble.over()
         return EVERY_S
@@ -117,7 +129,7 @@ class NoticeRunner:
         if self._new(DIGEST, self._settings.digest.last_end(now)) and self._complete(self._settings.digest.period(now)):
             period, decisions, _ = self.decide()
             told = sum(d.told for d in decisions)
-            _log.info("period until %d: %d of %d users are to be told", period[1], told, len(decisions))
+            _PERIOD.log(end=period[1], told=told, users=len(decisions))
             self._notices.prune(self._settings.audit_days)
         if self._settings.staff and self._new(STAFF, weekly[1]) and self._complete(weekly):
             self._decide_staff(weekly)
@@ -147,7 +159,7 @@ class NoticeRunner:
         return {
             "user": decision.user,
             "period_start": period[0],
-            "status": self._first if decision.told else "not",
+            "status": self._first if decision.told else NoticeStatus.NOT,
             "why": decision.why,
             "address": decision.address,
             "jobs": decision.jobs,
@@ -170,24 +182,24 @@ class NoticeRunner:
                 self._down_times += 1
                 down_s = backoff_s(self._down_times, _RETRY_FIRST_S, _RETRY_MAX_S)
                 self._down_until_us = self._clock.mono_us() + int(down_s * 1e6)
-                self._notices.move(row, "later", str(error), was=("sending",))
+                self._notices.move(row, NoticeStatus.LATER, str(error), was=(NoticeStatus.SENDING,))
                 raise
             self._down_times = 0
 
     def _send(self, row: Mapping[str, Any]) -> None:
         """Claim one notice, send it, and note what became of it; after a crash in between it is not sent again."""
         if row["kind"] == DIGEST and row["user"] in self._planner.notices.opted_out():
-            self._notices.move(row, "failed", "the user opted out before it was sent", was=OPEN)
+            self._notices.move(row, NoticeStatus.FAILED, "the user opted out before it was sent", was=OPEN)
             return
-        if not self._notices.move(row, "sending", was=OPEN):
+        if not self._notices.move(row, NoticeStatus.SENDING, was=OPEN):
             return
         delivery = self._deliver(row)
-        later = delivery.status == "later"
+        later = delivery.status is NoticeStatus.LATER
         wait_s = backoff_s(row["tries"] + 1, _RETRY_FIRST_S, _RETRY_MAX_S) if later else 0.0
-        self._notices.move(row, delivery.status, delivery.detail, was=("sending",), wait_s=wait_s)
+        self._notices.move(row, delivery.status, delivery.detail, was=(NoticeStatus.SENDING,), wait_s=wait_s)
         self._count(delivery.status)
-        if delivery.status != "sent":
-            _log.warning("a notice to %s: %s: %s", row["address"], delivery.status, delivery.detail)
+        if delivery.status is not NoticeStatus.SENT:
+            _NOT_SENT.log(address=row["address"], status=delivery.status, detail=delivery.detail)
 
     def _deliver(self, row: Mapping[str, Any]) -> Delivery:
         kind: type[Digest | StaffList] = StaffList if row["kind"] == STAFF else Digest
@@ -204,7 +216,7 @@ class NoticeRunner:
                 key=f"{row['kind']} {row['user']} {row['period_end']}",
             )
         except ValueError as error:
-            return Delivery("failed", f"no mail can be made: {error}")
+            return Delivery(NoticeStatus.FAILED, f"no mail can be made: {error}")
         return self._mailer.send(message, self._settings.sender, row["address"])
 
     @property
@@ -212,8 +224,8 @@ class NoticeRunner:
         return self._settings.dry_run
 
     @property
-    def _first(self) -> str:
-        return "dry" if self._dry else "due"
+    def _first(self) -> NoticeStatus:
+        return NoticeStatus.DRY if self._dry else NoticeStatus.DUE
 
     def _now(self) -> int:
         return self._clock.utc_us() // 1_000_000

@@ -5,7 +5,6 @@ the commit is on disk, when it returns.
 """
 
 import contextlib
-import logging
 import math
 import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -14,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Literal, Self
 
+from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import StoreError
 from gpuwaste.core.history import HistoryEvent, RunUse
@@ -31,7 +31,7 @@ _UPSERT: Final = query_text("hub", "hours_upsert").replace(
     "-- the other columns",
     "".join(f", {name} = s.{name}" for name in HOUR_COLUMNS.types if name not in (*HOUR_KEY, "final")),
 )
-_log = logging.getLogger(__name__)
+_CAME_AGAIN: Final = log_event.info("old-hours-ignored: {rows} hours of days that are summed up came again, ignored")
 ROLLED_MARK: Final = "rolled_until"  # UTC seconds: no day from then on was added up
 
 
@@ -355,7 +355,7 @@ def _without_rolled(db: Database, hours: Sequence[AllocationHour], bounds: Mappi
     keys = to_json({name: row[name] for name in ("no", *HOUR_KEY)} for row in rows)
     known = {r["no"] for r in db.rows("rollup_known", {**bounds, "rows": keys})}
     if known:
-        _log.info("%d hours of days that were added up long ago came again and were left as they are", len(known))
+        _CAME_AGAIN.log(rows=len(known))
     return to_json({k: v for k, v in row.items() if k != "no"} for row in rows if row["no"] not in known)
 
 

@@ -5,8 +5,9 @@ The columns are NumPy arrays (extra `predict`), made by DuckDB without a Python 
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Any, Final
 
+from gpuwaste.core.history import EndRule
 from gpuwaste.core.underuse import UnderUse
 from gpuwaste.store.database import Database
 
@@ -25,7 +26,7 @@ class JobColumns:
     numbers: Mapping[str, Any]
     texts: Mapping[str, tuple[str, ...]]
     last_event: int
-    end_rule: Literal["accounting", "submit + run"] = "accounting"
+    end_rule: EndRule = "accounting"
 
 
 def job_columns(db: Database, cluster: str, under_use: UnderUse) -> JobColumns:

@@ -1,6 +1,7 @@
 """NoticeStore: who was told of his waste, who was not and why, and who wants no mail, in the hub's store."""
 
 from collections.abc import Collection, Mapping, Sequence
+from enum import StrEnum
 from typing import Any, Final
 
 from gpuwaste.core.clock import Clock
@@ -9,7 +10,22 @@ from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.rows import to_json
 
 _EVER: Final = 2**53
-OPEN: Final = ("due", "later")
+
+
+class NoticeStatus(StrEnum):
+    """What became of a notice."""
+
+    DUE = "due"
+    LATER = "later"  # the mail server asked to retry
+    SENDING = "sending"
+    SENT = "sent"
+    FAILED = "failed"
+    UNCLEAR = "unclear"  # it may have arrived, so it is not sent again
+    DRY = "dry"  # decided on in a dry run
+    NOT = "not"  # a rule says that the user gets none
+
+
+OPEN: Final = (NoticeStatus.DUE, NoticeStatus.LATER)
 
 
 class NoticeStore:
@@ -55,7 +71,13 @@ class NoticeStore:
             return db.rows("notices_due", {"now": self._now()})
 
     def move(
-        self, row: Mapping[str, Any], status: str, detail: str = "", *, was: Collection[str], wait_s: float = 0.0
+        self,
+        row: Mapping[str, Any],
+        status: NoticeStatus,
+        detail: str = "",
+        *,
+        was: Collection[str],
+        wait_s: float = 0.0,
     ) -> bool:
         """Move a notice on; false where it did not stand as expected. Committed when it returns."""
         now = self._now()
@@ -66,11 +88,13 @@ class NoticeStore:
 
     def close_interrupted(self) -> int:
         """Give up what was being sent when the hub ended: perhaps it arrived, and none is sent twice."""
-        return self._close(("sending",), "unclear", "the hub ended while this was sent", _EVER, None)
+        return self._close(
+            (NoticeStatus.SENDING,), NoticeStatus.UNCLEAR, "the hub ended while this was sent", _EVER, None
+        )
 
     def close_before(self, kind: str, period_end: int) -> int:
         """Give up what could not be delivered before the next period began."""
-        return self._close(OPEN, "failed", "not delivered before the next period", period_end, kind)
+        return self._close(OPEN, NoticeStatus.FAILED, "not delivered before the next period", period_end, kind)
 
     def last_told(self, before: int, *, dry: bool) -> dict[str, int]:
         """Return the end of the period of which each user was told last, of periods that ended before `before`."""
@@ -111,7 +135,7 @@ class NoticeStore:
             else:
                 db.run("opt_out_add", {"user": user, "now": self._now()})
 
-    def _close(self, was: Collection[str], status: str, detail: str, before: int, kind: str | None) -> int:
+    def _close(self, was: Collection[str], status: NoticeStatus, detail: str, before: int, kind: str | None) -> int:
         values = {"was": list(was), "status": status, "detail": detail, "before": before, "kind": kind}
         with self._store.writing() as db:
             return len(db.run("notices_close", {**values, "now": self._now()}).fetchall())

@@ -67,7 +67,7 @@ class PlayedGpus:
                 if scanned.scan is None:
                     raise CollectorError(f"{self.name}: failed in the recorded run", scanned.reason)
                 return replace(scanned.scan, xids={(uuid, xid): count for uuid, xid, count in scanned.xids})
-        raise CollectorError(f"{self.name}: was not asked in the recorded run", "driver")
+        raise CollectorError(f"{self.name}: was not asked in the recorded run")
 
     def close(self) -> None:
         """Do nothing: no driver is open."""
@@ -83,7 +83,7 @@ class PlayedHost:
     def use(self) -> dict[int, HostUse]:
         """Return the recorded use."""
         if self.node.tick.host is None:
-            raise CollectorError("host: failed in the recorded run", "driver")
+            raise CollectorError("host: failed in the recorded run")
         return dict(self.node.tick.host)
 
     def close(self) -> None:

@@ -17,7 +17,7 @@ from gpuwaste.agent.facts.base import LocalRun, MinorFacts, PositionFacts
 from gpuwaste.agent.model import GpuScan, HostUse
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.job import JobRecord
-from gpuwaste.core.sample import MapSource
+from gpuwaste.core.sample import MapSource, UnknownReason
 from gpuwaste.slurm.cluster_config import NodeInfo, Partition
 from gpuwaste.slurm.scontrol import RunningJob
 from gpuwaste.slurm.slurmd_g import DevicePosition
@@ -65,7 +65,7 @@ class Scanned:
     name: str
     scan: GpuScan | None = None
     xids: tuple[tuple[str, int, int], ...] = ()  # the scan's, as (uuid, Xid, count)
-    reason: str = ""
+    reason: UnknownReason = UnknownReason.NONE
 
 
 @dataclass(frozen=True, slots=True)
