@@ -68,7 +68,7 @@ class Adviser:
         if scored:
             assert self.predictor is not None  # noqa: S101 narrows the type: who asks for scores has one
             vectors = self.predictor.vectors([asked[place].request for place in scored])
-            raw = self.predictor.raws(vectors, frozenset[str]().union(*(wants[place].targets for place in scored)))
+            raw = self.predictor.raws(vectors, {target for place in scored for target in wants[place].targets})
         rows = {place: row for row, place in enumerate(scored)}
         for place, (one, policy) in enumerate(zip(asked, policies, strict=True)):
             row = rows.get(place)
