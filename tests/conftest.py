@@ -1,5 +1,6 @@
 """Fixtures that start real Slurm clusters on loopback; without root or Slurm their tests are skipped, saying why."""
 
+import json
 import os
 import random
 import shutil
@@ -13,6 +14,8 @@ from gpuwaste.testing import cluster_host, own_host
 from gpuwaste.testing.cluster import LoopbackCluster, Variant
 
 ClusterFactory = Callable[..., LoopbackCluster]
+_TESTS = Path(__file__).parent
+_CLUSTER_S = 60  # of a file that tests/durations.json does not know: `make figures-tests` writes it
 _CLUSTERS = "GPUWASTE_TEST_CLUSTERS"  # the folder of all workers' clusters, which outlives a worker that is killed
 
 
@@ -52,9 +55,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the files with clusters first: they wait most, and the others then fill the processors."""
-    waiting = {item.path for item in items if item.get_closest_marker("cluster")}
-    items.sort(key=lambda item: item.path not in waiting)
+    """Put the longest files first, so that no worker begins one when the others end; one with clusters is long."""
+    lengths = json.loads((_TESTS / "durations.json").read_text(encoding="utf-8"))
+    known = {_TESTS.parent / file: -seconds for file, seconds in lengths.items()}
+    clusters = {item.path: -_CLUSTER_S for item in items if item.get_closest_marker("cluster")}
+    items.sort(key=lambda item: known.get(item.path, clusters.get(item.path, 0)))
 
 
 @pytest.hookimpl(wrapper=True)

@@ -319,9 +319,9 @@ def _cpu_s(text: str) -> float:
 @pytest.mark.parametrize(
     ("hostile", "size"),
     [
-        (lambda n: "#SBATCH -" + "H" * n, 1 << 18),
-        (lambda n: "#SBATCH " + "-H " * n, 1 << 17),
-        (lambda n: "".join(f"#SBATCH --site-{number}\n" for number in range(n)), 1 << 14),
+        (lambda n: "#SBATCH -" + "H" * n, 1 << 15),
+        (lambda n: "#SBATCH " + "-H " * n, 1 << 14),
+        (lambda n: "".join(f"#SBATCH --site-{number}\n" for number in range(n)), 1 << 12),
         (lambda n: "#SBATCH --gres=" + "gpu:1," * n + "gpu", 1 << 14),
         (lambda n: "#SBATCH -w " + "a[1]" * n, 1 << 14),
         (lambda n: "#SBATCH -w " + "a1," * n, 1 << 14),
