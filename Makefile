@@ -77,7 +77,7 @@ scorecard: $(STAMP) ## write docs/scorecard.md from the public logs in ../shared
 	@$(PY) -m tools.scorecard
 
 bench-unit: export PYTHONDONTWRITEBYTECODE =
-unit: $(STAMP) ## what `make unit` takes: seconds, CPU seconds, the slowest tests; beside one process
+bench-unit: $(STAMP) ## what `make unit` takes: seconds, CPU seconds, the slowest tests; beside one process
 	@$(PY) -m bench.unit
 
 bench-report: $(STAMP) ## time of gpuwaste report with a million jobs in the hub
