@@ -9,10 +9,12 @@ from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 import pytest
+from tests import examples
 
 from gpuwaste.testing import cluster_host, own_host
 from gpuwaste.testing.cluster import LoopbackCluster, Variant
 
+__all__ = ["examples"]  # its profiles are there before --hypothesis-profile is read
 ClusterFactory = Callable[..., LoopbackCluster]
 _TESTS = Path(__file__).parent
 _CLUSTER_S = 60  # of a file that tests/durations.json does not know: `make figures-tests` writes it

@@ -61,6 +61,11 @@ def table_of(runs: dict[str, Sequence[Case]]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def with_table(page: str, table: str) -> str:
+    """Return the page with the table below its heading."""
+    return _SECTION.sub(lambda _: table, page)
+
+
 def main() -> None:
     """Read the runs; write page and lengths."""
     runs: dict[str, Sequence[Case]] = {report.stem: cases_of(report) for report in sorted(RUNS.glob("*.xml"))}
@@ -68,8 +73,7 @@ def main() -> None:
         sys.exit(f"{RUNS}: holds no run: make test")
     lengths = lengths_of(case for cases in runs.values() for case in cases)
     LENGTHS.write_text(json.dumps(lengths, indent=2) + "\n", encoding="utf-8")
-    page = PAGE.read_text(encoding="utf-8")
-    PAGE.write_text(_SECTION.sub(lambda _: table_of(runs), page), encoding="utf-8")
+    PAGE.write_text(with_table(PAGE.read_text(encoding="utf-8"), table_of(runs)), encoding="utf-8")
 
 
 if __name__ == "__main__":
