@@ -1,5 +1,6 @@
 """Fixtures that start real Slurm clusters on loopback; without root or Slurm their tests are skipped, saying why."""
 
+import gc
 import json
 import os
 import random
@@ -62,6 +63,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     known = {_TESTS.parent / file: -seconds for file, seconds in lengths.items()}
     clusters = {item.path: -_CLUSTER_S for item in items if item.get_closest_marker("cluster")}
     items.sort(key=lambda item: known.get(item.path, clusters.get(item.path, 0)))
+
+
+def pytest_collection_finish() -> None:
+    """Spare the garbage collector of each worker the hundred thousands of objects that are the tests themselves."""
+    gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True)
