@@ -53,13 +53,17 @@ docs-check: $(STAMP) ## the generated pages are of today; links, commands, keys 
 	@tools/generate-docs --check
 	@$(VENV)/bin/pytest -q -m "not cluster" tests/docs
 
+unit: export PYTHONDONTWRITEBYTECODE =
 unit: $(STAMP) ## the tests without servers, root, Debian packages and builds, on every core: a minute
 	@$(VENV)/bin/pytest -q -n auto --dist loadscope --hypothesis-profile unit --durations 10 tests/unit
 
+test: export PYTHONDONTWRITEBYTECODE =
 test: venv packages native plugins ## all tests, the real cluster included, WORKERS at the same time
 	@$(PY) -m tools.rpm --for-tests
-	@$(VENV)/bin/pytest -m quiet
-	@$(VENV)/bin/pytest -m "not quiet" -n $(WORKERS) --dist loadfile --no-loadscope-reorder --durations 30
+	@WORKERS=$(WORKERS) tools/run-tests
+
+figures-tests: $(STAMP) ## what the last `make test` took, into docs/figures.md and tests/durations.json
+	@$(PY) -m tools.durations
 
 faults: venv packages native plugins ## every fault of the submit path on a real slurmctld; writes what it measured to docs
 	@rm -f docs/faults-measured.json
@@ -72,6 +76,7 @@ matrix: venv packages native ## the submit path on Slurm 22.05, 24.11 and 26.05 
 scorecard: $(STAMP) ## write docs/scorecard.md from the public logs in ../shared/data or data/ (many minutes)
 	@$(PY) -m tools.scorecard
 
+bench-unit: export PYTHONDONTWRITEBYTECODE =
 bench-unit: $(STAMP) ## what `make unit` takes: seconds, CPU seconds, the slowest tests; beside one process
 	@$(PY) -m bench.unit
 
@@ -129,6 +134,6 @@ bench-year: $(STAMP) ## a year of 2,000 nodes in the hub: roll-up, reports, a ba
 bench-packages: $(STAMP) ## sizes of the RPMs, what an agent downloads
 	@$(PY) -m bench.packages
 
-.PHONY: audit data help venv packages native plugins rpm lint types layers demo docs docs-check unit test faults matrix scorecard baseline
+.PHONY: audit data help venv packages native plugins rpm lint types layers demo docs docs-check unit test figures-tests faults matrix scorecard baseline
 .PHONY: bench-report bench-startup bench-table bench-ingest bench-codec bench-agent bench-features bench-attribution bench-predict bench-train bench-history
 .PHONY: bench-unit bench-advisor bench-policy bench-submit bench-soak bench-year bench-packages

@@ -1,5 +1,7 @@
 """Fixtures that start real Slurm clusters on loopback; without root or Slurm their tests are skipped, saying why."""
 
+import gc
+import json
 import os
 import random
 import shutil
@@ -8,11 +10,15 @@ from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 
 import pytest
+from tests import examples
 
 from gpuwaste.testing import cluster_host, own_host
 from gpuwaste.testing.cluster import LoopbackCluster, Variant
 
+__all__ = ["examples"]  # its profiles are there before --hypothesis-profile is read
 ClusterFactory = Callable[..., LoopbackCluster]
+_TESTS = Path(__file__).parent
+_CLUSTER_S = 60  # of a file that tests/durations.json does not know: `make figures-tests` writes it
 _CLUSTERS = "GPUWASTE_TEST_CLUSTERS"  # the folder of all workers' clusters, which outlives a worker that is killed
 
 
@@ -52,9 +58,16 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the files with clusters first: they wait most, and the others then fill the processors."""
-    waiting = {item.path for item in items if item.get_closest_marker("cluster")}
-    items.sort(key=lambda item: item.path not in waiting)
+    """Put the longest files first, so that no worker begins one when the others end; one with clusters is long."""
+    lengths = json.loads((_TESTS / "durations.json").read_text(encoding="utf-8"))
+    known = {_TESTS.parent / file: -seconds for file, seconds in lengths.items()}
+    clusters = {item.path: -_CLUSTER_S for item in items if item.get_closest_marker("cluster")}
+    items.sort(key=lambda item: known.get(item.path, clusters.get(item.path, 0)))
+
+
+def pytest_collection_finish() -> None:
+    """Spare the garbage collector of each worker the hundred thousands of objects that are the tests themselves."""
+    gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True)

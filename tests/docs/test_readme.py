@@ -69,7 +69,7 @@ def private() -> Iterator[Path]:
 
 
 @pytest.mark.cluster
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(400)  # builds, daemons, and jobs until there is a report
 def test_its_commands_run_as_written(cluster: LoopbackCluster, private: Path) -> None:
     """All shell blocks but the exempt commands, as one root shell's input, end well and print a report."""
     if subprocess.run(["unshare", "--mount", "true"], capture_output=True, check=False).returncode:

@@ -21,7 +21,7 @@ from gpuwaste.testing.scripted_advisor import ScriptedAdvisor, text_of
 from gpuwaste.testing.submit_plugins import build_plugins
 from gpuwaste.wire.advice import encode_reply
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]  # a cluster, and hung advisors that are waited for
 
 Say = Callable[..., None]
 PATIENT_US = 5_000_000

@@ -17,7 +17,7 @@ from tests.system.conftest import fresh_site
 from gpuwaste.testing.cluster import LoopbackCluster, Variant
 from gpuwaste.testing.running_site import Site, SiteOptions
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(240)]  # a cluster, and jobs that run to their ends
 ClusterFactory = Callable[..., LoopbackCluster]
 
 HELD_S = 12

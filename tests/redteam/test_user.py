@@ -17,7 +17,7 @@ from gpuwaste.testing.cluster import ManagedProcess
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.submit_load import Submission, SubmitLoad, submit
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]  # a cluster, an advisor and a flood of submissions
 
 _SCRIPT_B: Final = 32 * 1024  # what the plugin sends of a script
 _TRIES: Final = 12

@@ -16,7 +16,7 @@ from gpuwaste.testing.cluster import LoopbackCluster
 from gpuwaste.testing.running_site import Site, SiteOptions
 from gpuwaste.testing.simnvml import NvmlFault
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.cluster
 
 INTERVAL_S = 0.5
 POLL_S = 1.0  # a test's own look at the clock, beside what the agent does

@@ -13,7 +13,7 @@ from gpuwaste.testing.cluster_config import CLUSTER_NAME
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.wire.batch import Envelope, VerdictBatch, encode_batch, encode_verdict
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]  # a cluster, and jobs whose ends reach the hub
 
 TARGET = "/v1/verdicts"
 LINE = "gpuwaste: 3 of your last 4 jobs named wrap failed"

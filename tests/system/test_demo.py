@@ -12,7 +12,7 @@ from gpuwaste.testing import cluster_host
 
 @pytest.mark.cluster
 @pytest.mark.quiet
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(400)  # the story takes minutes
 def test_the_demo_tells_the_truth_and_leaves_nothing(tmp_path: Path) -> None:
     """On a real cluster each report agrees with the load programs' logs and with sacct, and all is gone afterwards."""
     if reason := cluster_host.missing():

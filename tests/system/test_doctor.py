@@ -22,7 +22,7 @@ from gpuwaste.testing.running_site import Site, SiteOptions
 from gpuwaste.testing.simnvml import build_native, library_env
 from gpuwaste.testing.submit_plugins import build_plugins
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]  # a site, and a daemon that restarts for each fault
 UNITS = Path(__file__).parents[2] / "etc" / "systemd"
 CONTROLLER = ("hub", "advisor")
 PLUGIN = "job_submit_gpuwaste.so"

@@ -28,7 +28,7 @@ from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.running_site import Site
 
 __all__ = ["name", "site", "user"]  # fixtures
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]  # twenty submissions, each asked for in five ways
 SUBMISSIONS: Final = 20
 Words = tuple[list[str], ...]
 _OURS: Final = re.compile(r"gpuwaste: .*")

@@ -13,7 +13,7 @@ from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.running_site import Site, SiteOptions
 from gpuwaste.testing.simnvml import NvmlFault
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.cluster
 PROLOGS = Path(__file__).parents[2] / "plugins" / "prolog.d"
 NODE = "gpu1"
 STALE_S = 15

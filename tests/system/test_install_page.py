@@ -18,7 +18,7 @@ from tools.rpm.wheels import ROOT
 from gpuwaste.testing import cluster_host
 from gpuwaste.testing.sim_build import build_native
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]  # a host is filled with packages
 PAGE: Final = ROOT / "docs/how-to/install.md"
 UPGRADE: Final = ROOT / "docs/how-to/upgrade.md"
 REPOSITORY: Final = "/srv/gpuwaste"

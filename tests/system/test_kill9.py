@@ -23,7 +23,7 @@ from gpuwaste.testing.truth import Key, TruthSpan, compare, held_gpus, hub_rows
 from gpuwaste.wire.client import HubClient
 from gpuwaste.wire.munge import Munge, MungeIssuer
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(480)]
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(480)]  # twenty kills, and what follows each
 
 INTERVAL_S = 1.0
 # An agent ships every two seconds while a job runs whose start it knows, and backs off while the hub is away; it asks

@@ -21,7 +21,7 @@ from gpuwaste.testing.daemon_config import to_toml
 from gpuwaste.testing.job_mix import run_job_mix
 from gpuwaste.testing.rest_differences import allowed
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]  # jobs run, are imported and learnt from
 WAVES, JOBS = 3, 100  # what ended in one wave is the history of the next
 GPUWASTE = Path(sys.executable).with_name("gpuwaste")
 SCRIPT = """#!/bin/bash

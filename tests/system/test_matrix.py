@@ -15,7 +15,7 @@ from tools.matrix.releases import RELEASES, Release
 from gpuwaste.testing import cluster_host
 from gpuwaste.testing.cluster_process import wait_until
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]  # a cluster for each release
 
 _ROOT = Path(__file__).parents[2]
 _BASE = Path(os.environ.get("MATRIX_DIR") or _ROOT / "build" / "matrix").resolve()

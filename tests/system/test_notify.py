@@ -17,7 +17,7 @@ from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.mail_server import MailServer, running_mail_server
 from gpuwaste.testing.running_site import Site, SiteOptions
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]  # a cluster, and GPUs that are idle until a digest
 
 WRAPPER = Path(__file__).parents[2] / "plugins" / "mailprog" / "gpuwaste-mail"
 RECORDER = r"""#!/bin/sh

@@ -16,7 +16,7 @@ from gpuwaste.testing.cluster import LoopbackCluster, Variant
 from gpuwaste.testing.running_site import Site, SiteOptions
 from gpuwaste.wire.signing import request_digest
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(120)]
+pytestmark = pytest.mark.cluster
 
 NOBODY = 4_000_000  # a job id that was never given
 PREFIX = f"p{random.SystemRandom().randrange(1000)}"  # node names of its own: other clusters may run beside it

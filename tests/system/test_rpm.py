@@ -34,7 +34,7 @@ from gpuwaste.testing.cluster import LoopbackCluster, Variant
 from gpuwaste.testing.running_site import Site, SiteOptions
 from gpuwaste.testing.sim_build import build_native
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]  # a Debian root is filled and booted for the first test
 ALL: Final = (
     "gpuwaste", "gpuwaste-advisor", "gpuwaste-agent", "gpuwaste-hub", "gpuwaste-models", "gpuwaste-runtime",
     "gpuwaste-runtime-onnx", "gpuwaste-slurm-plugin",

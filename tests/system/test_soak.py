@@ -38,7 +38,7 @@ def fleet(hub: LoneHub, tmp_path: Path) -> Iterator[Fleet]:
 def _wake_and_wait_for_the_first(fleet: Fleet) -> None:
     known = fleet.acknowledged
     fleet.wake()
-    wait_until(lambda: fleet.acknowledged > known, 20, "a batch to be acknowledged")
+    wait_until(lambda: fleet.acknowledged > known, 60, "a batch to be acknowledged")
 
 
 def test_a_hub_killed_under_load_has_what_was_put(hub: LoneHub, fleet: Fleet, tmp_path: Path) -> None:

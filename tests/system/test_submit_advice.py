@@ -25,7 +25,7 @@ from gpuwaste.testing.running_site import Site, SiteOptions
 from gpuwaste.testing.sim_build import build_native
 from gpuwaste.testing.submit_plugins import build_plugins
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]  # jobs fail until the advisor speaks of them
 WASTES = "--per-gpu '0=8:92:20000' --for 8"  # one of the job's GPUs works
 USES = "--phase 8:92:20000"
 FAILS = "#!/bin/bash\n# epoch 7\nexit 3\n"

@@ -167,7 +167,7 @@ def test_links_in_the_place_of_the_agent_s_files_are_not_written_through(tmp_pat
     )
     with subprocess.Popen([sys.executable, "-c", code, str(run)], stdin=subprocess.PIPE) as process:
         try:
-            wait_until((run / "agent.sock").is_socket, 20, "the socket")
+            wait_until((run / "agent.sock").is_socket, 60, "the socket")
         finally:
             process.communicate(timeout=20)
     assert (run / "health").is_file()

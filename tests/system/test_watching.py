@@ -25,7 +25,7 @@ from gpuwaste.testing.running_site import Site, SiteOptions
 from gpuwaste.testing.simnvml import build_native
 from gpuwaste.testing.submit_plugins import build_plugins
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(240)]  # Prometheus waits for a rule to hold
 
 ROOT: Final = Path(__file__).parents[2]
 BOARDS: Final = sorted((ROOT / "etc" / "grafana").glob("*.json"))

@@ -5,9 +5,6 @@ from collections.abc import Iterator
 from typing import Final
 
 import pytest
-from tests import examples
-
-__all__ = ["examples"]  # its profiles are there before --hypothesis-profile is read
 
 _EVENTS: Final = frozenset(
     {"os.fork", "os.forkpty", "os.posix_spawn", "os.system", "socket.bind", "socket.connect", "subprocess.Popen"}

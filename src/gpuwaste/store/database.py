@@ -6,6 +6,7 @@ gpuwaste/waste/queries/NAME.sql. DuckDB lets one process hold a file; threads sh
 """
 
 import re
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from functools import cache
 from importlib import resources
 from operator import itemgetter
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Final, Literal
 
 import duckdb
@@ -23,6 +25,18 @@ Schema = Literal["hub", "node"]
 MEMORY: Final = ":memory:"
 _PAGE: Final = 10_000
 _INCLUDE = re.compile(r"^-- include: ([\w.]+)$", re.MULTILINE)
+
+
+class _WithoutPandas:
+    """Spares a search of sys.path: DuckDB imports pandas anew with each value of a statement, and we have none."""
+
+    @staticmethod
+    def find_spec(name: str, _path: Sequence[str] | None, _target: ModuleType | None = None) -> None:
+        if name == "pandas":
+            raise ModuleNotFoundError("gpuwaste works without pandas", name=name)
+
+
+sys.meta_path.insert(0, _WithoutPandas)
 
 
 @dataclass(frozen=True, slots=True)

@@ -176,7 +176,7 @@ def _cancel_eligible(run: _Run, job: int) -> None:
         rows = run.cluster.sacct("-j", str(job), fields="JobIDRaw,Eligible")
         return any(row["Eligible"].isdigit() for row in rows)
 
-    wait_until(eligible, 20, f"job {job} to be eligible in accounting", poll_s=5 * SLURM_POLL_S)
+    wait_until(eligible, 60, f"job {job} to be eligible in accounting", poll_s=5 * SLURM_POLL_S)
     run.control("scancel", str(job))
 
 

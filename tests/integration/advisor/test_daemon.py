@@ -249,12 +249,12 @@ def test_broken_policies_keep_those_before(told: LoneAdvisor) -> None:
     assert told.process is not None
     (told.policies / "20-bad.toml").write_text("[policy\n", encoding="utf-8")
     told.process.send_signal(signal.SIGHUP)
-    wait_until(lambda: "20-bad.toml" in told.said, 20, "the error to be said", lambda: told.said)
+    wait_until(lambda: "20-bad.toml" in told.said, 60, "the error to be said", lambda: told.said)
     assert told.ask(job())["action"] == "warn"
     (told.policies / "20-bad.toml").unlink()
     policy(told, "shadow")
     told.process.send_signal(signal.SIGHUP)
-    wait_until(lambda: told.ask(job())["action"] == "pass", 20, "the new policies", lambda: told.said)
+    wait_until(lambda: told.ask(job())["action"] == "pass", 60, "the new policies", lambda: told.said)
     assert told.said.count("policies-not-reloaded: ") == 1
 
 
@@ -298,12 +298,12 @@ def test_the_champion_changes_under_load_without_a_lost_request(told: LoneAdviso
     wait_until(lambda: "model-loaded: " in told.said, 30, "the model to be in use", lambda: told.said)
     model = told.models / name / "failure.onnx"
     whole = read_bundle(told.models / name)[2]
-    wait_until(lambda: told.ask({}, op="ping")["model"] == whole, 10, "the doctor's ping to name the model")
+    wait_until(lambda: told.ask({}, op="ping")["model"] == whole, 60, "the doctor's ping to name the model")
     model.write_bytes(model.read_bytes()[:100])
     (told.models / name / "manifest.json").touch()
     wait_until(lambda: "stays in use" in told.said, 30, "the corrupt model to be refused", lambda: told.said)
     before = answered[0]
-    wait_until(lambda: answered[0] > before + 20, 20, "more answers")
+    wait_until(lambda: answered[0] > before + 20, 60, "more answers")
     stop.set()
     asking.join()
     assert not failed

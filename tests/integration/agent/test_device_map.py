@@ -108,7 +108,7 @@ class NodeDir:
             path.unlink()
             return
         # A child that another thread forks at this moment holds the socket until it runs its program.
-        wait_until(lambda: str(path) not in Path("/proc/net/unix").read_text(), 10, f"{path} to be closed")
+        wait_until(lambda: str(path) not in Path("/proc/net/unix").read_text(), 60, f"{path} to be closed")
 
     def file(self, name: str, at: float, **fields: object) -> None:
         """Leave a prolog's or epilog's file."""

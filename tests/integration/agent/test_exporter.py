@@ -226,7 +226,7 @@ def test_silent_connections_keep_no_scrape_waiting(serve: Callable[..., Exporter
             held[-1].sendall(beginning)
             if len(held) % 100 == 0:
                 assert "gpuwaste_build_info" in scrape(exporter)
-        wait_until(lambda: threading.active_count() <= before + 2 * 65, 20, "the threads to end")
+        wait_until(lambda: threading.active_count() <= before + 2 * 65, 60, "the threads to end")
         with contextlib.suppress(ConnectionResetError):
             assert held[0].recv(1) == b""
 

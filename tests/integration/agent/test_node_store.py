@@ -229,7 +229,7 @@ for number in range(int(sys.argv[2]), 10**9):
 """
 
 
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(400)  # agents start again until enough were killed
 def test_kills_of_agent_and_child_lose_nothing_that_was_acknowledged(tmp_path: Path) -> None:
     """Agents are killed (SIGKILL) at drawn ticks, their children now and then as well: each tick is there once.
 

@@ -113,9 +113,9 @@ def test_sigterm_lets_a_request_finish(lone: LoneHub) -> None:
     assert lone.process is not None
     with socket.create_connection(("127.0.0.1", lone.port), 20) as sock:
         sock.sendall(head.encode() + body[:100])
-        wait_until(lambda: stored(lone) == 0, 20, "the hub to have read the head")
+        wait_until(lambda: stored(lone) == 0, 60, "the hub to have read the head")
         lone.process.send_signal(signal.SIGTERM)
-        wait_until(lambda: b"finishes" in lone.log.read_bytes(), 20, "the hub to stop listening")
+        wait_until(lambda: b"finishes" in lone.log.read_bytes(), 60, "the hub to stop listening")
         sock.sendall(body[100:])
         assert b" 200 " in sock.recv(65536)
     assert lone.process.wait(30) == 0

@@ -54,11 +54,11 @@ def test_a_flood_of_silent_connections_pushes_out_its_own(narrow: Rig, beginning
             held[-1].sendall(beginning)
         with socket.create_connection(("127.0.0.1", narrow.port), 20) as sock:
             assert answered(sock)
-        wait_until(lambda: len(narrow.server.limiter) == WAITING - 1, 20, "the flood to be cut")
+        wait_until(lambda: len(narrow.server.limiter) == WAITING - 1, 60, "the flood to be cut")
         held[0].settimeout(20)
         with contextlib.suppress(ConnectionResetError):
             assert held[0].recv(1) == b""
-    wait_until(lambda: len(narrow.server.limiter) == 0, 20, "all to be forgotten")
+    wait_until(lambda: len(narrow.server.limiter) == 0, 60, "all to be forgotten")
 
 
 def test_a_local_user_s_flood_leaves_another_user_s_connection(narrow: Rig) -> None:
@@ -80,7 +80,7 @@ def test_a_local_user_s_flood_leaves_another_user_s_connection(narrow: Rig) -> N
         try:
             assert flood.stdout is not None
             assert flood.stdout.readline() == b"open\n"
-            wait_until(lambda: len(narrow.server.limiter) == WAITING, 20, "the flood to be cut")
+            wait_until(lambda: len(narrow.server.limiter) == WAITING, 60, "the flood to be cut")
             assert answered(mine)
         finally:
             flood.communicate(timeout=20)

@@ -119,7 +119,7 @@ def test_a_busy_hub_says_when_to_come_back_and_serves_readers(tmp_path: Path) ->
             threads = [threading.Thread(target=_post, args=(hub, answers, job)) for job in range(1, 5)]
             for thread in threads:
                 thread.start()
-            wait_until(lambda: len(answers) == 2, 20, "two batches to be put off")
+            wait_until(lambda: len(answers) == 2, 60, "two batches to be put off")
             assert answers == [(503, str(RETRY_AFTER_S))] * 2
             assert hub.send("GET", "/v1/health").status == 200
             assert hub.get(1001, "/v1/report").status == 200

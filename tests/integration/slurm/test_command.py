@@ -42,7 +42,7 @@ time.sleep(600)
     leader, child = map(int, pids.read_text().split())
     with pytest.raises(ChildProcessError):
         os.waitpid(leader, os.WNOHANG)
-    wait_until(lambda: _ended(child), 20, "the child to end")
+    wait_until(lambda: _ended(child), 60, "the child to end")
 
 
 def _ended(pid: int) -> bool:

@@ -28,6 +28,7 @@ class Plant:
 
     def put(self, end: str | None, p: float, *, week: int = 0, times: int = 1, **more: Any) -> None:
         """Plant verdicts with a probability of failure; `end` is the state of the job, None for no job."""
+        rows, jobs = [], []
         for _ in range(times):
             self.count += 1
             at = MONDAY + week * WEEK + self.count
@@ -35,16 +36,16 @@ class Plant:
             values = {"action": would, "mode": "warn", **more, "would_be": would}
             triggers = {"failure": p} if would != "pass" else {}
             row = verdict(self.count, at_utc_us=at * 10**6, p={"failure": p}, triggers=triggers, **values)
-            self.verdicts.add([row], "ctl")
+            rows.append(row)
             if end is not None:
-                self.store.upsert_jobs(
-                    [
-                        JobRecord(
-                            "gw", self.count, at, user="alice", start=at, end=at + 60, elapsed_s=60, state=end,
-                            verdict_id=row.id,
-                        )
-                    ]
+                jobs.append(
+                    JobRecord(
+                        "gw", self.count, at, user="alice", start=at, end=at + 60, elapsed_s=60, state=end,
+                        verdict_id=row.id,
+                    )
                 )  # fmt: skip
+        self.verdicts.add(rows, "ctl")
+        self.store.upsert_jobs(jobs)
 
     def score(self, since: int = 0) -> dict[str, Any]:
         weeks, bins, rule = self.verdicts.score(since)

@@ -253,7 +253,7 @@ def test_the_hubs_stream_keeps_a_follower_up() -> None:
     """Runs as imports tell them, read as the API's JSON, leave nearly what a replay of the store leaves."""
     store, follower = HubStore.open(":memory:", SystemClock()), Follower(HistoryState(), "gw")
     jobs, _ = some_jobs(40, 8)
-    for now in range(T0, T0 + 90 * 40 + 1, 60):
+    for now in range(T0, T0 + 90 * 40 + 1, 120):
         store.upsert_jobs([as_of(job, now) for job in jobs if job.submit <= now])
         follower.apply(event_from_json(event.to_json()) for event in store.history(follower.seq, 10_000))
     assert follower.counts["untold"] == 0

@@ -70,7 +70,7 @@ def run(store: Store, sizes: Sequence[int], told: list[int] | None = None) -> Se
     assert store.begun.wait(20)
     for place, size in enumerate(sizes, start=1):
         senders.put(place + 1, size)
-        wait_until(waiting(commits, place), 20, "a batch to wait")
+        wait_until(waiting(commits, place), 60, "a batch to wait")
     store.go_on.set()
     senders.join()
     return senders

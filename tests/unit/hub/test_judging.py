@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 from tests.unit.hub.rig import FakeClock
 from tests.unit.store.test_rollup import DAY, NOW, new_store, row, run, same, sites
 from tests.unit.waste import builders
@@ -70,7 +71,7 @@ def filled(site: tuple[list[JobRecord], list[AllocationHour]]) -> HubStore:
     return store
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(15, 2), deadline=None)
 @given(sites(), st.sampled_from([None, 0, 1, 3]))
 def test_the_table_says_what_judging_when_asked_says(
     site: tuple[list[JobRecord], list[AllocationHour]], limit: int | None

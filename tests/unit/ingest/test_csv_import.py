@@ -43,32 +43,32 @@ def mapping(path: Path, more: str = "") -> Path:
 
 @pytest.mark.parametrize("page_b", [700, 1_000_000])
 def test_tasks_that_are_not_told_apart_are_counted_each(tmp_path: Path, page_b: int) -> None:
-    """Of 1,000 rows that share 100 ids and starts, 100 are runs and 900 are bad rows, however the file is cut."""
+    """Of 200 rows that share 20 ids and starts, 20 are runs and 180 are bad rows, however the file is cut."""
     path = tmp_path / "state" / "hub.duckdb"
     store = opened(path)
-    file = array_log(tmp_path / "a.csv", 100, 10)
+    file = array_log(tmp_path / "a.csv", 20, 10)
     result = import_source(store, path, CsvFile(file, mapping(tmp_path / "m.toml"), page_b=page_b))
     assert (result.runs, result.bad, len(store.ask("history_quarantine", {"limit": 9999}))) == (
-        100,
-        900,
+        20,
+        180,
         2 - (page_b > 9999),
     )
     assert {row["nodes"] for row in store.ask("jobs_of_id", {"cluster": "old", "job_id": 7})} == {"n0"}
     (again,) = import_again(store, path)
-    assert (again.runs, again.bad, again.changed) == (100, 900, 0)
-    assert sum(row["runs"] for row in store.ask("history_months")) == 100
+    assert (again.runs, again.bad, again.changed) == (20, 180, 0)
+    assert sum(row["runs"] for row in store.ask("history_months")) == 20
     store.close()
 
 
 def test_tasks_with_a_mapping_are_a_run_each(tmp_path: Path) -> None:
-    """All 1,000, each under the name that Slurm prints for it."""
+    """All 200, each under the name that Slurm prints for it."""
     path = tmp_path / "state" / "hub.duckdb"
     store = opened(path)
-    file = array_log(tmp_path / "a.csv", 100, 10)
+    file = array_log(tmp_path / "a.csv", 20, 10)
     source = CsvFile(file, mapping(tmp_path / "m.toml", 'array_job_id = "array"\narray_task_id = "task"\n'), page_b=700)
     result = import_source(store, path, source)
-    assert (result.runs, result.bad, result.changed) == (1000, 0, 1000)
-    assert sum(row["runs"] for row in store.ask("history_months")) == 1000
+    assert (result.runs, result.bad, result.changed) == (200, 0, 200)
+    assert sum(row["runs"] for row in store.ask("history_months")) == 200
     store.close()
 
 

@@ -60,9 +60,10 @@ def filled(path: Path) -> HubStore:
     rng.shuffle(jobs)
     store.upsert_jobs([*jobs, *waits, *runs])
     store.upsert_jobs([replace(waits[0], start=T0 + 10**6, state="RUNNING")])
-    for job in jobs:
-        if job.gpus and job.start is not None and rng.random() < 0.8:
-            store.upsert_hours([hour_of(job, gpu, {0: 1, 50: rng.randint(1, 9)}) for gpu in range(job.gpus)])
+    used = [job for job in jobs if job.gpus and job.start is not None and rng.random() < 0.8]
+    store.upsert_hours(
+        [hour_of(job, gpu, {0: 1, 50: rng.randint(1, 9)}) for job in used for gpu in range(job.gpus or 0)]
+    )
     return store
 
 

@@ -66,6 +66,12 @@ def read(document: dict[str, Any]) -> Any:
     return convert(document, KINDS[document["document"]], "document")
 
 
+@cache
+def _week() -> Database:
+    """Return a week to read."""
+    return week()
+
+
 def report(db: Database | None = None, scope: Any = "user", name: str = "alice") -> dict[str, Any]:
     """Return the report document of the week."""
     if db is None:
@@ -75,7 +81,7 @@ def report(db: Database | None = None, scope: Any = "user", name: str = "alice")
 
 @cache
 def _report(scope: Any, name: str) -> dict[str, Any]:
-    return report(week(), scope, name)
+    return report(_week(), scope, name)
 
 
 def one_job(job_id: str = "7", db: Database | None = None) -> dict[str, Any]:
@@ -89,7 +95,7 @@ def one_job(job_id: str = "7", db: Database | None = None) -> dict[str, Any]:
 
 @cache
 def _one_job(job_id: str) -> dict[str, Any]:
-    return one_job(job_id, week())
+    return one_job(job_id, _week())
 
 
 def top() -> dict[str, Any]:
@@ -99,7 +105,7 @@ def top() -> dict[str, Any]:
 
 @cache
 def _top() -> dict[str, Any]:
-    return top_document(week(), END - 3600, SETTINGS, END).to_json()
+    return top_document(_week(), END - 3600, SETTINGS, END).to_json()
 
 
 @cache

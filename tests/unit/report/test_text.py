@@ -1,7 +1,7 @@
 """The text reports: golden texts, 80 columns, and names that do no harm."""
 
+from collections.abc import Callable
 from datetime import UTC
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,29 +17,26 @@ GOLDEN = Path(__file__).parent / "golden"
 LOOK = Look(zone=UTC)
 
 
-@cache
-def texts() -> dict[str, str]:
-    """Return every golden text by its name."""
-    return {
-        "report-user": report_text(read(report()), LOOK),
-        "report-cluster": report_text(read(report(scope="cluster", name="")), LOOK),
-        "job": job_text(read(one_job()), LOOK),
-        "job-requeued": job_text(read(one_job("40")), LOOK),
-        "job-running": job_text(read(one_job("70")), LOOK),
-        "top": top_text(read(top()), LOOK),
-    }
+TEXTS: dict[str, Callable[[], str]] = {
+    "report-user": lambda: report_text(read(report()), LOOK),
+    "report-cluster": lambda: report_text(read(report(scope="cluster", name="")), LOOK),
+    "job": lambda: job_text(read(one_job()), LOOK),
+    "job-requeued": lambda: job_text(read(one_job("40")), LOOK),
+    "job-running": lambda: job_text(read(one_job("70")), LOOK),
+    "top": lambda: top_text(read(top()), LOOK),
+}
 
 
-@pytest.mark.parametrize("name", sorted(texts()))
+@pytest.mark.parametrize("name", sorted(TEXTS))
 def test_the_text_is_the_golden_one(name: str) -> None:
     """Each report prints what tests/unit/report/golden holds, to the character."""
-    assert texts()[name] == (GOLDEN / f"{name}.txt").read_text(encoding="utf-8")
+    assert TEXTS[name]() == (GOLDEN / f"{name}.txt").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("name", sorted(texts()))
+@pytest.mark.parametrize("name", sorted(TEXTS))
 def test_a_report_has_80_columns(name: str) -> None:
     """No line is wider than a terminal."""
-    assert max(width(line) for line in texts()[name].splitlines()) <= 80
+    assert max(width(line) for line in TEXTS[name]().splitlines()) <= 80
 
 
 def test_hostile_names_stay_text_and_80_columns() -> None:

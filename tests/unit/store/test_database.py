@@ -1,6 +1,9 @@
 """The store opens, migrates and refuses what it cannot read, without touching it."""
 
+import sys
+from collections.abc import Sequence
 from pathlib import Path
+from types import ModuleType
 
 import duckdb
 import pytest
@@ -71,3 +74,22 @@ def test_an_unknown_query_is_named() -> None:
     database = Database.open(MEMORY, "hub")
     with pytest.raises(StoreError, match="no_such"):
         database.run("no_such")
+
+
+def test_values_of_a_statement_search_for_no_module() -> None:
+    """DuckDB imports pandas anew with each value: it is told at once that there is none, no path is searched."""
+    sought: list[str] = []
+
+    class Last:
+        @staticmethod
+        def find_spec(name: str, _path: Sequence[str] | None, _target: ModuleType | None = None) -> None:
+            sought.append(name)
+
+    database = Database.open(MEMORY, "hub")
+    sys.meta_path.append(Last)
+    try:
+        assert database.execute("SELECT $number, $words", {"number": 7, "words": ["a", None]}).fetchall()
+    finally:
+        sys.meta_path.remove(Last)
+        database.close()
+    assert "pandas" not in sought

@@ -138,7 +138,7 @@ def sums(store: HubStore) -> tuple[int, ...]:
     return tuple(int(v or 0) for v in found)
 
 
-@settings(max_examples=examples(25, 3), deadline=None)
+@settings(max_examples=examples(25, 2), deadline=None)
 @given(sites(), st.integers(1, 3), st.integers(1, 50))
 def test_a_report_is_the_same_before_and_after(
     site: tuple[list[JobRecord], list[AllocationHour]], cut: int, step_hours: int
@@ -158,7 +158,7 @@ def test_a_report_is_the_same_before_and_after(
     store.close()
 
 
-@settings(max_examples=examples(15, 3), deadline=None)
+@settings(max_examples=examples(15, 2), deadline=None)
 @given(sites(), st.integers(0, 999))
 def test_late_hours_count_once(site: tuple[list[JobRecord], list[AllocationHour]], seed: int) -> None:
     """Hours that come after their day was added up, anew or again, in any order, give what they give in time."""

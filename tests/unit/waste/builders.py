@@ -174,10 +174,8 @@ def store(jobs: list[JobRecord], hours: list[AllocationHour]) -> Database:
 
 def add_rows(db: Database, jobs: list[JobRecord], hours: list[AllocationHour]) -> None:
     """Insert jobs and hours."""
-    for record in jobs:
-        _insert(db, "jobs", {"run_start": record.run_key.start, **asdict(record)})
-    for row in hours:
-        _insert(db, "hours", _hour_columns(row))
+    _insert(db, "jobs", [{"run_start": record.run_key.start, **asdict(record)} for record in jobs])
+    _insert(db, "hours", [_hour_columns(row) for row in hours])
 
 
 def load(db: Database, now: int = LATER, settings: LedgerSettings = SETTINGS, **selection: Any) -> list[JobLedger]:
@@ -193,7 +191,10 @@ def _hour_columns(row: AllocationHour) -> dict[str, Any]:
     return columns | {"unknown_reason": list(row.unknown_ms), "unknown_ms": list(row.unknown_ms.values())}
 
 
-def _insert(db: Database, table: str, columns: dict[str, Any]) -> None:
-    names = ", ".join(f'"{name}"' for name in columns)
-    marks = ", ".join("?" for _ in columns)
-    db.execute(f"INSERT INTO {table} ({names}) VALUES ({marks})", list(columns.values()))  # noqa: S608 own names
+def _insert(db: Database, table: str, rows: list[dict[str, Any]]) -> None:
+    if not rows:
+        return
+    names = ", ".join(f'"{name}"' for name in rows[0])
+    marks = ", ".join("?" for _ in rows[0])
+    values = ", ".join(f"({marks})" for _ in rows)  # one statement: each costs a plan of all columns
+    db.execute(f"INSERT INTO {table} ({names}) VALUES {values}", [v for row in rows for v in row.values()])  # noqa: S608 own names

@@ -122,7 +122,7 @@ def _open_shell(site: Site, job: DemoJob, gres: str, shells: list[threading.Thre
         found[:] = site.cluster.run(["squeue", "-h", "-n", job.name, "-o", "%A"]).stdout.split()
         return bool(found)
 
-    wait_until(queued, 20, f"{job.name} in the queue", poll_s=SLURM_POLL_S)
+    wait_until(queued, 60, f"{job.name} in the queue", poll_s=SLURM_POLL_S)
     return int(found[0])
 
 

@@ -118,7 +118,7 @@ def test_version_2_by_sluid_takes_the_job_from_its_slurmstepd(
         forgery = {"SLURM_JOB_ID": forged, "SLURMD_NODENAME": "gpu1"}
         fake_process(no_processes, pid, f"{below}/{folder}/step_batch/user/task_0", **forgery)
     host = HostUseCollector(tmp_path, no_processes, spool, "gpu1")
-    wait_until(lambda: bool(host.use()), 20, "the step to listen")
+    wait_until(lambda: bool(host.use()), 60, "the step to listen")
     assert host.use() == {5: HostUse(2.5, 1000, frozenset({77}))}
 
 
@@ -131,7 +131,7 @@ def test_a_process_with_the_number_of_a_dead_slurmstepd_is_none(
     stepd.append(start_step(spool, "exec sleep 600", "gpu1_5.0"))
     fake_process(no_processes, stepd[0].pid, "/")
     host = HostUseCollector(tmp_path / "none", no_processes, spool, "gpu1")
-    wait_until(lambda: 5 in host.use(), 20, "the step to listen")
+    wait_until(lambda: 5 in host.use(), 60, "the step to listen")
     os.killpg(stepd[0].pid, 9)
     stepd[0].wait()
     later = f"{stepd[0].pid} (slurmstepd) S 1 " + " ".join(map(str, range(900, 943)))
@@ -153,8 +153,8 @@ def test_without_cgroups_a_job_is_what_its_slurmstepd_started(
     stepd.append(start_step(tmp_path, "kill -STOP $$", "gpu1_8.0"))
     (tmp_path / "gpu1_9.0").write_text("no socket")
     host = on_real_processes(tmp_path)
-    wait_until(lambda: len(host.use().get(5, HostUse()).pids) == 4, 20, "the steps to run")
-    wait_until(lambda: host.use().get(8, HostUse()).suspended, 20, "the job to stop")
+    wait_until(lambda: len(host.use().get(5, HostUse()).pids) == 4, 60, "the steps to run")
+    wait_until(lambda: host.use().get(8, HostUse()).suspended, 60, "the job to stop")
     found = host.use()
     assert set(found) == {5, 8}
     assert not found[5].suspended
@@ -182,7 +182,7 @@ def test_a_stepd_that_died_leaves_a_socket_without_a_job(tmp_path: Path, stepd: 
     """A socket on which nobody listens is no job, and an unreadable spool directory is this collector's failure."""
     step = start_step(tmp_path, "exec sleep 600", "gpu1_5.0")
     host = on_real_processes(tmp_path)
-    wait_until(lambda: 5 in host.use(), 20, "the step to run")
+    wait_until(lambda: 5 in host.use(), 60, "the step to run")
     os.killpg(step.pid, 9)
     step.wait()
     assert on_real_processes(tmp_path).use() == {}

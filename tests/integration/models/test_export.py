@@ -9,7 +9,7 @@ import onnx
 import pytest
 import xgboost
 from onnx import helper
-from tests.unit.models.boosters import FEATURES, grow, probability, quantile, rows
+from tests.integration.models.boosters import FEATURES, grow, probability, quantile, rows
 from tests.unit.predict.bundles import manifest_of
 
 from gpuwaste.core.errors import ModelError
