@@ -2,8 +2,7 @@
 
 Thresholds. A job is small when each of its devices has a mean below the under-used limit (5 %) and above 0: what never
 ran is gpus_untouched's. Three jobs at once, since two may be chance. They fit on one GPU while their means add up to
-80 % at most and their memory to 90 % of the GPU's, which leaves room for peaks. Query ledger_rows says which runs are
-small.
+80 % at most and their memory to 90 % of the GPU's, which leaves room for peaks.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,7 +22,7 @@ KIND: Final = "many_small_jobs"
 
 @dataclass(frozen=True, slots=True)
 class SmallRun:
-    """A run that uses so little that it could share a GPU: sums over its devices."""
+    """A run that uses so little that it could share a GPU (query ledger_rows): sums over its devices."""
 
     key: RunKey
     user: str
