@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Final, Self
 
-from gpuwaste.core.units import DAY_S
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import Changes, HubStore, Run
 from gpuwaste.waste.ledger import VERSION
@@ -13,7 +12,6 @@ from gpuwaste.waste.load import judge_due
 from gpuwaste.waste.settings import LedgerSettings
 
 WRITE_RUNS: Final = 1000  # stored at a time: so long ingest waits
-_STRETCH_S: Final = 16 * DAY_S  # of ends looked at together: a small site has few runs a day
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +62,12 @@ def judge_next(store: HubStore, rules: Rules, settings: LedgerSettings, now: int
         with db.transaction():
             rules = next(one for one in Rules.all(db) if one.id == rules.id)  # what came late may have set them back
             settled = now - int(settings.pending_s)
-            first = db.rows("waste.judged_first", {"from_s": rules.judged_until})[0]["first"]
-            until = settled if first is None else min(settled, first + _STRETCH_S)
-            if until <= rules.judged_until:
+            if settled <= rules.judged_until:
                 return rules, 0
-            due = {"rules": rules.id, "from_s": rules.judged_until, "to_s": until, "limit": limit}
+            ends = {"from_s": rules.judged_until, "to_s": settled, "limit": limit}
+            stretch = db.rows("waste.judged_stretch", ends)[0]
+            until = stretch["last"] if stretch["runs"] == limit else settled
+            due = ends | {"rules": rules.id, "to_s": until}
             rows = db.answer("waste.judged_keys").rows if judge_due(db, due, settings, now) else []
         runs = [((cluster, job_id, start), end) for cluster, job_id, start, end in rows]
         if len(runs) == limit:

@@ -23,7 +23,7 @@ KIND: Final = "many_small_jobs"
 
 @dataclass(frozen=True, slots=True)
 class SmallRun:
-    """A run that uses so little that it could share a GPU: sums over its devices."""
+    """A run that uses so little that it could share a GPU (query ledger_rows): sums over its devices."""
 
     key: RunKey
     user: str

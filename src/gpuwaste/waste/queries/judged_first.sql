@@ -1,2 +1,0 @@
--- The earliest end of a run after $from_s.
-SELECT min("end") AS first FROM jobs WHERE "end" > $from_s
