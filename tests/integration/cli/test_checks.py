@@ -304,7 +304,7 @@ def test_no_advisor_a_strange_one_and_a_silent_one_fail(tmp_path: Path) -> None:
     config = advisor_config(tmp_path)
     assert checks(slurm(), roles=role, config=config)["advisor"].status is Status.FAIL
     with ScriptedAdvisor(tmp_path / "advisor.sock", lambda _: b"HTTP/1.1 400 Bad Request\r\n\r\n"):
-        assert "is that the advisor" in checks(slurm(), roles=role, config=config)["advisor"].mend
+        assert "is this the advisor" in checks(slurm(), roles=role, config=config)["advisor"].mend
 
 
 def test_the_kill_switch_is_a_warning(tmp_path: Path) -> None:
@@ -321,7 +321,7 @@ def test_a_plugin_that_is_named_must_be_there(tmp_path: Path) -> None:
     role = frozenset({Role.ADVISOR})
     config = advisor_config(tmp_path)
     named = slurm(JobSubmitPlugins="lua,gpuwaste", PluginDir=f"/nowhere:{tmp_path}")
-    assert "would not start" in checks(named, roles=role, config=config)["plugin"].mend
+    assert "cannot start" in checks(named, roles=role, config=config)["plugin"].mend
     (tmp_path / "job_submit_gpuwaste.so").write_bytes(b"no ELF file")
     assert "no Slurm plugin" in checks(named, roles=role, config=config)["plugin"].found
     assert checks(slurm(JobSubmitPlugins="(null)"), roles=role, config=config)["plugin"].status is Status.WARN
