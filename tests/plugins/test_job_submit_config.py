@@ -120,8 +120,8 @@ def test_many_odd_lines_make_two_log_lines(harness: Path, tmp_path: Path) -> Non
     path.write_bytes(b"[plugin]\n" + b"rubbish\n" * 1000)
     settings, log = read(harness, path)
     assert settings == DEFAULTS
-    assert log[0].startswith(f"gpuwaste: {path}:2: KEY = VALUE is expected")
-    assert log[1:] == [f"gpuwaste: {path}: 999 more lines were not understood"]
+    assert log[0].startswith(f"gpuwaste: {path}:2: expected KEY = VALUE")
+    assert log[1:] == [f"gpuwaste: {path}: 999 more lines cannot be parsed"]
 
 
 @pytest.mark.parametrize("kind", ["folder", "pipe", "huge", "socket path"])

@@ -27,7 +27,10 @@ class TargetPrediction:
     target: str
     source: Source
     basis: Annotated[
-        int, Meta(description="Past jobs behind it where history speaks, else rows that the model learnt from.")
+        int,
+        Meta(
+            description="Number of past jobs for a prediction from job history, otherwise rows in the model's training."
+        ),
     ]
     p: Annotated[float | None, Meta(description="The probability, 0 to 1.")] = None
     level: Annotated[str, Meta(description="The highest operating point that p reaches: warn, reject, or none.")] = ""
@@ -52,7 +55,7 @@ class Prediction:
     """The whole answer for one request."""
 
     request: Annotated[Mapping[str, Any], Meta(description="The fields of the request, without its script.")]
-    model: Annotated[str, Meta(description="The bundle's name; empty where history alone speaks.")]
+    model: Annotated[str, Meta(description="Name of the bundle; empty if only job history is used.")]
     model_hash: str
     targets: tuple[TargetPrediction, ...]
     changes: tuple[Change, ...] = ()

@@ -1,4 +1,4 @@
-"""Verdicts and their score as text: 80 columns, what was said to whom and whether it was right."""
+"""Verdicts and their score as text: 80 columns, what each user saw and whether it was right."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -29,7 +29,7 @@ _BARS: Final = 20
 def verdicts_text(document: Mapping[str, Any], look: Look) -> str:
     """Render verdicts, the newest first; an operator's has the policy and what it would have said."""
     rows = document["verdicts"][:_ROWS]
-    lines = look.title("What was said at submission") if look.header else []
+    lines = look.title("Verdicts at submission") if look.header else []
     whole = bool(rows) and "would_be" in rows[0]
     headers = ("TIME", "ACTION", *(("WOULD", "HELD", "POLICY") if whole else ()), "JOB", "ST", "RIGHT", "USER: NAME")
     lines += look.table(headers, [_row(row, look, whole=whole) for row in rows], frozenset(range(len(headers))))
@@ -45,26 +45,26 @@ def verdicts_text(document: Mapping[str, Any], look: Look) -> str:
 def score_text(document: Mapping[str, Any], look: Look) -> str:
     """Render the score: a table by week and policy, false rejects and overrides, then the calibration."""
     score = convert(document, ScoreDocument, "score of verdicts")
-    lines = look.title(f"What was said since {local_time(score.since, look.zone)}") if look.header else []
+    lines = look.title(f"Score of verdicts since {local_time(score.since, look.zone)}") if look.header else []
     rows = [_score_row(row) for row in score.weeks]
     lines += look.table(_SCORE_HEADERS, rows, frozenset({0, len(_SCORE_HEADERS) - 1}))
     if any(row.floored for row in score.weeks):
-        lines += bullet("(*) below its floor: in that week the policy fell back to shadow by itself")
+        lines += bullet("(*) below its floor: in that week the policy fell back to shadow mode")
     for row in score.policies:
         lines += _policy_lines(row)
-    lines += look.heading("Calibration: what was expected, beside what came true")
+    lines += look.heading("Calibration: predicted probability and observed rate")
     for found in score.calibration:
         lines += _calibration_lines(found)
     return "\n".join(lines) + "\n"
 
 
 def advice_lines(advice: Sequence[Mapping[str, Any]], look: Look) -> list[str]:
-    """Return what was said of one job when it was submitted or modified; what only an operator may know is marked."""
+    """Return the advice on one job at its submission or modification; what only operators may see is marked."""
     if not advice:
         return []
-    lines = look.heading("Said at submission")
+    lines = look.heading("Advice at submission")
     for row in advice:
-        shadow = "" if row.get("said", True) else f", not told to the user: would be {row['would_be']}"
+        shadow = "" if row.get("said", True) else f", not shown to the user: would be {row['would_be']}"
         lines.append(f"  {local_time(row['at'], look.zone)} {row['op']}: {row['action']}{shadow}")
         lines += said_lines(row["lines"])
     return lines
@@ -127,5 +127,7 @@ def _calibration_lines(found: Calibration) -> list[str]:
     for row in found.bins:
         drawn = "|" * round(row.true * _BARS)
         span = f"{percent(row.from_):>4} to {percent(row.to):>4} {row.n:>8}"
-        lines.append(f"    {span}  expected {percent(row.expected):>4}  true {percent(row.true):>4} {drawn}".rstrip())
+        lines.append(
+            f"    {span}  predicted {percent(row.expected):>4}  observed {percent(row.true):>4} {drawn}".rstrip()
+        )
     return lines
