@@ -52,7 +52,7 @@ def test_defaults_are_those_of_the_programs(harness: Path, tmp_path: Path) -> No
     """Without a file the plugins take what core/config.py says, and say so in one line."""
     settings, log = read(harness, tmp_path / "none.toml")
     assert settings == DEFAULTS
-    assert log == [f"gpuwaste: {tmp_path}/none.toml: No such file or directory; the defaults hold"]
+    assert log == [f"gpuwaste: {tmp_path}/none.toml: No such file or directory; using the defaults"]
 
 
 def test_generated_file_is_understood(harness: Path) -> None:

@@ -346,10 +346,10 @@ def test_a_missing_helper_lets_jobs_pass(lua: Lua) -> None:
     outcome = lua.run(SUBMIT % "" + SUBMIT % "", env={"LUA_CPATH": "/nonexistent/?.so"})
     assert is_pass(outcome)
     found = [line for line in outcome.logged if "package.cpath" in line]
-    assert found == [
-        "gpuwaste.lua: gpuwaste_core.so cannot be loaded, jobs accepted without advice: is it in package.cpath, "
-        + "built for this Lua?"
-    ]
+    line = (
+        "gpuwaste_core.so cannot be loaded, jobs accepted without advice: is it in package.cpath, built for this Lua?"
+    )
+    assert found == [f"gpuwaste.lua: {line}"]
 
 
 @pytest.mark.parametrize(

@@ -78,8 +78,8 @@ def page() -> str:
     """Return the page."""
     return document(
         "Wire",
-        f"HTTP with JSON, protocol {PROTOCOL}; the hub accepts {PROTOCOL_MIN} to {PROTOCOL_MAX}. The hub serves its own "
-        "description at `/openapi.json`.",
+        f"HTTP with JSON, protocol {PROTOCOL}; the hub accepts {PROTOCOL_MIN} to {PROTOCOL_MAX}. The hub's own "
+        "description is at `/openapi.json`.",
         "## Routes",
         table(("method", "path", "parameters", "what it does"), [(m, code(p), n, t) for m, p, n, t in routes()]),
         "`GET /metrics`: see [metrics](metrics.md).",

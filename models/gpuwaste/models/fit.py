@@ -127,7 +127,7 @@ def check_labels(target: Target, y: NDArray[np.float32]) -> None:
         return
     positive = int(y.sum())
     if min(positive, len(y) - positive) < MIN_OF_A_CLASS:
-        raise NoDataError(f"{positive} of {len(y)} labelled jobs: at least {MIN_OF_A_CLASS} of either kind are needed")
+        raise NoDataError(f"{positive} of {len(y)} labelled jobs: at least {MIN_OF_A_CLASS} of each class are needed")
 
 
 def conformal(values: NDArray[np.floating], q: float) -> float:

@@ -60,7 +60,7 @@ def slurm_uid(name: str) -> int:
     try:
         return int(name) if name.isdigit() else pwd.getpwnam(name).pw_uid
     except KeyError as error:
-        raise ConfigError(f"SlurmUser {name!r} is no user here: set [advisor] slurm_user") from error
+        raise ConfigError(f"SlurmUser {name!r} is not a user on this host: set [advisor] slurm_user") from error
 
 
 def _setting(config: Config, slurm: SlurmClient, name: str) -> str:

@@ -150,7 +150,7 @@ def _checked(hour: AllocationHour) -> AllocationHour:
     """Refuse a row whose parts cannot fit into its hour."""
     start_ms = hour.hour_utc * 1000
     if hour.hour_utc % HOUR_S or not start_ms <= hour.t0_ms <= hour.t1_ms <= start_ms + HOUR_MS:
-        raise ParseError(f"hours row of {hour.run_key}: t0, t1 lie outside the hour {hour.hour_utc}")
+        raise ParseError(f"hours row of {hour.run_key}: t0 or t1 is outside the hour {hour.hour_utc}")
     span = hour.t1_ms - hour.t0_ms
     total = hour.known_ms + sum(hour.unknown_ms.values()) + hour.suspended_ms
     if total > span + _SLACK_MS:

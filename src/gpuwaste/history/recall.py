@@ -174,9 +174,9 @@ class Recall:
         except OSError as error:
             raise StoreError(f"{path}: cannot be read: {error.strerror or error}") from error
         except (ValueError, EOFError) as error:
-            raise ParseError(f"{path}: no saved runs of users: the history is told again") from error
+            raise ParseError(f"{path}: not a file of saved runs: they are loaded again") from error
         if rows.dtype != _ROW or rows.ndim != 1 or not len(rows):
-            raise ParseError(f"{path}: runs of users by another version: the history is told again")
+            raise ParseError(f"{path}: saved runs are of another version: they are loaded again")
         return cls(max_names, rows)
 
 

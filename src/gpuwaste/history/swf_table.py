@@ -42,7 +42,7 @@ def swf_table(path: Path, cluster: str = "") -> SwfLog:
             bad.append(_twice(row) if isinstance(row, JobRecord) else row)
     if not jobs:
         reason = f": line {bad[0].line}: {bad[0].reason}" if bad else ""
-        raise NoDataError(f"{path}: no job in it{reason}: is it Standard Workload Format?")
+        raise NoDataError(f"{path}: contains no job{reason}: is it in Standard Workload Format?")
     rule: EndRule = "accounting" if facts.waits_known else "submit + run"
     return SwfLog(table_of(jobs, end_rule=rule), facts, tuple(bad))
 

@@ -39,7 +39,7 @@ class Exchange:
                 deadline_s=self.limits.body_deadline_s,
             )
         except ClientDisconnect as error:
-            raise Refusal(BAD, "the body ended early") from error
+            raise Refusal(BAD, "the body is incomplete") from error
         except Refusal as refusal:
             refusal.closes = True
             raise

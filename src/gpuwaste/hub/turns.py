@@ -25,7 +25,7 @@ class Turns:
             yield
             return
         if self._busy[scope.user] >= self._most:
-            raise Refusal(TOO_MANY, f"{self._most} questions of yours are in work: ask again", retry_after=1)
+            raise Refusal(TOO_MANY, f"{self._most} requests of this user are in progress: try again", retry_after=1)
         self._busy[scope.user] += 1
         try:
             yield

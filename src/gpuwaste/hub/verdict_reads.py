@@ -51,7 +51,7 @@ class VerdictReads:
         end = now + 1 if question.end is None else question.end
         start = end - _LIST_DAYS * DAY_S if question.start is None else question.start
         if start > end:
-            raise Refusal(BAD, f"start {start} lies after end {end}")
+            raise Refusal(BAD, f"start {start} is after end {end}")
         other = question.user is not None and question.user != scope.user
         if not scope.everything and (not scope.user or (other and not scope.accounts)):
             raise not_found()

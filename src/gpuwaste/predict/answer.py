@@ -12,9 +12,7 @@ def targets_of(document: Mapping[str, Any]) -> tuple[TargetPrediction, ...]:
     try:
         return tuple(_target(item) for item in document["targets"])
     except (KeyError, TypeError) as error:
-        raise ParseError(
-            f"the prediction has another form than this version knows: {error}: is the hub newer?"
-        ) from error
+        raise ParseError(f"the prediction does not have this version's format: {error}: is the hub newer?") from error
 
 
 def changes_of(document: Mapping[str, Any]) -> tuple[Change, ...]:
@@ -23,9 +21,7 @@ def changes_of(document: Mapping[str, Any]) -> tuple[Change, ...]:
     try:
         return tuple(Change(*(item[name] for name in names)) for item in document["changes"])
     except (KeyError, TypeError) as error:
-        raise ParseError(
-            f"the prediction has another form than this version knows: {error}: is the hub newer?"
-        ) from error
+        raise ParseError(f"the prediction does not have this version's format: {error}: is the hub newer?") from error
 
 
 def _target(item: Mapping[str, Any]) -> TargetPrediction:

@@ -106,7 +106,9 @@ def _check_features(manifest: Manifest, wanted: FeatureSet, where: Path) -> None
     if len(manifest.drift_bins) != len(manifest.drift_shares) or not fit:
         raise ModelError(f"{where}: drift_bins and drift_shares do not fit together: {AGAIN}")
     if not all(map(_finite, (medians, *manifest.drift_bins, *manifest.drift_shares))):
-        raise ModelError(f"{where}: references, drift_bins or drift_shares hold what is no number: {AGAIN}")
+        raise ModelError(
+            f"{where}: references, drift_bins or drift_shares contain values that are not numbers: {AGAIN}"
+        )
 
 
 def _check_targets(manifest: Manifest, contents: Mapping[str, bytes], where: Path) -> None:

@@ -79,7 +79,9 @@ class Manifest:
         try:
             data = json.loads(text)
             if not isinstance(data, dict) or data.get("schema") != SCHEMA:
-                raise ParseError(f"{where}: no manifest of schema {SCHEMA}: train or install a bundle of this version")
+                raise ParseError(
+                    f"{where}: not a manifest of schema {SCHEMA}: train or install a bundle of this version"
+                )
             return cls(**_typed(data))
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
             raise ParseError(f"{where}: not a model bundle's manifest: {error}") from error

@@ -30,7 +30,7 @@ class Session:
         try:
             self._session = onnxruntime.InferenceSession(data, _options(), providers=["CPUExecutionProvider"])
         except Exception as error:  # ONNX Runtime raises a class of its own for each status, and RuntimeError
-            raise ModelError(f"{where}: ONNX Runtime refuses it: {_line(error)}: install the bundle again") from error
+            raise ModelError(f"{where}: ONNX Runtime rejects it: {_line(error)}: install the bundle again") from error
         self.where = where
         self.width, self.outputs = self._shapes()
         self._lock = threading.Lock()

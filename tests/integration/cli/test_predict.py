@@ -140,7 +140,7 @@ def test_a_job_is_asked_of_the_hub(hub: HubDouble, config: list[str], capsys: py
     assert hub.asked[-1] == ("/v1/predict", {"job": "3_1"})
     hub.answers = {}
     assert main(["predict", "--jobs", "4", *config]) == 3
-    assert capsys.readouterr().err == "gpuwaste: job 4: no such job that you may read\n"
+    assert capsys.readouterr().err == "gpuwaste: job 4: no such job that you may see\n"
 
 
 def test_a_bundle_answers_here_without_a_hub(

@@ -47,7 +47,7 @@ class DeadHub:
     """A hub that nobody reaches."""
 
     def get(self, path: str, params: Mapping[str, str | int] | None = None) -> dict[str, Any]:
-        raise RetryableWireError(f"{path}: is the hub running there? {params}")
+        raise RetryableWireError(f"{path}: is the hub running? {params}")
 
 
 def filled(path: Path) -> HubStore:

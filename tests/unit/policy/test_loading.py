@@ -123,8 +123,8 @@ _BAD = [
     ("[floor]\nprecision = inf", "[floor] precision: expected a share from 0 to 1"),
     ("[budget]\nrejects_per_user_per_day = 2.5", "expected int, found 2.5"),
     ('[override]\nallowed = "yes"', "expected bool, found 'yes'"),
-    ("[policy", "no valid TOML"),
-    ("[policy]\n[policy]", "no valid TOML"),
+    ("[policy", "invalid TOML"),
+    ("[policy]\n[policy]", "invalid TOML"),
 ]
 
 
@@ -142,7 +142,7 @@ def test_a_bad_file_is_one_line_that_names_it(tmp_path: Path, text: str, words: 
 def test_a_file_that_is_no_text_is_refused(tmp_path: Path, data: bytes) -> None:
     """Binary, huge and deeply nested files are ConfigErrors."""
     (tmp_path / "x.toml").write_bytes(data)
-    with pytest.raises(ConfigError, match=r"no valid TOML|too large for a policy"):
+    with pytest.raises(ConfigError, match=r"invalid TOML|too large for a policy"):
         load_policies(tmp_path)
 
 

@@ -197,7 +197,7 @@ def test_links_pipes_and_directories_in_place_of_files_are_refused(bundle: Path,
     assert "failure.onnx" in refused(bundle)
     path.unlink()
     os.mkfifo(path)
-    assert "no plain file" in refused(bundle)
+    assert "not a regular file" in refused(bundle)
     path.unlink()
     path.mkdir()
     assert "failure.onnx" in refused(bundle)

@@ -48,7 +48,7 @@ def run(options: argparse.Namespace) -> int:
     try:
         document = _awaited(asked, parse_seconds(options.wait)) if options.wait else asked()
     except NoDataError:
-        raise NoDataError(f"job {options.id}: no such job that you may read") from None
+        raise NoDataError(f"job {options.id}: no such job that you may see") from None
     return emit(
         document, options, job_text, empty=False, wasted=wasted_share(*(run["totals"] for run in document["runs"]))
     )

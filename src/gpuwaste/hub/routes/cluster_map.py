@@ -27,5 +27,5 @@ def add(app: FastAPI, exchange: Exchange) -> None:
             async with asyncio.timeout(exchange.limits.map_wait_s):
                 found = await asyncio.shield(asyncio.wrap_future(future))
         except TimeoutError as error:
-            raise Refusal(LATER, "slurmctld has not answered yet: ask again") from error
+            raise Refusal(LATER, "slurmctld has not answered yet: try again") from error
         return json_response({"jobs": found})
