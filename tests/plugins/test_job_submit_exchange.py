@@ -93,7 +93,7 @@ def test_refused_reply_is_named_in_the_log_once(harness: Path, tmp_path: Path) -
             for _ in range(5):
                 client.ask()
     why = "rejected: the reply is not valid in this version; job accepted without advice"
-    said = [line for line in client.log if "refused" in line]
+    said = [line for line in client.log if "rejected" in line]
     assert said == [f"gpuwaste: advisor at {tmp_path}/advisor.sock: {why}"]
 
 

@@ -90,7 +90,7 @@ def _take_text(reading: Reading, section: str, key: str, value: bytes) -> str:
     found = _TEXT.fullmatch(value)
     text = (found[1] or found[2] or b"") if found else b""
     if not text:
-        return 'a "text" without backslashes is expected'
+        return 'expected a "text" without backslashes'
     if len(text) > TEXTS[section, key]:
         return "text too long"
     reading.values[key] = text.decode("utf-8", "replace")

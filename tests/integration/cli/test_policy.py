@@ -131,7 +131,7 @@ def test_check_remarks_what_is_most_likely_not_meant(
     (policies / "20-c.toml").write_text("[targets.failure]\nwarn = 0.5\n")
     assert main(["policy", "check", str(policies), *config]) == 0
     said = capsys.readouterr().out
-    assert "01-b (warn): where 22:00-06:00, sun; says nothing" in said
+    assert "01-b (warn): where 22:00-06:00, sun; no advice" in said
     assert "20-c.toml: is never asked: strict before it judges everything" in said
     assert "00-a.toml: its mode is reject, but no target has a reject: it only warns" in said
     assert "01-b.toml: its mode is warn, but it has no [targets.*]: it gives no advice" in said
@@ -190,7 +190,7 @@ def test_predict_prints_what_sbatch_would(
     assert "sbatch would print\n  gpuwaste: this job likely fails\n" in capsys.readouterr().out
     document["policy"] |= {"mode": "shadow", "action": "pass"}
     assert main(["predict", _script(tmp_path), *config]) == 0
-    assert "Policy w would warn, its mode is shadow\n  gpuwaste: this" in capsys.readouterr().out
+    assert "Policy w would warn, but its mode is shadow\n  gpuwaste: this" in capsys.readouterr().out
     document["policy"] |= {"would_be": "pass", "lines": []}
     assert main(["predict", _script(tmp_path), *config]) == 0
     assert "Policy" not in capsys.readouterr().out

@@ -159,7 +159,7 @@ def test_a_bundle_answers_here_without_a_hub(
     here = ["--model", str(tmp_path / "bundle"), "--history", str(tmp_path / "history")]
     assert main(["predict", script, *here, *config]) == 0
     out = " ".join(capsys.readouterr().out.split())
-    assert "says model site-1" in out
+    assert "Prediction by model site-1" in out
     assert "99%] above the warn threshold" in out
     assert "5 of your last 5 jobs named job.sbatch failed (fails +49 points)" in out
     assert main(["predict", script, *here[:2], *config]) == 0
