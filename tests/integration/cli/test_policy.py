@@ -132,7 +132,7 @@ def test_check_remarks_what_is_most_likely_not_meant(
     assert main(["policy", "check", str(policies), *config]) == 0
     said = capsys.readouterr().out
     assert "01-b (warn): where 22:00-06:00, sun; no advice" in said
-    assert "20-c.toml: is never asked: strict before it judges everything" in said
+    assert "20-c.toml: is never used: strict before it matches every submission" in said
     assert "00-a.toml: its mode is reject, but no target has a reject: it only warns" in said
     assert "01-b.toml: its mode is warn, but it has no [targets.*]: it gives no advice" in said
 
