@@ -233,7 +233,7 @@ def with_holes(data: bytes) -> bytes:
         (without_sums, "incomplete backup"),
         (flipped, "SHA-256 differs"),
         (newer, "SHA-256 differs"),
-        (other_format, "is of format 2"),
+        (other_format, "has format 2"),
         (with_a_link, "in the wrong place"),
         (with_holes, "in the wrong place"),
         (with_a_path, "which does not belong into a backup"),
