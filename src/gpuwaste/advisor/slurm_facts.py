@@ -56,7 +56,7 @@ def allowed_uids(config: Config, slurm: SlurmClient) -> set[int]:
 
 
 def slurm_uid(name: str) -> int:
-    """Return a user's uid by his name or number. Raises ConfigError."""
+    """Return a user's uid by their name or number. Raises ConfigError."""
     try:
         return int(name) if name.isdigit() else pwd.getpwnam(name).pw_uid
     except KeyError as error:

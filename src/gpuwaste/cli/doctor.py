@@ -121,7 +121,7 @@ def as_nagios(found: Sequence[Check]) -> tuple[str, int]:
 
 
 def user_name() -> str:
-    """Return the caller's name. Raises SlurmError where his uid has none."""
+    """Return the caller's name. Raises SlurmError where their uid has none."""
     try:
         return pwd.getpwuid(os.geteuid()).pw_name
     except KeyError:

@@ -1,4 +1,4 @@
-"""Recall: each user's last runs by job name, one by one, for sentences in his own numbers and for script hashes.
+"""Recall: each user's last runs by job name, one by one, for sentences in the user's own numbers and for script hashes.
 
 The features of a model look back on counts; a sentence such as "your last 14 jobs named train used 1 of 4 GPUs" needs
 the runs themselves. A row of 220 bytes for each (user, normalised name), at most MAX_NAMES of them: 44 MB.

@@ -45,7 +45,7 @@ class Exchange:
             raise
 
     async def scope(self, request: Request, body: bytes = b"") -> Scope:
-        """Return who asks, and what he may see."""
+        """Return who asks, and what they may see."""
         peer_uid: int | None = getattr(request.state, "peer_uid", None)
         reader = self.services.identity.reader
         return await run_in_threadpool(reader, authorization(request), target(request), peer_uid, request.method, body)

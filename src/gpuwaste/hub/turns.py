@@ -1,4 +1,4 @@
-"""Turns: one user may have a few questions in work at a time, so that his hundredth does not keep others waiting."""
+"""Turns: one user may have a few questions in work at a time, so that their hundredth does not keep others waiting."""
 
 import contextlib
 from collections import Counter
@@ -20,7 +20,7 @@ class Turns:
 
     @contextlib.contextmanager
     def taken(self, scope: Scope) -> Iterator[None]:
-        """Hold a turn of a caller's. Raises Refusal 429 where he has no more."""
+        """Hold a turn of a caller's. Raises Refusal 429 where none is left."""
         if scope.everything or scope.agent:
             yield
             return

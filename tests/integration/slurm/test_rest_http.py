@@ -61,7 +61,11 @@ def test_a_unix_socket_serves_as_well(tmp_path: Path) -> None:
         (Told(511, errors(1007, "Protocol authentication error")), TokenError, "the token is rejected"),
         (Told(502, errors(7000, "Unable to connect, authentication error")), TokenError, "the token is rejected"),
         (Told(200, errors(1007, "Protocol authentication error")), TokenError, "the token is rejected"),
-        (Told(500, errors(-1, "Unspecified error")), RestError, "500: Unspecified error .possibly a token that slurmctld"),
+        (
+            Told(500, errors(-1, "Unspecified error")),
+            RestError,
+            "500: Unspecified error .possibly a token that slurmctld",
+        ),
         (Told(500, errors(9000, "Query empty")), RestError, "500: Query empty$"),
         (Told(500, b"<html>oops"), RestError, "500: no reason given$"),
         (Told(500, b"\xff\xfe bad"), RestError, r"500: \\xff\\xfe bad$"),

@@ -1,4 +1,4 @@
-"""What the notice routes answer: an operator all, a user what concerns himself. Blocks on the store."""
+"""What the notice routes answer: an operator all, users what concerns themselves. Blocks on the store."""
 
 import json
 from collections import Counter
