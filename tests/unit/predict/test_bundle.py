@@ -107,7 +107,7 @@ def test_nothing_unchecked_reaches_onnx_runtime(bundle: Path, monkeypatch: pytes
     data = bytearray((bundle / "walltime.onnx").read_bytes())
     data[-1] ^= 1
     (bundle / "walltime.onnx").write_bytes(bytes(data))
-    assert "not the one that manifest.json lists" in refused(bundle)
+    assert "not the one in manifest.json" in refused(bundle)
     assert not opened
 
 
