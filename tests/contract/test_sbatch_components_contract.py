@@ -256,7 +256,7 @@ def test_drawn_submissions_come_to_the_same_options(sbatch: Sbatch, draw: random
                 wrong.append(f"{drawn}: we refuse: {error}")
             continue
         if theirs is None:
-            wrong.append(f"{drawn}: sbatch refuses")
+            wrong.append(f"{drawn}: sbatch rejects")
         elif [sorted(one) for one in theirs] != [sorted(one) for one in ours]:
             wrong.append(f"{drawn}: sbatch {theirs}, we {ours}")
         else:

@@ -52,7 +52,7 @@ def test_defaults_are_those_of_the_programs(harness: Path, tmp_path: Path) -> No
     """Without a file the plugins take what core/config.py says, and say so in one line."""
     settings, log = read(harness, tmp_path / "none.toml")
     assert settings == DEFAULTS
-    assert log == [f"gpuwaste: {tmp_path}/none.toml: No such file or directory; the defaults hold"]
+    assert log == [f"gpuwaste: {tmp_path}/none.toml: No such file or directory; using the defaults"]
 
 
 def test_generated_file_is_understood(harness: Path) -> None:
@@ -120,8 +120,8 @@ def test_many_odd_lines_make_two_log_lines(harness: Path, tmp_path: Path) -> Non
     path.write_bytes(b"[plugin]\n" + b"rubbish\n" * 1000)
     settings, log = read(harness, path)
     assert settings == DEFAULTS
-    assert log[0].startswith(f"gpuwaste: {path}:2: KEY = VALUE is expected")
-    assert log[1:] == [f"gpuwaste: {path}: 999 more lines were not understood"]
+    assert log[0].startswith(f"gpuwaste: {path}:2: expected KEY = VALUE")
+    assert log[1:] == [f"gpuwaste: {path}: 999 more lines cannot be parsed"]
 
 
 @pytest.mark.parametrize("kind", ["folder", "pipe", "huge", "socket path"])

@@ -78,7 +78,7 @@ def test_a_node_fills_its_own_quota_and_nobody_else_s(hub: Rig) -> None:
         answer = hub.post(batch(*(at(job, HOUR) for job in range(first, first + 100))))
         statuses.append(answer.status)
     assert statuses == [200] * 3 + [503] * 17
-    assert "hours of runs that accounting does not have there" in answer.json["error"]
+    assert "hour rows of runs that are missing in accounting" in answer.json["error"]
     assert int(answer.headers["retry-after"]) >= 60
     assert len(hub.hours()) == 300
     assert hub.post(batch(at(1, HOUR, node="gpu2"), node="gpu2"), origin="10.0.0.2").json["accepted"] == 1

@@ -13,8 +13,8 @@ from typing import Final
 
 MEASURED: Final = Path(__file__).parents[2] / "docs" / "faults-measured.json"
 MODULE: Final = "tests/system/test_submit_faults.py"
-_OPEN: Final = "Every job passes; after three misses the breaker opens and nobody waits."
-_REFUSED: Final = "The reply is refused, every job passes; the breaker opens."
+_OPEN: Final = "Jobs are accepted without advice; after three misses the breaker opens and submissions are not delayed."
+_REFUSED: Final = "The reply is rejected, jobs are accepted without advice; the breaker opens."
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +54,8 @@ CASES: Final = {
         FaultCase("deaf", "The advisor does not accept: its backlog is full", _OPEN, STOOD_IN_TEST),
         FaultCase("slow", "Each answer comes long after the deadline", _OPEN, STOOD_IN_TEST),
         FaultCase("drip", "Each answer comes byte by byte, past the deadline", _OPEN, STOOD_IN_TEST),
-        FaultCase("garbage", "Random bytes for an answer", _REFUSED, STOOD_IN_TEST),
-        FaultCase("no-json", "A good header, no JSON behind it", _REFUSED, STOOD_IN_TEST),
+        FaultCase("garbage", "Random bytes as the answer", _REFUSED, STOOD_IN_TEST),
+        FaultCase("no-json", "A valid header without JSON after it", _REFUSED, STOOD_IN_TEST),
         FaultCase("half", "Half an answer, then the end of the connection", _REFUSED, STOOD_IN_TEST),
         FaultCase("megabyte", "An answer of 1 MB", _REFUSED, STOOD_IN_TEST),
         FaultCase("short-header", "A header with another length than the answer", _REFUSED, STOOD_IN_TEST),
@@ -65,50 +65,50 @@ CASES: Final = {
         FaultCase(
             "hostile",
             "A warning with terminal controls and a forged token",
-            "Every job passes; no control character reaches the terminal, nothing forged admin_comment.",
+            "Jobs are accepted; no control character reaches the terminal, and no forged token reaches admin_comment.",
             "test_a_hostile_warning_is_disarmed",
         ),
         FaultCase("closing", "The advisor closes each connection at once", _REFUSED, STOOD_IN_TEST),
         FaultCase(
             "foreign",
             "The socket is replaced by another user's, who rejects all jobs",
-            "Nobody asks him: every job passes.",
+            "The socket is not used: jobs are accepted without advice.",
             "test_a_socket_of_another_user_is_not_believed",
         ),
         FaultCase(
             "restarted",
-            "The advisor is restarted, once in order and once by SIGKILL",
-            "Jobs pass while it is away.",
+            "The advisor is restarted, once normally and once by SIGKILL",
+            "Jobs are accepted without advice meanwhile.",
             "test_the_advisor_may_be_restarted_under_load",
         ),
         FaultCase(
             "stopped",
             "SIGSTOP of the advisor for 10 s",
-            "Jobs pass; verdicts are back by themselves.",
+            "Jobs are accepted without advice; verdicts resume without a restart.",
             "test_an_advisor_that_is_stopped_for_ten_seconds",
         ),
         FaultCase(
             "bundle",
             "The model bundle is corrupted while the advisor runs, and is corrupt at its start",
-            "The bundle in use stays; after such a start history alone speaks, and verdicts go on.",
+            "The loaded bundle stays in use; after such a start only job history is used, and verdicts continue.",
             "test_a_corrupt_bundle_stops_no_verdict",
         ),
         FaultCase(
             "disk-full",
             "The advisor's state directory is on a full disk",
-            "Verdicts are given and wait in memory; they are all sent once there is room.",
+            "Verdicts continue and wait in memory; all are sent once there is space.",
             "test_a_full_disk_stops_no_verdict",
         ),
         FaultCase(
             "clock",
             "The advisor's wall clock steps three hours ahead, then three hours behind",
-            "Ahead: verdicts go on. Behind: its answers look stale to the plugin, every job passes.",
+            "Ahead: verdicts continue. Behind: its answers count as stale, jobs are accepted without advice.",
             "test_a_clock_step_of_the_advisor",
         ),
         FaultCase(
             "parallel",
-            "200 submitters side by side",
-            "Every job is answered in time or passes.",
+            "200 concurrent submitters",
+            "Every job gets its verdict in time or is accepted without advice.",
             "test_two_hundred_parallel_submitters",
         ),
         FaultCase(
@@ -120,25 +120,25 @@ CASES: Final = {
         FaultCase(
             "reconfigure",
             "scontrol reconfigure during the load",
-            "Verdicts go on.",
+            "Verdicts continue.",
             "test_reconfiguring_slurmctld_under_load",
         ),
         FaultCase(
             "slurmctld-restart",
             "slurmctld restarts during the load",
-            "sbatch waits for it; verdicts go on.",
+            "sbatch waits for it; verdicts continue.",
             "test_restarting_slurmctld_under_load",
         ),
         FaultCase(
             "kill-switch",
-            "The kill switch goes on and off during the load",
-            "While it is on nobody is asked and every job passes.",
+            "The kill switch is created and removed during the load",
+            "While it exists, jobs are accepted without advice.",
             "test_the_kill_switch_under_load",
         ),
         FaultCase(
             "failover",
             "The primary slurmctld and its advisor are killed during the load",
-            "The backup takes over and asks the advisor beside it. Slurm loses what it had not saved: up to 5 s.",
+            "The backup takes over and uses the advisor on its host. Slurm loses what it had not saved: up to 5 s.",
             "test_the_backup_controller_asks_its_own_advisor",
         ),
     )

@@ -113,14 +113,14 @@ def test_idle_gpus_are_told(make_cluster: ClusterFactory, make_site: SiteFactory
         wanted = short(report["totals"]["wasted_s"])
         (digest,) = mail.received
         assert digest.to == ("alice@example.org",)
-        assert str(digest.message["Subject"]).startswith(f"{wanted} of GPU-time unused")
+        assert str(digest.message["Subject"]).startswith(f"{wanted} of GPU time unused")
         assert str(idle) in digest.text
         assert "#SBATCH" in digest.text
 
         rows = {row["user"]: row for row in site.json("notify", "list", user="root")["notices"]}
         assert (rows["alice"]["status"], rows["bob"]["why"]) == ("sent", "little_waste")
         again = site.gpuwaste("notify", "run", user="root").stdout
-        assert "was decided on before" in again
+        assert "was processed before" in again
         assert site.gpuwaste("notify", "run", user="alice", check=False).returncode == 1
         replayed = site.json("notify", "replay", "-S", "now-1hours", user="root")
         assert [(row["user"], row["wasted_s"]) for row in replayed["users"]] == [("alice", rows["alice"]["wasted_s"])]

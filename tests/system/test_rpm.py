@@ -287,7 +287,7 @@ def test_upgrade_and_back(packages: list[Path], older: list[Path], site: Site, w
     root.install(*older, options=["--oldpackage"])
     said = host.command("gpuwaste", "hub", "run")
     assert said.returncode == 1
-    assert "newer than this version understands" in said.stderr
+    assert "newer than this version's" in said.stderr
     store = root.file("/var/lib/gpuwaste/hub/hub.duckdb")
     shutil.copyfile(backup / "hub.duckdb", store)
     assert root.run(*interpreter, READ_STORE, SITE_PACKAGES).stdout.split() == [str(steps - 1), "before"]

@@ -137,7 +137,7 @@ def _bundle_corrupt(scene: Scene) -> Iterator[None]:
 
 
 def test_a_corrupt_bundle_stops_no_verdict(scene: Scene) -> None:
-    """Broken while in use: it stays in use and doomed jobs are refused; broken at the start: history alone speaks."""
+    """Broken while in use: it stays in use and doomed jobs are rejected; broken at the start: job history only."""
     Ordeal(scene, "bundle", _bundle_corrupt(scene), fails_open=False).run()
 
 

@@ -19,11 +19,11 @@ _UNITS: Final = {
 }
 _INTRO: Final = f"""
 One TOML file, `{DEFAULT_PATH}`, for every program on a host; `--config FILE` names another.
-A key that is left out has its default; an unknown section or key is refused with the nearest known one.
-`gpuwaste config check` says whether programs and submit plugins can use the file, `gpuwaste config show` prints every
-key with the value that it has. Daemons read it when they start, and again at SIGHUP:
-[the services](../how-to/services.md) says which keys need no restart.
-[etc/gpuwaste.toml](../../etc/gpuwaste.toml) holds every key with its default, as comments.
+A key that is left out has its default; an unknown section or key is an error, which names the most similar known one.
+`gpuwaste config check` checks that daemons and submit plugins can use the file, `gpuwaste config show` prints every
+key with its value. Daemons read it when they start, and again at SIGHUP; which keys need no restart:
+[the services](../how-to/services.md).
+[etc/gpuwaste.toml](../../etc/gpuwaste.toml) contains every key with its default, as comments.
 """
 
 

@@ -10,12 +10,12 @@ from tools.reference.markdown import code, document, table
 
 _FOLDER: Final = "src/gpuwaste/cli/checks"
 _INTRO: Final = """
-Every line of `gpuwaste doctor` that asks for something, in the order of its output; `{}` stands for a value. A line
-with another program's error holds that program's words. `not done within {} s` can be said of every line: what the
-check asks for does not answer. What each check looks at: [the doctor](../how-to/doctor.md).
+Every warning and failure of `gpuwaste doctor`, in the order of its output; `{}` stands for a value. Where another
+program failed, the line contains that program's error. `not done within {} s` is possible for every check: what it
+queries does not answer. What each check covers: [the doctor](../how-to/doctor.md).
 """
 _STATUS: Final = {"Status.WARN": "warn", "Status.FAIL": "fail"}
-_SELF: Final = "what it says"
+_SELF: Final = "see the text"
 
 
 class Line(NamedTuple):

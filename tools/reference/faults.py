@@ -7,22 +7,21 @@ from tests.system.fault_cases import CASES, MODULE, Measured, read_measured
 from tools.reference.markdown import code, document, table
 
 _INTRO: Final = f"""
-What can go wrong on the way of a submission, and what happens then. Each row is a test in `{MODULE}`: it submits
-jobs without a pause through the real `sbatch` to a real slurmctld with the C plugin, with a policy in force that
-refuses some of them while the advisor is well. The fault comes in the middle of that load and goes again.
+Faults between sbatch and the advisor, and their effect. Each row is a test in `{MODULE}`: it submits jobs without a
+pause through the real `sbatch` to a real slurmctld with the C plugin, with a policy in force that rejects some of
+them while the advisor works. The fault starts in the middle of that load and ends again.
 
-In every case no job is lost, doubled or refused wrongly; slurmctld keeps its pid where it is not restarted, and its
-threads and open files come back to what they were; `squeue`, `sinfo` and `scontrol` are answered meanwhile; and
-verdicts are given again afterwards, without anybody's help.
+In every case no job is lost, duplicated or wrongly rejected; slurmctld keeps its pid unless it is restarted, and its
+numbers of threads and open files return to what they were; `squeue`, `sinfo` and `scontrol` work meanwhile; and
+verdicts resume afterwards without manual action.
 """
 _MEASURED: Final = """
-`make faults` runs the tests and writes what each one measured; a test that fails leaves no row. *Refused* are
-rejections that the policy of the test asks for; of odd job descriptions, those that Slurm refuses without the plugin
-too. *Cut* are submissions that slurmctld left without an answer because it
-was itself restarted. The longest submission includes the start of `sbatch`, and waiting for slurmctld where that was
-away; the deadline of these tests is 250 ms, not the default of 5 ms, so that a slow host measures the faults and not
-itself. *Missed* are exchanges without a good reply, *opened* the openings of the breaker, both as the plugin counts
-them; a plugin that began anew has none.
+`make faults` runs the tests and writes what each one measured; a test that fails writes no row. *Refused* are
+rejects by the policy of the test; for odd job descriptions, those that Slurm rejects without the plugin as well. *Cut*
+are submissions without an answer because slurmctld itself was restarted. The longest submission includes the start of
+`sbatch`, and waiting for slurmctld while that was down. The deadline in these tests is 250 ms instead of the default
+of 5 ms, so that the figures are those of the fault and not of a slow host. *Missed* are exchanges without a valid
+reply, *opened* is how often the breaker opened, both as counted by the plugin; there are none if it was restarted.
 """
 
 

@@ -13,20 +13,20 @@ from tools.reference.markdown import code, document, table
 
 _INTRO: Final = """
 A policy is one TOML file in `[advisor] policies_dir` (`/etc/gpuwaste/policies.d`). The files are read in the order of
-their names; the first one whose table `[when]` matches decides, and the built-in one, which stands behind all of them,
-judges the rest. A file that cannot be used names its key in the error; a daemon that runs keeps the policies that it
-has. How to write one: [policies](../how-to/policies.md).
+their names; the first one whose table `[when]` matches decides, and the built-in policy decides if none matches. An
+error in a file names the file and the key; a running daemon then keeps the policies that it has loaded. How to write
+one: [policies](../how-to/policies.md).
 """
 _TARGETS: Final = f"""
-`[targets.NAME]`, one table for each of {", ".join(f"`{name}`" for name in TARGETS)}. Of two that call for the same,
-the one that stands first here is told to the user. How their numbers are made: the rule `thresholds` below.
+`[targets.NAME]`, one table for each of {", ".join(f"`{name}`" for name in TARGETS)}. If two targets lead to the same
+action, the user sees the one that comes first in this list. How the values are computed: rule `thresholds` below.
 """
 _ORDER: Final = f"""
 ## The rules, in their order
 
-Each rule is asked once, in the order of its number. Below {JUDGED} rules decide what the submission deserves: that is
-`would_be`. From {JUDGED} on they decide what is really said: the `action`, which begins as `would_be` and only ever
-becomes weaker (reject, warn, annotate, pass). `held` names the last rule that made it weaker, or the policy's mode.
+Each rule is applied once, in the order of its number. Rules below {JUDGED} determine `would_be`, what the thresholds
+lead to. Rules from {JUDGED} on determine the `action`, which starts as `would_be` and can only become weaker (reject,
+warn, annotate, pass). `held` is the last rule that made it weaker, or the policy's mode.
 """
 _BUILT_IN: Final = f"""
 ## The built-in policy

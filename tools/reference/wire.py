@@ -1,4 +1,4 @@
-"""wire.md: what travels between the programs, from the code that reads and writes it."""
+"""wire.md: the messages between the programs, from the code that reads and writes them."""
 
 import json
 from collections.abc import Iterator
@@ -25,23 +25,23 @@ from tools.reference import wire_advice
 from tools.reference.markdown import code, document, table
 
 STATUSES: Final = {
-    refusal.BAD: "can never succeed: the envelope, a parameter, a foreign cluster",
-    refusal.UNAUTHORIZED: "no valid credential; `retry` true: a fresh one may do (clock, expiry, munged away)",
-    refusal.FORBIDDEN: "a valid credential of somebody who may not do this",
-    refusal.NOT_FOUND: "not there, or not the caller's to see: the same bytes for both",
-    refusal.TOO_SLOW: "the body did not come in time",
+    refusal.BAD: "can never succeed: wrong envelope or parameter, or another cluster",
+    refusal.UNAUTHORIZED: "no valid credential; `retry` true: a new one may be valid (clock, expiry, munged down)",
+    refusal.FORBIDDEN: "a valid credential without the permission",
+    refusal.NOT_FOUND: "does not exist, or not visible to the caller: identical answers for both",
+    refusal.TOO_SLOW: "timeout while reading the body",
     refusal.TOO_LARGE: "the body is larger than `max_bytes`",
     refusal.NO_SUCH_ENCODING: "a compressed body",
-    refusal.UPGRADE: "a protocol out of `protocol`: [lowest, highest]",
+    refusal.UPGRADE: "a protocol version outside `protocol`: [lowest, highest]",
     refusal.NOT_INSTALLED: "the hub's host lacks the extra that this route needs",
-    refusal.LATER: "the hub cannot answer now: try again, after `Retry-After` seconds where it says so",
+    refusal.LATER: "the hub cannot answer now: retry, after `Retry-After` seconds if that header is present",
 }
 _CREDENTIALS: Final = f"""
 - `Authorization: Munge CREDENTIAL`: a munge credential whose payload is the hex sha256 of
-  `METHOD\\npath?query\\nbody`, the target exactly as on the request line. It is good for
-  one attempt.
+  `METHOD\\npath?query\\nbody`, the target exactly as on the request line. It is valid for
+  one request.
 - `Authorization: Bearer TOKEN`: at a site without munge, over TLS.
-- The hub's Unix socket: no credential; the kernel tells who is at the other end.
+- The hub's Unix socket: no credential; the kernel reports the peer's uid.
 
 The answer to a batch carries `{ACK_HEADER}`: a munge credential over the hex sha256 of `ACK\\n` and the answer's body,
 or, for a token, the HMAC-SHA256 of that digest under the caller's token.
@@ -49,15 +49,16 @@ or, for a token, the HMAC-SHA256 of that digest under the caller's token.
 
 
 _PREDICT: Final = f"""
-`POST /v1/predict`, JSON with up to {questions.MAX_REQUESTS} requests; a field that is not named here is refused:
+`POST /v1/predict`, JSON with up to {questions.MAX_REQUESTS} requests; unknown fields are an error:
 
 ```json
 {{"requests": [{{"name": "train", "partition": "gpu", "time_limit_s": 86400, "gpus": 4, "gpu_type": "a100"}}]}}
 ```
 
-Who is no operator asks about himself: another user's name or job gets 404, as what does not exist. While the hub still
-reads the history after its start the answer is 503 with `Retry-After`. `GET /v1/predict?job=ID` takes the request
-from accounting, none of what was known after the submission, and asks it as if it were submitted now.
+Users who are not operators get predictions only for themselves: another user's name or job gets 404, as if it did not
+exist. While the hub loads the job history after its start, the answer is 503 with `Retry-After`.
+`GET /v1/predict?job=ID` takes the request from accounting, without anything that was known only after the submission,
+and predicts it as if it were submitted now.
 """
 
 
@@ -82,18 +83,18 @@ def page() -> str:
     """Return the page."""
     return document(
         "Wire",
-        f"HTTP with JSON, protocol {PROTOCOL}; the hub takes {PROTOCOL_MIN} to {PROTOCOL_MAX}. The hub serves its own "
-        "description at `/openapi.json`.",
+        f"HTTP with JSON, protocol {PROTOCOL}; the hub accepts {PROTOCOL_MIN} to {PROTOCOL_MAX}. The hub's own "
+        "description is at `/openapi.json`.",
         "## Routes",
         table(("method", "path", "parameters", "what it does"), [(m, code(p), n, t) for m, p, n, t in routes()]),
-        "`GET /metrics` is on the page of the [metrics](metrics.md).",
-        f"## Who calls\n\n{_CREDENTIALS.strip()}",
+        "`GET /metrics`: see [metrics](metrics.md).",
+        f"## Authentication\n\n{_CREDENTIALS.strip()}",
         f"## A batch of hours\n\n`POST /v1/hours`, NDJSON of at most {MAX_BATCH_BYTES} bytes. The first line names the "
         "sender, each further line is one allocated GPU in one UTC hour:",
         f"```json\n{_sample()}\n```",
         _fields(schema(HOUR_CODEC.struct)),
         "A row is stored by (cluster, jobid, start, node, gpu_uuid, hour_utc). Unknown fields are ignored.",
-        f"## A question for predictions\n\n{_PREDICT.strip()}",
+        f"## A request for predictions\n\n{_PREDICT.strip()}",
         *(_shape(kind.__name__, schema(kind)) for kind in (questions.PredictQuestion, RequestForm)),
         "## Answers that are not 200\n\nA JSON object with `error`, one line.",
         table(("status", "meaning"), [(str(status), meaning) for status, meaning in STATUSES.items()]),

@@ -13,45 +13,45 @@ from tools.reference.markdown import code, table
 _COMMON: Final = Path(__file__).parents[2] / "plugins" / "job_submit"
 
 HEAD: Final = {
-    "op": "`submit` or `modify`; a `ping`, the doctor's, is answered with pass and `model`; it is not counted or kept",
-    "via": "`c` or `lua`: which plugin asks",
-    "slurm": "the release that the plugin is built for",
-    "deadline_us": "how long the plugin waits, microseconds from the moment it connects",
-    "uid": "who submits or modifies",
+    "op": "`submit` or `modify`; `ping` (the doctor) is answered with pass and `model`, neither counted nor stored",
+    "via": "the plugin: `c` or `lua`",
+    "slurm": "the release of Slurm that the plugin was built for",
+    "deadline_us": "the plugin's timeout, microseconds from the start of the connection",
+    "uid": "uid of the user who submits or modifies",
     "counters": "totals since slurmctld's start, below",
     "job": "the request, below",
 }
 COUNTERS: Final = {
-    "asked": "questions, this one among them",
-    "answered": "replies that were taken",
-    "missed": "nobody there, or no whole reply within the deadline",
-    "refused": "replies of another form, and sockets of another user's process",
-    "skipped": "not asked: the breaker is open",
-    "opened": "openings of the breaker",
-    "killed": "not asked: the kill switch is there",
-    "stale": "replies on too old a history, taken for pass; they are among the answered",
-    "oversize": "questions whose script was cut below `script_bytes` to fit",
+    "asked": "requests, including this one",
+    "answered": "replies that were accepted",
+    "missed": "no listener, or no complete reply before the deadline",
+    "refused": "invalid replies, and listeners that run as another user",
+    "skipped": "no request: the breaker was open",
+    "opened": "how often the breaker opened",
+    "killed": "no request: the kill switch existed",
+    "stale": "replies from a job history that is too old, which count as pass; also counted as answered",
+    "oversize": "requests whose script was cut below `script_bytes` to fit",
 }
 JOB: Final = {
-    "user_id": "whose job it is",
+    "user_id": "owner of the job",
     "time_min": "minutes",
     "shared": "0 for `--exclusive`",
     "het_job_offset": "the component of a heterogeneous job, from 0",
     "array_inx": "as given: `0-9%2`",
-    "admin_comment": "only where an administrator sets it",
+    "admin_comment": "only if an administrator sets it",
 }
 RULES: Final = {
     "time_limit": 'minutes, or `"infinite"`',
     "mem_per_node_mb": "`pn_min_memory` of a node; 0: all of it",
     "mem_per_cpu_mb": "`pn_min_memory` of a CPU",
     "begin_time": "UTC second",
-    "group_id": "`submit` alone",
-    "job_id": "`modify` alone",
-    "job_id_str": "`modify` alone, where it says more than `job_id`: `12_[1-3]`, `12+1`",
-    "test_only": "`true` where the command line says `--test-only`; the user's word, and not seen in all cases",
-    "script_bytes": "length of the whole script",
-    "script_hash": "FNV-1a of 64 bits over the whole script, 16 hexadecimal digits; absent over 8 MiB",
-    "script": "its first bytes, at most `[plugin] script_bytes` and what the frame has left",
+    "group_id": "only with `submit`",
+    "job_id": "only with `modify`",
+    "job_id_str": "only with `modify`, if it contains more than `job_id`: `12_[1-3]`, `12+1`",
+    "test_only": "`true` if the command line has `--test-only`; not trustworthy, and not detected in all cases",
+    "script_bytes": "length of the script",
+    "script_hash": "FNV-1a of 64 bits over the full script, 16 hexadecimal digits; absent over 8 MiB",
+    "script": "its first bytes, at most `[plugin] script_bytes` and what fits into the frame",
 }
 REPLY: Final = {
     "v": f"{VERSION}",
@@ -59,22 +59,22 @@ REPLY: Final = {
     "action": ", ".join(code(action) for action in ACTIONS),
     "code": "ESLURM number of a rejection, 2000 to 2999; 0: the plugin's own (ESLURM_ACCOUNTING_POLICY)",
     "msg": f"at most {MAX_LINES} lines of {MAX_LINE} characters; shown with `warn` and `reject`",
-    "as_of": "UTC second up to which the advisor knows the history; may be absent, which is older than any limit",
-    "time_min": "minutes; may be absent",
+    "as_of": "UTC second up to which the advisor knows the history; if absent, the history counts as too old",
+    "time_min": "minutes; optional",
 }
 
 _FRAME: Final = f"""
-On the Unix socket `[advisor] socket`, one question and one answer a connection. A frame is {HEADER.size} bytes of
+On the Unix socket `[advisor] socket`, one request and one reply per connection. A frame is {HEADER.size} bytes of
 header, both numbers in network byte order (length of the JSON, u32; version {VERSION}, u16), then JSON: {MAX_REQUEST}
-bytes at most for a question, {MAX_REPLY} for a reply.
+bytes at most for a request, {MAX_REPLY} for a reply.
 """.strip()
 _TEXTS: Final = """
-A text is cut at 1024 bytes, the script apart. One that is not UTF-8 is `{"b64": "..."}`, and so is one that would be
-longer escaped than in base64. What is NULL, NO_VAL or INFINITE is absent.
+Strings are cut at 1024 bytes, except the script. A string that is not UTF-8, or that is shorter in base64 than escaped,
+is `{"b64": "..."}`. Members that are NULL, NO_VAL or INFINITE in Slurm are absent.
 """.strip()
 _ANSWER: Final = """
-The reply. A plugin takes exactly these members, each once; whatever else comes means pass and is counted as refused.
-An advisor that is behind may answer before it has read the question.
+The reply. A plugin accepts exactly these members, each once; any other reply means pass and is counted as refused. An
+overloaded advisor may reply before it has read the request.
 """.strip()
 
 
@@ -83,7 +83,7 @@ def section() -> str:
     reply = encode_reply("0000000000000abc", "warn", ["why", "the option to change"], as_of=1750000000)
     return "\n\n".join(
         [
-            "## A submit plugin's question",
+            "## A submit plugin's request",
             _FRAME,
             table(("member", "meaning"), _rows(HEAD)),
             _TEXTS,

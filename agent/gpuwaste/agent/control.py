@@ -99,11 +99,11 @@ def agent_answer(config: Config, request: dict[str, Any], timeout_s: float = 60.
             server.sendall(json.dumps(request).encode() + b"\n")
             line = _read_line(server, _MAX_ANSWER_BYTES, time.monotonic() + timeout_s)
     except OSError as error:
-        raise NoDataError(f"{path}: no agent answers: {error.strerror or error}") from error
+        raise NoDataError(f"{path}: the agent does not answer: {error.strerror or error}") from error
     try:
         answer = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise NoDataError(f"{path}: the agent's answer is cut off, or none of an agent") from error
+        raise NoDataError(f"{path}: the answer is cut off, or not from an agent") from error
     if not isinstance(answer, dict) or "error" in answer:
         raise UsageError(str(answer.get("error")) if isinstance(answer, dict) else "the agent's answer is no object")
     return answer

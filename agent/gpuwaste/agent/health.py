@@ -45,7 +45,7 @@ def health_xids(words: Iterable[str]) -> frozenset[int]:
     found = set()
     for word in words:
         if not (word.isascii() and word.isdigit() and int(word) <= _MAX_XID):
-            raise ConfigError(f"[agent] health_xids: {word[:40]!r} is no Xid number")
+            raise ConfigError(f"[agent] health_xids: {word[:40]!r} is not an Xid number")
         found.add(int(word))
     return frozenset(found)
 

@@ -42,7 +42,11 @@ class Gpu:
 
 
 METRICS: Final[tuple[tuple[str, str, Callable[[Gpu], float | None]], ...]] = (
-    ("nvidia_gpu_duty_cycle", "Share of the time in which the GPU ran anything, percent.", lambda g: g.sample.util_pct),
+    (
+        "nvidia_gpu_duty_cycle",
+        "Share of the time in which a kernel ran on the GPU, percent.",
+        lambda g: g.sample.util_pct,
+    ),
     ("nvidia_gpu_memory_total_bytes", "GPU memory.", lambda g: g.sample.mem_total_b),
     ("nvidia_gpu_memory_used_bytes", "GPU memory in use.", lambda g: g.sample.mem_used_b),
     ("nvidia_gpu_power_usage_milliwatts", "Power that the GPU draws.", lambda g: g.sample.power_mw),

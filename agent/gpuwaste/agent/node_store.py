@@ -124,7 +124,7 @@ class NodeStore:
             if child.returncode == 0:
                 return
             _READER_ENDED.log(status=_status(child.returncode))
-        raise StoreError(f"{self._folder}: raw samples cannot be read: what was not handed on is unknown")
+        raise StoreError(f"{self._folder}: raw samples cannot be read: time that was not sent yet is unknown")
 
     def _ticks_of(self, line: bytes) -> list[Sample]:
         try:

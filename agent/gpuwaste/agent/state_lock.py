@@ -26,7 +26,7 @@ class StateLock:
             holder = os.read(self._fd, 20).decode("ascii", "replace").strip() or "unknown"
             os.close(self._fd)
             raise StoreError(
-                f"{state_dir}: held by another process pid {holder}: two agents need two state_dir"
+                f"{state_dir}: used by another process, pid {holder}: each agent needs its own state_dir"
             ) from error
         os.ftruncate(self._fd, 0)
         os.pwrite(self._fd, f"{os.getpid()}\n".encode(), 0)

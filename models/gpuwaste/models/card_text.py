@@ -1,4 +1,4 @@
-"""A card as Markdown, from its document: what a sysadmin reads before he promotes a bundle."""
+"""A card as Markdown, from its document: what a sysadmin reads before promoting a bundle."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime

@@ -63,7 +63,7 @@ def write_files(
     """Write files and manifest beside `directory`, load them as a program would, then rename. Raises ModelError."""
     listed = replace(manifest, files={name: sha256_hex(data) for name, data in sorted(files.items())})
     if directory.exists():
-        raise ModelError(f"{directory}: is there already: choose another name")
+        raise ModelError(f"{directory}: exists already: choose another name")
     temporary = directory.parent / f"{TEMPORARY}{os.getpid()}-{directory.name}"
     try:
         directory.parent.mkdir(parents=True, exist_ok=True)
@@ -78,7 +78,7 @@ def write_files(
         sync_directory(directory.parent)
     except OSError as error:
         raise ModelError(
-            f"{error.filename or directory}: cannot be written: {error.strerror}: free space or mend its rights"
+            f"{error.filename or directory}: cannot be written: {error.strerror}: check free space and permissions"
         ) from error
     finally:
         shutil.rmtree(temporary, ignore_errors=True)

@@ -132,7 +132,7 @@ def lacking(target: Target, y: NDArray[np.float32]) -> str:
         few = f"{len(y)} jobs with a known value: at least {MIN_OF_A_CLASS} are needed"
         return few if len(y) < MIN_OF_A_CLASS else ""
     positive = int(y.sum())
-    few = f"{positive} of {len(y)} labelled jobs: at least {MIN_OF_A_CLASS} of either kind are needed"
+    few = f"{positive} of {len(y)} labelled jobs: at least {MIN_OF_A_CLASS} of each class are needed"
     return few if min(positive, len(y) - positive) < MIN_OF_A_CLASS else ""
 
 

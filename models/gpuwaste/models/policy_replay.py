@@ -1,8 +1,8 @@
 """What policies would have done on a history: each submission judged by what was known at that second.
 
 The history is told event by event to the same follower and predictor that the advisor uses, and before a submission is
-told, it is judged. A model speaks only of jobs that were submitted after the last one it learnt from; before, the
-users' own history alone does, as on a site without a model. Nobody behaves otherwise for what he would have read.
+told, it is judged. A model is used only for jobs that were submitted after the last one it learnt from; before, the
+users' own history is used, as on a site without a model. Users do not react to what they would have read.
 """
 
 from collections.abc import Callable, Sequence

@@ -60,4 +60,4 @@ def _check(vectors: NDArray[np.float32]) -> None:
     """Refuse infinite values: trees cannot learn from them, and they are a defect of a feature."""
     infinite = [feature.name for feature, column in zip(FEATURES, vectors.T, strict=True) if np.isinf(column).any()]
     if infinite:
-        raise ModelError(f"features {', '.join(infinite)}: infinite values: a defect of gpuwaste, please report it")
+        raise ModelError(f"features {', '.join(infinite)}: infinite values: a bug in gpuwaste, please report it")

@@ -69,7 +69,7 @@ def load_source(
             return load_hub(hub, cluster, progress)
         except WireError as error:
             if held is not None:
-                raise StoreError(f"{held}; nor through the hub: {error}") from error
+                raise StoreError(f"{held}; and not through the hub: {error}") from error
             raise
     raise held or NoDataError(
         f"{store or 'history'}: no store of jobs there: start the hub, or import a history (gpuwaste history import)"
@@ -155,7 +155,7 @@ class _Runs:
 
 def _events(page: Mapping[str, Any]) -> list[HistoryEvent]:
     if not isinstance(page.get("events"), list) or type(page.get("next")) is not int:
-        raise WireError("/v1/history: the answer is no page of events: is that the hub? See hub_url")
+        raise WireError("/v1/history: the answer is not a page of events: is this the hub? See hub_url")
     try:
         return [event_from_json(item) for item in page["events"]]
     except ParseError as error:
@@ -172,9 +172,9 @@ def _lean(job: JobRecord) -> JobRecord:
 
 def _chosen(names: list[str], wanted: str, where: str) -> str:
     if wanted and wanted not in names:
-        raise NoDataError(f"{where}: no jobs of cluster {wanted!r} there, known are: {', '.join(names) or 'none'}")
+        raise NoDataError(f"{where}: no jobs of cluster {wanted!r}; clusters: {', '.join(names) or 'none'}")
     if not names:
-        raise NoDataError(f"{where}: no jobs there yet: let the hub import some, or see gpuwaste history import")
+        raise NoDataError(f"{where}: no jobs yet: wait for the hub's import, or run gpuwaste history import")
     if len(names) > 1 and not wanted:
-        raise UsageError(f"{where}: holds several clusters, name one: {', '.join(names)}")
+        raise UsageError(f"{where}: contains several clusters, give one with --clusters: {', '.join(names)}")
     return wanted or names[0]

@@ -34,7 +34,7 @@ def split_by_time(table: JobTable, shares: tuple[float, float, float] = SHARES) 
     """Cut the table by order of submission; raises NoDataError below MIN_ROWS rows."""
     n = len(table)
     if n < MIN_ROWS:
-        raise NoDataError(f"{n} jobs are too few to learn from and to judge by: at least {MIN_ROWS} are needed")
+        raise NoDataError(f"{n} jobs are too few to train and evaluate on: at least {MIN_ROWS} are needed")
     first, second = int(n * shares[0]), int(n * (shares[0] + shares[1]))
     rows = np.arange(n)
     return Split(

@@ -89,7 +89,7 @@ def train(
     learnt, left_out = _learn(data, chosen, settings, show)
     if not learnt:
         reasons = "; ".join(f"{name}: {why}" for name, why in left_out.items())
-        raise NoDataError(f"{source.text}: no target can be learnt: {reasons}")
+        raise NoDataError(f"{source.text}: no target can be trained: {reasons}")
     manifest = _manifest(source, data, learnt, left_out, created_utc)
     with show.stage("export"), tempfile.TemporaryDirectory(prefix="gpuwaste-train-") as folder:
         about = {

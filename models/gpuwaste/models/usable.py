@@ -41,7 +41,7 @@ def require_usable(table: JobTable, where: str) -> None:
         )
     if len(table) < MIN_ROWS:
         raise NoDataError(
-            f"{where}: {len(table)} jobs are too few to learn from and to judge by: at least {MIN_ROWS} are needed"
+            f"{where}: {len(table)} jobs are too few to train and evaluate on: at least {MIN_ROWS} are needed"
         )
 
 

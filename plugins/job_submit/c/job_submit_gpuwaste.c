@@ -42,7 +42,7 @@ VISIBLE int init(void)
 		 SLURM_VERSION_MINOR(SLURM_VERSION_NUMBER), SLURM_VERSION_MICRO(SLURM_VERSION_NUMBER));
 	client = gw_client_open(NULL, "c", release, log_line);
 	if (!client)
-		slurm_error("gpuwaste: out of memory: all jobs pass unseen");
+		slurm_error("gpuwaste: out of memory: all jobs accepted without advice");
 	/* Success even so: a plugin that does not load keeps slurmctld from starting. */
 	return SLURM_SUCCESS;
 }
@@ -80,7 +80,7 @@ VISIBLE int job_submit(job_desc_msg_t *job, uint32_t submit_uid, char **err_msg)
 	if (!client || ask(job, submit_uid, false, &reply) == GW_KILLED)
 		return SLURM_SUCCESS;
 	/*
-	 * Slurm lets only administrators set admin_comment. A token that one brings along, from a job that he submits
+	 * Slurm lets only administrators set admin_comment. A token that one of them brings along, from a job that they submit
 	 * again, would join this job's end to another job's verdict: it goes, whether there is a new one or not.
 	 */
 	gw_set_token(job, reply.id);

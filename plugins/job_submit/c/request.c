@@ -110,8 +110,8 @@ static bool is_in_values(const job_desc_msg_t *job)
 /*
  * Whether the command line says --test-only. slurmctld tells job_submit nothing of it: the same descriptor comes with
  * the request to test and with the request to queue. So this is the user's word: the option stands in the line that
- * his command sends along, and neither among the script's own arguments nor in another option's value. An
- * abbreviation, or #SBATCH --test-only, is not seen; and a client of his own can claim it.
+ * the user's command sends along, and neither among the script's own arguments nor in another option's value. An
+ * abbreviation, or #SBATCH --test-only, is not seen; and a user's own client can claim it.
  */
 static bool is_test_only(const job_desc_msg_t *job)
 {

@@ -202,7 +202,7 @@ static void miss(gw_client *client, const gw_frame *frame, const gw_settings *se
 	if (!is_due(&client->open_ms, now))
 		return;
 	atomic_store(&client->open_named, true);
-	gw_say(client->log, "gpuwaste: advisor at %s: %s; jobs pass unseen, it is asked again after %lld ms", settings->socket,
+	gw_say(client->log, "gpuwaste: advisor at %s: %s; jobs accepted without advice, retry in %lld ms", settings->socket,
 	    why, (long long)settings->breaker_first_ms);
 }
 
@@ -210,7 +210,7 @@ static void miss(gw_client *client, const gw_frame *frame, const gw_settings *se
 static void name_refused(gw_client *client, const gw_settings *settings, const char *why)
 {
 	if (is_due(&client->name_ms, now_ms()))
-		gw_say(client->log, "gpuwaste: advisor at %s: refused: %s; the job passes", settings->socket, why);
+		gw_say(client->log, "gpuwaste: advisor at %s: rejected: %s; job accepted without advice", settings->socket, why);
 }
 
 static bool is_stale(const gw_reply *reply, const gw_settings *settings)
@@ -254,7 +254,7 @@ bool gw_ask(gw_client *client, gw_frame *frame, gw_reply *reply)
 	result = gw_exchange(&settings, frame->text, frame->used, body, &length, &why);
 	if (result == GW_DONE && !gw_reply_parse(body, length, reply)) {
 		result = GW_BAD;
-		why = "its reply is not what an advisor of this version writes";
+		why = "the reply is not valid in this version";
 	}
 	if (result == GW_DONE) {
 		answered(client, reply, &settings);

@@ -57,13 +57,13 @@ typedef struct reader {
 	gw_log log;
 	char section[32];
 	unsigned line;
-	unsigned odd; /* lines that were not understood; only the first is named */
+	unsigned odd; /* lines that cannot be parsed; only the first is named */
 } reader;
 
 static void say_odd(reader *at, const char *what)
 {
 	if (!at->odd++)
-		gw_say(at->log, "gpuwaste: %s:%u: %s; the default holds", at->path, at->line, what);
+		gw_say(at->log, "gpuwaste: %s:%u: %s; using the default", at->path, at->line, what);
 }
 
 static void set_text(gw_settings *settings, const text_key *key, const char *value)
@@ -146,9 +146,9 @@ static void take_number(reader *at, const number_key *key, const char *text)
 	int64_t value;
 
 	if (!read_number(text, &value))
-		say_odd(at, "a whole number is expected");
+		say_odd(at, "expected a whole number");
 	else if (value < key->least || value > key->most)
-		say_odd(at, "this number is out of range");
+		say_odd(at, "number out of range");
 	else
 		set_number(at->settings, key, value);
 }
@@ -158,9 +158,9 @@ static void take_text(reader *at, const text_key *key, char *text)
 	char *value = read_text(text);
 
 	if (!value || !*value)
-		say_odd(at, "a \"text\" without backslashes is expected");
+		say_odd(at, "expected a \"text\" without backslashes");
 	else if (strlen(value) >= key->size)
-		say_odd(at, "this text is too long");
+		say_odd(at, "text too long");
 	else
 		set_text(at->settings, key, value);
 }
@@ -180,7 +180,7 @@ static void take_pair(reader *at, const char *name, char *value)
 			return;
 		}
 	if (plugin)
-		say_odd(at, "no key of [plugin]");
+		say_odd(at, "not a key of [plugin]");
 }
 
 /* Take "[name]"; other sections are the programs' own, and so is what their lines look like. */
@@ -212,7 +212,7 @@ static void take_line(reader *at, char *line)
 		*equals = 0;
 		take_pair(at, trimmed(text), trimmed(equals + 1));
 	} else if (!strcmp(at->section, "plugin")) {
-		say_odd(at, "KEY = VALUE is expected");
+		say_odd(at, "expected KEY = VALUE");
 	}
 }
 
@@ -229,7 +229,7 @@ static void take_stream(reader *at, FILE *file)
 		if (begins && whole)
 			take_line(at, line);
 		else if (begins && !strcmp(at->section, "plugin"))
-			say_odd(at, "this line is too long");
+			say_odd(at, "line too long");
 	}
 }
 
@@ -265,11 +265,11 @@ void gw_config_read(const char *path, gw_settings *settings, gw_log log)
 	} else {
 		char reason[128];
 
-		gw_say(log, "gpuwaste: %s: %s; the defaults hold", path,
-		    errno == EINVAL ? "no plain file of at most 1 MiB" : strerror_r(errno, reason, sizeof(reason)));
+		gw_say(log, "gpuwaste: %s: %s; using the defaults", path,
+		    errno == EINVAL ? "not a regular file of at most 1 MiB" : strerror_r(errno, reason, sizeof(reason)));
 	}
 	if (at.odd > 1)
-		gw_say(log, "gpuwaste: %s: %u more lines were not understood", path, at.odd - 1);
+		gw_say(log, "gpuwaste: %s: %u more lines cannot be parsed", path, at.odd - 1);
 	if (settings->breaker_max_ms < settings->breaker_first_ms)
 		settings->breaker_max_ms = settings->breaker_first_ms;
 }

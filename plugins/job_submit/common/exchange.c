@@ -56,14 +56,14 @@ static int connect_to(const char *path, uint64_t deadline_ns, const char **why)
 	int error = 0;
 	socklen_t size = sizeof(error);
 
-	*why = "no socket could be made";
+	*why = "cannot create a socket";
 	if (fd < 0)
 		return -1;
 	snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
 	if (!connect(fd, (struct sockaddr *)&address, sizeof(address)))
 		return fd;
 	/* A Unix socket whose queue is full answers EAGAIN: the advisor does not accept, so it is not waited for. */
-	*why = errno == EAGAIN ? "its queue is full" : "nobody listens";
+	*why = errno == EAGAIN ? "its backlog is full" : "no listener";
 	if (errno == EINPROGRESS && wait_for(fd, POLLOUT, deadline_ns) &&
 	    !getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) && !error)
 		return fd;
@@ -122,16 +122,16 @@ static gw_result read_frame(int fd, char *buffer, size_t size, size_t *used, uin
 		size_t whole = frame_size(buffer, *used);
 		ssize_t now;
 
-		*why = "its reply is no frame of this version";
+		*why = "the reply has no valid header of this version";
 		if (whole == SIZE_MAX || (whole && *used > whole))
 			return GW_BAD;
 		if (whole && *used == whole)
 			return GW_DONE;
 		now = recv(fd, buffer + *used, size - *used, 0);
-		*why = "it ended before its reply was whole";
+		*why = "the connection ended before the end of the reply";
 		if (!now || (now < 0 && !is_again()))
 			return GW_MISS;
-		*why = "no whole reply within the deadline";
+		*why = "timeout before the end of the reply";
 		if (now > 0)
 			*used += (size_t)now;
 		else if (errno != EINTR && !wait_for(fd, POLLIN, deadline_ns))
@@ -151,10 +151,10 @@ gw_result gw_exchange(const gw_settings *settings, const char *frame, size_t len
 	if (fd < 0)
 		return GW_MISS;
 	if (!is_advisor(fd, settings)) {
-		*why = "the process behind it belongs to neither advisor_user nor root";
+		*why = "the listener runs as neither advisor_user nor root";
 		result = GW_BAD;
 	} else if (!write_all(fd, frame, length, deadline_ns)) {
-		*why = "it does not read";
+		*why = "it does not read the request";
 	} else {
 		result = read_frame(fd, buffer, sizeof(buffer), &used, deadline_ns, why);
 	}

@@ -40,7 +40,7 @@ typedef enum { GW_PASS, GW_ANNOTATE, GW_WARN, GW_REJECT } gw_action;
 
 typedef enum {
 	GW_GO,      /* ask; gw_ask (or gw_drop) must follow */
-	GW_SKIPPED, /* the breaker is open: the job passes, nothing was said */
+	GW_SKIPPED, /* the breaker is open: the job is accepted without advice */
 	GW_KILLED,  /* the kill switch is there: touch nothing */
 } gw_start;
 
@@ -69,7 +69,7 @@ typedef struct gw_reply {
 typedef struct gw_totals {
 	uint64_t asked;    /* requests that went out, or tried to */
 	uint64_t answered; /* replies that were taken */
-	uint64_t missed;   /* nobody there, or no whole reply within the deadline */
+	uint64_t missed;   /* no listener, or no complete reply before the deadline */
 	uint64_t refused;  /* malformed replies, and peers that are not the advisor */
 	uint64_t skipped;  /* not asked: breaker open */
 	uint64_t opened;   /* the breaker's openings */

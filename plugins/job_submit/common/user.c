@@ -99,7 +99,7 @@ static void *look_up_names(void *argument)
 		user->known = found;
 		user->uid = uid;
 		if (!found)
-			gw_say(log, "gpuwaste: no user %s (advisor_user): until there is, only an advisor that runs as root is believed",
+			gw_say(log, "gpuwaste: no user %s (advisor_user): until it exists, only an advisor that runs as root is accepted",
 			    name);
 	} while (user->again && user->log);
 	user->running = false;

@@ -69,7 +69,7 @@ local said, said_count = {}, 0
 -- Log an error once for each load of the script.
 local function complain(text)
   local ok, line = pcall(tostring, text)
-  text = ok and line or "an error that cannot be told"
+  text = ok and line or "unknown error"
   if said[text] or said_count >= MAX_SAID then
     return
   end
@@ -163,11 +163,11 @@ end
 
 local core_loaded, core = pcall(require, "gpuwaste_core")
 if not core_loaded or type(core) ~= "table" then
-  complain("gpuwaste_core.so cannot be loaded, every job passes: is it in package.cpath, built for this Lua?")
+  complain("gpuwaste_core.so cannot be loaded, jobs accepted without advice: is it in package.cpath, built for this Lua?")
   complain(core)
   core = nil
 elseif core.version ~= VERSION then
-  complain("gpuwaste_core.so is of another release, every job passes: install both files from one release of gpuwaste")
+  complain("gpuwaste_core.so is of another release, jobs accepted without advice: install both files from one release of gpuwaste")
   core = nil
 end
 
@@ -177,7 +177,7 @@ local function decide(op, job_desc, job_rec, uid)
     return SUCCESS
   end
   if type(id) ~= "string" or type(code) ~= "number" or type(minutes) ~= "number" or type(message) ~= "string" then
-    error("gpuwaste_core.so answers in another form: install both files from one release of gpuwaste", 0)
+    error("gpuwaste_core.so returned values of unexpected types: install both files from one release of gpuwaste", 0)
   end
   tried(set_token, core, op, job_desc, id)
   if op == "submit" then

@@ -81,7 +81,7 @@ def pages(hub: HistorySource, follower: Follower, page: int = PAGE) -> Iterator[
         if len(events) < page:
             return
         if follower.seq <= before:
-            raise WireError(f"the hub's history does not go on after event {before}: is that the hub? See hub_url")
+            raise WireError(f"the hub's history does not continue after event {before}: is this the hub? See hub_url")
 
 
 def _far_behind(hub: HistorySource, follower: Follower) -> bool:

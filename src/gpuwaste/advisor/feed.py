@@ -171,7 +171,7 @@ class Feed:
             began_us = self._clock.mono_us()
             events = self._hub.history(self._asked, PAGE)
             if events and events[-1].seq <= self._asked:
-                raise WireError(f"the hub's history does not go on after event {self._asked}: see hub_url")
+                raise WireError(f"the hub's history does not continue after event {self._asked}: see hub_url")
             self._pending.items.extend(events)
             if events:
                 self._asked = events[-1].seq

@@ -39,7 +39,7 @@ class Judge:
 
     @property
     def model_hash(self) -> str:
-        """The model's hash, "" where history alone speaks."""
+        """The model's hash, "" without a model."""
         return self.adviser.predictor.model_hash if self.adviser.predictor else ""
 
     def judge(self, submissions: Sequence[Submission]) -> list[tuple[Verdict, Decision]]:

@@ -36,7 +36,7 @@ def open_listener(path: Path) -> socket.socket:
         with contextlib.suppress(OSError):
             fresh.unlink(missing_ok=True)
         words = getattr(error, "strerror", None) or error
-        raise ConfigError(f"{path}: the socket cannot be made: {words}: see [advisor] socket") from error
+        raise ConfigError(f"{path}: the socket cannot be created: {words}: see [advisor] socket") from error
     return listener
 
 
@@ -62,7 +62,7 @@ def refuse_living(path: Path) -> None:
     except OSError as error:
         raise ConfigError(f"{path}: {error.strerror}: see [advisor] socket") from error
     if not stat.S_ISSOCK(mode):
-        raise ConfigError(f"{path}: is there and is no socket: remove it, or set [advisor] socket")
+        raise ConfigError(f"{path}: exists but is not a socket: remove it, or set [advisor] socket")
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         probe.settimeout(_TRY_S)
         try:
@@ -70,6 +70,6 @@ def refuse_living(path: Path) -> None:
         except (ConnectionRefusedError, FileNotFoundError):
             return
         except (OSError, TimeoutError) as error:
-            raise ConfigError(f"{path}: cannot be tried: {error.strerror or error}") from error
+            raise ConfigError(f"{path}: cannot connect: {error.strerror or error}") from error
         pid = peer_of(probe)[0]
-    raise ConfigError(f"{path}: process {pid} listens there already: stop that advisor, or set [advisor] socket")
+    raise ConfigError(f"{path}: process {pid} already listens there: stop that advisor, or set [advisor] socket")

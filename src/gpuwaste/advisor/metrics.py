@@ -47,7 +47,7 @@ class AdvisorCollector(Collector):
         yield _latency(counters)
         verdicts = CounterMetricFamily(
             "gpuwaste_advisor_verdicts",
-            "Verdicts, by what was said, what it would have been, the policy's mode, and what held it back.",
+            "Verdicts, by action, would-be action, the policy's mode, and the rule that held it back.",
             labels=["action", "would_be", "mode", "held"],
         )
         for labels, count in sorted(counters.verdicts.copy().items()):
@@ -55,16 +55,16 @@ class AdvisorCollector(Collector):
         yield verdicts
         yield _counted(
             "gpuwaste_advisor_requests",
-            "Requests by what became of them: judged, not read, stale (judged without saying anything), late, "
-            "behind, refused (the peer may not ask), bad (no frame), unreadable, silent, broken off, full, "
+            "Requests by result: judged, not read, stale (judged, without advice), late, "
+            "behind, refused (peer not permitted), bad (no frame), unreadable, silent, broken off, full, "
             "unknown job, unjudged.",
             "result",
             counters.asked,
         )
-        yield _counted("gpuwaste_advisor_troubles", "Troubles, by kind.", "kind", counters.troubles)
+        yield _counted("gpuwaste_advisor_troubles", "Errors, by kind.", "kind", counters.troubles)
         plugin = CounterMetricFamily(
             "gpuwaste_advisor_plugin_events",
-            "What the submit plugins report of themselves since slurmctld's start; opened: the breaker.",
+            "Counters of the submit plugins since slurmctld's start; opened: the breaker.",
             labels=["via", "event"],
         )
         for key, count in sorted(counters.plugin.copy().items()):
@@ -91,7 +91,7 @@ def _latency(counters: Counters) -> HistogramMetricFamily:
         buckets.append(("+Inf" if bound is None else repr(bound / _MICRO), float(total)))
     return HistogramMetricFamily(
         "gpuwaste_advisor_latency_seconds",
-        "From the connection to the reply, in the advisor.",
+        "Time from the connection to the reply, in the advisor.",
         buckets,
         counters.sum_us / _MICRO,
     )
@@ -100,7 +100,7 @@ def _latency(counters: Counters) -> HistogramMetricFamily:
 def _info(now: Standing) -> GaugeMetricFamily:
     info = GaugeMetricFamily(
         "gpuwaste_advisor_info",
-        "The version, the model in use (empty: history alone) and the policies' hash: 1.",
+        "Version, model in use (empty: job history only) and hash of the policies; always 1.",
         labels=["version", "model", "model_hash", "policies_hash"],
     )
     info.add_metric([now.version, *(now.model or ("", "")), now.policies[1]], 1)
@@ -119,17 +119,20 @@ def _gauges(now: Standing) -> Iterator[Metric]:
         "queue_depth": ("Requests that wait.", now.queue),
         "model_age_seconds": ("Time since the model in use was made.", now.model_age_s),
         "history_age_seconds": (
-            "Age of the newest knowledge of jobs; above stale_s nothing is said.",
+            "Age of the job history; above stale_s jobs are accepted without advice.",
             now.history_age_s,
         ),
-        "history_limit_seconds": ("Age of the history above which nothing is said: stale_s.", now.stale_s),
-        "history_event": ("The last event of the history that is known.", now.event),
-        "history_pending": ("Events that wait to be taken in.", now.pending),
-        "history_names": ("Users' job names of which the last runs are remembered.", now.names),
-        "history_failures": ("Failed questions to the hub in a row.", now.feed_failures),
+        "history_limit_seconds": (
+            "Age of the job history above which jobs are accepted without advice: stale_s.",
+            now.stale_s,
+        ),
+        "history_event": ("Number of the last event of the job history.", now.event),
+        "history_pending": ("Events of the job history that are not processed yet.", now.pending),
+        "history_names": ("Pairs of user and job name whose last runs are stored.", now.names),
+        "history_failures": ("Consecutive failed queries to the hub.", now.feed_failures),
         "outbox_verdicts": ("Verdicts that the hub has not acknowledged.", now.outbox),
-        "spool_files": ("Files of verdicts that wait to go into the outbox.", now.spooled),
-        "verdicts_lost": ("Verdicts that neither disk nor memory had room for.", now.lost),
+        "spool_files": ("Files of verdicts that wait for the outbox.", now.spooled),
+        "verdicts_lost": ("Verdicts that were lost because neither disk nor memory had space.", now.lost),
         "policies": ("Policies in force.", now.policies[0]),
     }
     for name, (text, value) in values.items():

@@ -63,11 +63,11 @@ def allowed_uids(config: Config, slurm: SlurmClient) -> set[int]:
 
 
 def slurm_uid(name: str) -> int:
-    """Return a user's uid by his name or number. Raises ConfigError."""
+    """Return a user's uid by their name or number. Raises ConfigError."""
     try:
         return int(name) if name.isdigit() else pwd.getpwnam(name).pw_uid
     except KeyError as error:
-        raise ConfigError(f"SlurmUser {name!r} is no user here: set [advisor] slurm_user") from error
+        raise ConfigError(f"SlurmUser {name!r} is not a user on this host: set [advisor] slurm_user") from error
 
 
 def _setting(config: Config, slurm: SlurmClient, name: str) -> str:

@@ -76,7 +76,7 @@ def of_job(config: Config, printed_id: str, *, here: bool) -> Asked:
     number, _, offset = printed_id.partition("+")
     found = slurm_client(config).request(int(number.partition("_")[0]))
     if not found or (offset and int(offset) >= len(found)):
-        raise NoDataError(f"job {printed_id}: no such job that you may read in slurmctld's memory")
+        raise NoDataError(f"job {printed_id}: no such job in slurmctld's memory that you may see")
     now = int(time.time())
     asked = [replace(request, submit=now) for request in ([found[int(offset)]] if offset else found)]
     return Asked(tuple(dict.fromkeys(asked)))  # the tasks of an array ask for the same
@@ -97,7 +97,7 @@ def _of_hub(config: Config, asked: Asked) -> list[PredictDocument]:
         found = hub.predict_job(asked.job) if asked.job else hub.predict([_sent(request) for request in asked.requests])
     except NoDataError:
         what = f"job {asked.job}: no such job" if asked.job else f"user {asked.requests[0].user[:40]!r}: no history"
-        raise NoDataError(f"{what} that you may read") from None
+        raise NoDataError(f"{what} that you may see") from None
     return convert(found, list[PredictDocument], "the hub's predictions")
 
 

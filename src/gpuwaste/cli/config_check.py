@@ -36,7 +36,7 @@ def plugin_lines(path: Path, config: Config) -> Iterator[str]:
     except OSError:
         return  # absent: the defaults
     for number, key, why in reading.odd:
-        yield f"line {number}: {f'[plugin] {key}: ' if key else ''}{why}: the submit plugins take the default"
+        yield f"line {number}: {f'[plugin] {key}: ' if key else ''}{why}: the submit plugins use the default"
     odd = {key for _, key, _ in reading.odd}
     for key, taken in reading.values.items():
         section = "advisor" if key == "socket" else "plugin"
@@ -65,7 +65,7 @@ def listening(_: Path, config: Config) -> Iterator[str]:
             yield f"[{section}] listen {listen}: port {port} is [{other[0]}]'s as well: give each its own"
         taken.setdefault(port, (section, host))
     if not config.hub.listen and not config.hub.socket:
-        yield "[hub] listen and socket are both empty: nobody could reach the hub: set one"
+        yield "[hub] listen and socket are both empty: set one of them: set one"
 
 
 def certificates(_: Path, config: Config) -> Iterator[str]:
@@ -77,7 +77,7 @@ def certificates(_: Path, config: Config) -> Iterator[str]:
                 yield f"[{section}] {have} is set and {lack} is not: set both or none"
     url = config.common.hub_url
     if config.common.token_file and url.startswith("http://") and not _is_local(url):
-        yield "[common] token_file with http://: the token would travel in the clear: set https:// in hub_url"
+        yield "[common] token_file with http://: the token would be sent in clear text: set https:// in hub_url"
 
 
 def paths(_: Path, config: Config) -> Iterator[str]:

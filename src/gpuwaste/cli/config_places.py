@@ -91,7 +91,7 @@ def _directory(key: str, path: Path, user: str, config: Config) -> Iterator[str]
     try:
         known = pwd.getpwnam(user)
         if words := open_to_others(path, known.pw_uid, known.pw_gid):
-            yield f"{key}: {words}: others could change what is trusted there: chown {user}, chmod go-w"
+            yield f"{key}: {words}: others could change files that gpuwaste trusts: chown {user}, chmod go-w"
         elif path.stat().st_uid != known.pw_uid and not path.stat().st_mode & stat.S_IWGRP:
             yield f"{key}: {path} does not belong to the service's user: chown -R {user} {path}"
     except FileNotFoundError:
@@ -114,7 +114,7 @@ def _socket(section: str, text: str, *, here: bool) -> Iterator[str]:
         path = Path(text)
         try:
             if not stat.S_ISSOCK(path.lstat().st_mode):
-                yield f"[{section}] socket {path}: is no socket: remove it or set another path"
+                yield f"[{section}] socket {path}: exists but is not a socket: remove it or set another path"
         except FileNotFoundError:
             if section == "hub" and not path.parent.is_dir():
                 yield f"[{section}] socket {path}: {path.parent} is no directory: make it or set another path"

@@ -121,7 +121,7 @@ def as_nagios(found: Sequence[Check]) -> tuple[str, int]:
 
 
 def user_name() -> str:
-    """Return the caller's name. Raises SlurmError where his uid has none."""
+    """Return the caller's name. Raises SlurmError where their uid has none."""
     if name := groups.user_name(os.geteuid()):
         return name
     raise SlurmError(f"uid {os.geteuid()} has no name on this host: add the user")

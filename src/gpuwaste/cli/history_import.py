@@ -38,7 +38,7 @@ def bring(options: argparse.Namespace, config: Config) -> Answer:
             with _progress("pages", len(store.kept_pages())) as progress:
                 results = import_again(store, path, progress=progress)
             if not results:
-                raise NoDataError(f"{path}: no raw pages are kept there: import something first")
+                raise NoDataError(f"{path}: no raw pages in this store: import something first")
         else:
             source = _source(options, config)
             with _progress(source.key, source.size) as progress:
@@ -56,7 +56,7 @@ def stand(options: argparse.Namespace, config: Config) -> Answer:
     path = _store_path(options, config)
     become_owner(path)
     if not path.exists():
-        raise NoDataError(f"{path}: no store there: run gpuwaste history import first")
+        raise NoDataError(f"{path}: no store in this place: run gpuwaste history import first")
     with _opened(path) as store:
         document = status_document(store, path, SystemClock().utc_us() // 1_000_000)
     return document, status_text(document)

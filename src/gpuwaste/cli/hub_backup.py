@@ -80,7 +80,7 @@ def _copied(config: Config) -> None:
         answer = client.get(PATH)
     if answer.get("state") != "ready":
         words = answer.get("error") or "the copy was dropped: did somebody else fetch it?"
-        raise WireError(f"the hub made no backup: {words}")
+        raise WireError(f"the hub could not create the backup: {words}")
 
 
 @contextmanager

@@ -57,17 +57,17 @@ def explain(options: argparse.Namespace, config: Config) -> ExplainDocument:
     policies = policies_of(options, config)
     asked = _asked(options, config)
     decisions = decided(policies, answer(config, asked, None, None))
-    notes = [*asked.notes, "nothing is taken as spent today, and nothing is left to chance"]
+    notes = [*asked.notes, "assumed: no rejects or overrides of today, no random sample"]
     where = options.policies or config.advisor.policies_dir
     if len(policies.policies) == 1:
-        notes.append(f"{where}: no policies on this host: the built-in one decides here")
+        notes.append(f"{where}: no policies on this host: the built-in policy is used")
     return ExplainDocument(decisions=decisions, notes=notes)
 
 
 def _asked(options: argparse.Namespace, config: Config) -> Asked:
     words = options.words
     if not words:
-        raise UsageError("policy explain: say a job's id or a batch script")
+        raise UsageError("policy explain: no argument: give a job id or a batch script")
     if len(words) == 1 and _ID.fullmatch(words[0]) and not Path(words[0]).exists():
         return of_job(config, words[0], here=False)
     asked = of_words(config, words, as_json=False)
@@ -98,7 +98,7 @@ def _files(path: Path) -> list[Path]:
     if path.is_dir():
         return sorted(file for file in path.glob("*.toml") if file.name[0] != ".")
     if not path.exists():
-        raise UsageError(f"{path}: no such file or directory: say where policies lie")
+        raise UsageError(f"{path}: no such file or directory: give the directory of the policies")
     return [path]
 
 

@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 _NO_MODEL: Final = "none"
 _SLURM_S: Final = 3.0
 _NOTES: Final = (
-    "RIGHT: the job came out as said: it failed, came to its limit, left a GPU idle, stayed within less.",
-    "Of an array half of the tasks have to. OPEN: not known.",
-    "SAID: shown at the terminal; what held back the others stands below.",
-    "GPU-H: of the jobs that came out as said, all of a job that failed or timed out, else of its idle GPUs.",
-    "A target's row counts the submissions in which it reached a threshold; one may stand in several.",
-    "Nobody is taken to have acted on what he would have read, and a rejected job still counts in the history.",
+    "RIGHT: the prediction came true: the job failed, reached its limit, left a GPU idle, needed less.",
+    "For an array, at least half of the tasks. OPEN: not known.",
+    "SAID: shown at the terminal; the rules that held back the others are listed below.",
+    "GPU-H: of the jobs in RIGHT: all GPUs of a job that failed or timed out, otherwise its idle GPUs.",
+    "A target's row counts the submissions in which it reached a threshold; one submission can be in several rows.",
+    "Users do not react to warnings in the replay, and a rejected job still counts in the job history.",
 )
 
 
@@ -101,5 +101,5 @@ def _progress() -> Any:
 
 def _about_scripts(scripts: str) -> str:
     if scripts == "same":
-        return "The history has no scripts: each is taken as the same as before (--scripts=unknown for the contrary)."
-    return "The history has no scripts: as unknown ones, they are warned of failures and never rejected for them."
+        return "The job history has no scripts: each counts as unchanged (--scripts=unknown for the opposite)."
+    return "The job history has no scripts: they count as unknown, with warnings for failures but no rejects."

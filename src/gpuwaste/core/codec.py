@@ -115,9 +115,7 @@ class Codec(Generic[_R]):
     def _read(self, found: msgspec.Struct) -> _R:
         values = iter(msgspec.structs.astuple(found))
         if self._schema is not None and (sent := next(values)) > self._schema + 1:
-            raise ParseError(
-                f"{self._what}: schema {sent} is newer than this hub understands ({self._schema}): update the hub"
-            )
+            raise ParseError(f"{self._what}: schema {sent} is newer than this hub's ({self._schema}): update the hub")
         return self._record(
             *(
                 next(values) if wire is None else wire.read(*(next(values) for _ in range(count)))
@@ -172,4 +170,4 @@ def _checked(read: Callable[[], _T], what: str) -> _T:
     except msgspec.ValidationError as error:
         raise ParseError(f"{what}: {problem(error)}") from error
     except (ValueError, RecursionError) as error:
-        raise ParseError(f"{what}: no valid JSON") from error
+        raise ParseError(f"{what}: invalid JSON") from error

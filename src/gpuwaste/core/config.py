@@ -20,19 +20,23 @@ DEFAULT_PATH: Final = Path("/etc/gpuwaste/gpuwaste.toml")
 class CommonConfig:
     """What every program of a site shares."""
 
-    cluster: str = _key("", "Slurm's ClusterName; empty: asked of Slurm at start.")
-    hub_url: str = _key("http://127.0.0.1:9461", "Where agents and commands reach the hub.")
-    hub_ca: str = _key("", "PEM file of the authority that signed the hub's certificate; empty: the system's.")
-    munge_socket: str = _key("", "munged's socket; empty: munge's default.")
+    cluster: str = _key("", "Slurm's ClusterName; empty: read from Slurm at start.")
+    hub_url: str = _key("http://127.0.0.1:9461", "URL of the hub, for agents, advisor and commands.")
+    hub_ca: str = _key("", "PEM file of the CA that signed the hub's certificate; empty: the system's CAs.")
+    munge_socket: str = _key("", "Socket of munged; empty: munge's default.")
     slurm_conf: str = _key("", "slurm.conf for the Slurm commands; empty: Slurm's default.")
-    slurm_timeout_s: float = _key(20.0, "Seconds after which a Slurm command is given up.")
-    slurmrestd_url: str = _key("", "slurmrestd for history, http(s)://HOST:PORT or unix:/PATH; empty: the commands.")
-    slurmrestd_token_file: str = _key("", "File with the JWT that slurmrestd asks for, closed to others.")
-    models_dir: str = _key(
-        "/var/lib/gpuwaste/models", "Registry of model bundles; the link champion names the one in use."
+    slurm_timeout_s: float = _key(20.0, "Timeout of a Slurm command.")
+    slurmrestd_url: str = _key(
+        "", "URL of slurmrestd, http(s)://HOST:PORT or unix:/PATH; empty: slurmrestd is not used."
     )
-    run_dir: str = _key("/run/gpuwaste", "Directory of the services' sockets and of the agent's health file.")
-    token_file: str = _key("", "File with this node's or user's token, at a site without munge; empty: munge is used.")
+    slurmrestd_token_file: str = _key("", "File with the JWT for slurmrestd; not readable by other users.")
+    models_dir: str = _key(
+        "/var/lib/gpuwaste/models", "Registry of model bundles; the link champion points to the one in use."
+    )
+    run_dir: str = _key("/run/gpuwaste", "Directory of the daemons' sockets and of the agent's health file.")
+    token_file: str = _key(
+        "", "File with the token of this node or user, at a site without munge; empty: munge is used."
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +45,8 @@ class SlurmClientConfig:
 
     client: str = _key(
         "",
-        "commands, slurmrestd or pyslurm: who reads accounting and single jobs; the commands do all else."
-        " Empty: commands, and slurmrestd for single jobs where [common] slurmrestd_url is set.",
+        "commands, slurmrestd or pyslurm: reads accounting and single jobs; everything else is read with commands."
+        " Empty: commands, with slurmrestd for single jobs if [common] slurmrestd_url is set.",
     )
 
 
@@ -50,159 +54,181 @@ class SlurmClientConfig:
 class AgentConfig:
     """The daemon on each compute node."""
 
-    node_name: str = _key("", "Slurm's NodeName of this host; empty: the one NodeHostname that matches.")
-    interval_s: float = _key(10.0, "Seconds between two samples of each GPU.")
+    node_name: str = _key("", "NodeName of this host in Slurm; empty: the node whose NodeHostname matches.")
+    interval_s: float = _key(10.0, "Interval between two samples of each GPU.")
     collectors: tuple[str, ...] = _key(
-        ("nvml", "host"), "Collectors to run, in order of preference for GPUs; add pcp where pmproxy serves pmdanvidia."
+        ("nvml", "host"), "Collectors to run, in order of preference for GPUs; add pcp if pmproxy serves pmdanvidia."
     )
-    state_dir: str = _key("/var/lib/gpuwaste/agent", "Raw samples and outbox; a tmpfs on a diskless node.")
-    diskless: bool = _key(default=False, text="State is lost at a reboot: ship rows every minute.")
-    ship_every_s: float = _key(900.0, "Seconds between two shipments of an open hour (60 where diskless).")
-    retention_days: int = _key(14, "Days for which raw samples are kept.")
-    retention_bytes: int = _key(256 * 1024**2, "Bytes that raw samples may take; the oldest day goes first.")
+    state_dir: str = _key("/var/lib/gpuwaste/agent", "Directory of raw samples and outbox; a tmpfs on a diskless node.")
+    diskless: bool = _key(default=False, text="State is lost at a reboot: send rows every minute.")
+    ship_every_s: float = _key(900.0, "Interval at which the current hour is sent (60 if diskless).")
+    retention_days: int = _key(14, "Retention of raw samples.")
+    retention_bytes: int = _key(256 * 1024**2, "Disk space for raw samples; the oldest day is deleted first.")
     listen: str = _key("127.0.0.1:9460", "Address and port of /metrics; empty: no exporter.")
     tls_cert: str = _key("", "PEM certificate for /metrics; empty: plain HTTP.")
     tls_key: str = _key("", "PEM key for /metrics.")
-    metrics_token_file: str = _key("", "File with the bearer token that a scrape must show; empty: none.")
+    metrics_token_file: str = _key("", "File with the bearer token that a scrape must send; empty: none.")
     jobstats_metrics: bool = _key(
         default=False,
-        text="Serve jobstats' metric names as well; the owner's uid only where metrics_token_file is set.",
+        text="Also serve jobstats' metric names; the owner's uid only if metrics_token_file is set.",
     )
-    pcp_url: str = _key("http://127.0.0.1:44322", "pmproxy's REST address.")
+    pcp_url: str = _key("http://127.0.0.1:44322", "URL of pmproxy's REST API.")
     jobs_dir: str = _key(
-        "/run/gpuwaste-jobs", "Directory of root in which prolog and epilog leave their files; the agent only reads."
+        "/run/gpuwaste-jobs",
+        "Directory of root in which prolog and epilog write their files; the agent only reads them.",
     )
-    spool_dir: str = _key("", "slurmd's SlurmdSpoolDir of this node; empty: asked of slurmd at start.")
-    cgroup_root: str = _key("/sys/fs/cgroup", "Where cgroups are mounted.")
+    spool_dir: str = _key("", "SlurmdSpoolDir of this node; empty: read from slurmd at start.")
+    cgroup_root: str = _key("/sys/fs/cgroup", "Mount point of the cgroup file systems.")
     mig_minors: str = _key("/proc/driver/nvidia-caps/mig-minors", "The driver's table of MIG device minors.")
-    hub_user: str = _key("gpuwaste", "User whose uid the hub's acknowledgements must carry.")
-    ask_slurmctld: bool = _key(default=True, text="Ask slurmctld where neither local facts nor the hub know a job.")
-    ask_jitter_s: float = _key(30.0, "Longest random wait before such a question.")
+    hub_user: str = _key("gpuwaste", "User of the hub: acknowledgements with another uid are rejected.")
+    ask_slurmctld: bool = _key(
+        default=True, text="Ask slurmctld for a job that neither local sources nor the hub know."
+    )
+    ask_jitter_s: float = _key(30.0, "Maximum random delay before such a query.")
     health_xids: tuple[str, ...] = _key(
         ("46", "48", "62", "64", "79", "95", "119", "120", "140"),
-        "Xid errors after which a GPU is called unusable until it was reset; for the prolog's health gate.",
+        "Xid errors after which a GPU counts as unusable until it is reset; for the prolog's health gate.",
     )
 
 
 @dataclass(frozen=True, slots=True)
 class HubConfig:
-    """The hub."""
+    """The daemon in the middle: accounting, rows of the agents, reports."""
 
     listen: str = _key("127.0.0.1:9461", "Address and port of the API.")
     socket: str = _key("", "Unix socket for local users (identity by peer credentials); empty: none.")
     tls_cert: str = _key("", "PEM certificate of the API; empty: plain HTTP.")
     tls_key: str = _key("", "PEM key of the API.")
-    state_dir: str = _key("/var/lib/gpuwaste/hub", "The hub's store.")
-    agent_user: str = _key("gpuwaste", "User whose uid agents' credentials must carry.")
+    state_dir: str = _key("/var/lib/gpuwaste/hub", "Directory of the hub's store.")
+    agent_user: str = _key("gpuwaste", "User of the agents: rows from another uid are rejected.")
     check_origin: bool = _key(
-        default=True, text="Refuse hours whose credential was made on another host than the node."
+        default=True, text="Reject hour rows whose credential was created on another host than the node."
     )
     node_tokens_file: str = _key("", "File with lines NODE TOKEN, for agents at a site without munge.")
-    sacct_every_s: float = _key(60.0, "Seconds between two imports from accounting.")
-    sacct_overlap_s: float = _key(3600.0, "Seconds of accounting read again each time, for late rows.")
-    sacct_first_days: int = _key(30, "Days of accounting read by the very first import.")
-    map_min_interval_s: float = _key(2.0, "Shortest time between two questions to slurmctld.")
+    sacct_every_s: float = _key(60.0, "Interval between two imports from accounting.")
+    sacct_overlap_s: float = _key(3600.0, "Overlap of two imports, for rows that slurmdbd gets late.")
+    sacct_first_days: int = _key(30, "Days of accounting that the first import reads.")
+    map_min_interval_s: float = _key(2.0, "Minimum interval between two queries to slurmctld.")
     memory_mb: int = _key(
-        512, "MB of memory for the store's work and cache, the programs' own 300 MB beside it; 0: most of the host's."
+        512, "MB of memory for DuckDB, in addition to 300 MB for the program itself; 0: most of the host's memory."
     )
     rollup_days: int = _key(
-        3, "Days after which the hours of runs that have ended are added up, one row for each GPU and day; 0: never."
+        3, "Days after which the hour rows of ended runs are merged into one row per GPU and day; 0: never."
     )
     unaccounted_days: int = _key(
         90,
-        "Days for which hours of runs that accounting does not have are taken and kept; 0: for good, however many.",
+        "Days for which hour rows of runs that are missing in accounting are accepted and kept; 0: no limit.",
     )
-    verdict_days: int = _key(400, "Days for which the audit's verdicts are kept.")
-    staff_groups: tuple[str, ...] = _key((), "Unix groups whose members may read every job.")
+    verdict_days: int = _key(400, "Retention of verdicts.")
+    staff_groups: tuple[str, ...] = _key((), "Unix groups whose members may see all jobs.")
     metrics_accounts: bool = _key(
-        default=False, text="Tell accounts apart in the waste that /metrics tells; whoever reaches the port reads it."
+        default=False, text="Waste per account in /metrics; anybody who can connect to the port can read it."
     )
-    max_body_bytes: int = _key(1024 * 1024, "Largest request body.")
-    low_below_pct: float = _key(33.0, "A GPU-second below this utilization is low, from it on moderate.")
+    max_body_bytes: int = _key(1024 * 1024, "Maximum size of a request body.")
+    low_below_pct: float = _key(33.0, "A GPU-second below this utilization is low, otherwise moderate or high.")
     high_above_pct: float = _key(66.0, "A GPU-second above this utilization is high.")
-    underused_below_pct: float = _key(UNDER_USE.below_pct, "A device whose mean stays below this is under-used.")
-    underused_min_s: float = _key(UNDER_USE.min_s, "Shortest run to which the under-used rule applies.")
+    underused_below_pct: float = _key(UNDER_USE.below_pct, "A GPU with a mean utilization below this is under-used.")
+    underused_min_s: float = _key(UNDER_USE.min_s, "Minimum duration of a run for the under-used rule.")
     min_coverage: float = _key(
-        UNDER_USE.min_coverage, "Share of the allocation that must be known before a job is called under-used."
+        UNDER_USE.min_coverage, "Minimum coverage of a run for the under-used rule and for findings."
     )
     finding_min_s: float = _key(
-        600.0, "Seconds for which a waste must last before a finding names it; a hang three times, a job's run a tenth."
+        600.0, "Minimum duration of waste for a finding; three times as long for a hang, a tenth of it for a whole run."
     )
-    interactive_grace_s: float = _key(1800.0, "Idle time of an interactive job that is exempt.")
-    memory_resident_ratio: float = _key(0.5, "Share of GPU memory from which an idle GPU counts as memory-resident.")
+    interactive_grace_s: float = _key(1800.0, "Idle time per GPU of an interactive job that is exempt.")
+    memory_resident_ratio: float = _key(
+        0.5, "An idle GPU with at least this share of its memory in use counts as memory-resident."
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class AdvisorConfig:
-    """The advisor beside each slurmctld."""
+    """The daemon on each slurmctld host, which answers the submit plugins."""
 
-    socket: str = _key("/run/gpuwaste/advisor.sock", "Unix socket on which submit plugins ask.")
-    state_dir: str = _key("/var/lib/gpuwaste/advisor", "State of the history, budgets, verdicts not yet sent.")
-    policies_dir: str = _key("/etc/gpuwaste/policies.d", "Policies, one TOML file each; none there: shadow for all.")
-    slurm_user: str = _key("", "SlurmUser, who may ask beside root; empty: asked of Slurm at start.")
+    socket: str = _key("/run/gpuwaste/advisor.sock", "Unix socket for the submit plugins.")
+    state_dir: str = _key(
+        "/var/lib/gpuwaste/advisor", "Directory of job history, budgets and verdicts that are not sent yet."
+    )
+    policies_dir: str = _key(
+        "/etc/gpuwaste/policies.d",
+        "Directory of policies, one TOML file each; without any, all jobs are in shadow mode.",
+    )
+    slurm_user: str = _key(
+        "", "SlurmUser, the only user besides root that gets answers; empty: read from Slurm at start."
+    )
     listen: str = _key("127.0.0.1:9462", "Address and port of /metrics; empty: no exporter.")
     tls_cert: str = _key("", "PEM certificate for /metrics; empty: plain HTTP.")
     tls_key: str = _key("", "PEM key for /metrics.")
-    history_every_s: float = _key(5.0, "Seconds between two questions to the hub for what happened to jobs.")
-    stale_s: float = _key(
-        3600.0, "Seconds without word from the hub after which nothing is said, and after which nobody is rejected."
-    )
-    ship_every_s: float = _key(2.0, "Seconds between two shipments of verdicts to the hub.")
-    max_queue: int = _key(64, "Requests that may wait; above it the answer is pass, at once.")
+    history_every_s: float = _key(5.0, "Interval between two queries for new job events to the hub.")
+    stale_s: float = _key(3600.0, "Maximum age of the job history; beyond it jobs are accepted without advice.")
+    ship_every_s: float = _key(2.0, "Interval at which verdicts are sent to the hub.")
+    max_queue: int = _key(64, "Maximum length of the request queue; further requests are answered with pass at once.")
 
 
 @dataclass(frozen=True, slots=True)
 class PluginConfig:
-    """The submit plugins, which read these keys and [advisor] socket: one KEY = INTEGER or "TEXT" a line."""
+    """The submit plugins; they read these keys and [advisor] socket, one KEY = INTEGER or "TEXT" per line."""
 
-    deadline_us: int = _key(5000, "Microseconds for the whole exchange with the advisor.")
-    kill_switch: str = _key("/etc/gpuwaste/disable", "While this file is there the plugins ask nothing.")
-    breaker_misses: int = _key(3, "Misses in a row after which the plugins stop asking for a while.")
-    breaker_first_ms: int = _key(1000, "Milliseconds until the first probe after that; doubled at each failed probe.")
-    breaker_max_ms: int = _key(30000, "Longest wait between two probes.")
-    stale_s: int = _key(7200, "A reply that rests on older history than this is taken for pass.")
-    script_bytes: int = _key(32768, "Bytes of a job's script that are sent; the whole of it is hashed.")
-    advisor_user: str = _key("gpuwaste", "User to whom the process behind the socket must belong, beside root.")
+    deadline_us: int = _key(5000, "Timeout of the whole exchange with the advisor, microseconds.")
+    kill_switch: str = _key(
+        "/etc/gpuwaste/disable", "While this file exists, the plugins accept every job without advice."
+    )
+    breaker_misses: int = _key(3, "Consecutive misses after which the breaker opens: jobs are accepted without advice.")
+    breaker_first_ms: int = _key(
+        1000, "Milliseconds until the first retry after that; doubled after each failed retry."
+    )
+    breaker_max_ms: int = _key(30000, "Maximum interval between two retries, milliseconds.")
+    stale_s: int = _key(7200, "A reply that is based on an older job history counts as pass.")
+    script_bytes: int = _key(
+        32768, "Bytes of the batch script that are sent to the advisor; the hash is over the full script."
+    )
+    advisor_user: str = _key(
+        "gpuwaste", "User of the advisor; replies of other users' processes are rejected, except root's."
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class NotifyConfig:
-    """Mail that the hub sends: digests of wasted GPU-time to users, the weekly list to staff; reports in END mails."""
+    """Mail from the hub: digests of wasted GPU time to users, the weekly list to staff; reports in END mails."""
 
-    smtp_host: str = _key("", "Mail server; empty: the hub writes to nobody.")
-    smtp_port: int = _key(25, "Its port.")
-    smtp_tls: str = _key("none", "none, starttls, or tls from the first byte.")
-    smtp_ca: str = _key("", "PEM file of the authority that signed the server's certificate; empty: the system's.")
-    smtp_user: str = _key("", "Name to log in with; empty: no login. Needs TLS.")
-    smtp_password_file: str = _key("", "File with the password, closed to others.")
-    smtp_timeout_s: float = _key(20.0, "Seconds for each step of an exchange with the mail server.")
-    sender: str = _key("", "Address that the mail comes from.")
-    reply_to: str = _key("", "Address for answers; empty: the sender's.")
-    dry_run: bool = _key(default=True, text="Decide and note whom to write to, and send nothing.")
-    every: str = _key("week", "How often a digest may go out: week or day.")
-    weekday: str = _key("monday", "Day of the weekly digest and of the staff's list.")
-    at: str = _key("08:00", "Time of the day at which a period ends.")
+    smtp_host: str = _key("", "Mail server; empty: the hub sends no mail.")
+    smtp_port: int = _key(25, "Port of the mail server.")
+    smtp_tls: str = _key("none", "none, starttls, or tls (TLS from the start).")
+    smtp_ca: str = _key("", "PEM file of the CA that signed the server's certificate; empty: the system's CAs.")
+    smtp_user: str = _key("", "User name for SMTP authentication; empty: none. Needs TLS.")
+    smtp_password_file: str = _key("", "File with the password; not readable by other users.")
+    smtp_timeout_s: float = _key(20.0, "Timeout of each step with the mail server.")
+    sender: str = _key("", "Sender address (From).")
+    reply_to: str = _key("", "Address for replies (Reply-To); empty: the sender's.")
+    dry_run: bool = _key(default=True, text="Decide and record who would get mail, but send nothing.")
+    every: str = _key("week", "Period of digests: week or day.")
+    weekday: str = _key("monday", "Day of the weekly digests and of the staff list.")
+    at: str = _key("08:00", "Time of day at which a period ends.")
     zone: str = _key("", "Time zone of at and quiet_hours, such as Europe/Berlin; empty: the host's.")
-    quiet_hours: str = _key("", "Hours in which nothing is sent, such as 20-7; empty: none.")
-    settle_s: float = _key(3600.0, "Seconds after a period's end before it is judged: what is on its way may arrive.")
-    cooldown_days: float = _key(6.0, "Days after a digest during which its user gets no other.")
-    min_wasted_gpu_h: float = _key(5.0, "GPU-hours wasted in the period from which a user is told.")
-    min_wasted_share: float = _key(0.25, "Share of a user's GPU-time that must be wasted, 0..1.")
-    min_coverage: float = _key(0.8, "Share that must be known of a job, and of a user's whole GPU-time, 0..1.")
-    jobs: int = _key(5, "Jobs named in a digest, the largest waste first.")
-    max_mails: int = _key(100, "Digests in one period; the users with the largest waste come first.")
-    address: str = _key("", "Pattern of addresses, such as {user}@example.org.")
-    address_file: str = _key("", "File with lines USER ADDRESS, asked first; the address - stands for nobody.")
-    address_command: tuple[str, ...] = _key(
-        (), "Command whose output holds the address, such as getent passwd {user}; asked before the pattern."
+    quiet_hours: str = _key("", "Hours of the day in which no mail is sent, such as 20-7; empty: none.")
+    settle_s: float = _key(
+        3600.0, "Delay between the end of a period and its evaluation, so that late rows can arrive."
     )
-    opt_out_file: str = _key("", "File with names of users who get no digest, one a line, beside those who said so.")
-    staff: tuple[str, ...] = _key((), "Addresses that get the weekly list of who wasted most.")
-    staff_users: int = _key(20, "Users in that list.")
-    text: str = _key("", "Words at the end of each mail, such as where to get help.")
-    audit_days: int = _key(400, "Days for which it is kept who was told, who was not, and why.")
-    mail_program: str = _key("/usr/bin/mail", "The mail program behind the MailProg wrapper gpuwaste-mail.")
-    mail_report_s: int = _key(10, "Seconds that the wrapper waits for a job's report; 0: it adds none.")
+    cooldown_days: float = _key(6.0, "Minimum number of days between two digests to the same user.")
+    min_wasted_gpu_h: float = _key(5.0, "A user with fewer wasted GPU-hours in the period gets no digest.")
+    min_wasted_share: float = _key(0.25, "A user whose wasted share of GPU time is smaller gets no digest, 0..1.")
+    min_coverage: float = _key(0.8, "Minimum coverage of a job, and of a user's GPU time as a whole, 0..1.")
+    jobs: int = _key(5, "Number of jobs listed in a digest, the largest waste first.")
+    max_mails: int = _key(100, "Maximum number of digests per period; users with the largest waste come first.")
+    address: str = _key("", "Pattern of addresses, such as {user}@example.org.")
+    address_file: str = _key("", "File with lines USER ADDRESS, read first; the address - means no mail.")
+    address_command: tuple[str, ...] = _key(
+        (), "Command that prints the address, such as getent passwd {user}; run before the pattern is used."
+    )
+    opt_out_file: str = _key(
+        "", "File with names of users who get no digest, one per line, in addition to those who opted out."
+    )
+    staff: tuple[str, ...] = _key((), "Addresses that get the weekly list of users with the largest waste.")
+    staff_users: int = _key(20, "Number of users in that list.")
+    text: str = _key("", "Text at the end of each mail, such as where to get help.")
+    audit_days: int = _key(400, "Retention of the record who got a digest, who did not, and why.")
+    mail_program: str = _key("/usr/bin/mail", "Mail program that the MailProg wrapper gpuwaste-mail runs.")
+    mail_report_s: int = _key(10, "Timeout of the wrapper for the job's report; 0: no report is added.")
 
 
 @dataclass(frozen=True, slots=True)

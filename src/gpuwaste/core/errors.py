@@ -7,31 +7,31 @@ MAX_WORDS: Final = 5000
 
 
 class GpuwasteError(Exception):
-    """Anything that a person can act on; commands print it as one line."""
+    """An error that a person can act on; commands print it as one line."""
 
     exit_code = 1
 
 
 class UsageError(GpuwasteError):
-    """The caller asked for something that cannot be (exit code 2)."""
+    """The command was called with wrong or contradictory arguments (exit code 2)."""
 
     exit_code = 2
 
 
 class NoDataError(GpuwasteError):
-    """The question is fine and there is nothing to answer it with (exit code 3)."""
+    """The request is valid, but there is no data for it (exit code 3)."""
 
     exit_code = 3
 
 
 class ConfigError(GpuwasteError):
-    """The configuration file cannot be used as it stands."""
+    """The configuration has an error."""
 
     exit_code = 2
 
 
 class ParseError(GpuwasteError):
-    """A text from Slurm, PCP or a peer is not what its format says."""
+    """Input from Slurm, PCP, a peer or a file does not have the expected format."""
 
 
 class SlurmError(GpuwasteError):
@@ -39,7 +39,7 @@ class SlurmError(GpuwasteError):
 
 
 class ModelError(GpuwasteError):
-    """A model bundle cannot be used; the one in use stays in its place."""
+    """A model bundle cannot be used; the one in use stays in use."""
 
 
 class StoreError(GpuwasteError):
@@ -47,12 +47,12 @@ class StoreError(GpuwasteError):
 
 
 class WireError(GpuwasteError):
-    """The other side of a connection cannot be reached or does not speak our protocol."""
+    """The other side of a connection cannot be reached or uses another protocol."""
 
 
 class RetryableWireError(WireError):
-    """The same request may succeed later: nothing is lost by sending it again."""
+    """The same request may succeed later; it can be repeated without loss."""
 
 
 class AuthError(WireError):
-    """The other side could not be, or was not, authenticated."""
+    """Authentication failed, on this side or on the other."""

@@ -25,7 +25,7 @@ def closed_directory(path: Path, key: str, mode: int = 0o750) -> None:
             path.mkdir(mode=mode)
             path.chmod(mode)  # whatever the umask
         if words := open_to_others(path, os.geteuid(), os.getegid()):
-            raise ConfigError(f"{key} {path}: {words}: others could change what is trusted there")
+            raise ConfigError(f"{key} {path}: {words}: others could change files that gpuwaste trusts")
     except OSError as error:
         raise ConfigError(f"{key} {path}: cannot be used: {error.strerror}") from error
 
@@ -106,4 +106,4 @@ def read_closed(path: Path, max_bytes: int, what: str = "it", hint: str = "") ->
     try:
         return data.decode("ascii")
     except UnicodeDecodeError as error:
-        raise ConfigError(f"{path}: holds characters that no token has") from error
+        raise ConfigError(f"{path}: contains characters that are not allowed in a token") from error

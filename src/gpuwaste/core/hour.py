@@ -56,21 +56,23 @@ class AllocationHour:
     node: Annotated[_Name, _about("NodeName")]
     gpu_uuid: Annotated[
         _Name,
-        _about("UUID of the GPU or MIG instance; `missing:NODE:POSITION` for one that Slurm has and NVML lacks"),
+        _about(
+            "UUID of the GPU or MIG instance; `missing:NODE:POSITION` for one that Slurm has but NVML does not report"
+        ),
     ]
-    hour_utc: Annotated[int, Meta(ge=0, le=_FAR_S, description="begin of the hour, UTC seconds, a multiple of 3600")]
+    hour_utc: Annotated[int, Meta(ge=0, le=_FAR_S, description="start of the hour, UTC seconds, a multiple of 3600")]
     seq: Annotated[int, Meta(ge=0, le=MAX_SEQ, description="version of the row: the highest wins")]
-    t0_ms: Annotated[int, in_seconds("t0", _FAR_S, "first instant of the allocation in this hour, UTC seconds")]
-    t1_ms: Annotated[int, in_seconds("t1", _FAR_S, "last such instant")]
+    t0_ms: Annotated[int, in_seconds("t0", _FAR_S, "start of the allocation in this hour, UTC seconds")]
+    t1_ms: Annotated[int, in_seconds("t1", _FAR_S, "end of the allocation in this hour, UTC seconds")]
     share: Annotated[float, Meta(ge=0, le=1, description="1 for a whole GPU, less for shards and MPS")] = 1.0
-    final: Annotated[bool, _about("nothing will be added to this row")] = False
+    final: Annotated[bool, _about("the row is complete")] = False
     util_ms: Annotated[
         dict[int, int],
         map_in_seconds(
             "seconds",
             _Percent,
             _HOUR,
-            "seconds by utilization percent 0..100, sparse; 0 only where exactly nothing ran",
+            "seconds by utilization percent 0..100, sparse; 0 only if exactly nothing ran",
         ),
         KeyColumn("pct"),
     ] = field(default_factory=dict)
@@ -79,12 +81,12 @@ class AllocationHour:
     ] = 0
     unknown_ms: Annotated[
         dict[str, int],
-        map_in_seconds("unknown_s", _Reason, _HOUR, "seconds of which nothing is known, by reason"),
+        map_in_seconds("unknown_s", _Reason, _HOUR, "unknown seconds, by reason"),
         KeyColumn("unknown_reason"),
     ] = field(default_factory=dict)
     suspended_ms: Annotated[int, in_seconds("suspended_s", _HOUR, "seconds in which the job was suspended")] = 0
     proc_seen: Annotated[bool, _about("a process of the job was on the GPU")] = False
-    mem_max_b: Annotated[Whole | None, _about("most GPU memory in use, bytes")] = None
+    mem_max_b: Annotated[Whole | None, _about("maximum GPU memory in use, bytes")] = None
     mem_total_b: Annotated[Whole | None, _about("the GPU's memory, bytes")] = None
     energy_j: Annotated[Annotated[float, Meta(ge=0, le=1e15)] | None, _about("energy, joules")] = None
     last_active_ms: Annotated[
@@ -101,9 +103,11 @@ class AllocationHour:
     ] = None
     cpu_s: Annotated[
         Annotated[float, Meta(ge=0, le=1e12)] | None,
-        _about("CPU seconds of the whole job on this node; the same in the row of each of its GPUs"),
+        _about("CPU seconds of the job on this node, all processes; the same in the row of each of its GPUs"),
     ] = None
-    host_mem_max_b: Annotated[Whole | None, _about("most memory of the whole job on this node, bytes")] = None
+    host_mem_max_b: Annotated[Whole | None, _about("maximum memory of the job on this node, all processes, bytes")] = (
+        None
+    )
     map_source: Annotated[_Name, OPTIONAL, _about("how the agent knew whose GPU it is: " + ", ".join(MapSource))] = (
         "none"
     )
@@ -146,7 +150,7 @@ def _checked(hour: AllocationHour) -> AllocationHour:
     """Refuse a row whose parts cannot fit into its hour."""
     start_ms = hour.hour_utc * 1000
     if hour.hour_utc % HOUR_S or not start_ms <= hour.t0_ms <= hour.t1_ms <= start_ms + HOUR_MS:
-        raise ParseError(f"hours row of {hour.run_key}: t0, t1 lie outside the hour {hour.hour_utc}")
+        raise ParseError(f"hours row of {hour.run_key}: t0 or t1 is outside the hour {hour.hour_utc}")
     span = hour.t1_ms - hour.t0_ms
     total = hour.known_ms + sum(hour.unknown_ms.values()) + hour.suspended_ms
     if total > span + _SLACK_MS:

@@ -44,9 +44,7 @@ def owner_of(directory: Path, *, sticky: bool = False) -> Owner | None:
         raise ConfigError(f"{directory}: cannot be used: {error.strerror}") from error
     if len(uids) > 1:
         names = " and ".join(sorted(_owner(uid).name for uid in uids))
-        raise ConfigError(
-            f"{directory}: is inside directories of {names}: root cannot trust either: run as one of them"
-        )
+        raise ConfigError(f"{directory}: is inside directories of {names}: root trusts neither: run as one of them")
     return _owner(uids.pop()) if uids else None
 
 
@@ -109,7 +107,7 @@ def _owners(directory: Path, *, sticky: bool) -> set[int]:
         if stat.S_ISLNK(entry.st_mode):
             links += 1
             if links > _MAX_LINKS:
-                raise ConfigError(f"{directory}: too many symbolic links on the way")
+                raise ConfigError(f"{directory}: too many symbolic links in the path")
             target = (at / name).readlink()
             at = Path("/") if target.is_absolute() else at
             rest += [part for part in target.parts if part != "/"][::-1]

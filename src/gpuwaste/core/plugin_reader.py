@@ -49,7 +49,7 @@ def read_as_plugin(path: Path) -> Reading:
         line = raw.strip(_BLANKS)
         if len(raw) > LONGEST_LINE:
             if section == b"plugin":
-                reading.odd.append((number, "", "this line is too long"))
+                reading.odd.append((number, "", "line too long"))
         elif line.startswith(b"["):
             found = _SECTION.fullmatch(line)
             section = found[1] if found and len(found[1]) <= _SECTION_BYTES else b""
@@ -69,7 +69,7 @@ def _take(reading: Reading, section: bytes, line: bytes, number: int) -> None:
     elif equals and (place, key) in TEXTS:
         why = _take_text(reading, place, key, value.strip(_BLANKS))
     else:
-        why = "" if not ours else "no key of [plugin]" if equals else "KEY = VALUE is expected"
+        why = "" if not ours else "not a key of [plugin]" if equals else "expected KEY = VALUE"
     if why:
         reading.odd.append((number, key, why))
 
@@ -78,10 +78,10 @@ def _take_number(reading: Reading, key: str, value: bytes) -> str:
     found = _NUMBER.fullmatch(value)
     digits = found[1].replace(b"_", b"") if found else b""
     if not digits or len(digits) > _DIGITS:
-        return "a whole number is expected"
+        return "expected a whole number"
     least, most = NUMBERS[key]
     if not least <= int(digits) <= most:
-        return f"this number is out of range ({least} to {most})"
+        return f"number out of range ({least} to {most})"
     reading.values[key] = int(digits)
     return ""
 
@@ -90,9 +90,9 @@ def _take_text(reading: Reading, section: str, key: str, value: bytes) -> str:
     found = _TEXT.fullmatch(value)
     text = (found[1] or found[2] or b"") if found else b""
     if not text:
-        return 'a "text" without backslashes is expected'
+        return 'expected a "text" without backslashes'
     if len(text) > TEXTS[section, key]:
-        return "this text is too long"
+        return "text too long"
     reading.values[key] = text.decode("utf-8", "replace")
     return ""
 

@@ -37,7 +37,7 @@ def parse_toml(data: bytes, where: str) -> dict[str, Any]:
     try:
         return tomllib.loads(data.decode("utf-8"))
     except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
-        raise ConfigError(f"{where}: no valid TOML: {error}") from error
+        raise ConfigError(f"{where}: invalid TOML: {error}") from error
 
 
 def read_table(kind: Any, data: Any, where: str, readers: Mapping[Any, Reader] = _PLAIN) -> Any:
@@ -70,7 +70,7 @@ def _value(kind: Any, value: Any, where: str) -> Any:
             return tuple(value)
         raise ConfigError(f"{where}: expected a list of strings, found {value!r}")
     if kind in {int, float} and isinstance(value, int | float) and not abs(value) < _LARGEST:
-        raise ConfigError(f"{where}: {str(value)[:40]} is no number of that size")
+        raise ConfigError(f"{where}: {str(value)[:40]} is not a number in range")
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
     if type(value) is not kind:

@@ -13,5 +13,5 @@ def require_room(key: str, path: str | Path) -> None:
     """Raise ConfigError where a path is too long for a Unix socket; `key` is the setting that it follows from."""
     if (size := len(os.fsencode(path))) > MAX_BYTES:
         raise ConfigError(
-            f"{key} {path}: {size} bytes, and the path of a Unix socket has at most {MAX_BYTES}: set a shorter one"
+            f"{key} {path}: {size} bytes, but the path of a Unix socket has at most {MAX_BYTES}: set a shorter one"
         )

@@ -37,7 +37,7 @@ def status_document(bundle: Bundle, table: JobTable, vectors: NDArray[np.float32
     table = table.by_rule(bundle.manifest.under_use)
     after = np.flatnonzero(table.submit > bundle.manifest.window[1])
     if not len(after):
-        raise NoDataError(f"{bundle.directory.name}: no job was submitted after those it learnt from: ask again later")
+        raise NoDataError(f"{bundle.directory.name}: no job was submitted after those in its training: try again later")
     latest = after[-RECENT:]
     return ModelStatus(
         name=bundle.manifest.name,

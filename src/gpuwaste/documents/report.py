@@ -166,10 +166,10 @@ def top_document(
 def _notes(sums: RunSums, cut: int = 0) -> list[str]:
     """Return what a reader must know of some of the runs, of which the window cuts some."""
     said = (
-        (sums.running, "still running: what is said of them is provisional"),
-        (sums.beyond, "reported on more GPUs than accounting gave them: the others do not count"),
-        (cut, "lie partly outside of the time asked for: totals have the part inside, lines of jobs the whole run"),
-        (sums.conflicts, "with GPUs on which the sources of the device map disagree: unknown"),
+        (sums.running, "still running: their figures are provisional"),
+        (sums.beyond, "reported on more GPUs than accounting has for them: the additional ones are not counted"),
+        (cut, "partly outside the requested time: totals contain the part inside, job lines the full run"),
+        (sums.conflicts, "with GPUs about which the sources of the device map disagree: their time is unknown"),
     )
     return [f"{'1 job' if count == 1 else f'{count} jobs'} {words}" for count, words in said if count]
 

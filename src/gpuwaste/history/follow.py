@@ -200,7 +200,7 @@ class Follower:
             fresh.rename(directory)
             shutil.rmtree(old, ignore_errors=True)
         except OSError as error:
-            raise StoreError(f"{directory}: the state of the history cannot be written: {error.strerror}") from error
+            raise StoreError(f"{directory}: the job history cannot be saved: {error.strerror}") from error
 
     @classmethod
     def load(
@@ -212,7 +212,9 @@ class Follower:
         try:
             with np.load(directory / _PLACE, allow_pickle=False) as saved:
                 if str(saved["cluster"]) != cluster:
-                    raise ParseError(f"{directory}: is the state of cluster {str(saved['cluster'])[:64]!r}: remove it")
+                    raise ParseError(
+                        f"{directory}: is the job history of cluster {str(saved['cluster'])[:64]!r}: remove it"
+                    )
                 follower.seq = int(saved["seq"])
                 follower._open = {(i, s): stage for i, s, stage in saved["open"].tolist()}
                 follower._ended = {(i, s): bool(used) for i, s, used in saved["ended"][-max_ended:].tolist()}
@@ -224,7 +226,7 @@ class Follower:
         except OSError as error:
             raise StoreError(f"{directory}: cannot be read: {error.strerror or error}") from error
         except (ValueError, TypeError, KeyError, IndexError, EOFError, BadZipFile) as error:
-            raise ParseError(f"{directory}: is no state of a follower: remove it, the history is told again") from error
+            raise ParseError(f"{directory}: is not a saved job history: remove it, it is loaded again") from error
         return follower
 
     def _columns(self) -> dict[str, NDArray[Any]]:

@@ -1,4 +1,4 @@
-"""Recall: each user's last runs by job name, one by one, for sentences in his own numbers and for script hashes.
+"""Recall: each user's last runs by job name, one by one, for sentences in the user's own numbers and for script hashes.
 
 The features of a model look back on counts; a sentence such as "your last 14 jobs named train used 1 of 4 GPUs" needs
 the runs themselves. A row of 220 bytes for each (user, normalised name), at most MAX_NAMES of them: 44 MB.
@@ -173,9 +173,9 @@ class Recall:
         except OSError as error:
             raise StoreError(f"{path}: cannot be read: {error.strerror or error}") from error
         except (ValueError, EOFError) as error:
-            raise ParseError(f"{path}: no saved runs of users: the history is told again") from error
+            raise ParseError(f"{path}: not a file of saved runs: they are loaded again") from error
         if rows.dtype != _ROW or rows.ndim != 1 or not len(rows):
-            raise ParseError(f"{path}: runs of users by another version: the history is told again")
+            raise ParseError(f"{path}: saved runs are of another version: they are loaded again")
         return cls(max_names, rows)
 
 

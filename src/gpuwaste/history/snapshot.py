@@ -116,7 +116,7 @@ def _header(line: bytes, path: Path) -> dict[str, Any]:
         or not all(type(header.get(name)) is int and header[name] >= 0 for name in numbers)
         or not all(isinstance(header.get(name), str) for name in ("layout", "sha256"))
     ):
-        raise ParseError(f"{path} is no history snapshot of this version: replay the history")
+        raise ParseError(f"{path} is not a history snapshot of this version: replay the history")
     return header
 
 

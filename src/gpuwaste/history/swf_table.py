@@ -43,5 +43,5 @@ def swf_table(path: Path, cluster: str = "") -> SwfLog:
             bad.append(row)
     if not jobs:
         reason = f": line {bad[0].line}: {bad[0].reason}" if bad else ""
-        raise NoDataError(f"{path}: no job in it{reason}: is it Standard Workload Format?")
+        raise NoDataError(f"{path}: contains no job{reason}: is it in Standard Workload Format?")
     return SwfLog(table_of(jobs, end_rule="accounting" if facts.waits_known else "submit + run"), facts, tuple(bad))

@@ -69,7 +69,7 @@ class Backups:
         _check(scope)
         with self._lock:
             if self._ready is None:
-                raise Refusal(LATER, "no backup is ready to be fetched: ask for one")
+                raise Refusal(LATER, "no backup is ready: start one first")
             about, sources = self._ready
             self._ready = None
             self._state = {"state": "none"}
@@ -87,7 +87,7 @@ class Backups:
         free = shutil.disk_usage(self._state_dir).free
         if free < needed:
             words = (
-                f"the hub's state_dir has {free >> 20} MB free and a copy may need {needed >> 20} MB: make room there"
+                f"the hub's state_dir has {free >> 20} MB free and a copy may need {needed >> 20} MB: free space there"
             )
             raise Refusal(LATER, words)
 
@@ -141,4 +141,4 @@ class Backups:
 
 def _check(scope: Scope) -> None:
     if not (scope.everything or scope.user == "root"):
-        raise Refusal(FORBIDDEN, "a backup holds everybody's jobs: it is for root, operators and staff")
+        raise Refusal(FORBIDDEN, "a backup contains all users' jobs: only root, operators and staff may create one")

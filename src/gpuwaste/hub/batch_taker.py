@@ -84,7 +84,7 @@ class BatchTaker(ABC, Generic[_Row]):
     def _check_cluster(self, envelope: Envelope) -> None:
         cluster = self._site.cluster()
         if envelope.cluster != cluster:
-            raise Refusal(BAD, f"cluster {envelope.cluster[:64]!r} is not served here, {cluster!r} is")
+            raise Refusal(BAD, f"cluster {envelope.cluster[:64]!r} is not served here: this hub serves {cluster!r}")
 
     def _stored(self, rows: list[_Row], envelope: Envelope, rejected: dict[int, str]) -> None:
         """Store the rows; a store that fails is said once, and once more when it works again."""

@@ -19,7 +19,7 @@ async def read_body(
     if encoding.strip().lower() not in _PLAIN:
         raise Refusal(NO_SUCH_ENCODING, f"Content-Encoding {encoding[:40]!r}: send the batch uncompressed")
     if length is not None and not (length.isascii() and length.isdigit()):
-        raise Refusal(BAD, "Content-Length is no number")
+        raise Refusal(BAD, "Content-Length is not a number")
     if length is not None and int(length) > max_bytes:
         raise _too_large(max_bytes)
     parts = bytearray()
@@ -30,7 +30,7 @@ async def read_body(
                 if len(parts) > max_bytes:
                     raise _too_large(max_bytes)
     except TimeoutError as error:
-        raise Refusal(TOO_SLOW, f"the body did not come within {deadline_s:g} s: send smaller batches") from error
+        raise Refusal(TOO_SLOW, f"the body was not complete within {deadline_s:g} s: send smaller batches") from error
     return bytes(parts)
 
 

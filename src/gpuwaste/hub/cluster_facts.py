@@ -48,7 +48,7 @@ class ClusterFacts:
             try:
                 self._cluster = self._slurm.cluster_name()
             except (SlurmError, ParseError) as error:
-                raise UnknownSiteError(f"the cluster's name is not known: {error}") from error
+                raise UnknownSiteError(f"the cluster's name is unknown: {error}") from error
         return self._cluster
 
     def addresses(self, node: str) -> frozenset[str]:
@@ -57,7 +57,7 @@ class ClusterFacts:
         if nodes is None or node not in nodes or self._age_s() > REFRESH_S:
             nodes = self._ask()
         if nodes is None:
-            raise UnknownSiteError("the cluster's nodes are not known: slurmctld has not answered yet")
+            raise UnknownSiteError("the cluster's nodes are unknown: slurmctld has not answered yet")
         return nodes.get(node, frozenset())
 
     def is_node(self, name: str) -> bool:

@@ -48,7 +48,7 @@ def run_hub(config: Config, path: Path | None = None) -> int:
     tcp = open_tcp(config.hub.listen) if config.hub.listen else None
     unix = open_unix(Path(config.hub.socket)) if config.hub.socket else None
     if tcp is None and unix is None:
-        raise ConfigError("[hub] listen and socket are both empty: nobody could reach the hub")
+        raise ConfigError("[hub] listen and socket are both empty: set one of them")
     collect_seldom()
     places = " and ".join(listening(sock) for sock in (tcp, unix) if sock is not None)
     _STARTED.log(version=own_version(), places=places, store=config.hub.state_dir)

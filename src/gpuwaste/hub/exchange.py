@@ -42,13 +42,13 @@ class Exchange:
                 deadline_s=self.limits.body_deadline_s,
             )
         except ClientDisconnect as error:
-            raise Refusal(BAD, "the body ended early") from error
+            raise Refusal(BAD, "the body is incomplete") from error
         except Refusal as refusal:
             refusal.closes = True
             raise
 
     async def scope(self, request: Request, body: bytes = b"") -> Scope:
-        """Return who asks, and what he may see."""
+        """Return who asks, and what they may see."""
         peer_uid: int | None = getattr(request.state, "peer_uid", None)
         reader = self.services.identity.reader
         return await run_in_threadpool(reader, authorization(request), target(request), peer_uid, request.method, body)

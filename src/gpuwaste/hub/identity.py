@@ -1,4 +1,4 @@
-"""From a request to its sender: a credential, or the peer of the Unix socket, and what he may read."""
+"""From a request to its sender: a credential, or the peer of the Unix socket, and what they may read."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -45,7 +45,7 @@ class Identity:
     def reader(
         self, authorization: str, target: str, peer_uid: int | None, method: str = "GET", body: bytes = b""
     ) -> Scope:
-        """Return what the sender of a question may read: by his credential, or by the Unix socket's word.
+        """Return what the sender of a question may read: by their credential, or by the Unix socket's peer uid.
 
         Raises Refusal.
         """

@@ -69,7 +69,7 @@ class Ingest(BatchTaker[AllocationHour]):
         """Refuse a batch whose sender is not the agent of the node that it names."""
         node = envelope.node
         if not self._identity.is_agent(caller, node):
-            raise Refusal(FORBIDDEN, f"{sender_of(caller)} may not send hours of {node[:64]}")
+            raise Refusal(FORBIDDEN, f"{sender_of(caller)} may not send hour rows of {node[:64]}")
         try:
             self._check_cluster(envelope)
             if caller.via != "munge" or not self.check_origin:
@@ -82,7 +82,7 @@ class Ingest(BatchTaker[AllocationHour]):
         if caller.origin not in addresses:
             raise Refusal(
                 FORBIDDEN,
-                f"the credential was made on {caller.origin}, but NodeAddr of {node} is {_list(addresses)}:"
+                f"the credential was created on {caller.origin}, but NodeAddr of {node} is {_list(addresses)}:"
                 " see munged's --origin, or set check_origin",
             )
 

@@ -40,44 +40,42 @@ class HubMetrics:
         self._lock = threading.Lock()
         self._last_batch_us: dict[str, int] = {}
         self.registry = CollectorRegistry()
-        self._rows = Counter(
-            "gpuwaste_hub_rows", "Hours rows received, by what became of them.", ["result"], registry=self.registry
-        )
+        self._rows = Counter("gpuwaste_hub_rows", "Hour rows received, by result.", ["result"], registry=self.registry)
         self._bad_rows = Counter(
             "gpuwaste_hub_quarantined_rows",
-            "Rows of a source that could not be read.",
+            "Rows of a source that could not be parsed.",
             ["source"],
             registry=self.registry,
         )
         self._requests = Histogram(
             "gpuwaste_hub_request_seconds",
-            "Time from a request's first line to its answer, by route and status.",
+            "Time from the first line of a request to its answer, by route and status.",
             ["method", "route", "status"],
             registry=self.registry,
             buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0),
         )
         self._commits = Counter(
-            "gpuwaste_hub_commits", "Commits of hours rows; one may hold the batches of many nodes.",
+            "gpuwaste_hub_commits", "Commits of hour rows; one can contain the batches of many nodes.",
             registry=self.registry,
         )  # fmt: skip
         self._committed = Counter(
-            "gpuwaste_hub_committed_batches", "Batches of hours rows that were committed.", registry=self.registry
+            "gpuwaste_hub_committed_batches", "Batches of hour rows that were committed.", registry=self.registry
         )
         self._put_off = Counter(
-            "gpuwaste_hub_put_off", "Batches that were not let in, and asked to come back later.",
+            "gpuwaste_hub_put_off", "Batches that were answered with 503 because of load.",
             registry=self.registry,
         )  # fmt: skip
         self._predictions = Counter(
-            "gpuwaste_hub_predictions", "Requests for which a prediction was given.", registry=self.registry
+            "gpuwaste_hub_predictions", "Requests that got a prediction.", registry=self.registry
         )
         self._verdicts = Counter(
             "gpuwaste_hub_verdicts", "Verdicts received, by action; each id once.", ["action"], registry=self.registry
         )
         self._rejected_verdicts = Counter(
-            "gpuwaste_hub_rejected_verdicts", "Verdicts received that cannot be taken.", registry=self.registry
+            "gpuwaste_hub_rejected_verdicts", "Verdicts received that are invalid.", registry=self.registry
         )
         self._notices = Counter(
-            "gpuwaste_hub_notices", "Mails to users and staff, by what became of them.", ["status"],
+            "gpuwaste_hub_notices", "Mails to users and staff, by status.", ["status"],
             registry=self.registry,
         )  # fmt: skip
         for status in (NoticeStatus.SENT, NoticeStatus.LATER, NoticeStatus.FAILED, NoticeStatus.UNCLEAR):
@@ -163,7 +161,7 @@ class HubMetrics:
             gauges.accounting_ok,
         )
         asked = CounterMetricFamily(
-            "gpuwaste_hub_map_questions", "Questions to slurmctld for the cluster's map.", labels=["kind"]
+            "gpuwaste_hub_map_questions", "Queries to slurmctld for the device map.", labels=["kind"]
         )
         for kind, count in sorted(gauges.map_questions.items()):
             asked.add_metric([kind], count)
@@ -181,7 +179,7 @@ class HubMetrics:
 def _verdict_metric(gauges: Gauges) -> Metric:
     kept = GaugeMetricFamily(
         "gpuwaste_hub_kept_verdicts",
-        "Verdicts in the store, by action and by whether a run has told their token.",
+        "Verdicts in the store, by action and by whether a run with their token was found.",
         labels=["action", "joined"],
     )
     for (action, joined), count in sorted(gauges.verdicts.items()):
@@ -190,7 +188,7 @@ def _verdict_metric(gauges: Gauges) -> Metric:
 
 
 def _model_metrics(gauges: Gauges) -> Iterator[Metric]:
-    info = GaugeMetricFamily("gpuwaste_hub_model_info", "The model in use: 1.", labels=["name", "hash"])
+    info = GaugeMetricFamily("gpuwaste_hub_model_info", "The model in use; always 1.", labels=["name", "hash"])
     if gauges.model is not None:
         info.add_metric(gauges.model, 1)
     yield info
@@ -199,7 +197,7 @@ def _model_metrics(gauges: Gauges) -> Iterator[Metric]:
         age.add_metric([], gauges.model_age_s)
     yield age
     good = GaugeMetricFamily(
-        "gpuwaste_hub_prediction_success", "Whether the champion and all of the history so far are in use."
+        "gpuwaste_hub_prediction_success", "Whether the champion and the full job history are in use."
     )
     if gauges.model_ok is not None:
         good.add_metric([], gauges.model_ok)

@@ -147,7 +147,7 @@ class Predictions:
         live = self._live
         if live is None:
             words = self._trouble.words or "the hub is still reading the history of jobs"
-            raise Refusal(LATER, f"no prediction yet: {words}: ask again in a minute", retry_after=10)
+            raise Refusal(LATER, f"no prediction yet: {words}: try again in a minute", retry_after=10)
         return live
 
     def _answer(self, scope: Scope, requests: list[JobRequest], note: str = "") -> PredictAnswer:

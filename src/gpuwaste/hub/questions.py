@@ -42,9 +42,9 @@ def parse_requests(body: bytes, user: str, now: int) -> list[JobRequest]:
     try:
         data = json.loads(body)
         if not isinstance(data, dict) or set(data) != {"requests"} or not isinstance(data["requests"], list):
-            raise Refusal(BAD, 'the body is no JSON object {"requests": [...]}')
+            raise Refusal(BAD, 'the body is not a JSON object {"requests": [...]}')
         if len(data["requests"]) > MAX_REQUESTS:
-            raise Refusal(BAD, f"{len(data['requests'])} requests: at most {MAX_REQUESTS} at a time")
+            raise Refusal(BAD, f"{len(data['requests'])} requests: at most {MAX_REQUESTS} are allowed")
         return requests_from_json(data, user=user, submit=now)
     except (ValueError, RecursionError, UsageError) as error:
         raise Refusal(BAD, f"the body: {error}") from error

@@ -57,7 +57,7 @@ class Reads:
         end = now if question.end is None else question.end
         start = end - _REPORT_DAYS * DAY_S if question.start is None else question.start
         if start > end:
-            raise Refusal(BAD, f"start {start} lies after end {end}")
+            raise Refusal(BAD, f"start {start} is after end {end}")
         accounts = _accounts(scope, kind, name)
         limit = MAX_ROWS if question.limit is None else min(question.limit, MAX_ROWS)
         with self._store.reader() as db:

@@ -1,4 +1,4 @@
-"""Who may read what: own jobs; a coordinator his accounts'; staff by Unix group, operators and administrators all."""
+"""Who may read what: own jobs; coordinators their accounts'; staff by Unix group, operators and administrators all."""
 
 import threading
 from collections.abc import Callable, Collection, Mapping
@@ -22,7 +22,7 @@ _STALE: Final = log_event.warning(
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What one caller may read. `agent` is the agents' own user: he reads the map and the history, and no job."""
+    """What one caller may read. `agent` is the agents' own user: it reads the map and the history, and no job."""
 
     user: str
     everything: bool = False

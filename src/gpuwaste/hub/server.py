@@ -45,7 +45,7 @@ def open_tcp(listen: str) -> socket.socket:
     """Return a socket that listens on HOST:PORT or [IPv6]:PORT. Raises ConfigError."""
     host, _, port = listen.rpartition(":")
     if not host:
-        raise ConfigError(f"[hub] listen {listen!r}: expected ADDRESS:PORT; 0.0.0.0 stands for every address")
+        raise ConfigError(f"[hub] listen {listen!r}: expected ADDRESS:PORT; 0.0.0.0 is every address")
     try:
         number = int(port)
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -68,7 +68,7 @@ def open_unix(path: Path) -> socket.socket:
         if stat.S_ISSOCK(path.lstat().st_mode):
             path.unlink()
         else:
-            raise ConfigError(f"[hub] socket {path}: is no socket: remove it or set another path")
+            raise ConfigError(f"[hub] socket {path}: exists but is not a socket: remove it or set another path")
     except FileNotFoundError:
         pass
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Turns: one user may have a few questions in work at a time, so that his hundredth does not keep others waiting."""
+"""Turns: one user may have a few questions in work at a time, so that their hundredth does not keep others waiting."""
 
 import contextlib
 from collections import Counter
@@ -20,12 +20,12 @@ class Turns:
 
     @contextlib.contextmanager
     def taken(self, scope: Scope) -> Iterator[None]:
-        """Hold a turn of a caller's. Raises Refusal 429 where he has no more."""
+        """Hold a turn of a caller's. Raises Refusal 429 where none is left."""
         if scope.everything or scope.agent:
             yield
             return
         if self._busy[scope.user] >= self._most:
-            raise Refusal(TOO_MANY, f"{self._most} questions of yours are in work: ask again", retry_after=1)
+            raise Refusal(TOO_MANY, f"{self._most} requests of this user are in progress: try again", retry_after=1)
         self._busy[scope.user] += 1
         try:
             yield

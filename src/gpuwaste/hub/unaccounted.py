@@ -112,7 +112,7 @@ class Unaccounted:
         if full:
             raise Refusal(
                 LATER,
-                f"{node} has sent {self.most_rows} hours of runs that accounting does not have there: see slurmdbd",
+                f"{node} has sent {self.most_rows} hour rows of runs that are missing in accounting: check slurmdbd",
                 retry_after=_RETRY_AFTER_S,
             )
 

@@ -1,4 +1,4 @@
-"""What is told of verdicts, and to whom: an operator all, a user what was said to him, nobody what shadow mode hides.
+"""What is told of verdicts, and to whom: an operator all, users what was said to them, nobody what shadow mode hides.
 
 Blocks on the store: call it off the event loop.
 """
@@ -21,7 +21,7 @@ from gpuwaste.hub.roles import Scope
 from gpuwaste.store.hub.verdict_store import Pick, VerdictStore, verdict_json
 
 MAX_VERDICTS: Final = 10_000
-SAID: Final = frozenset({"annotate", "warn", "reject"})  # what the user may know of; a pass tells him nothing
+SAID: Final = frozenset({"annotate", "warn", "reject"})  # what the user may know of; a pass tells them nothing
 _LIST_DAYS: Final = 7
 _SCORE_DAYS: Final = 30
 
@@ -45,12 +45,12 @@ class VerdictReads:
         self._clock = clock
 
     def listed(self, scope: Scope, question: VerdictQuestion) -> VerdictsDocument:
-        """Return verdicts, the newest first. Raises Refusal: 404 for another user's, as if he did not exist."""
+        """Return verdicts, the newest first. Raises Refusal: 404 for another user's, as if they did not exist."""
         now = self._now()
         end = now + 1 if question.end is None else question.end
         start = end - _LIST_DAYS * DAY_S if question.start is None else question.start
         if start > end:
-            raise Refusal(BAD, f"start {start} lies after end {end}")
+            raise Refusal(BAD, f"start {start} is after end {end}")
         other = question.user is not None and question.user != scope.user
         if not scope.everything and (not scope.user or (other and not scope.accounts)):
             raise not_found()
@@ -74,7 +74,7 @@ class VerdictReads:
     def advice(self, scope: Scope, runs: Sequence[JobRecord]) -> list[Advice]:
         """Return what was said of a job's submission and modifications, the oldest first.
 
-        `runs` are those that the caller may see. What a user was not told he is not told here; an operator sees it,
+        `runs` are those that the caller may see. What a user was not told is not told here; an operator sees it,
         marked by `said` false.
         """
         ids = {run.verdict_id for run in runs if run.verdict_id}

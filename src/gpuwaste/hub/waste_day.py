@@ -1,7 +1,7 @@
 """WasteDay: what the ledger says of the last day, by partition, for /metrics; counted now and then, not at each scrape.
 
 The same ledger as `gpuwaste report --allusers`, from a whole UTC hour on. Accounts are told apart only where the site
-wants that: the name of a small account says whose jobs these are, and /metrics asks nobody who he is.
+wants that: the name of a small account says whose jobs these are, and /metrics does not authenticate anybody.
 """
 
 from collections.abc import Iterator, Mapping

@@ -21,5 +21,5 @@ def sacct_file(path: Path, cluster: str, *, zone: str, delimiter: str = "|", col
 def csv_file(path: Path, mapping: Path | None, cluster: str, *, zone: str) -> Source:
     """Return the source of a CSV file. Raises UsageError, ConfigError, ParseError."""
     if mapping is None:
-        raise UsageError("--csv: say with --mapping TOML which column is what (docs/how-to/history.md)")
+        raise UsageError("--csv: --mapping TOML must name the columns (docs/how-to/history.md)")
     return CsvFile(path, mapping, cluster, zone=zone)

@@ -97,7 +97,7 @@ def _pooled(call: Callable[[Page], PageRow], pages: Iterator[Page], processes: i
                 break
             yield waiting.popleft().result()
     except BrokenProcessPool as error:
-        raise GpuwasteError("a process that parses pages was killed: out of memory? try --threads 1") from error
+        raise GpuwasteError("a process that parses raw pages was killed: out of memory? try --threads 1") from error
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
     if problem is not None:

@@ -49,7 +49,7 @@ class Case:
     draws: bool = True  # whether chance may let a reject pass
     sampled: bool = False
     override: str = ""
-    overrides_used: bool = False  # he asked to go on and has used up what he may
+    overrides_used: bool = False  # an override was given, but those of today are used up
     time_min_s: int | None = None
     steps: list[Step] = field(default_factory=list)
 

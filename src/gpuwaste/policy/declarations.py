@@ -24,90 +24,90 @@ LAST_DAY: Final = date.max
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """What the policy is called and how far it may go."""
+    """The policy's name and mode."""
 
     name: str = _key("", "Letters, digits, `.`, `_` and `-`, 64 at most; empty: the file's name without .toml.")
-    mode: Mode = _key("shadow", "How far it may go: off, shadow, annotate, warn or reject.")
+    mode: Mode = _key("shadow", "The strongest action: off, shadow, annotate, warn or reject.")
 
 
 @dataclass(frozen=True, slots=True)
 class When:
-    """Which submissions it judges: all that is said has to hold. Without this table it judges every one."""
+    """Which submissions the policy judges: all keys must match. Without this table it judges every submission."""
 
-    partitions: Patterns = _key(NONE, "Shell patterns; of several partitions asked for, one has to match.")
+    partitions: Patterns = _key(NONE, "Shell patterns; of several requested partitions, one must match.")
     qos: Patterns = _key(NONE, "Shell patterns of the QOS.")
     accounts: Patterns = _key(NONE, "Shell patterns of the account.")
     users: Patterns = _key(NONE, "Shell patterns of the user's name.")
-    groups: Patterns = _key(NONE, "Shell patterns of which one of the user's Unix groups has to match.")
-    hours: Hours = _key(ALWAYS, 'Local time of day, "08:00-18:00"; "22:00-06:00" goes over midnight.')
+    groups: Patterns = _key(NONE, "Shell patterns; one of the user's Unix groups must match.")
+    hours: Hours = _key(ALWAYS, 'Local time of day, "08:00-18:00"; "22:00-06:00" spans midnight.')
     weekdays: Days = _key(EVERY_DAY, "Days of submission: mon, tue, wed, thu, fri, sat, sun.")
-    from_: date = _key(FIRST_DAY, "First day on which it holds, a TOML date: 2026-12-01.")
-    until: date = _key(LAST_DAY, "Last day on which it holds.")
-    min_gpus: int = _key(0, "Least number of GPUs asked for.")
-    min_nodes: int = _key(0, "Least number of nodes asked for; a request that does not say counts as one.")
+    from_: date = _key(FIRST_DAY, "First day of the policy, a TOML date: 2026-12-01.")
+    until: date = _key(LAST_DAY, "Last day of the policy.")
+    min_gpus: int = _key(0, "Minimum number of requested GPUs.")
+    min_nodes: int = _key(0, "Minimum number of requested nodes; a request without a number counts as one.")
 
 
 @dataclass(frozen=True, slots=True)
 class TargetRule:
-    """From which number on a target warns or rejects; what is not said does neither."""
+    """The thresholds of a target; a key that is not set has no effect."""
 
-    warn: Threshold = _key(NOT_SET, 'Warn from here on: a probability over 0 and up to 1, or "model".')
-    reject: Threshold = _key(NOT_SET, 'Reject from here on: a probability over 0 and up to 1, or "model".')
-    basis: int = _key(3, "Least number of earlier jobs where history alone speaks (gpus: 2 where not said).")
+    warn: Threshold = _key(NOT_SET, 'Threshold of a warning: a probability over 0 and up to 1, or "model".')
+    reject: Threshold = _key(NOT_SET, 'Threshold of a reject: a probability over 0 and up to 1, or "model".')
+    basis: int = _key(3, "Minimum number of earlier jobs for a prediction from job history only (default for gpus: 2).")
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """How many rejects a user gets."""
+    """Limit of rejects per user."""
 
-    rejects_per_user_per_day: int = _key(5, "Rejects from local midnight on; above it he is warned. An array is one.")
+    rejects_per_user_per_day: int = _key(5, "Rejects per local day; then warnings instead. An array counts once.")
 
 
 @dataclass(frozen=True, slots=True)
 class Override:
-    """Whether a user may go on in spite of a reject, with `--comment=gpuwaste:override=REASON`."""
+    """Whether users can override a reject, with `--comment=gpuwaste:override=REASON`."""
 
-    allowed: bool = _key(default=True, text="Whether the override counts; it is told with each reject.")
-    per_user_per_day: int = _key(5, "Overrides from local midnight on; above it the reject stands.")
+    allowed: bool = _key(default=True, text="Whether an override is accepted; the text of a reject then names it.")
+    per_user_per_day: int = _key(5, "Overrides per local day; further ones are rejected.")
 
 
 @dataclass(frozen=True, slots=True)
 class Exempt:
-    """Who is never judged, though the policy holds for him. One match is enough."""
+    """Submissions that the policy never judges, although they match `[when]`. One match is enough."""
 
     users: Patterns = _key(NONE, "Shell patterns of the user's name.")
     accounts: Patterns = _key(NONE, "Shell patterns of the account.")
     groups: Patterns = _key(NONE, "Shell patterns of the user's Unix groups.")
-    partitions: Patterns = _key(NONE, "Shell patterns; of several partitions asked for, one is enough.")
+    partitions: Patterns = _key(NONE, "Shell patterns; of several requested partitions, one is enough.")
     qos: Patterns = _key(NONE, "Shell patterns of the QOS.")
     names: Patterns = _key(NONE, "Shell patterns of the job's name.")
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Which share of rejects passes at random: only these jobs tell how often rejecting is right."""
+    """The share of rejects that is accepted at random: only these jobs show how often a reject is right."""
 
-    pass_ratio: Ratio = _key(Ratio(0.05), "Share of rejects that pass and are marked, 0 to 1.")
+    pass_ratio: Ratio = _key(Ratio(0.05), "Share of rejects that is accepted and marked, 0 to 1.")
 
 
 @dataclass(frozen=True, slots=True)
 class Floor:
-    """How good it has to be: below the floor it falls back to shadow by itself."""
+    """Minimum precision: below the floor the policy falls back to shadow mode."""
 
-    precision: Ratio = _key(Ratio(0.5), "Least share of its warnings and rejects that turned out right; 0: no floor.")
-    min_verdicts: int = _key(50, "Judged warnings and rejects below which the precision says nothing.")
+    precision: Ratio = _key(Ratio(0.5), "Minimum share of right warnings and rejects; 0: no floor.")
+    min_verdicts: int = _key(50, "Minimum number of judged warnings and rejects; with fewer there is no floor.")
 
 
 @dataclass(frozen=True, slots=True)
 class TimeMin:
-    """Sets --time-min, so that Slurm may start the job earlier with less time; only where this table is present."""
+    """Sets --time-min, so that Slurm can start the job earlier with less time; only if this table exists."""
 
-    ratio: Ratio = _key(Ratio(0.8), "Never less than this share of the time limit, nor than the run time expected.")
+    ratio: Ratio = _key(Ratio(0.8), "Never less than this share of the time limit, nor than the predicted run time.")
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """One policy, whole; `file` is where it stands, "" for the built-in one."""
+    """One policy with all its tables; `file` is its path, "" for the built-in one."""
 
     policy: Head = field(default_factory=Head)
     when: When = field(default_factory=When)
@@ -127,7 +127,7 @@ class Policy:
 
     @property
     def mode(self) -> Mode:
-        """How far it may go."""
+        """Its strongest action."""
         return self.policy.mode
 
 

@@ -1,4 +1,4 @@
-"""A policy in one line, and what its author may not have meant: for `gpuwaste policy check`."""
+"""A policy in one line, and its probable mistakes: for `gpuwaste policy check`."""
 
 from collections.abc import Iterator
 from dataclasses import fields
@@ -10,9 +10,9 @@ from gpuwaste.policy.values import ALWAYS, DAYS, EVERY_DAY, Patterns
 
 def one_line(policy: Policy) -> str:
     """Return what a policy does."""
-    parts = [_when(policy.when), "; ".join(_targets(policy)) or "says nothing: it has no targets"]
+    parts = [_when(policy.when), "; ".join(_targets(policy)) or "no advice: it has no targets"]
     if policy.mode == "reject":
-        parts += [f"{policy.budget.rejects_per_user_per_day} rejects a user and day", _override(policy)]
+        parts += [f"{policy.budget.rejects_per_user_per_day} rejects per user and day", _override(policy)]
         parts.append(f"{policy.sample.pass_ratio.value:.0%} pass at random")
     if policy.floor.precision.value and policy.mode not in {"off", "shadow"}:
         parts.append(f"floor {policy.floor.precision} from {policy.floor.min_verdicts} verdicts on")
@@ -23,14 +23,14 @@ def one_line(policy: Policy) -> str:
 
 
 def remarks(policies: PolicySet) -> Iterator[str]:
-    """Yield what is most likely not meant."""
+    """Yield probable mistakes."""
     for policy in policies.policies:
         if policy not in policies.in_force and policy.file:
-            yield f"{policy.file}: is never asked: {policies.in_force[-1].name} before it judges everything"
+            yield f"{policy.file}: is never used: {policies.in_force[-1].name} before it matches every submission"
         elif policy.mode in {"annotate", "warn", "reject"} and not policy.targets and policy.time_min is None:
-            yield f"{policy.file}: its mode is {policy.mode}, and it has no [targets.*]: it says nothing"
+            yield f"{policy.file}: its mode is {policy.mode}, but it has no [targets.*]: it gives no advice"
         elif policy.mode == "reject" and not any(rule.reject for rule in policy.targets.values()):
-            yield f"{policy.file}: its mode is reject, and no target has a reject: it only warns"
+            yield f"{policy.file}: its mode is reject, but no target has a reject: it only warns"
 
 
 def _when(when: When) -> str:

@@ -59,7 +59,7 @@ class Step:
 class Decision:
     """What a policy says of one submission; the fields are those of core.verdict.Verdict.
 
-    `lines` are at most three: what the user is told where `action` is warn or reject, else what he would be told at
+    `lines` are at most three: the user's lines where `action` is warn or reject, else those of
     `would_be`. `triggers` are the targets that reached a threshold. `time_min_s` is set only where the policy says so.
     """
 

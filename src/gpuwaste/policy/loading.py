@@ -45,7 +45,7 @@ def load_policies(directory: Path) -> PolicySet:
     except FileNotFoundError:
         found = []
     except OSError as error:
-        raise ConfigError(f"{directory}: policies cannot be read: {error.strerror}: say a directory") from error
+        raise ConfigError(f"{directory}: policies cannot be read: {error.strerror}: see policies_dir") from error
     return load_files(found)
 
 
@@ -56,7 +56,7 @@ def load_files(paths: Iterable[Path]) -> PolicySet:
         data = _read(path)
         policy = policy_from_toml(data, str(path))
         if policy.name in names:
-            raise ConfigError(f"{path}: [policy] name {policy.name!r}: taken by {names[policy.name]}: choose another")
+            raise ConfigError(f"{path}: [policy] name {policy.name!r}: is used by {names[policy.name]}: rename one")
         names[policy.name] = str(path)
         digest.update(f"{path.name}\0{len(data)}\0".encode() + data)
         policies.append(policy)
@@ -87,13 +87,13 @@ def policy_from_toml(data: bytes, where: str) -> Policy:
     if not _NAME.fullmatch(name):
         raise ConfigError(f"{where}: [policy] name {name!r:.80}: letters, digits, . _ and - only, 64 at most")
     if policy.when.from_ > policy.when.until:
-        raise ConfigError(f"{where}: [when] from is after until: it would never hold")
+        raise ConfigError(f"{where}: [when] from is after until: the policy would never match")
     return replace(policy, policy=replace(policy.policy, name=name))
 
 
 def _targets(data: Any, where: str) -> Mapping[str, TargetRule]:
     if not isinstance(data, dict):
-        raise ConfigError(f"{where}: [targets] is no table: write [targets.failure] and its like")
+        raise ConfigError(f"{where}: [targets] is not a table: write [targets.failure], [targets.gpus] and so on")
     for name in data:
         if name not in TARGETS:
             raise ConfigError(f"{where}: unknown table [targets.{name}]{nearest(name, set(TARGETS))}")
@@ -103,11 +103,11 @@ def _targets(data: Any, where: str) -> Mapping[str, TargetRule]:
 def _target(name: str, data: Any, where: str) -> TargetRule:
     rule: TargetRule = read_table(TargetRule, data, where, READERS)
     if not rule.warn and not rule.reject:
-        raise ConfigError(f"{where}: neither warn nor reject: say one, or leave the table out")
+        raise ConfigError(f"{where}: neither warn nor reject: set one, or remove the table")
     if rule.basis < 1:
-        raise ConfigError(f"{where} basis: 0 jobs say nothing: 1 or more")
+        raise ConfigError(f"{where} basis: expected 1 or more")
     if rule.warn.p is not None and rule.reject.p is not None and rule.reject.p < rule.warn.p:
-        raise ConfigError(f"{where}: reject {rule.reject} is below warn {rule.warn}: nobody would be warned")
+        raise ConfigError(f"{where}: reject {rule.reject} is below warn {rule.warn}: nobody would get a warning")
     return replace(rule, basis=_GPUS_BASIS) if name == GPUS and "basis" not in data else rule
 
 
@@ -118,5 +118,5 @@ def _read(path: Path) -> bytes:
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
     if len(data) > MAX_FILE_B:
-        raise ConfigError(f"{path}: over {MAX_FILE_B} bytes: no policy")
+        raise ConfigError(f"{path}: over {MAX_FILE_B} bytes: too large for a policy")
     return data

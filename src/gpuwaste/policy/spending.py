@@ -4,7 +4,7 @@ from gpuwaste.policy.facts import Spent
 
 
 class NothingSpent:
-    """A user's day before his first reject."""
+    """A user's day before the first reject."""
 
     def spent(self, kind: Spent, user: str) -> int:  # noqa: ARG002 the protocol's
         """Return 0."""

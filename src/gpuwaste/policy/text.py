@@ -1,4 +1,4 @@
-"""What the user reads at his terminal: at most three lines, what, why in his own numbers, and the option to change.
+"""The lines at the user's terminal, at most three: what, why in the user's own numbers, and the option to change.
 
 Names of jobs come from users: every character that a terminal may act on becomes `?`, and lines are cut.
 """
@@ -27,7 +27,7 @@ _WHAT: Final = {
 }
 _ADVICE: Final = {
     "failure": "see how your last jobs ended: gpuwaste report",
-    "timeout": "ask for more with --time, or let the job save its work and go on later",
+    "timeout": "ask for more with --time, or save checkpoints and resume in another job",
     "failure_or_cancel": "see how your last jobs ended: gpuwaste report",
     "gpus": "ask for fewer GPUs; what your jobs used: gpuwaste report",
     "memory": "ask for less with --mem",
@@ -36,7 +36,7 @@ _ADVICE: Final = {
 
 
 def lines_of(case: "Case") -> tuple[str, ...]:
-    """Return what is said at the case's action, or would be said at its would_be; none where nothing triggered."""
+    """Return the lines for the case's action, else those for its would_be; none where nothing triggered."""
     action = case.action if case.action in {"warn", "reject"} else case.would_be
     triggers = sorted(case.triggers, key=lambda trigger: trigger.action != "reject")
     if action not in {"warn", "reject"} or not triggers:
@@ -65,7 +65,7 @@ def _what(case: "Case", action: Action, trigger: "Trigger") -> str:
     what = _WHAT[trigger.target].format(gpus=case.facts.request.gpus)
     if trigger.expectation.p is not None and trigger.expectation.source != "history":
         what = f"{what} (estimated {trigger.value:.0%})"
-    return line(f"refused by policy {case.policy.name}: {what}" if action == "reject" else what)
+    return line(f"rejected by policy {case.policy.name}: {what}" if action == "reject" else what)
 
 
 def _why(trigger: "Trigger") -> str:
@@ -78,7 +78,7 @@ def _how(case: "Case", action: Action, trigger: "Trigger") -> str:
     if action != "reject" or not rule.allowed or not rule.per_user_per_day:
         end = ""
     elif case.overrides_used:
-        end = f" (your {rule.per_user_per_day} overrides of today are used)"
+        end = f" (your {rule.per_user_per_day} overrides of today are used up)"
     else:
         end = f", or {OVERRIDE}"
     return _advice(trigger, MAX_LINE - len(end)) + end

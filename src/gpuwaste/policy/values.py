@@ -101,7 +101,7 @@ def _patterns(value: Any, where: str) -> Patterns:
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         raise ConfigError(f'{where}: expected a list of patterns, such as ["gpu*"], found {value!r:.80}')
     if not value:
-        raise ConfigError(f"{where}: an empty list matches nothing: leave the key out, or name some")
+        raise ConfigError(f"{where}: an empty list matches nothing: remove the key, or add patterns")
     if len(value) > _MAX_PATTERNS or any(len(item) > _MAX_PATTERN for item in value):
         raise ConfigError(f"{where}: at most {_MAX_PATTERNS} patterns of {_MAX_PATTERN} characters")
     return Patterns(value)
@@ -114,7 +114,7 @@ def _hours(value: Any, where: str) -> Hours:
     h0, m0, h1, m1 = map(int, found.groups())
     begin, end = h0 * 60 + m0, h1 * 60 + m1
     if m0 > 59 or m1 > 59 or begin >= DAY_MINUTES or end > DAY_MINUTES or begin == end:  # noqa: PLR2004 a clock's
-        raise ConfigError(f'{where}: {value!r} is no part of a day: 00:00 to 24:00, such as "22:00-06:00"')
+        raise ConfigError(f'{where}: {value!r} is not a time range: 00:00 to 24:00, such as "22:00-06:00"')
     return Hours(begin, end)
 
 
@@ -123,7 +123,7 @@ def _days(value: Any, where: str) -> Days:
         raise ConfigError(f'{where}: expected a list of days, such as ["mon", "tue"], found {value!r:.80}')
     for item in value:
         if item not in DAYS:
-            raise ConfigError(f"{where}: {item!r:.80} is no day{nearest(item, set(DAYS))}")
+            raise ConfigError(f"{where}: {item!r:.80} is not a day{nearest(item, set(DAYS))}")
     return Days(frozenset(DAYS.index(item) for item in value))
 
 
@@ -136,7 +136,7 @@ def _date(value: Any, where: str) -> date:
 def _mode(value: Any, where: str) -> Mode:
     if value not in MODES:
         hint = nearest(value, set(MODES)) if isinstance(value, str) else f": known are {', '.join(MODES)}"
-        raise ConfigError(f"{where}: {value!r:.80} is no mode{hint}")
+        raise ConfigError(f"{where}: {value!r:.80} is not a mode{hint}")
     mode: Mode = value
     return mode
 

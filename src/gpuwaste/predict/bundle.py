@@ -117,7 +117,9 @@ def _check_features(manifest: Manifest, wanted: FeatureSet, where: Path) -> None
     if len(manifest.drift_bins) != len(manifest.drift_shares) or not fit:
         raise ModelError(f"{where}: drift_bins and drift_shares do not fit together: {AGAIN}")
     if not all(map(_finite, (medians, *manifest.drift_bins, *manifest.drift_shares, astuple(manifest.under_use)))):
-        raise ModelError(f"{where}: references, drift_bins, drift_shares or under_use hold what is no number: {AGAIN}")
+        raise ModelError(
+            f"{where}: references, drift_bins, drift_shares or under_use contain values that are not numbers: {AGAIN}"
+        )
 
 
 def _check_targets(manifest: Manifest, contents: Mapping[str, bytes], where: Path) -> None:

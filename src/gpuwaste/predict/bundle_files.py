@@ -39,7 +39,7 @@ def read_bundle(directory: Path) -> BundleFiles:
             contents[name] = _read(folder, directory, name, min(MAX_FILE_B, left))
             left -= len(contents[name])
             if sha256_hex(contents[name]) != digest:
-                raise ModelError(f"{directory / name}: its content is not the one that {NAME} lists: {AGAIN}")
+                raise ModelError(f"{directory / name}: its checksum is not the one in {NAME}: {AGAIN}")
     return manifest, contents, sha256_hex(text)
 
 
@@ -66,7 +66,7 @@ def _read(folder: int, directory: Path, name: str, limit: int) -> bytes:
     try:
         found = os.fstat(file)
         if not stat.S_ISREG(found.st_mode):
-            raise ModelError(f"{path}: no plain file: {AGAIN}")
+            raise ModelError(f"{path}: not a regular file: {AGAIN}")
         _private(found, path)
         if found.st_size > limit:
             raise ModelError(f"{path}: {found.st_size} bytes are more than a bundle may have ({limit}): {AGAIN}")
@@ -91,10 +91,10 @@ def _listed(manifest: Manifest, directory: Path) -> dict[str, str]:
     files = manifest.files
     where = directory / NAME
     if len(files) > MAX_FILES:
-        raise ModelError(f"{where}: its list of files is none of at most {MAX_FILES} names with sha256: {AGAIN}")
+        raise ModelError(f"{where}: its list of files is not a list of at most {MAX_FILES} names with sha256: {AGAIN}")
     for name in files:
         if name in {"", ".", "..", NAME} or "/" in name or "\0" in name:
-            raise ModelError(f"{where}: lists {name[:80]!r}, which is no file beside it: {AGAIN}")
+            raise ModelError(f"{where}: lists {name[:80]!r}, which is not a file in its directory: {AGAIN}")
     return dict(files)
 
 

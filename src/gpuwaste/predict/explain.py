@@ -133,7 +133,7 @@ def _reason(group: Bundled, view: View, references: Sequence[float | None], effe
 
 
 def _speaking(group: Bundled, view: View, *, own: bool) -> tuple[int, str] | None:
-    """Return the column that speaks for a group, and its key: of the user's own jobs those most like this one."""
+    """Return the column that represents a group, and its key: of the user's own jobs those most like this one."""
     known = {FEATURES[column].name: column for column in group.columns if FEATURES[column].name in view}
     if not own:
         return (next(iter(known.values())), "") if known else None

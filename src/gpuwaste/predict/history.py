@@ -1,4 +1,4 @@
-"""What the user's own earlier jobs say of a request, where no model of the site does: counts, not estimates."""
+"""Predictions from the user's own earlier jobs, without a model of the site: counts, not estimates."""
 
 from collections.abc import Callable
 from statistics import median
@@ -26,7 +26,7 @@ _PEAKS: Final = 3  # jobs that the feature looks back on
 
 
 def from_history(target: str, view: View, under_use: UnderUse) -> TargetPrediction | None:
-    """Return what history says of a target, None where it says nothing. Raises KeyError for an unknown target.
+    """Return the prediction of a target from job history, None without one. Raises KeyError for an unknown target.
 
     `under_use` is the rule by which the use of GPUs in it was counted.
     """
@@ -55,7 +55,7 @@ def _timeout(target: str, view: View) -> TargetPrediction | None:
     if key is None:
         return None
     late = view[f"{key}_{LATE}"]
-    text = f"{number(late)} of {last_jobs(key, view)} came to their time limit"
+    text = f"{number(late)} of {last_jobs(key, view)} reached their time limit"
     return _said(target, key, view, LATE, text, p=min(1.0, late / view.remembered(key)))
 
 
@@ -95,7 +95,7 @@ def _gpu_underused(target: str, view: View, under_use: UnderUse) -> TargetPredic
 
 def _gpus_needed(target: str, view: View) -> TargetPrediction | None:
     key = view.own_key(1, GPU_ACTIVE)
-    # His last job of whatever name and size may have had one GPU alone: that says nothing of how many this one needs.
+    # The user's last job of any name and size may have had one GPU only, which is no measure of what this one needs.
     if key is None or key == "user" or not view.request.gpus:
         return None
     active = view[f"{key}_{GPU_ACTIVE}"]

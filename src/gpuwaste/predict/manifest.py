@@ -85,7 +85,9 @@ class Manifest:
         try:
             data = json.loads(text)
             if not isinstance(data, dict) or data.get("schema") != SCHEMA:
-                raise ParseError(f"{where}: no manifest of schema {SCHEMA}: train or install a bundle of this version")
+                raise ParseError(
+                    f"{where}: not a manifest of schema {SCHEMA}: train or install a bundle of this version"
+                )
             if unknown := sorted(data.keys() - {field.name for field in fields(cls)}):
                 raise ParseError(f"{where}: not a model bundle's manifest: {unknown[0][:40]!r} is no key of one")
             return convert(data, cls, f"{where}: not a model bundle's manifest")

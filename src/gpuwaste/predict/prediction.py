@@ -29,7 +29,10 @@ class TargetPrediction:
     target: str
     source: Source
     basis: Annotated[
-        int, Meta(description="Past jobs behind it where history speaks, else rows that the model learnt from.")
+        int,
+        Meta(
+            description="Number of past jobs for a prediction from job history, otherwise rows in the model's training."
+        ),
     ]
     p: Annotated[float | None, Meta(description="The probability, 0 to 1.")] = None
     level: Annotated[str, Meta(description="The highest operating point that p reaches: warn, reject, or none.")] = ""
@@ -54,7 +57,7 @@ class Prediction:
     """The whole answer for one request."""
 
     request: JobRequest  # without its script
-    model: str  # the bundle's name; empty where history alone speaks
+    model: str  # the bundle's name; empty if only job history is used
     model_hash: str
     targets: tuple[TargetPrediction, ...]
     changes: tuple[Change, ...] = ()

@@ -40,7 +40,7 @@ class Predictor:
     def __init__(
         self, bundle: Model | None, state: KeyHistories, rolling: Rolling | None = None, recall: Recall | None = None
     ) -> None:
-        """Take a bundle (None: history alone speaks), the state, and what there is of corrections and of own runs."""
+        """Take a bundle (None: job history only), the state, and what there is of corrections and of own runs."""
         self._bundle = bundle
         self._state = state
         self._recall = recall
@@ -70,7 +70,7 @@ class Predictor:
 
     @property
     def model_hash(self) -> str:
-        """The bundle's hash, "" where history alone speaks."""
+        """The bundle's hash, "" without a model."""
         return self._bundle.hash if self._bundle else ""
 
     def vectors(self, requests: Sequence[JobRequest]) -> Vector:

@@ -92,7 +92,7 @@ def _fit(x: NDArray[np.float64], y: NDArray[np.float64], start: Calibration) -> 
         at, loss = at - step, after
         if np.abs(step).sum() <= _TINY:
             break
-    # A negative slope would turn the order of the jobs round: then the raw number says nothing, and the rate is all.
+    # A negative slope would reverse the order of the jobs: the raw number is useless then, and only the rate is used.
     return Calibration(float(at[0]), float(at[1])) if at[0] >= 0 else _rate(y, start)
 
 

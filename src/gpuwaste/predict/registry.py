@@ -118,7 +118,7 @@ class Registry:
         with self._writing():
             past = self._past()
             if len(past) < 2:  # noqa: PLR2004 this one and the one before
-                raise ModelError(f"{self.models_dir}: no earlier champion to go back to: promote a bundle by its name")
+                raise ModelError(f"{self.models_dir}: no previous champion: promote a bundle by its name")
             bundle = load_bundle(self.models_dir / past[-2], self._expected)
             self._point(past[-2])
             self._write_history(past[:-1])
@@ -145,7 +145,7 @@ class Registry:
         for file, data in contents.items():
             write_whole(target / file, data)
         if load_bundle(target, self._expected).hash != bundle.hash:
-            raise ModelError(f"{target}: is not what was written there: add {bundle.directory} again")
+            raise ModelError(f"{target}: differs from what was written: add {bundle.directory} again")
 
     def _directories(self) -> Sequence[Path]:
         try:
@@ -167,14 +167,14 @@ class Registry:
         link = self.models_dir / CHAMPION
         try:
             if self.models_dir.stat().st_mode & stat.S_IWOTH:
-                raise ModelError(f"{self.models_dir}: writable by everybody: chmod o-w, then check what it holds")
+                raise ModelError(f"{self.models_dir}: writable by everybody: chmod o-w, then check its contents")
             name = os.readlink(link)  # noqa: PTH115 the text itself is checked, not where it leads
         except FileNotFoundError:
             return None
         except OSError as error:
-            raise ModelError(f"{link}: no link that can be read: {error.strerror}: promote a bundle") from error
+            raise ModelError(f"{link}: cannot read the link: {error.strerror}: promote a bundle") from error
         if not _NAME.fullmatch(name):
-            raise ModelError(f"{link}: leads out of {self.models_dir}: remove it and promote a bundle")
+            raise ModelError(f"{link}: points outside of {self.models_dir}: remove it and promote a bundle")
         return name
 
     def _past(self) -> Sequence[str]:

@@ -29,7 +29,7 @@ def requests_from_json(data: object, *, user: str = "", submit: int = 0) -> list
     found = data["requests"] if isinstance(data, Mapping) and set(data) == {"requests"} else data
     items = found if isinstance(found, list) else [found]
     if not items or len(items) > MAX_REQUESTS:
-        raise UsageError(f"requests: {len(items)} of them: expected 1 to {MAX_REQUESTS}")
+        raise UsageError(f"requests: found {len(items)}, expected 1 to {MAX_REQUESTS}")
     return [_request(item, f"request {place}", user, submit) for place, item in enumerate(items, 1)]
 
 

@@ -75,7 +75,9 @@ class Rolling:
         try:
             write_whole(path, stream.getvalue())
         except OSError as error:
-            raise StoreError(f"{path}: cannot be written: {error.strerror}: free space or mend its rights") from error
+            raise StoreError(
+                f"{path}: cannot be written: {error.strerror}: check free space and permissions"
+            ) from error
 
     @classmethod
     def load(cls, path: Path, manifest: Manifest, bundle_hash: str = "") -> Self:
@@ -87,15 +89,15 @@ class Rolling:
         try:
             with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as data:
                 if int(data["form"]) != _FORM or str(data["bundle"]) != bundle_hash:
-                    raise ParseError(f"{path}: corrections of another bundle: they begin anew")
+                    raise ParseError(f"{path}: corrections of another bundle: they start again")
                 for name, recalibration in rolling._probabilities.items():
                     recalibration.unpack(data[f"p.{name}"], int(data[f"since.{name}"]))
                 for name, shifts in rolling._quantiles.items():
                     shifts.unpack(data[f"q.{name}"])
         except OSError as error:
-            raise StoreError(f"{path}: cannot be read: {error.strerror or error}: corrections begin anew") from error
+            raise StoreError(f"{path}: cannot be read: {error.strerror or error}: corrections start again") from error
         except (ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
-            raise ParseError(f"{path}: no saved corrections: {error}: remove it, they begin anew") from error
+            raise ParseError(f"{path}: not a file of corrections: {error}: remove it, they start again") from error
         return rolling
 
 
@@ -113,4 +115,4 @@ def _of(values: dict[str, _T], target: str) -> _T:
     try:
         return values[target]
     except KeyError:
-        raise ModelError(f"target {target}: no such correction: the bundle has no model of it") from None
+        raise ModelError(f"target {target}: no correction: the bundle has no model of this target") from None

@@ -31,7 +31,7 @@ class Session:
             self._session = onnxruntime.InferenceSession(data, _options(), providers=["CPUExecutionProvider"])
         except Exception as error:  # ONNX Runtime raises a class of its own for each status, and RuntimeError
             raise ModelError(
-                f"{where}: ONNX Runtime refuses it: {words_of(error)}: install the bundle again"
+                f"{where}: ONNX Runtime rejects it: {words_of(error)}: install the bundle again"
             ) from error
         self.where = where
         self.width, self.outputs = self._shapes()

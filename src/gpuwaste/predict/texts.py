@@ -53,7 +53,7 @@ _lock: Final = threading.Lock()
 
 @short_cache(4096)
 def name_facts(name: str) -> tuple[float, ...]:
-    """Return NAME_FACTS of a job's name: characters, share of digits, whether it speaks of a test; NaN for no name."""
+    """Return NAME_FACTS of a job's name: characters, share of digits, whether it suggests a test; NaN for no name."""
     if not name:
         return (_NAN, _NAN, _NAN)
     digits = sum(map(str.isdigit, name))

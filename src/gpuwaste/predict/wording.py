@@ -58,7 +58,7 @@ def span(view: View, key: str) -> str:
 
 
 def feature_text(feature: Feature, value: float, key: str, view: View) -> str:
-    """Return a feature's own sentence with its value, spoken to the user; `key` is one of his own, "" for none."""
+    """Return a feature's own sentence with its value, addressed to the user; `key` is one of theirs, "" for none."""
     flag = "{value}: 1 yes, 0 no"
     shown = amount(value, feature.unit)
     if flag in feature.text:

@@ -1,4 +1,4 @@
-"""The words of notices: the digest to a user, the weekly list to staff, and what operators see of both."""
+"""The texts of mails: the digest to a user, the weekly list to staff, and what operators see of both."""
 
 import textwrap
 from collections.abc import Mapping
@@ -11,13 +11,13 @@ from gpuwaste.report.layout import COLUMNS, Look, bullet, finding_lines
 
 REASONS: Final = {
     "no_jobs": "no GPU job ended",
-    "whole_node": "only jobs that were given whole nodes",
-    "little_known": "too little is known of what the jobs did",
+    "whole_node": "only jobs on exclusively allocated nodes",
+    "little_known": "too much of the GPU time is unknown",
     "little_waste": "less waste than [notify] min_wasted_gpu_h",
-    "small_share": "a smaller share than [notify] min_wasted_share",
-    "opted_out": "wants no digest",
-    "cooldown": "was told a short time ago",
-    "no_address": "no mail address is known",
+    "small_share": "smaller share than [notify] min_wasted_share",
+    "opted_out": "opted out",
+    "cooldown": "got a digest recently",
+    "no_address": "no mail address",
     "mail_cap": "[notify] max_mails was reached",
 }
 _ROWS: Final = 40
@@ -26,28 +26,28 @@ _ROWS: Final = 40
 def digest_subject(document: Digest, look: Look) -> str:
     """Return a digest's subject: how much, and until when."""
     day = local_time(document.end, look.zone)[:10]
-    return f"{short(document.wasted_s)} of GPU-time unused by your jobs until {day}"
+    return f"{short(document.wasted_s)} of GPU time unused by your jobs until {day}"
 
 
 def digest_text(document: Digest, look: Look, end: str) -> str:
-    """Return a digest: the sum, the jobs with the largest waste, what to change, how to hear no more of it."""
+    """Return a digest: the sum, the jobs with the largest waste, what to change, how to opt out."""
     wasted = percent(share(document.wasted_s, document.gpu_s))
     day, until = (local_time(at, look.zone)[:10] for at in (document.start, document.end))
     lines = [
         f"Dear {harmless(document.user)},",
         "",
         *_paragraph(
-            f"from {day} to {until} {_jobs(document.job_count)} of yours that used GPUs ended. They held "
-            f"{short(document.gpu_s)} of GPU-time, and for {short(document.wasted_s)} ({wasted}) of it a GPU "
-            "stood idle. Others wait for these GPUs."
+            f"from {day} to {until} {_jobs(document.job_count)} of yours with GPUs ended. They had "
+            f"{short(document.gpu_s)} of GPU time, of which {short(document.wasted_s)} ({wasted}) was idle. "
+            "Other users wait for these GPUs."
         ),
         "",
-        "The jobs with the most idle GPU-time:",
+        "Jobs with the most idle GPU time:",
         "",
         *look.table(("JOBID", "GPUS", "HELD", "IDLE", "IDLE%", "MEAN", "NAME"), _job_rows(document), frozenset({0, 6})),
     ]
     if document.jobs_left_out:
-        lines.append(f"  ... and {_jobs(document.jobs_left_out)} more with less")
+        lines.append(f"  ... and {_jobs(document.jobs_left_out)} more with less waste")
     if document.findings:
         lines += ["", "What to change:", ""]
         for finding in document.findings:
@@ -55,21 +55,21 @@ def digest_text(document: Digest, look: Look, end: str) -> str:
     lines += ["", *_small_print(document)]
     lines += [
         "",
-        "  gpuwaste report            all of your jobs",
-        "  gpuwaste job JOBID         one of them, GPU by GPU",
+        "  gpuwaste report            all your jobs",
+        "  gpuwaste job JOBID         one job, GPU by GPU",
     ]
-    lines += ["  gpuwaste notify off        no such mail any more", *_ending(end)]
+    lines += ["  gpuwaste notify off        stop these mails", *_ending(end)]
     return "\n".join(lines) + "\n"
 
 
 def staff_subject(document: StaffList, look: Look) -> str:
     """Return the subject of the weekly list."""
     day = local_time(document.end, look.zone)[:10]
-    return f"{short(document.wasted_s)} of GPU-time unused in the week until {day}"
+    return f"{short(document.wasted_s)} of GPU time unused in the week until {day}"
 
 
 def staff_text(document: StaffList, look: Look, end: str) -> str:
-    """Return the weekly list of who wasted most."""
+    """Return the weekly list of users with the largest waste."""
     day, until = (local_time(at, look.zone)[:10] for at in (document.start, document.end))
     wasted = percent(share(document.wasted_s, document.gpu_s))
     rows = [
@@ -84,26 +84,26 @@ def staff_text(document: StaffList, look: Look, end: str) -> str:
         for row in document.users
     ]
     lines = _paragraph(
-        f"GPU jobs that ended from {day} to {until}: {document.job_count} held {short(document.gpu_s)} of "
-        f"GPU-time, {short(document.wasted_s)} ({wasted}) of it idle without a good reason."
+        f"GPU jobs that ended from {day} to {until}: {document.job_count}, with {short(document.gpu_s)} of "
+        f"GPU time allocated and {short(document.wasted_s)} ({wasted}) wasted."
     )
     lines += ["", *look.table(("JOBS", "HELD", "IDLE", "IDLE%", "ACCOUNTS", "USER"), rows, frozenset({4, 5}))]
     if document.users_left_out:
-        lines.append(f"  ... and {document.users_left_out} more users with less")
+        lines.append(f"  ... and {document.users_left_out} more users with less waste")
     lines += ["", *_small_print(document), *_ending(end)]
     return "\n".join(lines) + "\n"
 
 
 def preview_text(document: NoticePreview, look: Look) -> str:
-    """Render what a user would be told now."""
+    """Render the digest that a user would get now."""
     del look
     if document.why:
-        return f"{harmless(document.user)} would not be told: {_reason(document.why)}\n"
+        return f"{harmless(document.user)} would get no digest: {_reason(document.why)}\n"
     return f"To: {document.to}\nSubject: {harmless(document.subject)}\n\n{document.text}"
 
 
 def notices_text(document: NoticesDocument, look: Look) -> str:
-    """Render the audit: who was told, who was not, and why."""
+    """Render the record: who got a digest, who did not, and why."""
     rows = [
         (
             local_time(row.period_end, look.zone)[:10],
@@ -116,7 +116,7 @@ def notices_text(document: NoticesDocument, look: Look) -> str:
         )
         for row in document.notices[:_ROWS]
     ]
-    lines = look.title("Who was told of idle GPUs") if look.header else []
+    lines = look.title("Mails about idle GPUs") if look.header else []
     lines += look.table(("UNTIL", "KIND", "STATUS", "HELD", "IDLE", "USER", "WHY"), rows, frozenset({0, 1, 2, 5, 6}))
     more = len(document.notices) - _ROWS
     lines += [f"  ... and {more} more (--parsable prints all)"] if more > 0 else []
@@ -126,8 +126,8 @@ def notices_text(document: NoticesDocument, look: Look) -> str:
 
 
 def replay_text(document: NoticeReplay, look: Look) -> str:
-    """Render whom a past time would have told."""
-    lines = look.title("Whom digests would have told") if look.header else []
+    """Render the digests that a past period would have sent."""
+    lines = look.title("Digests that would have been sent") if look.header else []
     rows = [
         (
             local_time(row.end, look.zone)[:10],
@@ -137,8 +137,8 @@ def replay_text(document: NoticeReplay, look: Look) -> str:
         )
         for row in document.periods
     ]
-    lines += look.table(("UNTIL", "TOLD", "IDLE", "NOT TOLD"), rows, frozenset({0, 3}))
-    lines += look.heading("Users, the largest waste first")
+    lines += look.table(("UNTIL", "SENT", "IDLE", "NOT SENT"), rows, frozenset({0, 3}))
+    lines += look.heading("Users, largest waste first")
     users = [
         (str(row.times), str(row.jobs), short(row.gpu_s), short(row.wasted_s), fit(row.user, 24))
         for row in document.users[:_ROWS]
@@ -151,15 +151,15 @@ def run_text(document: NoticeRun, look: Look) -> str:
     """Render what was decided on the newest period."""
     until = local_time(document.end, look.zone)
     if not document.news:
-        return f"the period until {until} was decided on before: gpuwaste notify list shows it\n"
+        return f"the period until {until} was processed before: see gpuwaste notify list\n"
     rows = [(short(row.gpu_s), short(row.wasted_s), fit(row.user, 20), uncut(row.address)) for row in document.told]
     lines = look.title(f"Period until {until}") if look.header else []
     lines += look.table(("HELD", "IDLE", "USER", "ADDRESS"), rows, frozenset({2, 3}))
-    lines.append(f"  told: {len(rows)}; not told: {_counts(document.not_told) or 'nobody'}")
+    lines.append(f"  digests: {len(rows)}; no digest: {_counts(document.not_told) or 'nobody'}")
     if document.missing:
-        lines += bullet(f"not all is known yet: {document.missing}")
+        lines += bullet(f"incomplete data: {document.missing}")
     if document.dry_run:
-        lines += bullet("a dry run: nothing is sent")
+        lines += bullet("dry run: nothing is sent")
     return "\n".join(lines) + "\n"
 
 
@@ -183,12 +183,12 @@ def _small_print(document: Digest | StaffList) -> list[str]:
     lines = []
     if document.exempt_s > 0:
         lines += _paragraph(
-            f"Not counted: {short(document.exempt_s)} in which an idle GPU kept a model in its memory, or an "
-            "interactive job was allowed to pause."
+            f"Not counted: {short(document.exempt_s)} in which an idle GPU kept a model in memory or an interactive "
+            "job paused for the permitted time."
         )
     if document.unclear_jobs:
-        lines += _paragraph(f"Left out: {_jobs(document.unclear_jobs)} of which too little is known.")
-    return lines or ["All of it was measured; nothing is estimated."]
+        lines += _paragraph(f"Left out: {_jobs(document.unclear_jobs)} with too much unknown time.")
+    return lines or ["All figures are measured, none is estimated."]
 
 
 def _ending(end: str) -> list[str]:

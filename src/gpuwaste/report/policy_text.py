@@ -1,4 +1,4 @@
-"""Decisions of policies as text: one step by step, and what policies would have done on a history."""
+"""Decisions of policies as text: one step by step, and what policies would have done on a job history."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -23,7 +23,7 @@ def explain_text(document: ExplainDocument, look: Look) -> str:
 
 def replay_text(document: ReplayDocument, look: Look) -> str:
     """Render a policy-replay document."""
-    lines = look.title("What these policies would have done")
+    lines = look.title("Replay of these policies")
     lines += facts(
         [
             ("History", uncut(document.source)),
@@ -38,7 +38,7 @@ def replay_text(document: ReplayDocument, look: Look) -> str:
     lines += look.heading("Would-be warnings and rejects, and how the jobs ended")
     lines += look.table(_HEADERS, rows, _LEFT) if rows else ["  none"]
     if document.held:
-        lines += look.heading("What held back what would have been said")
+        lines += look.heading("Warnings and rejects that were held back, by rule")
         held = sorted(document.held.items(), key=lambda item: -item[1])
         lines += [f"  {fit(name, 12):<12} {count}" for name, count in held]
     lines += look.heading("Notes")
@@ -48,7 +48,7 @@ def replay_text(document: ReplayDocument, look: Look) -> str:
 
 def _decision(decision: PolicyDecision, look: Look) -> list[str]:
     request = decision.request
-    lines = look.title(f"{fit(request.name or 'job', 40)} of {fit(request.user, 24)}: what is decided at sbatch")
+    lines = look.title(f"{fit(request.name or 'job', 40)} of {fit(request.user, 24)}: decision at sbatch")
     file = f" ({uncut(decision.file.rpartition('/')[2])})" if decision.file else " (built in)"
     lines.append(f"  policy {decision.policy}{file}, mode {decision.mode}")
     lines += look.heading("Steps")
@@ -61,7 +61,7 @@ def _decision(decision: PolicyDecision, look: Look) -> list[str]:
         lines.append(f"  time_min {decision.time_min_s // 60} min")
     shown = decision.action in {"warn", "reject"}
     if decision.lines:
-        lines += look.heading("The user reads" if shown else "The user reads nothing; it would be")
+        lines += look.heading("The user sees" if shown else "The user sees nothing; it would be")
         lines += [f"  {harmless(line)}" for line in decision.lines]
     return lines
 

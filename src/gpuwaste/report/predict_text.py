@@ -1,4 +1,4 @@
-"""Predictions as text for people: what to expect, why in the user's own numbers, and the lines to change."""
+"""Predictions as text for people: the expected outcome, reasons in the user's own numbers, the lines to change."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -22,7 +22,7 @@ _NAMES: Final = {
     "gpu_underused": "GPUs idle",
     "gpus_needed": "GPUs used",
 }
-_LEVELS: Final = {"warn": "above the warn line", "reject": "above the reject line"}
+_LEVELS: Final = {"warn": "above the warn threshold", "reject": "above the reject threshold"}
 _REASONS: Final = {"failure": 3}  # other targets have one
 _SILENT: Final = frozenset({"failure_or_cancel"})  # its reasons are those of failure
 _SCREEN: Final = 8  # components of a het job that are shown
@@ -42,15 +42,15 @@ def predict_text(document: PredictionsDocument, look: Look) -> str:
 
 def _prediction(prediction: PredictDocument, notes: Sequence[str], look: Look) -> list[str]:
     request = prediction.request
-    lines = look.title(f"{fit(request.name or 'job', 40)}: what to expect")
+    lines = look.title(f"{fit(request.name or 'job', 40)}: prediction")
     lines += facts(_asked(request))
     targets = prediction.targets
     if targets:
-        lines += look.heading(f"Expected, says {_who(prediction)}")
+        lines += look.heading(f"Prediction by {_who(prediction)}")
         lines += [_target(target, look) for target in targets]
     lines += _reasons(targets, look)
     if prediction.changes:
-        lines += look.heading("What a smaller request would change")
+        lines += look.heading("What you can change")
         lines += [line for change in prediction.changes for line in _change(change)]
     lines += _said(prediction, look)
     noted = [line for note in (*prediction.notes, *notes) for line in bullet(harmless(note))]
@@ -89,11 +89,11 @@ def _target(target: TargetPrediction, look: Look) -> str:
 
 
 def _quantiles(target: TargetPrediction) -> str:
-    """Return "half up to 26 min, 99 of 100 up to 40 min" and its like: the lowest level and the highest."""
+    """Return the lowest and the highest level, such as "median 26 min, 99th percentile 40 min"."""
     levels = sorted(target.quantiles, key=float)
     shown = [levels[0], levels[-1]] if len(levels) > 1 else levels
     parts = [
-        f"{'half' if float(level) == 0.5 else f'{float(level) * 100:g} of 100'} up to "  # noqa: PLR2004 the median
+        f"{'median' if float(level) == 0.5 else f'{float(level) * 100:g}th percentile'} "  # noqa: PLR2004
         f"{_amount(target.target, target.quantiles[level])}"
         for level in shown
     ]
@@ -132,14 +132,14 @@ def _effect(target: TargetPrediction, effect: float) -> str:
 
 
 def _said(prediction: PredictDocument, look: Look) -> list[str]:
-    """Return what sbatch would print, and to operators what a policy would do that says nothing there."""
+    """Return what sbatch would print, and to operators what a policy in shadow mode would do."""
     policy = prediction.policy
     if policy is UNSET or policy.would_be == "pass":
         return []
     if policy.action in {"warn", "reject"}:
-        title = "At sbatch you would read"
+        title = "sbatch would print"
     else:
-        title = f"Policy {fit(policy.policy, 30)} would {policy.would_be}, its mode is {policy.mode}"
+        title = f"Policy {fit(policy.policy, 30)} would {policy.would_be}, but its mode is {policy.mode}"
     return [*look.heading(title), *(f"  {harmless(line)}" for line in policy.lines)]
 
 

@@ -1,4 +1,4 @@
-"""Documents as text for people: 80 columns, bars, and a Notes block that ends in the exact line to use."""
+"""Documents as text for people: 80 columns, bars, and notes that end in the exact line to use."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -51,12 +51,12 @@ def report_text(document: ReportDocument, look: Look) -> str:
     lines += _ledger(totals, look)
     lines += _levels(document, look)
     if document.shared.devices:
-        lines += look.heading("Shared GPUs (shards, MPS): apart, never counted as waste")
+        lines += look.heading("Shared GPUs (shards, MPS): listed separately, never counted as waste")
         lines += facts([("GPU-time", short(document.shared.gpu_s)), ("Mean", _pct(document.shared))])
     if document.scope != "user":
-        lines += look.heading("Users, the largest waste first")
+        lines += look.heading("Users, largest waste first")
         lines += user_table(document.users, look)
-    lines += look.heading("Jobs, the largest waste first")
+    lines += look.heading("Jobs, largest waste first")
     lines += job_table(document.jobs, look, document.jobs_left_out)
     lines += _notes(look, document.notes, document.findings, document.finding_counts)
     return "\n".join(lines) + "\n"
@@ -144,7 +144,7 @@ def _measures(totals: GpuTime, look: Look) -> list[str]:
     lines = [
         "",
         look.measure("Wasted", wasted, short(totals.wasted_s) if known else "", bad=True),
-        look.measure("Mean use", None if mean is None else mean / 100, "of the known GPU-time"),
+        look.measure("Mean use", None if mean is None else mean / 100, "of the known GPU time"),
     ]
     if totals.exempt_s:
         reasons = ", ".join(r.replace("_", " ") for r in totals.exempt_by_reason_s)
@@ -154,7 +154,7 @@ def _measures(totals: GpuTime, look: Look) -> list[str]:
 
 def _ledger(totals: GpuTime, look: Look) -> list[str]:
     """Return the ledger's view: every allocated second is one class."""
-    lines = look.heading("Every allocated GPU-second")
+    lines = look.heading("Allocated GPU time by class")
     for name in _CLASSES:
         if (seconds := getattr(totals, f"{name}_s")) or name in _CLASSES[:4]:
             lines.append(look.measure(name, share(seconds, totals.gpu_s), short(seconds)))
@@ -178,7 +178,7 @@ def _levels(document: ReportDocument, look: Look) -> list[str]:
         if document.levels[name].devices
     ]
     under = document.under_used
-    lines = look.heading("Each device of a job by its mean")
+    lines = look.heading("GPUs of each job by mean utilization")
     lines += look.table(("LEVEL", "DEVICES", "ALLOC", ""), rows, frozenset({0, 3}))
     text = (
         f"under-used (mean below {limits.underused_below_pct:g} %, completed, "
@@ -260,8 +260,8 @@ def _devices(run: RunRow, devices: Sequence[DeviceRow], look: Look) -> list[str]
         for d in devices
         if d.gpu_uuid
     ]
-    lines += look.heading("Held from, to: accounting and what the agents saw")
-    return [*lines, *look.table(("GPU", "FROM", "TO", "KNOWN BY"), seen, frozenset({0, 1, 2, 3}))]
+    lines += look.heading("Allocated from, to: accounting and agents")
+    return [*lines, *look.table(("GPU", "FROM", "TO", "SOURCE"), seen, frozenset({0, 1, 2, 3}))]
 
 
 def _notes(

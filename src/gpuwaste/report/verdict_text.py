@@ -1,4 +1,4 @@
-"""Verdicts and their score as text: 80 columns, what was said to whom and whether it was right."""
+"""Verdicts and their score as text: 80 columns, what each user saw and whether it was right."""
 
 from typing import Final
 
@@ -27,7 +27,7 @@ _BARS: Final = 20
 def verdicts_text(document: VerdictsDocument, look: Look) -> str:
     """Render verdicts, the newest first; an operator's has the policy and what it would have said."""
     rows = document.verdicts[:_ROWS]
-    lines = look.title("What was said at submission") if look.header else []
+    lines = look.title("Verdicts at submission") if look.header else []
     whole = bool(rows) and bool(rows[0].would_be)
     headers = ("TIME", "ACTION", *(("WOULD", "HELD", "POLICY") if whole else ()), "JOB", "ST", "RIGHT", "USER: NAME")
     lines += look.table(headers, [_row(row, look, whole=whole) for row in rows], frozenset(range(len(headers))))
@@ -42,14 +42,14 @@ def verdicts_text(document: VerdictsDocument, look: Look) -> str:
 
 def score_text(score: ScoreDocument, look: Look) -> str:
     """Render the score: a table by week and policy, false rejects and overrides, then the calibration."""
-    lines = look.title(f"What was said since {local_time(score.since, look.zone)}") if look.header else []
+    lines = look.title(f"Score of verdicts since {local_time(score.since, look.zone)}") if look.header else []
     rows = [_score_row(row) for row in score.weeks]
     lines += look.table(_SCORE_HEADERS, rows, frozenset({0, len(_SCORE_HEADERS) - 1}))
     if any(row.floored for row in score.weeks):
-        lines += bullet("(*) below its floor: in that week the policy fell back to shadow by itself")
+        lines += bullet("(*) below its floor: in that week the policy fell back to shadow mode")
     for row in score.policies:
         lines += _policy_lines(row)
-    lines += look.heading("Calibration: what was expected, beside what came true")
+    lines += look.heading("Calibration: predicted probability and observed rate")
     for found in score.calibration:
         lines += _calibration_lines(found)
     return "\n".join(lines) + "\n"
@@ -106,5 +106,7 @@ def _calibration_lines(found: Calibration) -> list[str]:
     for row in found.bins:
         drawn = "|" * round(row.true * _BARS)
         span = f"{percent(row.from_):>4} to {percent(row.to):>4} {row.n:>8}"
-        lines.append(f"    {span}  expected {percent(row.expected):>4}  true {percent(row.true):>4} {drawn}".rstrip())
+        lines.append(
+            f"    {span}  predicted {percent(row.expected):>4}  observed {percent(row.true):>4} {drawn}".rstrip()
+        )
     return lines

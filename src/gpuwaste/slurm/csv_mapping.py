@@ -66,7 +66,7 @@ def load_mapping(path: Path) -> str:
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        raise ConfigError(f"{path}: no valid TOML: {error}") from error
+        raise ConfigError(f"{path}: invalid TOML: {error}") from error
 
 
 def parse_mapping(text: str, where: str, zone: str = "UTC") -> Mapped:
@@ -74,7 +74,7 @@ def parse_mapping(text: str, where: str, zone: str = "UTC") -> Mapped:
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{where}: no valid TOML: {error}") from error
+        raise ConfigError(f"{where}: invalid TOML: {error}") from error
     _known(data, _TOP, where)
     columns, units, states, tres = (_table(data, name, where) for name in ("columns", "units", "states", "tres"))
     _known(columns, FIELDS, f"{where}: [columns]")

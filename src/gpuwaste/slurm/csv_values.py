@@ -153,7 +153,7 @@ def _memory(text: str, factor: float | None, n_nodes: int | None, cpus: int | No
     if value is None or (unit == "M" and text.isdigit()):
         found = total_b(text, n_nodes, cpus, unit)
         if found is None and each_b(text, unit)[0]:
-            raise ParseError(f"{text[:40]!r} is for each node or processor, and how many there are is not known")
+            raise ParseError(f"{text[:40]!r} is per node or processor, but their number is unknown")
     elif math.isnan(value):
         return None
     else:

@@ -75,14 +75,14 @@ def parse_positions(text: str) -> tuple[int, ...]:
         first = _position(low, text)
         last = _position(high, text) if dash else first
         if last < first:
-            raise ParseError(f"GRES positions {text[:40]!r}: the range {item!r} runs backwards")
+            raise ParseError(f"GRES positions {text[:40]!r}: the range {item!r} is reversed")
         found.update(range(first, last + 1))
     return tuple(sorted(found))
 
 
 def _position(digits: str, text: str) -> int:
     if not (digits.isascii() and digits.isdigit() and len(digits) <= 4 and int(digits) <= _MAX_POSITION):  # noqa: PLR2004
-        raise ParseError(f"GRES positions {text[:40]!r}: {digits[:20]!r} is no number from 0 to {_MAX_POSITION}")
+        raise ParseError(f"GRES positions {text[:40]!r}: {digits[:20]!r} is not a number from 0 to {_MAX_POSITION}")
     return int(digits)
 
 

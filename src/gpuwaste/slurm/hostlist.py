@@ -90,7 +90,7 @@ def _numbers(text: str, whole: str, room: int) -> list[str]:
             raise ParseError(f"hostlist {whole[:60]!r}: {item[:40]!r} is neither a number nor a range")
         low, high = int(match[1]), int(match[2] or match[1])
         if high < low:
-            raise ParseError(f"hostlist {whole[:60]!r}: the range {item!r} runs backwards")
+            raise ParseError(f"hostlist {whole[:60]!r}: the range {item!r} is reversed")
         if high - low >= room - len(found):
             raise ParseError(f"hostlist {whole[:60]!r}: more than {MAX_NAMES} names")
         found.extend(str(number).zfill(len(match[1])) for number in range(low, high + 1))

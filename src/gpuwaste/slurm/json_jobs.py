@@ -108,7 +108,7 @@ class _Document:
 
     def _take(self, sign: str) -> None:
         if self._sign() != sign:
-            raise ParseError(f"no valid JSON: {self._text[self._at : self._at + 40]!r} where {sign!r} was expected")
+            raise ParseError(f"invalid JSON: {self._text[self._at : self._at + 40]!r} where {sign!r} was expected")
         self._at += 1
 
     def _sign(self) -> str:

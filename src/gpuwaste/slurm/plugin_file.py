@@ -40,7 +40,7 @@ def read_plugin(path: Path) -> PluginFile:
     try:
         return _plugin(data)
     except (struct.error, ValueError, LookupError, OverflowError) as error:
-        raise ParseError(f"{path}: no Slurm plugin of this machine: {error}") from error
+        raise ParseError(f"{path}: not a Slurm plugin for this machine: {error}") from error
 
 
 def release_of(number: int) -> str:

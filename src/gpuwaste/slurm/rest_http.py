@@ -132,7 +132,7 @@ class RestServer:
         except ReadTimeoutError as error:
             raise self._late() from error
         except (HTTPError, OSError, ValueError) as error:
-            raise RestError(f"{self.url}: {_cause(error)}: is slurmrestd there? see slurmrestd_url") from error
+            raise RestError(f"{self.url}: {_cause(error)}: is slurmrestd running? see slurmrestd_url") from error
         return answer.status, body
 
     def _read(self, answer: Any, deadline: float) -> bytes:
@@ -147,7 +147,7 @@ class RestServer:
         return b"".join(parts)
 
     def _late(self) -> LateError:
-        return LateError(f"{self.url}: no whole answer within {self.timeout_s:g} s: see slurm_timeout_s")
+        return LateError(f"{self.url}: no complete answer within {self.timeout_s:g} s: see slurm_timeout_s")
 
     def _refused(self, status: int, body: bytes, path: str, token: Token | None) -> RestError:
         words, numbers = _answer_errors(body)
@@ -155,15 +155,15 @@ class RestServer:
             return TokenError(f"{self.url}: {status}: {_token_problem(token)}", status, numbers)
         if status == _NO_SUCH_URL and not numbers:
             return RestError(f"{self.url}: 404: it does not know {path}", status)
-        hint = " (a token that slurmctld refuses looks so too)" if _UNSPECIFIED in numbers else ""
+        hint = " (possibly a token that slurmctld rejects)" if _UNSPECIFIED in numbers else ""
         return RestError(f"{self.url}: {status}: {words or 'no reason given'}{hint}", status, numbers)
 
 
 def _token_problem(token: Token | None) -> str:
     renew = "`scontrol token username=USER lifespan=SECONDS` makes one, see slurmrestd_token_file"
     if token is None:
-        return f"it asks for a token: {renew}"
-    return f"the token's time is over: {renew}" if token.expired else f"the token is refused: {renew}"
+        return f"slurmrestd requires a token: {renew}"
+    return f"the token has expired: {renew}" if token.expired else f"the token is rejected: {renew}"
 
 
 def _answer_errors(body: bytes) -> tuple[str, frozenset[int]]:

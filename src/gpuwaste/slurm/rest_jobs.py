@@ -49,7 +49,7 @@ def records(items: list[Any], cluster: str) -> Iterator[JobRecord | BadRow]:
 def _record(job: Any, cluster: str) -> JobRecord:
     own = value.text(job, "cluster")
     if cluster and own and own != cluster:
-        raise ParseError(f"cluster: a job of {own}, where {cluster} was asked for")
+        raise ParseError(f"cluster: a job of {own}, where {cluster} was requested")
     job_id = value.number(job, "job_id")
     submit = value.time_s(job, "time", "submission")
     if not job_id or submit is None:

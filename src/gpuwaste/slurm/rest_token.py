@@ -43,7 +43,7 @@ def read_token(path: Path) -> Token:
     """Read the token file. Raises ConfigError, never with the token in it."""
     word = read_closed(path, _MAX_FILE, "this token", ": see slurmrestd_token_file").strip().removeprefix(_PREFIX)
     if not _TOKEN.fullmatch(word):
-        raise ConfigError(f"{path}: no JWT in it: write the one that `scontrol token` prints, alone")
+        raise ConfigError(f"{path}: no JWT in it: write the one that `scontrol token` prints, and nothing else")
     claims = _claims(word)
     user, expires = claims.get("sun"), claims.get("exp")
     return Token(

@@ -29,14 +29,14 @@ def load(data: bytes) -> Json:
     """Return the object of an answer. Raises ParseError that says what came instead: nothing, HTML, half of it."""
     if not data.strip():
         raise ParseError("empty where JSON with jobs was expected")
-    text = data.decode("utf-8", "surrogateescape")  # a backslash in the place of a byte would be no valid JSON
+    text = data.decode("utf-8", "surrogateescape")  # a backslash in the place of a byte would be invalid JSON
     try:
         found = json.loads(text, strict=False)
     except (ValueError, RecursionError) as error:
         if text.lstrip().startswith("<"):
             raise ParseError(f"HTML where JSON was expected: {_shown(text)}: is this slurmrestd?") from error
         half = isinstance(error, json.JSONDecodeError) and error.pos >= len(text.rstrip()) - 1
-        what = "the JSON is cut off" if half else f"no valid JSON ({error})"
+        what = "the JSON is cut off" if half else f"invalid JSON ({error})"
         raise ParseError(f"{what}, {len(data)} bytes beginning {_shown(text)}") from error
     if not isinstance(found, dict):
         raise ParseError(f"expected an object with jobs, found {_shown(text)}")

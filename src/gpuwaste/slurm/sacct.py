@@ -62,7 +62,7 @@ def parse_sacct(
     """
     missing = [name for name in _NEEDED if name not in fields]
     if missing:
-        raise ParseError(f"sacct's columns lack {', '.join(missing)}: ask for them with --format")
+        raise ParseError(f"sacct's columns lack {', '.join(missing)}: add them to --format")
     run: RunRows | None = None
     for item in read_rows(lines, fields, delimiter):
         if isinstance(item, BadRow):

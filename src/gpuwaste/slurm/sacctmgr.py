@@ -28,7 +28,7 @@ def _rows(text: str, width: int, what: str) -> list[list[str]]:
         row = line.split("|")
         if len(row) != width:
             raise ParseError(
-                f"sacctmgr's {what}, line {number}: {len(row)} fields where {width} were asked: {line[:80]!r}"
+                f"sacctmgr's {what}, line {number}: {len(row)} fields where {width} were requested: {line[:80]!r}"
             )
         rows.append(row)
     return rows

@@ -63,14 +63,14 @@ def _checked(script: bytes | str) -> str:
     if not data:
         raise ParseError("the script is empty: sbatch takes a script that begins with #! and an interpreter")
     if len(data) > MAX_SCRIPT_B:
-        raise ParseError(f"the script has {len(data)} bytes: sbatch takes at most {MAX_SCRIPT_B}: is that a script?")
+        raise ParseError(f"the script has {len(data)} bytes: sbatch takes at most {MAX_SCRIPT_B}: is this a script?")
     if b"\0" in data:
-        raise ParseError("the script has a NUL character: sbatch takes text alone: is that a program?")
+        raise ParseError("the script has a NUL character: sbatch accepts only text: is this a program?")
     if not data.startswith(b"#!"):
-        raise ParseError("line 1: does not begin with #! and an interpreter, such as #!/bin/bash: sbatch refuses that")
+        raise ParseError("line 1: does not begin with #! and an interpreter, such as #!/bin/bash: sbatch rejects it")
     if b"\r\n" in data:
         number = data[: data.index(b"\r\n")].count(b"\n") + 1
-        raise ParseError(f"line {number}: ends as DOS lines do (CR LF), which sbatch refuses: run dos2unix on the file")
+        raise ParseError(f"line {number}: has a DOS line end (CR LF), which sbatch rejects: run dos2unix on the file")
     return data.decode("utf-8", "surrogateescape")
 
 

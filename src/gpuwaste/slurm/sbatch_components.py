@@ -54,12 +54,12 @@ def read_argv(argv: Sequence[str]) -> CommandLine:
         if not left or left[0].text != ":":
             break
         if len(components) == MAX_COMPONENTS:
-            raise UsageError(f"{COMMAND_LINE}: more than {MAX_COMPONENTS} het components: join some of them")
+            raise UsageError(f"{COMMAND_LINE}: more than {MAX_COMPONENTS} het components: combine some of them")
         left = left[1:]
     line = CommandLine(tuple(components), tuple(word.text for word in left))
     for found in components[0]:
         if found.name in _NO_JOB:
-            raise UsageError(f"--{found.name} of sbatch submits nothing: leave it out")
+            raise UsageError(f"--{found.name} of sbatch submits nothing: remove it")
     if line.wrap is not None and left:
         raise UsageError(f"--wrap together with {left[0].text[:40]!r}: sbatch takes a command or a script, not both")
     return line
@@ -108,7 +108,7 @@ def _variables(environ: Mapping[str, str]) -> list[Given]:
 def _of_script(words: Sequence[Word]) -> list[Given]:
     given, rest = walk(words)
     if rest:
-        raise refusal(rest[0].where, f"{rest[0].text[:40]!r} is no option: sbatch refuses that; quote it or remove it")
+        raise refusal(rest[0].where, f"{rest[0].text[:40]!r} is no option: sbatch rejects it; quote it or remove it")
     return given
 
 

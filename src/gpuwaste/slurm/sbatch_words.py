@@ -65,7 +65,7 @@ def directives(text: str) -> Directives:
         names = [word.text.lower() for word in words]
         if names and names[0] in SEPARATORS:
             if len(components) == MAX_COMPONENTS:
-                raise ParseError(f"line {number}: more than {MAX_COMPONENTS} het components: join some of them")
+                raise ParseError(f"line {number}: more than {MAX_COMPONENTS} het components: combine some of them")
             components.append([])
             continue
         cut = next((i for i, name in enumerate(names) if name in SEPARATORS), len(words))
@@ -107,7 +107,9 @@ def _split(text: str, number: int) -> list[Word]:
         while place < len(text) and text[place] in _BLANKS:
             place += 1
         if text[place : place + 1] == ":":
-            raise ParseError(f"line {number}: a word begins with `:`: sbatch takes no colon there; use #SBATCH hetjob")
+            raise ParseError(
+                f"line {number}: a word begins with `:`: sbatch accepts no colon there; use #SBATCH hetjob"
+            )
         if place >= len(text) or text[place] == "#":
             return words
         word, place = _word(text, place, number)
@@ -138,7 +140,7 @@ def _word(text: str, place: int, number: int) -> tuple[str, int]:
             found.append(character)
         place += 1
     if quote:
-        raise ParseError(f"line {number}: the quote {quote} is never closed: sbatch refuses that")
+        raise ParseError(f"line {number}: the quote {quote} is never closed: sbatch rejects it")
     return "".join(found), place
 
 

@@ -105,7 +105,7 @@ class Database:
             return 0
         found = self.execute("SELECT schema, max(version) FROM schema_version GROUP BY schema").fetchone()
         if found is None or found[0] != self.schema:
-            raise StoreError(f"{self.where}: is not a {self.schema} store: move it away or set another state_dir")
+            raise StoreError(f"{self.where}: is not a {self.schema} store: move it or set another state_dir")
         return int(found[1])
 
     def run(self, name: str, parameters: Mapping[str, Any] | Sequence[Any] | None = None) -> duckdb.DuckDBPyConnection:
@@ -154,7 +154,7 @@ class Database:
         steps = migrations(self.schema)
         if at > len(steps):
             raise StoreError(
-                f"{self.where}: its schema {at} is newer than this version understands ({len(steps)}): update gpuwaste"
+                f"{self.where}: its schema {at} is newer than this version's ({len(steps)}): update gpuwaste"
             )
         for number, sql in enumerate(steps[at:], start=at + 1):
             with self.transaction():
@@ -175,7 +175,7 @@ def query_text(schema: Schema, name: str) -> str:
     try:
         text = file.read_text(encoding="utf-8")
     except FileNotFoundError as error:
-        raise StoreError(f"no query {name!r} for the {schema} store: this is a defect of gpuwaste") from error
+        raise StoreError(f"no query {name!r} for the {schema} store: this is a bug in gpuwaste") from error
     return _INCLUDE.sub(lambda match: query_text(schema, match[1]), text)
 
 
@@ -186,7 +186,7 @@ def migrations(schema: Schema) -> tuple[str, ...]:
     files = sorted((f for f in folder.iterdir() if f.name.endswith(".sql")), key=lambda f: f.name)
     for number, file in enumerate(files, start=1):
         if not file.name.startswith(f"{number:04d}_"):
-            raise StoreError(f"migration {file.name}: expected number {number:04d}: this is a defect of gpuwaste")
+            raise StoreError(f"migration {file.name}: expected number {number:04d}: this is a bug in gpuwaste")
     return tuple(file.read_text(encoding="utf-8") for file in files)
 
 

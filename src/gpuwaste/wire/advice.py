@@ -29,7 +29,9 @@ def decode_header(header: bytes, limit: int = MAX_REQUEST) -> int:
     """Return the length of the JSON that follows. Raises ParseError for another version or more than `limit` bytes."""
     length, version = HEADER.unpack(header)
     if version != VERSION:
-        raise ParseError(f"advice: version {version} is spoken, {VERSION} is known here: plugin and advisor differ")
+        raise ParseError(
+            f"advice: version {version} of the peer, {VERSION} here: plugin and advisor are of different releases"
+        )
     if not 0 < length <= limit:
         raise ParseError(f"advice: a frame of {length} bytes, at most {limit} are allowed")
     return int(length)
@@ -40,9 +42,9 @@ def decode_body(body: bytes) -> dict[str, Any]:
     try:
         value = json.loads(body)
     except (ValueError, RecursionError) as error:
-        raise ParseError("advice: no valid JSON") from error
+        raise ParseError("advice: invalid JSON") from error
     if not isinstance(value, dict):
-        raise ParseError("advice: no JSON object")
+        raise ParseError("advice: not a JSON object")
     return value
 
 
@@ -77,7 +79,7 @@ def encode_reply(
 def decode_reply(frame: bytes) -> dict[str, Any]:
     """Return the reply of a whole frame, as tests and tools read it. Raises ParseError."""
     if len(frame) < HEADER.size or decode_header(frame[: HEADER.size], MAX_REPLY) != len(frame) - HEADER.size:
-        raise ParseError("advice: a reply of another length than it says")
+        raise ParseError("advice: the length of the reply differs from its header")
     reply = decode_body(frame[HEADER.size :])
     if reply.get("action") not in ACTIONS:
         raise ParseError("advice: a reply without an action")

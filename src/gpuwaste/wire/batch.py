@@ -166,12 +166,12 @@ def parse_envelope(body: bytes) -> tuple[Envelope, str]:
     fields = _object(body.partition(b"\n")[0], "the batch's first line")
     protocol = fields.get("protocol")
     if isinstance(protocol, bool) or not isinstance(protocol, int):
-        raise ParseError("the batch's first line: protocol is no whole number")
+        raise ParseError("the batch's first line: protocol is not a whole number")
     names = {}
     for name in ("batch_id", "cluster", "node", "boot_id", "agent_version"):
         value = fields.get(name)
         if not isinstance(value, str) or not 0 < len(value) <= _MAX_NAME:
-            raise ParseError(f"the batch's first line: {name} is no text of 1 to {_MAX_NAME} characters")
+            raise ParseError(f"the batch's first line: {name} is not a text of 1 to {_MAX_NAME} characters")
         names[name] = value
     batch_id = names.pop("batch_id")
     return Envelope(protocol=protocol, **names), batch_id
@@ -225,7 +225,7 @@ def _object(text: bytes, what: str) -> dict[str, Any]:
     try:
         value = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise ParseError(f"{what}: no valid JSON") from error
+        raise ParseError(f"{what}: invalid JSON") from error
     if not isinstance(value, dict):
-        raise ParseError(f"{what}: no JSON object")
+        raise ParseError(f"{what}: not a JSON object")
     return value

@@ -75,7 +75,7 @@ class HubClient:
     def __init__(self, url: str, issuer: CredentialIssuer | None = None, ca: str = "", timeout_s: float = 20.0) -> None:
         self._endpoint = parse_endpoint(url)
         if issuer is not None and issuer.secret and self._endpoint.clear:
-            raise ConfigError(f"hub_url {url}: a token would travel in the clear: use https://")
+            raise ConfigError(f"hub_url {url}: a token would be sent in clear text: use https://")
         self._issuer = issuer
         self._tls = tls_context(ca) if self._endpoint.scheme == "https" else None
         self._timeout_s = timeout_s
@@ -192,7 +192,7 @@ class HubClient:
             raise self._error(answer)
         found = _json_object(answer)
         if found is None:
-            raise WireError(f"{self._endpoint.url}: answers without a JSON object: is that the hub? See hub_url")
+            raise WireError(f"{self._endpoint.url}: answers without a JSON object: is this the hub? See hub_url")
         return found
 
     def _error(self, answer: HttpAnswer) -> WireError:
@@ -209,7 +209,7 @@ class HubClient:
         if status in {_UNAUTHORIZED, _FORBIDDEN}:
             return AuthError(said)
         if body is None or "error" not in body:
-            return WireError(f"{url}: answers HTTP {status} without a hub's words: is that the hub? See hub_url")
+            return WireError(f"{url}: answers HTTP {status} without a hub's words: is this the hub? See hub_url")
         return RefusedError(said, status, _protocol_range(body) if status == _UPGRADE else None)
 
 
@@ -227,7 +227,7 @@ def _predictions(answer: Mapping[str, Any], wanted: int | None) -> list[dict[str
         or not all(isinstance(item, dict) for item in found)
         or len(found) != (len(found) if wanted is None else wanted)
     ):
-        raise WireError("the hub's answer has no prediction for each request: is it of another version?")
+        raise WireError("the hub's answer lacks a prediction for some requests: is it of another version?")
     return found
 
 

@@ -19,5 +19,7 @@ def daemon_client(config: Config) -> HubClient:
     try:
         uid = pwd.getpwnam(user).pw_uid
     except KeyError as error:
-        raise ConfigError(f"[agent] hub_user: {user!r} is no user here: name the one the hub runs as") from error
+        raise ConfigError(
+            f"[agent] hub_user: {user!r} is not a user on this host: set the user that the hub runs as"
+        ) from error
     return HubClient(common.hub_url, MungeIssuer(Munge(common.munge_socket), uid), ca=common.hub_ca)

@@ -110,8 +110,7 @@ class DurableFile:
         at = int(connection.execute("PRAGMA user_version").fetchone()[0])
         if at > len(self.migrations):
             raise StoreError(
-                f"{self.path}: its schema {at} is newer than this version understands ({len(self.migrations)}): "
-                "update gpuwaste"
+                f"{self.path}: its schema {at} is newer than this version's ({len(self.migrations)}): update gpuwaste"
             )
         for number, script in enumerate(self.migrations[at:], start=at + 1):
             connection.executescript(f"BEGIN IMMEDIATE; {script}; PRAGMA user_version={number}; COMMIT;")

@@ -83,7 +83,7 @@ def tls_context(ca: str) -> ssl.SSLContext:
     try:
         return ssl.create_default_context(cafile=ca or None)
     except (OSError, ssl.SSLError) as error:
-        raise ConfigError(f"hub_ca {ca}: no PEM file of certificates: {error}") from error
+        raise ConfigError(f"hub_ca {ca}: not a PEM file of certificates: {error}") from error
 
 
 class UnixConnection(HTTPConnection):
@@ -208,12 +208,12 @@ class HttpExchange:
         except ssl.SSLCertVerificationError as error:
             raise AuthError(f"{url}: its certificate is not trusted ({error.verify_message}): see hub_ca") from error
         except (OSError, IncompleteRead) as error:
-            raise RetryableWireError(f"{url}: {_words(error)}: is the hub running there?") from error
+            raise RetryableWireError(f"{url}: {_words(error)}: is the hub running?") from error
         except (HTTPException, ValueError) as error:
             raise WireError(f"{url}: does not answer as an HTTP server ({_words(error)}): see hub_url") from error
 
     def _too_late(self) -> RetryableWireError:
-        return RetryableWireError(f"{self._endpoint.url}: no whole answer within {self._timeout_s:g} s")
+        return RetryableWireError(f"{self._endpoint.url}: no complete answer within {self._timeout_s:g} s")
 
 
 def _words(error: Exception) -> str:

@@ -1,4 +1,4 @@
-"""Who is at the other end: the caller as the hub sees him, and the two sides of a credential.
+"""Who is at the other end: the caller as the hub sees them, and the two sides of a credential.
 
 A credential is bound to a digest (wire.signing) of what it travels with. munge and token files implement both sides.
 """
@@ -41,7 +41,7 @@ class CredentialIssuer(Protocol):
 
 
 class CredentialChecker(Protocol):
-    """The hub's side: finds out who asks, and signs acknowledgements for him."""
+    """The hub's side: finds out who asks, and signs acknowledgements for them."""
 
     def check(self, credential: str, digest: str) -> Caller:
         """Return the sender of the credential (Authorization's value without its scheme). Raises AuthError."""

@@ -149,7 +149,7 @@ class MungeChecker:
 
 def _check_digest(payload: bytes, digest: str, what: str) -> None:
     if not hmac.compare_digest(payload, digest.encode()):
-        raise AuthError(f"the credential was made for another {what}")
+        raise AuthError(f"the credential is for another {what}")
 
 
 def _checked_text(credential: str) -> bytes:
@@ -157,7 +157,7 @@ def _checked_text(credential: str) -> bytes:
     if len(credential) > MAX_CREDENTIAL:
         raise AuthError(f"munge: a credential of {len(credential)} characters is more than {MAX_CREDENTIAL}")
     if not (credential.isascii() and credential.isprintable() and credential):
-        raise AuthError("munge: the credential is empty or holds characters that no credential has")
+        raise AuthError("munge: the credential is empty or contains invalid characters")
     return credential.encode("ascii")
 
 

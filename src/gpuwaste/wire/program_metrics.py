@@ -11,10 +11,10 @@ from typing import Final
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-_BUILD: Final = ("gpuwaste_build_info", "The version of gpuwaste that runs; always 1.")
+_BUILD: Final = ("gpuwaste_build_info", "The running version of gpuwaste; always 1.")
 _START: Final = ("gpuwaste_start_time_seconds", "When the daemon started, in seconds since the epoch.")
 _CLOCK: Final = ("gpuwaste_clock_seconds", "This host's time at the scrape, in seconds since the epoch.")
-_FREE: Final = ("gpuwaste_state_free_bytes", "Room that is left on the file system of state_dir.")
+_FREE: Final = ("gpuwaste_state_free_bytes", "Free space on the file system of state_dir.")
 _SIZE: Final = ("gpuwaste_state_size_bytes", "Size of the file system of state_dir.")
 
 

@@ -34,7 +34,9 @@ def read_tar(file: BinaryIO, directory: Path) -> None:
                 plain = member.isreg() and not member.issparse() and _NAME.fullmatch(member.name)
                 source = tar.extractfile(member) if plain else None
                 if source is None or count >= _MAX_FILES:
-                    raise WireError(f"the snapshot holds {member.name[:64]!r}, which is no plain file of a state")
+                    raise WireError(
+                        f"the snapshot contains {member.name[:64]!r}, which is not a file of the job history"
+                    )
                 with (fresh / member.name).open("wb") as target:
                     shutil.copyfileobj(source, target, 1 << 20)
         if directory.exists():
@@ -42,6 +44,6 @@ def read_tar(file: BinaryIO, directory: Path) -> None:
         fresh.rename(directory)
         shutil.rmtree(old, ignore_errors=True)
     except tarfile.TarError as error:
-        raise WireError(f"the snapshot cannot be unpacked: {error}: is that the hub? See hub_url") from error
+        raise WireError(f"the snapshot cannot be unpacked: {error}: is this the hub? See hub_url") from error
     except OSError as error:
         raise StoreError(f"{directory}: cannot be written: {error.strerror or error}") from error

@@ -76,14 +76,14 @@ class TokenChecker:
             raise AuthError("the token is too long")
         found = self._current().names.get(_fingerprint(credential))
         if found is None:
-            raise AuthError("the token is not known here")
+            raise AuthError("unknown token")
         return Caller(None, "", "token", found)
 
     def issue_ack(self, caller: Caller, digest: str) -> str:
         """Return the digest signed with the caller's own token."""
         token = self._current().tokens.get(caller.name)
         if token is None:
-            raise AuthError(f"{caller.name} has no token any more")
+            raise AuthError(f"{caller.name} no longer has a token")
         return _mac(token, digest)
 
     def _current(self) -> "_Tokens":

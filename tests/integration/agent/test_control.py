@@ -62,7 +62,7 @@ def test_an_impossible_release_is_refused(server: Path, config: Config, seconds:
 
 def test_no_agent_is_said(config: Config) -> None:
     """Without an agent the command names the socket that it looked for."""
-    with pytest.raises(NoDataError, match=r"agent\.sock: no agent answers"):
+    with pytest.raises(NoDataError, match=r"agent\.sock: the agent does not answer"):
         ask_agent(config, {"command": "status"})
 
 

@@ -306,7 +306,7 @@ def test_a_full_disk_costs_the_oldest_day(small_disk: Path, caplog: pytest.LogCa
 def test_two_agents_cannot_share_a_state_directory(tmp_path: Path) -> None:
     """The second one is told which process holds it; after the first has gone it gets in."""
     first = StateLock(tmp_path)
-    with pytest.raises(StoreError, match=f"held by another process pid {os.getpid()}"):
+    with pytest.raises(StoreError, match=f"used by another process, pid {os.getpid()}"):
         StateLock(tmp_path)
     first.close()
     StateLock(tmp_path).close()

@@ -110,7 +110,7 @@ def test_a_wrong_cluster_name_fails() -> None:
         ("", {}, Status.OK, "commands"),
         ("pyslurm", {}, Status.FAIL, "pyslurm"),
         ("slurmrestd", {}, Status.FAIL, "slurmrestd_url"),
-        ("slurmrestd", {"slurmrestd_url": "unix:/nowhere/s"}, Status.FAIL, "is slurmrestd there?"),
+        ("slurmrestd", {"slurmrestd_url": "unix:/nowhere/s"}, Status.FAIL, "is slurmrestd running?"),
         ("slurm", {}, Status.FAIL, "expected commands, slurmrestd, pyslurm"),
     ],
 )
@@ -191,7 +191,7 @@ def test_the_agent_is_asked_and_each_part_of_its_answer_judged() -> None:
     assert checks(slurm(), agent={**STATUS, **modern})["map"].status is Status.OK
     waiting = {"outbox_rows": 9, "hub": "connection refused"}
     assert checks(slurm(), agent={**STATUS, **waiting})["outbox"].status is Status.WARN
-    assert checks(slurm(), agent=NoDataError("no agent answers"))["agent"].status is Status.FAIL
+    assert checks(slurm(), agent=NoDataError("does not answer"))["agent"].status is Status.FAIL
     assert checks(slurm(), agent=UsageError("only root"))["agent"].status is Status.WARN
 
 
@@ -307,7 +307,7 @@ def test_no_advisor_a_strange_one_and_a_silent_one_fail(tmp_path: Path) -> None:
     config = advisor_config(tmp_path)
     assert checks(slurm(), roles=role, config=config)["advisor"].status is Status.FAIL
     with ScriptedAdvisor(tmp_path / "advisor.sock", lambda _: b"HTTP/1.1 400 Bad Request\r\n\r\n"):
-        assert "is that the advisor" in checks(slurm(), roles=role, config=config)["advisor"].mend
+        assert "is this the advisor" in checks(slurm(), roles=role, config=config)["advisor"].mend
 
 
 def test_the_kill_switch_is_a_warning(tmp_path: Path) -> None:
@@ -324,9 +324,9 @@ def test_a_plugin_that_is_named_must_be_there(tmp_path: Path) -> None:
     role = frozenset({Role.ADVISOR})
     config = advisor_config(tmp_path)
     named = slurm(JobSubmitPlugins="lua,gpuwaste", PluginDir=f"/nowhere:{tmp_path}")
-    assert "would not start" in checks(named, roles=role, config=config)["plugin"].mend
+    assert "cannot start" in checks(named, roles=role, config=config)["plugin"].mend
     (tmp_path / "job_submit_gpuwaste.so").write_bytes(b"no ELF file")
-    assert "no Slurm plugin" in checks(named, roles=role, config=config)["plugin"].found
+    assert "not a Slurm plugin" in checks(named, roles=role, config=config)["plugin"].found
     assert checks(slurm(JobSubmitPlugins="(null)"), roles=role, config=config)["plugin"].status is Status.WARN
     lua = slurm(JobSubmitPlugins="lua", SLURM_CONF=str(tmp_path / "slurm.conf"))
     assert checks(lua, roles=role, config=config)["plugin"].status is Status.FAIL

@@ -17,12 +17,15 @@ BEFORE = ("core.config", "core.typed_toml")  # reading the file: `config check` 
 # policies: test_config_check.py; a mapping of CSV is a command's own file; whom root becomes: commands, never a daemon
 OTHERS = ("policy.", "slurm.csv_mapping", "core.owner")
 NOT_OF_THE_FILE = {
-    ("advisor.listening", "{}: the socket cannot be made: {}: see [advisor] socket"): "the file system at that moment",
-    ("advisor.listening", "{}: {}: see [advisor] socket"): "rights at that moment: the doctor's line run dir",
-    ("advisor.listening", "{}: cannot be tried: {}"): "a strange process there: the doctor's line advisor",
     (
         "advisor.listening",
-        "{}: process {} listens there already: stop that advisor, or set [advisor] socket",
+        "{}: the socket cannot be created: {}: see [advisor] socket",
+    ): "the file system at that moment",
+    ("advisor.listening", "{}: {}: see [advisor] socket"): "rights at that moment: the doctor's line run dir",
+    ("advisor.listening", "{}: cannot connect: {}"): "a strange process there: the doctor's line advisor",
+    (
+        "advisor.listening",
+        "{}: process {} already listens there: stop that advisor, or set [advisor] socket",
     ): "a second advisor",
     ("wire.client", "hours and verdicts need a credential: munge, or token_file"): "no daemon comes here without",
     ("wire.exporter", "[{}] listen: {}: {}"): "the port is taken: `_address` tries the address alone",
@@ -35,31 +38,46 @@ NOT_OF_THE_FILE = {
 LONG = "s" * 120
 CASES: list[tuple[str, str, str, str]] = [
     # module, its words, the configuration, what the line must hold
-    ("advisor.listening", "is there and is no socket", '[advisor]\nsocket = "{plain}"', "is no socket"),
-    ("advisor.slurm_facts", "SlurmUser", '[advisor]\nslurm_user = "nobody-here"', "SlurmUser 'nobody-here' is no user"),
+    ("advisor.listening", "exists but is not a socket", '[advisor]\nsocket = "{plain}"', "is not a socket"),
+    (
+        "advisor.slurm_facts",
+        "SlurmUser",
+        '[advisor]\nslurm_user = "nobody-here"',
+        "SlurmUser 'nobody-here' is not a user",
+    ),
     ("core.files", "everybody can read", '[hub]\nnode_tokens_file = "{open}"', "everybody can read or change"),
     ("core.files", "cannot be read", '[hub]\nnode_tokens_file = "{none}"', "cannot be read"),
-    ("core.files", "holds characters", '[hub]\nnode_tokens_file = "{latin}"', "holds characters that no token has"),
-    ("core.files", "could change what is trusted", '[hub]\nstate_dir = "{shared}"', "can be written to by everybody"),
+    (
+        "core.files",
+        "contains characters",
+        '[hub]\nnode_tokens_file = "{latin}"',
+        "contains characters that are not allowed in a token",
+    ),
+    (
+        "core.files",
+        "could change files that gpuwaste trusts",
+        '[hub]\nstate_dir = "{shared}"',
+        "can be written to by everybody",
+    ),
     ("core.files", "cannot be used", '[agent]\nstate_dir = "{plain}/below"', "cannot be used: Not a directory"),
     ("hub.daemon", "listen and socket are both", '[hub]\nlisten = ""', "are both empty"),
     ("hub.parts", "agent_user", '[hub]\nagent_user = "nobody-here"', "this host has no user 'nobody-here'"),
     ("hub.notify.addresses", "address", '[notify]\naddress = "x y"', "expected a pattern such as"),
     ("hub.notify.schedule", "quiet_hours", '[notify]\nquiet_hours = "20"', "expected two hours of the day"),
     ("hub.notify.schedule", "[notify] at", '[notify]\nat = "8"', "expected a time of the day"),
-    ("hub.notify.schedule", "zone", '[notify]\nzone = "Mars/North"', "knows no such time zone"),
+    ("hub.notify.schedule", "zone", '[notify]\nzone = "Mars/North"', "unknown time zone"),
     ("hub.notify.settings", "share 0..1", "[notify]\nmin_coverage = 80.0", "min_coverage 80.0: expected a share"),
     ("hub.notify.settings", "sender is empty", '[notify]\nsmtp_host = "mail"', "sender is empty"),
     ("hub.notify.settings", "plain address", '[notify]\nsender = "HPC <h@x>"', "expected a plain address"),
-    ("hub.notify.settings", "password would travel", '[notify]\nsmtp_user = "u"', "set smtp_tls"),
+    ("hub.notify.settings", "password would be sent", '[notify]\nsmtp_user = "u"', "set smtp_tls"),
     ("hub.notify.settings", "expected one of", '[notify]\nevery = "month"', "expected one of week, day"),
-    ("hub.server", "0.0.0.0 stands for every", '[hub]\nlisten = "9461"', "expected ADDRESS:PORT"),
+    ("hub.server", "0.0.0.0 is every", '[hub]\nlisten = "9461"', "expected ADDRESS:PORT"),
     ("hub.server", "listen {}: expected ADDRESS:PORT", '[hub]\nlisten = "127.0.0.1:http"', "expected ADDRESS:PORT"),
     ("hub.server", "listen {}: {}", '[hub]\nlisten = "192.0.2.1:9461"', "name an address of this host"),
-    ("hub.server", "is no socket", '[hub]\nsocket = "{plain}"', "is no socket"),
+    ("hub.server", "is not a socket", '[hub]\nsocket = "{plain}"', "is not a socket"),
     ("hub.server", "socket {}: {}", '[hub]\nsocket = "{none}/h.sock"', "is no directory"),
-    ("core.unix_path", "Unix socket", f'[hub]\nsocket = "/{LONG}"', f"[hub] socket /{LONG}: 121 bytes, and"),
-    ("core.unix_path", "Unix socket", f'[advisor]\nsocket = "/{LONG}"', f"[advisor] socket /{LONG}: 121 bytes, and"),
+    ("core.unix_path", "Unix socket", f'[hub]\nsocket = "/{LONG}"', f"[hub] socket /{LONG}: 121 bytes, but"),
+    ("core.unix_path", "Unix socket", f'[advisor]\nsocket = "/{LONG}"', f"[advisor] socket /{LONG}: 121 bytes, but"),
     (
         "core.unix_path",
         "Unix socket",
@@ -96,7 +114,7 @@ CASES: list[tuple[str, str, str, str]] = [
         '[common]\nslurmrestd_token_file = "{plain}"',
         "no JWT in it",
     ),
-    ("wire.client", "travel in the clear", '[common]\nhub_url = "http://h"\ntoken_file = "{token}"', "in the clear"),
+    ("wire.client", "sent in clear text", '[common]\nhub_url = "http://h"\ntoken_file = "{token}"', "in clear text"),
     ("wire.exporter", "expected ADDRESS:PORT", '[agent]\nlisten = "localhost:x"', "expected ADDRESS:PORT"),
     (
         "wire.exporter",
@@ -120,13 +138,13 @@ CASES: list[tuple[str, str, str, str]] = [
     ("wire.tokens", "expected NAME TOKEN", '[hub]\nnode_tokens_file = "{plain}"', "expected NAME TOKEN"),
     ("wire.tokens", "has the same token", '[hub]\nnode_tokens_file = "{twice}"', "has the same token as"),
     ("wire.tokens", "cannot be read", '[hub]\nnode_tokens_file = "{none}"', "cannot be read"),
-    ("agent.collectors.__init__", "collectors", '[agent]\ncollectors = ["nvlm"]', "'nvlm' is none of"),
-    ("agent.health", "health_xids", '[agent]\nhealth_xids = ["x"]', "'x' is no Xid number"),
+    ("agent.collectors.__init__", "collectors", '[agent]\ncollectors = ["nvlm"]', "'nvlm' is not one of"),
+    ("agent.health", "health_xids", '[agent]\nhealth_xids = ["x"]', "'x' is not an Xid number"),
     (
         "wire.daemon_client",
         "hub_user",
         '[agent]\nhub_user = "nobody-here"',
-        "is no user here: name the one the hub runs as",
+        "is not a user on this host: set the user that the hub runs as",
     ),
 ]
 FILES = {

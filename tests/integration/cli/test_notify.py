@@ -57,7 +57,7 @@ def test_preview_prints_the_mail(hub: HubDouble, tmp_path: Path, capsys: pytest.
     assert capsys.readouterr().out == "To: a@x\nSubject: S\n\nDear alice,\n"
     answer(hub, "/preview", "notice-preview", user="bob", why="little_waste", subject="", text="", to="")
     assert call(tmp_path, "preview") == 0
-    assert capsys.readouterr().out == "bob would not be told: less waste than [notify] min_wasted_gpu_h\n"
+    assert capsys.readouterr().out == "bob would get no digest: less waste than [notify] min_wasted_gpu_h\n"
 
 
 def test_list_is_harmless_in_each_form(hub: HubDouble, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -93,6 +93,6 @@ def test_replay_and_run(hub: HubDouble, tmp_path: Path, capsys: pytest.CaptureFi
     assert hub.sent[-1] == {"dry_run": True}
     shown = capsys.readouterr().out
     assert "alice@example.org" in shown
-    assert "a dry run: nothing is sent" in shown
+    assert "dry run: nothing is sent" in shown
     assert call(tmp_path, "run", "--json") == 0
     assert json.loads(capsys.readouterr().out)["told"] == [TOLD]

@@ -131,10 +131,10 @@ def test_check_remarks_what_is_most_likely_not_meant(
     (policies / "20-c.toml").write_text("[targets.failure]\nwarn = 0.5\n")
     assert main(["policy", "check", str(policies), *config]) == 0
     said = capsys.readouterr().out
-    assert "01-b (warn): where 22:00-06:00, sun; says nothing" in said
-    assert "20-c.toml: is never asked: strict before it judges everything" in said
-    assert "00-a.toml: its mode is reject, and no target has a reject: it only warns" in said
-    assert "01-b.toml: its mode is warn, and it has no [targets.*]: it says nothing" in said
+    assert "01-b (warn): where 22:00-06:00, sun; no advice" in said
+    assert "20-c.toml: is never used: strict before it matches every submission" in said
+    assert "00-a.toml: its mode is reject, but no target has a reject: it only warns" in said
+    assert "01-b.toml: its mode is warn, but it has no [targets.*]: it gives no advice" in said
 
 
 def test_explain_shows_the_steps_and_the_lines(
@@ -145,7 +145,7 @@ def test_explain_shows_the_steps_and_the_lines(
     said = " ".join(capsys.readouterr().out.split())
     assert "policy strict (10-strict.toml), mode reject" in said
     assert "thresholds: failure: 0.95 reaches reject 0.9 (site model)" in said
-    assert "The user reads gpuwaste: refused by policy strict: this job likely fails (estimated 95%)" in said
+    assert "The user sees gpuwaste: rejected by policy strict: this job likely fails (estimated 95%)" in said
     assert main(["policy", "explain", "--policies", str(policies), "7", *config]) == 0
     assert hub.asked[-1] == ("/v1/predict", {"job": "7"})
 
@@ -187,10 +187,10 @@ def test_predict_prints_what_sbatch_would(
     lines = ["gpuwaste: this job likely fails", "gpuwaste: 6 of your last 8 jobs named train failed"]
     document["policy"] = {"policy": "w", "mode": "warn", "action": "warn", "would_be": "warn", "lines": lines}
     assert main(["predict", _script(tmp_path), *config]) == 0
-    assert "At sbatch you would read\n  gpuwaste: this job likely fails\n" in capsys.readouterr().out
+    assert "sbatch would print\n  gpuwaste: this job likely fails\n" in capsys.readouterr().out
     document["policy"] |= {"mode": "shadow", "action": "pass"}
     assert main(["predict", _script(tmp_path), *config]) == 0
-    assert "Policy w would warn, its mode is shadow\n  gpuwaste: this" in capsys.readouterr().out
+    assert "Policy w would warn, but its mode is shadow\n  gpuwaste: this" in capsys.readouterr().out
     document["policy"] |= {"would_be": "pass", "lines": []}
     assert main(["predict", _script(tmp_path), *config]) == 0
     assert "Policy" not in capsys.readouterr().out

@@ -140,7 +140,7 @@ def test_a_job_is_asked_of_the_hub(hub: HubDouble, config: list[str], capsys: py
     assert hub.asked[-1] == ("/v1/predict", {"job": "3_1"})
     hub.answers = {}
     assert main(["predict", "--jobs", "4", *config]) == 3
-    assert capsys.readouterr().err == "gpuwaste: job 4: no such job that you may read\n"
+    assert capsys.readouterr().err == "gpuwaste: job 4: no such job that you may see\n"
 
 
 def test_a_bundle_answers_here_without_a_hub(
@@ -159,8 +159,8 @@ def test_a_bundle_answers_here_without_a_hub(
     here = ["--model", str(tmp_path / "bundle"), "--history", str(tmp_path / "history")]
     assert main(["predict", script, *here, *config]) == 0
     out = " ".join(capsys.readouterr().out.split())
-    assert "says model site-1" in out
-    assert "99%] above the warn line" in out
+    assert "Prediction by model site-1" in out
+    assert "99%] above the warn threshold" in out
     assert "5 of your last 5 jobs named job.sbatch failed (fails +49 points)" in out
     assert main(["predict", script, *here[:2], *config]) == 0
     assert "no history.state in the model's directory" in " ".join(capsys.readouterr().out.split())

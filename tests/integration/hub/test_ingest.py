@@ -67,7 +67,7 @@ def test_bad_rows_are_named_by_line_and_good_ones_are_taken(hub: Rig) -> None:
     assert (answer.status, answer.json["accepted"], sorted(rejected)) == (200, 1, [3, 4, 5, 6])
     assert rejected[3] == "node gpu2 is not the batch's gpu1"
     assert "add up" in rejected[4]
-    assert "no valid JSON" in rejected[5]
+    assert "invalid JSON" in rejected[5]
     assert [h["job_id"] for h in hub.hours()] == [7]
 
 
@@ -95,12 +95,12 @@ def test_numbers_beyond_every_float_reject_their_row_alone(hub: Rig) -> None:
 @pytest.mark.parametrize(
     ("body", "words"),
     [
-        (b"\x00\xff\xfe" * 1000, "no valid JSON"),
-        (b"", "no valid JSON"),
-        (b'["protocol",1]\n', "no JSON object"),
-        (b'{"protocol":"1","batch_id":"b"}\n', "protocol is no whole number"),
+        (b"\x00\xff\xfe" * 1000, "invalid JSON"),
+        (b"", "invalid JSON"),
+        (b'["protocol",1]\n', "not a JSON object"),
+        (b'{"protocol":"1","batch_id":"b"}\n', "protocol is not a whole number"),
         (batch(hour(7), cluster="other"), "cluster 'other' is not served here"),
-        (b"[" * 100_000, "no valid JSON"),
+        (b"[" * 100_000, "invalid JSON"),
     ],
 )
 def test_what_is_no_batch_is_refused_whole(hub: Rig, body: bytes, words: str) -> None:
@@ -124,7 +124,7 @@ def test_another_user_cannot_send_hours(hub: Rig) -> None:
     """Only the agents' user may send hours, whoever else has a good credential; root's is no exception."""
     for uid in (1001, 0):
         answer = hub.post(batch(hour(7)), uid=uid)
-        assert (answer.status, answer.json["error"]) == (403, f"uid {uid} may not send hours of gpu1")
+        assert (answer.status, answer.json["error"]) == (403, f"uid {uid} may not send hour rows of gpu1")
     assert hub.hours() == []
 
 

@@ -101,7 +101,7 @@ def test_run_waits_for_accounting(hub: Rig) -> None:
     shown = post(hub, OPER, "/v1/notices/run", dry_run=True).json
     assert (shown["dry_run"], "accounting" in shown["missing"] or "come in" in shown["missing"]) == (True, True)
     refused = post(hub, OPER, "/v1/notices/run", dry_run=False)
-    assert (refused.status, "nothing is decided yet" in refused.json["error"]) == (503, True)
+    assert (refused.status, "cannot be processed yet" in refused.json["error"]) == (503, True)
 
 
 def test_without_a_mail_server_nothing_runs(tmp_path: Path) -> None:

@@ -158,7 +158,7 @@ def test_a_tar_with_other_names_is_refused(tmp_path: Path, name: str) -> None:
     with tarfile.open(fileobj=file, mode="w") as tar:
         tar.addfile(tarfile.TarInfo(name))
     file.seek(0)
-    with pytest.raises(WireError, match="no plain file"):
+    with pytest.raises(WireError, match="not a file of the job history"):
         read_tar(file, tmp_path / "in" / "history")
     assert not (tmp_path / "in" / "history").exists()
 
@@ -171,7 +171,7 @@ def test_a_tar_with_links_is_refused(tmp_path: Path, kind: bytes) -> None:
     with tarfile.open(fileobj=file, mode="w") as tar:
         tar.addfile(member)
     file.seek(0)
-    with pytest.raises(WireError, match="no plain file"):
+    with pytest.raises(WireError, match="not a file of the job history"):
         read_tar(file, tmp_path / "history")
 
 
@@ -191,7 +191,7 @@ def test_a_tar_with_holes_is_refused(tmp_path: Path, headers: dict[str, str]) ->
         assert tar.getmembers()[0].issparse()
         assert tar.getmembers()[0].size > 10**9
     file.seek(0)
-    with pytest.raises(WireError, match="no plain file"):
+    with pytest.raises(WireError, match="not a file of the job history"):
         read_tar(file, tmp_path / "history")
     assert not (tmp_path / "history").exists()
 

@@ -116,7 +116,7 @@ def test_a_site_without_munge_knows_its_advisor_by_a_token_of_his_name(hub: Rig)
         (lambda row: row | {"at_utc_us": 2**62}, "clock"),
         (lambda row: row | {"at_utc_us": 5}, "clock"),
         (lambda row: row | {"lines": ["x" * 4000] * 60}, "bytes"),
-        (lambda row: [row], "no JSON object"),
+        (lambda row: [row], "not a JSON object"),
     ],
 )
 def test_a_bad_row_is_named_by_line_and_good_ones_are_taken(

@@ -226,7 +226,7 @@ def test_a_store_that_a_hub_holds_is_one_line(path: Path) -> None:
     try:
         assert holder.stdout is not None
         assert holder.stdout.readline() == "held\n"
-        with pytest.raises(StoreError, match=r"a running hub most likely: write to another file with --into, or stop"):
+        with pytest.raises(StoreError, match=r"probably a running hub: write to another file with --into, or stop"):
             opened(path)
     finally:
         holder.kill()

@@ -50,7 +50,7 @@ def test_a_library_that_is_no_plugin_is_refused(tmp_path: Path) -> None:
     subprocess.run([COMPILER, "-shared", "-o", str(other), "-x", "c", "-"], input="int x;", text=True, check=True)
     for data in (other.read_bytes(), b"", b"#!/bin/sh\n", b"\x7fELF\x01\x01" + bytes(100)):
         other.write_bytes(data)
-        with pytest.raises(ParseError, match="no Slurm plugin"):
+        with pytest.raises(ParseError, match="not a Slurm plugin"):
             read_plugin(other)
 
 

@@ -57,11 +57,15 @@ def test_a_unix_socket_serves_as_well(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("told", "kind", "text"),
     [
-        (Told(401, b"Authentication failure"), TokenError, "401: the token is refused: .*scontrol token"),
-        (Told(511, errors(1007, "Protocol authentication error")), TokenError, "the token is refused"),
-        (Told(502, errors(7000, "Unable to connect, authentication error")), TokenError, "the token is refused"),
-        (Told(200, errors(1007, "Protocol authentication error")), TokenError, "the token is refused"),
-        (Told(500, errors(-1, "Unspecified error")), RestError, "500: Unspecified error .a token that slurmctld"),
+        (Told(401, b"Authentication failure"), TokenError, "401: the token is rejected: .*scontrol token"),
+        (Told(511, errors(1007, "Protocol authentication error")), TokenError, "the token is rejected"),
+        (Told(502, errors(7000, "Unable to connect, authentication error")), TokenError, "the token is rejected"),
+        (Told(200, errors(1007, "Protocol authentication error")), TokenError, "the token is rejected"),
+        (
+            Told(500, errors(-1, "Unspecified error")),
+            RestError,
+            "500: Unspecified error .possibly a token that slurmctld",
+        ),
         (Told(500, errors(9000, "Query empty")), RestError, "500: Query empty$"),
         (Told(500, b"<html>oops"), RestError, "500: no reason given$"),
         (Told(500, b"\xff\xfe bad"), RestError, r"500: \\xff\\xfe bad$"),
@@ -69,7 +73,7 @@ def test_a_unix_socket_serves_as_well(tmp_path: Path) -> None:
         (Told(302, b""), RestError, "302: no reason given$"),
         (Told(200, b"<html>a proxy's page"), ParseError, "/x: HTML where JSON was expected"),
         (Told(200, b""), ParseError, "/x: empty where JSON"),
-        (Told(200, b'{"jobs": [', length=100), RestError, "is slurmrestd there"),
+        (Told(200, b'{"jobs": [', length=100), RestError, "is slurmrestd running"),
     ],
 )
 def test_each_refusal_is_one_line(told: Told, kind: type[Exception], text: str, token_file: str) -> None:
@@ -82,12 +86,12 @@ def test_each_refusal_is_one_line(told: Told, kind: type[Exception], text: str, 
 
 def test_a_missing_and_an_old_token_are_told_apart(tmp_path: Path) -> None:
     """Without a token slurmrestd asks for one; an old one is not even sent, its errors would speak of the database."""
-    with pytest.raises(TokenError, match="401: it asks for a token"):
+    with pytest.raises(TokenError, match="401: slurmrestd requires a token"):
         ask(Told(401, b"Authentication failure"))
     path = tmp_path / "old"
     path.touch(0o600)
     path.write_text(OVER)
-    with FakeSlurmrestd(lambda _: Told()) as fake, pytest.raises(TokenError, match="the token's time is over"):
+    with FakeSlurmrestd(lambda _: Told()) as fake, pytest.raises(TokenError, match="the token has expired"):
         RestServer(fake.url, str(path)).get_jobs("/x")[0]
     assert not fake.asked
 
@@ -113,7 +117,7 @@ def test_a_late_answer_is_not_asked_again() -> None:
         return Told()
 
     with FakeSlurmrestd(wait) as fake:
-        with pytest.raises(LateError, match=r"no whole answer within 0.2 s: see slurm_timeout_s"):
+        with pytest.raises(LateError, match=r"no complete answer within 0.2 s: see slurm_timeout_s"):
             RestServer(fake.url, timeout_s=0.2).get_jobs("/x")[0]
         gate.set()
         assert len(fake.asked) == 1
@@ -131,10 +135,10 @@ def test_nobody_there_is_said(tmp_path: Path) -> None:
         taken.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{taken.getsockname()[1]}"
         with pytest.raises(
-            RestError, match=rf"^{url}: .*Connection refused: is slurmrestd there\? see slurmrestd_url$"
+            RestError, match=rf"^{url}: .*Connection refused: is slurmrestd running\? see slurmrestd_url$"
         ):
             RestServer(url).get_jobs("/x")[0]
-    with pytest.raises(RestError, match="No such file or directory: is slurmrestd there"):
+    with pytest.raises(RestError, match="No such file or directory: is slurmrestd running"):
         RestServer(f"unix:{tmp_path}/none").get_jobs("/x")[0]
 
 

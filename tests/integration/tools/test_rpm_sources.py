@@ -55,14 +55,14 @@ def test_a_changed_wheel_stops_the_build(tmp_path: Path) -> None:
 
 
 def test_a_wheel_cannot_write_outside(tmp_path: Path) -> None:
-    """A wheel with a path that leads out of the directory stops the build, though the lock names it."""
+    """A wheel with a path that points outside of the directory stops the build, though the lock names it."""
     make_wheel(tmp_path / "one.whl", "../../etc/one.py")
     (tmp_path / "runtime.list").write_text("one.whl\n", encoding="utf-8")
     hashed = subprocess.run(["sha256sum", tmp_path / "one.whl"], capture_output=True, text=True, check=True).stdout
     (tmp_path / "requirements.lock").write_text(f"one==1 --hash=sha256:{hashed.split()[0]}\n", encoding="utf-8")
     done = lay_out(tmp_path)
     assert done.returncode == 1
-    assert "leads out of the directory" in done.stderr
+    assert "points outside of the directory" in done.stderr
 
 
 def test_the_doctor_can_read_what_is_needed(tmp_path: Path) -> None:

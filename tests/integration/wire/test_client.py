@@ -143,11 +143,11 @@ def test_hours_are_acknowledged(hub: FakeHub, issuer: TokenIssuer) -> None:
         ((500, None), RetryableWireError, "500"),
         ((501, {"error": "not installed"}), RefusedError, "not installed"),
         ((503, {"error": "starting"}), RetryableWireError, "starting"),
-        ((400, None), WireError, "is that the hub"),
-        ((400, ["list"]), WireError, "is that the hub"),
+        ((400, None), WireError, "is this the hub"),
+        ((400, ["list"]), WireError, "is this the hub"),
         ((302, None), WireError, "redirects to 'http://evil/'"),
-        ((200, None), WireError, "is that the hub"),
-        ((200, ["list"]), WireError, "is that the hub"),
+        ((200, None), WireError, "is this the hub"),
+        ((200, ["list"]), WireError, "is this the hub"),
     ],
 )
 def test_each_status_is_one_kind_of_error(
@@ -270,7 +270,7 @@ def test_nobody_there_is_retryable(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     for url in (f"http://127.0.0.1:{port}", "http://no-such-host.invalid:1", f"unix:{tmp_path}/none"):
-        with pytest.raises(RetryableWireError, match="is the hub running there") as caught:
+        with pytest.raises(RetryableWireError, match="is the hub running") as caught:
             HubClient(url, timeout_s=5).get("/v1/top")
         assert url in str(caught.value)
         assert "object at 0x" not in str(caught.value)
@@ -354,7 +354,7 @@ def test_an_answer_without_predictions_is_one_error(tmp_path: Path) -> None:
     path = tmp_path / "hub.sock"
     with (
         serving(UnixStreamServer(str(path), _Documents)),
-        pytest.raises(WireError, match="no prediction for each request"),
+        pytest.raises(WireError, match="lacks a prediction for some requests"),
     ):
         HubClient(f"unix:{path}").predict_job("7")
 

@@ -104,12 +104,12 @@ def test_csv_with_a_mapping(tmp_path: Path, into: list[str], capsys: pytest.Capt
         (["import", "--sacct", "{file}", "--clusters", "gw", "--time-zone", "Mars"], 2, "time zone 'Mars'"),
         (["import", "--swf", "{file}"], 3, "no job in its first 5 rows: line 1: "),
         (["import", "--swf", "{empty}"], 3, "empty: nothing to import"),
-        (["import", "--csv", "{file}"], 2, "say with --mapping"),
-        (["import", "--again"], 3, "no raw pages are kept there"),
+        (["import", "--csv", "{file}"], 2, "--mapping TOML must name"),
+        (["import", "--again"], 3, "no raw pages in this store"),
         (["import", "--slurmrestd", "--clusters", "gw"], 2, "set common.slurmrestd_url"),
         (["import", "--sacct-live", "-S", "2024-02-01", "-E", "2024-01-01"], 2, "is not before"),
         (["import"], 2, "one of the arguments"),
-        (["status"], 3, "no store there"),
+        (["status"], 3, "no store in this place"),
     ],
 )
 def test_what_cannot_be_is_one_line(

@@ -55,7 +55,7 @@ def test_an_operators_day(models: list[str], capsys: pytest.CaptureFixture[str])
     assert "no memory: no label" in shown
     assert json.loads(said(["show", "spring", "--json", *models], capsys))["name"] == "spring"
     assert "champion: spring" in said(["rollback", *models], capsys)
-    assert "no earlier champion" in said(["rollback", *models], capsys, 1)
+    assert "no previous champion" in said(["rollback", *models], capsys, 1)
     assert "added: baseline" in said(["add", str(BASELINE), *models], capsys)
     assert "removed: autumn, baseline" in said(["prune", "--keep", "0", *models], capsys)
 

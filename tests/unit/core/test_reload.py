@@ -81,10 +81,10 @@ def test_a_value_that_cannot_be_applied_is_tried_again(rig: Rig, caplog: pytest.
     """An error in putting a key in force is said, and the key still counts as changed."""
 
     def refuse(_config: Config) -> None:
-        raise ConfigError("[agent] health_xids: 'x' is no Xid number")
+        raise ConfigError("[agent] health_xids: 'x' is not an Xid number")
 
     reloader = Reloader(Config(), lambda: rig.config, ("hub",), {("hub.staff_groups",): refuse})
     rig.change(staff_groups=("hpc",))
     for _ in range(2):
         reloader.reload()
-        assert "is no Xid number" in caplog.records[-1].message
+        assert "is not an Xid number" in caplog.records[-1].message

@@ -61,16 +61,16 @@ def test_a_snapshot_has_the_rule_by_which_it_was_counted(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("damage", "says"),
     [
-        (lambda _: b"", "no history snapshot"),
-        (lambda _: b"\x00\xff" * 9000, "no history snapshot"),
-        (lambda _: b"[" * 4000, "no history snapshot"),
+        (lambda _: b"", "not a history snapshot"),
+        (lambda _: b"\x00\xff" * 9000, "not a history snapshot"),
+        (lambda _: b"[" * 4000, "not a history snapshot"),
         (lambda data: data[: len(data) // 2], "truncated"),
         (lambda data: data + b"more", "truncated"),
         (lambda data: data[:-40] + b"\x01" + data[-39:], "corrupt"),
         (lambda data: data.replace(snapshot._LAYOUT.encode(), b"0" * 64), "another version"),
-        (lambda data: data.replace(b'"rows": ', b'"rows": -'), "no history snapshot"),
+        (lambda data: data.replace(b'"rows": ', b'"rows": -'), "not a history snapshot"),
         (lambda data: data.replace(b'"below_pct": 5.0', b'"below_pct": "5"'), "under_use|below_pct"),
-        (lambda data: data.replace(b"gpuwaste history 1", b"gpuwaste history 2"), "no history snapshot"),
+        (lambda data: data.replace(b"gpuwaste history 1", b"gpuwaste history 2"), "not a history snapshot"),
     ],
 )
 def test_a_damaged_snapshot_is_refused(tmp_path: Path, damage: object, says: str) -> None:

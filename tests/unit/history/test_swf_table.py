@@ -30,10 +30,10 @@ def test_a_file_without_jobs_is_no_data(tmp_path: Path) -> None:
     """A binary file, an empty one and one that is not there each give one line."""
     path = tmp_path / "a.swf"
     path.write_bytes(bytes(range(256)) * 20)
-    with pytest.raises(NoDataError, match="no job in it: line 1"):
+    with pytest.raises(NoDataError, match="contains no job: line 1"):
         swf_table(path)
     path.write_bytes(b"")
-    with pytest.raises(NoDataError, match="no job in it: is it"):
+    with pytest.raises(NoDataError, match="contains no job: is it"):
         swf_table(path)
     with pytest.raises(UsageError, match="cannot be read"):
         swf_table(tmp_path / "none.swf")

@@ -52,7 +52,7 @@ def test_while_nodes_are_unknown_a_token_gives_no_rights(tmp_path: Path) -> None
     slurm = site()
     slurm.failure = "down"
     who = identity(tmp_path, slurm)
-    with pytest.raises(Refusal, match="not known") as refusal:
+    with pytest.raises(Refusal, match="are unknown") as refusal:
         who.scope(who.caller(f"Bearer {NODE}", "GET", "/v1/top"))
     assert refusal.value.status == 503
 

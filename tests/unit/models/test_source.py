@@ -47,7 +47,7 @@ class DeadHub:
     """A hub that nobody reaches."""
 
     def get(self, path: str, params: Mapping[str, str | int] | None = None) -> dict[str, Any]:
-        raise RetryableWireError(f"{path}: is the hub running there? {params}")
+        raise RetryableWireError(f"{path}: is the hub running? {params}")
 
 
 def filled(path: Path) -> HubStore:
@@ -90,7 +90,7 @@ def test_the_hub_that_holds_the_file_is_asked(tmp_path: Path) -> None:
     path = tmp_path / "hub.duckdb"
     store = filled(path)
     assert len(load_source(path, DirectHub(store)).table) == len(load_source(None, DirectHub(store)).table) > 100
-    with pytest.raises(StoreError, match=r"hub\.duckdb.*nor through the hub: /v1/history"):
+    with pytest.raises(StoreError, match=r"hub\.duckdb.*and not through the hub: /v1/history"):
         load_source(path, DeadHub())
     with pytest.raises(WireError):
         load_source(None, DeadHub())

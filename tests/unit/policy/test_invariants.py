@@ -92,7 +92,7 @@ def test_what_always_holds(text: str, facts: Facts, day: Day, chance: float) -> 
     assert all(len(line) <= MAX_LINE for line in decision.lines)
     if decision.action in {"warn", "reject"}:
         assert decision.lines
-        assert ("refused" in decision.lines[0]) == (decision.action == "reject")
+        assert ("rejected" in decision.lines[0]) == (decision.action == "reject")
     if decision.action == "reject":
         assert day.spent("reject", facts.request.user) < policy.budget.rejects_per_user_per_day
         assert (facts.op, facts.stale) == ("submit", False)

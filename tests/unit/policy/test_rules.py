@@ -218,7 +218,7 @@ def test_the_budget_turns_rejects_into_warnings() -> None:
     assert _said(decide(BAD, policy, day=Day({("reject", "alice"): 1}))) == ("reject", "reject", "")
     spent = decide(BAD, policy, day=Day({("reject", "alice"): 2}))
     assert _said(spent) == ("warn", "reject", "budget")
-    assert "refused" not in spent.lines[0]
+    assert "rejected" not in spent.lines[0]
     assert decide(BAD, policy, day=Day({("reject", "bob"): 2})).action == "reject"
     assert decide(BAD, policy.replace("= 2", "= 0")).action == "warn"
 

@@ -23,7 +23,7 @@ def test_a_warning_says_what_why_and_which_option() -> None:
 def test_a_reject_names_the_policy_and_the_override() -> None:
     """The override is in the last line wherever it is allowed."""
     assert decide(BAD, REJECTING).lines == (
-        "gpuwaste: refused by policy strict: this job likely fails (estimated 97%)",
+        "gpuwaste: rejected by policy strict: this job likely fails (estimated 97%)",
         "gpuwaste: 6 of your last 8 jobs failed",
         "gpuwaste: see how your last jobs ended: gpuwaste report, or resubmit with --comment=gpuwaste:override=REASON",
     )
@@ -34,7 +34,7 @@ def test_overrides_that_are_used_up_are_said() -> None:
     """The last line says so in place of the override."""
     day = Day({("override", "alice"): 5})
     lines = decide(BAD, REJECTING, comment="gpuwaste:override=x", day=day).lines
-    assert lines[2].endswith("(your 5 overrides of today are used)")
+    assert lines[2].endswith("(your 5 overrides of today are used up)")
 
 
 def test_an_option_is_whole_or_not_there() -> None:
@@ -66,7 +66,7 @@ def test_shadow_keeps_the_lines_that_would_have_been() -> None:
 def test_the_history_s_numbers_are_not_called_an_estimate() -> None:
     """A share of three jobs is no probability of 100 %."""
     lines = decide(BAD, REJECTING, expected=(replace(FAILS, source="history", basis=3, p=1.0),)).lines
-    assert lines[0] == "gpuwaste: refused by policy strict: this job likely fails"
+    assert lines[0] == "gpuwaste: rejected by policy strict: this job likely fails"
 
 
 def test_a_limit_is_advised_never_changed() -> None:

@@ -35,11 +35,11 @@ def digest(name: str = "train", **more: Any) -> dict[str, Any]:
 
 def test_a_digest_says_what_and_how_to_change_it() -> None:
     """The sum, its share, the job, the line to use, and how to hear no more of it."""
-    assert digest_subject(convert(digest(), Digest), LOOK) == "50.0h of GPU-time unused by your jobs until 2025-11-13"
+    assert digest_subject(convert(digest(), Digest), LOOK) == "50.0h of GPU time unused by your jobs until 2025-11-13"
     text = digest_text(convert(digest(), Digest), LOOK, "Questions: hpc@example.org\nRoom 7")
     for part in (
         "6 jobs of yours",
-        "55.6h of GPU-time",
+        "55.6h of GPU time",
         "50.0h (90%)",
         "30_[0-4]",
         "#SBATCH --gres=none",
@@ -78,4 +78,4 @@ def test_no_name_breaks_a_line(name: str) -> None:
         assert all(line.isprintable() for line in text.split("\n"))
         assert max(map(len, text.split("\n"))) <= 100
     assert "and 3 more users" in texts[1]
-    assert staff_subject(convert(staff, StaffList), LOOK) == "60.0m of GPU-time unused in the week until 1970-01-01"
+    assert staff_subject(convert(staff, StaffList), LOOK) == "60.0m of GPU time unused in the week until 1970-01-01"

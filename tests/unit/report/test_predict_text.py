@@ -38,7 +38,7 @@ def test_history_is_named_as_what_speaks() -> None:
         model="", model_hash="", targets=[target("failure", source="history", basis=8, p=0.5)], changes=[]
     )
     text = predict_text(read(document(said)), Look())
-    assert "says your own history" in text
+    assert "Prediction by your own history" in text
     assert "of your last 8" in text
 
 

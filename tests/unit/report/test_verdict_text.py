@@ -63,7 +63,7 @@ def test_the_score_by_policy_and_week() -> None:
     assert "of 4 would-be rejects that passed at random 4 have ended, 1 of them well: false rejects" in flat
     assert "3 overrides, 2 have ended, 1 of them well" in flat
     assert "failure: 28 verdicts, error 6%" in flat
-    assert "80% to 90% 8 expected 85% true 75% |||||||||||||||" in flat
+    assert "80% to 90% 8 predicted 85% observed 75% |||||||||||||||" in flat
     assert all(len(line) <= 80 for line in lines)
 
 
@@ -84,4 +84,4 @@ def test_a_job_shows_what_was_said_of_it() -> None:
     ]
     text = job_text(read({**one_job(), "advice": advice}), LOOK)
     assert "2023-11-15T12:00:00 submit: warn\n    likely to fail\\x1b[2J\n" in text
-    assert "modify: pass, not told to the user: would be reject\n    hm\n" in text
+    assert "modify: pass, not shown to the user: would be reject\n    hm\n" in text

@@ -154,7 +154,7 @@ def test_a_row_that_cannot_be_read_is_set_aside(line: bytes, reason: str) -> Non
         ("zone = 'Mars/Base'\n[columns]\njob_id = 'id'\nsubmit = 's'", "Mars"),
         ("delimiter = '::'\n[columns]\njob_id = 'id'\nsubmit = 's'", "one character"),
         ("columns = 3", "table"),
-        ("x =", "no valid TOML"),
+        ("x =", "invalid TOML"),
     ],
 )
 def test_a_wrong_mapping_is_named(text: str, message: str) -> None:

@@ -182,7 +182,7 @@ def test_hours_of_processor_time_are_told_as_sacct_prints_them(job: Any) -> None
 
 def test_a_cut_off_page_is_an_error(job: Any) -> None:
     """Half a page is not taken for a whole one."""
-    with pytest.raises(ParseError, match=r"cut off|no valid JSON"):
+    with pytest.raises(ParseError, match=r"cut off|invalid JSON"):
         list(parse_page(page(job)[:-40], "gw"))
 
 

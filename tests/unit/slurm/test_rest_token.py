@@ -71,5 +71,5 @@ def test_no_file_and_no_text_are_said(file: Path) -> None:
     with pytest.raises(ConfigError, match="cannot be read: No such file"):
         read_token(file.with_name("none"))
     file.write_bytes(b"\xff\xfe")
-    with pytest.raises(ConfigError, match="characters that no token has"):
+    with pytest.raises(ConfigError, match="characters that are not allowed in a token"):
         read_token(file)

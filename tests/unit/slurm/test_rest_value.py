@@ -107,12 +107,12 @@ def test_any_value_is_read_or_refused(found: Any) -> None:
         (b" \n", "empty where JSON"),
         (b"<html><body>502 Bad Gateway</body></html>", "HTML where JSON was expected.*is this slurmrestd"),
         (b'{"jobs": [{"job_id": 1', "the JSON is cut off"),
-        (b'{"jobs": [{"name": "half', "the JSON is cut off|no valid JSON"),
+        (b'{"jobs": [{"name": "half', "the JSON is cut off|invalid JSON"),
         (b"[" * 100_000, "JSON"),
         (b"9" * 5000, "JSON"),
         (b"[1, 2]", "expected an object with jobs"),
         (b'{"meta": {}}', "no list of jobs in it; it has meta"),
-        (b"\xff\xfe\x00\x01", "no valid JSON|cut off"),
+        (b"\xff\xfe\x00\x01", "invalid JSON|cut off"),
     ],
 )
 def test_what_is_no_page_is_said_in_one_line(data: bytes, reason: str) -> None:

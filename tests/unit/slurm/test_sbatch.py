@@ -244,7 +244,7 @@ def test_het_components_are_bounded() -> None:
         ("#SBATCH --gres=gpu:1,,gpu:2", "line 2: --gres=gpu:1,,gpu:2: expected"),
         ("#SBATCH -w gpu[1-2] -N1", "line 2: --nodes=1: expected 2 or more, as --nodelist (line 2) names 2"),
         ("#SBATCH --mem=4G\n#SBATCH --mem-per-cpu=1G", "--mem (line 2) and --mem-per-cpu (line 3)"),
-        ("#SBATCH -n1\r", "line 2: ends as DOS lines do"),
+        ("#SBATCH -n1\r", "line 2: has a DOS line end"),
         ("sl\0eep", "NUL character"),
     ],
 )

@@ -93,9 +93,9 @@ def test_events_of_0_1_are_read_and_written_as_they_were() -> None:
         ({"unknown_s": {"A B": 1}}, "hours row: unknown_s: a key: expected `str` matching"),
         ({"unknown_s": {f"r{n}": 0 for n in range(129)}}, "hours row: unknown_s: expected `object` of length <= 128"),
         ({"final": 1}, "hours row: final: expected `bool`, got `int`"),
-        ({"schema": 3}, "schema 3 is newer than this hub understands (1): update the hub"),
+        ({"schema": 3}, "schema 3 is newer than this hub's (1): update the hub"),
         ({"idle_run_s": 700.0}, "hours row of gw/7@1700002200: idle_run_s is more than the seconds at 0 %"),
-        ({"hour_utc": HOUR + 1}, "hours row of gw/7@1700002200: t0, t1 lie outside the hour"),
+        ({"hour_utc": HOUR + 1}, "hours row of gw/7@1700002200: t0 or t1 is outside the hour"),
     ],
 )
 def test_a_wrong_field_is_named_in_one_line(change: dict[str, object], words: str) -> None:

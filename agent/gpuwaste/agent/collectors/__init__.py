@@ -46,7 +46,7 @@ def check_names(names: Sequence[str]) -> None:
     known = known_collectors()
     for name in names:
         if name not in known:
-            raise ConfigError(f"[agent] collectors: {name!r} is none of {', '.join(known)}")
+            raise ConfigError(f"[agent] collectors: {name!r} is not one of {', '.join(known)}")
 
 
 def create_collectors(names: Sequence[str], settings: CollectorSettings) -> Collectors:

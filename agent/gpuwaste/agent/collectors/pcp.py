@@ -86,7 +86,7 @@ def parse_fetch(body: bytes, where: str) -> dict[int, dict[str, Any]]:
                 if isinstance(number, int) and number >= 0:
                     cards.setdefault(number, {})[str(field)] = instance["value"]
     except (ValueError, KeyError, TypeError) as error:
-        raise CollectorError(f"PCP: {where}: the answer is not that of /pmapi/fetch") from error
+        raise CollectorError(f"PCP: {where}: unexpected answer of /pmapi/fetch") from error
     known = {index: card for index, card in cards.items() if isinstance(card.get("uuid"), str) and card["uuid"]}
     if not known:
         raise CollectorError(f"PCP: {where}: no GPU: is pmdanvidia installed and the driver loaded?")

@@ -1,4 +1,4 @@
-"""The advisor of this host, asked over its socket as the plugin does: its answer, its history, its model."""
+"""The advisor of this host, queried over its socket as the plugin does: its answer, its job history, its model."""
 
 import os
 import socket
@@ -22,7 +22,7 @@ _START: Final = "systemctl start gpuwaste-advisor, and read its log"
 
 
 def check(around: Surroundings) -> Iterator[Check]:
-    """Send a ping; root and SlurmUser alone get an answer, anybody else sees who listens."""
+    """Send a ping; only root and SlurmUser get an answer, others see which user the listener runs as."""
     path = Path(around.config.advisor.socket)
     try:
         owner, reply = _ask(path)
@@ -30,7 +30,7 @@ def check(around: Surroundings) -> Iterator[Check]:
         yield Check(NAME, Status.FAIL, f"{path}: {error.strerror or error}", _START)
         return
     except ParseError as error:
-        yield Check(NAME, Status.FAIL, f"{path}: {error}", "is that the advisor? see [advisor] socket")
+        yield Check(NAME, Status.FAIL, f"{path}: {error}", "check [advisor] socket: is this the advisor's?")
         return
     wanted = around.config.plugin.advisor_user
     if owner not in {wanted, "root"}:
@@ -47,7 +47,7 @@ def check(around: Surroundings) -> Iterator[Check]:
 
 
 def _caught_up(around: Surroundings, path: Path, as_of: int) -> Check:
-    """Judge the history; of an advisor, or a hub, that has just been started it may be on its way: ask again."""
+    """Judge the job history; an advisor or a hub that has just been started may still load it: ask again."""
     found = _history(around, as_of)
     for _ in range(_AGAIN):
         if found.status is not Status.FAIL or around.clock.wait(
@@ -63,21 +63,23 @@ def _caught_up(around: Surroundings, path: Path, as_of: int) -> Check:
 
 
 def _history(around: Surroundings, as_of: int) -> Check:
-    """Judge how far the advisor knows the history; `as_of` is UTC seconds, 0 for none."""
-    mend = "is the hub reached? see the advisor's log"
+    """Judge the age of the advisor's job history; `as_of` is UTC seconds, 0 for none."""
+    mend = "check the connection to the hub; see the advisor's log"
     if not as_of:
-        return Check("history", Status.WARN, "the advisor knows no history yet: nothing is said", mend)
+        return Check("history", Status.WARN, "no job history yet: jobs are accepted without advice", mend)
     age_s = max(0.0, around.clock.utc_us() / 1e6 - as_of)
     figures = {"history_age_s": round(age_s)}
     if age_s > around.config.advisor.stale_s:
-        return Check("history", Status.FAIL, f"known up to {age_s:.0f} s ago: nothing is said", mend, figures)
+        return Check(
+            "history", Status.FAIL, f"job history is {age_s:.0f} s old: jobs are accepted without advice", mend, figures
+        )
     if age_s > around.config.advisor.stale_s / 2:
-        return Check("history", Status.WARN, f"known up to {age_s:.0f} s ago", mend, figures)
-    return Check("history", Status.OK, f"known up to {age_s:.0f} s ago", figures=figures)
+        return Check("history", Status.WARN, f"job history is {age_s:.0f} s old", mend, figures)
+    return Check("history", Status.OK, f"job history is {age_s:.0f} s old", figures=figures)
 
 
 def _same_model(around: Surroundings, ours: str) -> Iterator[Check]:
-    """Compare the advisor's model with the hub's; a hub that says nothing has its own line."""
+    """Compare the advisor's model with the hub's; a hub without an answer has its own line."""
     try:
         health = around.ask_hub(around.config, "/v1/health")
     except GpuwasteError:
@@ -92,8 +94,8 @@ def _same_model(around: Surroundings, ours: str) -> Iterator[Check]:
     yield Check(
         "champion",
         Status.WARN,
-        f"this advisor uses {_named(ours)}, the hub {_named(hubs)}",
-        f"copy the hub's {around.config.common.models_dir} here: docs, how-to/models; gpuwaste model list on both",
+        f"this advisor uses {_named(ours)}, the hub uses {_named(hubs)}",
+        f"copy {around.config.common.models_dir} from the hub to this host; compare gpuwaste model list on both",
     )
 
 

@@ -1,4 +1,4 @@
-"""The configuration file: which one counts, and what `gpuwaste config check` has to say of it."""
+"""The configuration file: which one is used, and whether `gpuwaste config check` finds errors in it."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -12,7 +12,7 @@ ROLES: Final = EVERYWHERE
 
 
 def check(around: Surroundings) -> Iterator[Check]:
-    """Say which file counts; that it can be read is proven by having come here."""
+    """Return which file is used; that it can be read is proven by having come here."""
     found = problems(around.config_path, around.config, around.roles)
     for problem in found:
         yield Check(NAME, Status.FAIL, problem, f"edit {around.config_path}")
@@ -21,4 +21,4 @@ def check(around: Surroundings) -> Iterator[Check]:
     if around.config_path.exists():
         yield Check(NAME, Status.OK, str(around.config_path))
     else:
-        yield Check(NAME, Status.WARN, f"{around.config_path} is absent: the defaults are used")
+        yield Check(NAME, Status.WARN, f"{around.config_path} does not exist: the defaults are used")

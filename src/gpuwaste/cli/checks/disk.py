@@ -1,4 +1,4 @@
-"""Room on the disks that hold the services' state."""
+"""Free space on the disks that hold the daemons' state."""
 
 import shutil
 from collections.abc import Iterator
@@ -15,18 +15,20 @@ _WARN_SHARE: Final = 0.05
 
 
 def check(around: Surroundings) -> Iterator[Check]:
-    """Look at each state directory's file system; a small one counts as well as a full one."""
+    """Check each state directory's file system; a small one counts as well as a full one."""
     for role, path in around.state_dirs.items():
         place = next((parent for parent in (path, *path.parents) if is_there(parent)), path)
         try:
             use = shutil.disk_usage(place)
         except OSError as error:
-            yield Check(NAME, Status.FAIL, f"{path}: {error.strerror}", f"make it, or set [{role}] state_dir")
+            yield Check(NAME, Status.FAIL, f"{path}: {error.strerror}", f"create it, or set [{role}] state_dir")
             continue
         figures = {f"disk_{role}_free_b": float(use.free)}
         found = f"{path}: {use.free / 1024**3:.1f} GiB free of {use.total / 1024**3:.1f}"
         mend = (
-            "make room: a full disk stops what is kept" if role is not Role.AGENT else "make room, or lower retention"
+            "free space: a full disk stops the daemon's writes"
+            if role is not Role.AGENT
+            else "free space, or reduce retention"
         )
         low = use.free < _WARN_B and use.free < _WARN_SHARE * use.total
         status = Status.FAIL if use.free < _FAIL_B else Status.WARN if low else Status.OK

@@ -1,4 +1,4 @@
-"""The hub: reached, of a protocol that is understood, with accounting and model; and the clocks."""
+"""The hub: connection, protocol version, accounting, model, clock."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
@@ -18,7 +18,7 @@ _LAG_WARN_S: Final = 900.0
 
 
 def check(around: Surroundings) -> Iterator[Check]:
-    """Ask the hub how it is, and judge each part of its answer."""
+    """Query the hub's health, and judge each part of its answer."""
     url = around.config.common.hub_url
     before_us = around.clock.utc_us()
     try:
@@ -41,9 +41,9 @@ def _protocol(url: str, health: Mapping[str, Any]) -> Check:
     spoken = health.get("protocol") or [PROTOCOL_MIN, PROTOCOL_MAX]
     found = f"{url} answers, version {health.get('version', 'unknown')}"
     if spoken[0] > PROTOCOL_MAX:
-        return Check(NAME, Status.FAIL, f"{found}: it speaks protocol {spoken[0]} and later", "update gpuwaste here")
+        return Check(NAME, Status.FAIL, f"{found}: it uses protocol {spoken[0]} and later", "update gpuwaste here")
     if spoken[1] < PROTOCOL_MIN:
-        return Check(NAME, Status.FAIL, f"{found}: it speaks protocol {spoken[1]} and earlier", "update the hub")
+        return Check(NAME, Status.FAIL, f"{found}: it uses protocol {spoken[1]} and earlier", "update the hub")
     return Check(NAME, Status.OK, found)
 
 
@@ -56,11 +56,13 @@ def _clock(health: Mapping[str, Any], before_us: int, after_us: int) -> Iterator
     words = f"the hub's clock is {abs(ahead_s):.1f} s {'ahead of' if ahead_s > 0 else 'behind'} this host's"
     figures = {"clock_skew_s": round(ahead_s, 3)}
     if abs(ahead_s) > _SKEW_FAIL_S:
-        yield Check("clock", Status.FAIL, f"{words}: credentials are refused", "chrony on both hosts", figures)
+        yield Check(
+            "clock", Status.FAIL, f"{words}: munge credentials are rejected", "check chrony on both hosts", figures
+        )
     elif abs(ahead_s) > _SKEW_WARN_S:
-        yield Check("clock", Status.WARN, words, "chrony on both hosts", figures)
+        yield Check("clock", Status.WARN, words, "check chrony on both hosts", figures)
     else:
-        yield Check("clock", Status.OK, "the hub's and ours agree", figures=figures)
+        yield Check("clock", Status.OK, "the hub's clock and this host's agree", figures=figures)
 
 
 def _accounting(health: Mapping[str, Any]) -> Iterator[Check]:
@@ -68,21 +70,23 @@ def _accounting(health: Mapping[str, Any]) -> Iterator[Check]:
     lag_s = accounting.get("lag_s")
     figures = {} if lag_s is None else {"accounting_lag_s": round(float(lag_s))}
     if accounting.get("error"):
-        mend = "is slurmdbd up? the hub goes on trying"
-        yield Check("account", Status.FAIL, f"accounting is not read: {accounting['error']}", mend, figures)
+        mend = "check slurmdbd; the hub retries by itself"
+        yield Check("account", Status.FAIL, f"the hub cannot read accounting: {accounting['error']}", mend, figures)
     elif lag_s is not None:
         # No failure without an error: a new hub first reads a month, and is behind until it has.
         status = Status.WARN if lag_s > _LAG_WARN_S else Status.OK
-        mend = "" if status is Status.OK else "the hub catches up after its first start; otherwise read its log"
-        yield Check("account", status, f"accounting is known up to {lag_s:.0f} s ago", mend, figures)
+        mend = "" if status is Status.OK else "normal after the first start; otherwise read the hub's log"
+        yield Check("account", status, f"the hub's accounting is {lag_s:.0f} s behind", mend, figures)
 
 
 def _model(health: Mapping[str, Any], now_s: float) -> Iterator[Check]:
     prediction = health.get("prediction") or {}
     if prediction.get("error"):
-        yield Check("model", Status.FAIL, str(prediction["error"]), "gpuwaste model, and the hub's log")
+        yield Check(
+            "model", Status.FAIL, str(prediction["error"]), "run gpuwaste model list; the hub's log gives the reason"
+        )
     elif prediction.get("state") == "not installed":
-        yield Check("model", Status.OK, "the hub predicts nothing: its extra [predict] is not installed")
+        yield Check("model", Status.OK, "no predictions: the hub has no extra [predict]")
     elif not prediction.get("model_hash"):
         yield Check("model", Status.OK, "no model loaded; using job history only (gpuwaste train makes a model)")
     else:

@@ -1,4 +1,4 @@
-"""munge: a credential made and read back on this host."""
+"""munge: a credential is created and decoded on this host."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -13,7 +13,7 @@ ROLES: Final = EVERYWHERE
 
 
 def check(around: Surroundings) -> Iterator[Check]:
-    """Make a credential and read it back."""
+    """Create a credential and decode it."""
     if around.config.common.token_file:
         yield Check(NAME, Status.OK, "not used: token_file is set")
         return

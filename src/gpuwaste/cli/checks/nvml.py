@@ -1,4 +1,4 @@
-"""NVML's library. It is loaded and not called: the agent alone does that."""
+"""NVML's library. It is loaded but not called: only the agent does that."""
 
 import ctypes
 from collections.abc import Iterator

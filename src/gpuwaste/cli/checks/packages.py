@@ -1,4 +1,4 @@
-"""The interpreter and the Python packages that this host's services import."""
+"""The interpreter and the Python packages that this host's daemons import."""
 
 import re
 import sys
@@ -21,7 +21,7 @@ _ONE: Final = re.compile(r"""([\w.-]+)\s*(?:==\s*([\w.]+))?[^;]*(?:;\s*extra\s*=
 
 
 def check(around: Surroundings) -> Iterator[Check]:
-    """Look for each package, and for the exact version where ours names one."""
+    """Check each package, and the exact version where ours requires one."""
     extras = {extra for role in around.roles for extra in _EXTRAS[role]}
     wrong, count = [], 0
     for line in requires("gpuwaste") or ():

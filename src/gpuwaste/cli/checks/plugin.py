@@ -1,4 +1,4 @@
-"""The submit plugin: named by slurm.conf, there, and of exactly the release of Slurm that runs."""
+"""The submit plugin: configured in slurm.conf, installed, and built for the running release of Slurm."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +15,7 @@ _FILE: Final = "job_submit_gpuwaste.so"
 
 
 def check(around: Surroundings) -> Iterator[Check]:
-    """Look where slurmctld looks; a plugin that is missing or of another release keeps it from starting."""
+    """Check PluginDir; a plugin that is missing or of another release keeps slurmctld from starting."""
     slurm = around.slurm.config()
     named = [name.strip() for name in slurm.settings.get("JobSubmitPlugins", "").split(",")]
     if "gpuwaste" in named or "job_submit/gpuwaste" in named:
@@ -26,7 +26,7 @@ def check(around: Surroundings) -> Iterator[Check]:
         yield Check(
             NAME,
             Status.WARN,
-            "slurm.conf names no submit plugin of gpuwaste: no job is shown to the advisor",
+            "slurm.conf has no submit plugin of gpuwaste: no job gets advice",
             "JobSubmitPlugins=gpuwaste",
         )
     switch = Path(around.config.plugin.kill_switch)
@@ -40,7 +40,7 @@ def _shared_object(plugin_dir: str, running: str) -> Check:
     """Judge the first file that slurmctld would find."""
     places = [Path(place) / _FILE for place in plugin_dir.split(":") if place]
     path = next((place for place in places if place.exists()), None)
-    stop = "take gpuwaste out of JobSubmitPlugins before slurmctld restarts: it would not start"
+    stop = "take gpuwaste out of JobSubmitPlugins before slurmctld restarts: otherwise it cannot start"
     if path is None:
         return Check(NAME, Status.FAIL, f"{_FILE} is not in PluginDir={plugin_dir}", f"install it, or {stop}")
     try:
@@ -49,7 +49,7 @@ def _shared_object(plugin_dir: str, running: str) -> Check:
         return Check(NAME, Status.FAIL, str(error), f"install it again, or {stop}")
     if plugin.release != running:
         found = f"{path} was built for Slurm {plugin.release}, slurmctld is {running}"
-        return Check(NAME, Status.FAIL, found, f"install the one of {running}, or {stop}")
+        return Check(NAME, Status.FAIL, found, f"install the one for {running}, or {stop}")
     return Check(NAME, Status.OK, f"{path}, built for Slurm {plugin.release}")
 
 
@@ -60,4 +60,4 @@ def _lua(path: Path) -> Check:
         return Check(NAME, Status.FAIL, f"{path}: {error.strerror}", "slurmctld needs it: JobSubmitPlugins=lua")
     if asks:
         return Check(NAME, Status.OK, f"{path} names gpuwaste")
-    return Check(NAME, Status.WARN, f"{path} does not ask gpuwaste", "docs: advice at submission, Lua")
+    return Check(NAME, Status.WARN, f"{path} does not ask gpuwaste", "see docs/how-to/submit-lua.md")

@@ -14,12 +14,13 @@ ROLES: Final = frozenset({Role.HUB, Role.ADVISOR})
 
 
 def check(around: Surroundings) -> Iterator[Check]:
-    """Read them; a directory without any is a fresh install's."""
+    """Read them; a fresh install has a directory without any."""
     directory = Path(around.config.advisor.policies_dir)
     try:
         found = load_policies(directory)
     except GpuwasteError as error:
-        yield Check(NAME, Status.FAIL, str(error), "gpuwaste policy check; those before stay in force until a restart")
+        mend = "run gpuwaste policy check; the previous ones stay in force until a restart"
+        yield Check(NAME, Status.FAIL, str(error), mend)
         return
     modes = ", ".join(f"{policy.name} ({policy.mode})" for policy in found.in_force)
     yield Check(NAME, Status.OK, f"{directory}: {modes}, {found.hash[:12]}")

@@ -1,4 +1,4 @@
-"""Slurm's rights: whoever asks for all jobs must be shown all, and PrivateData hides them without an error."""
+"""Permissions in Slurm: the daemons must see all users' jobs; PrivateData hides them without an error."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -11,7 +11,7 @@ ROLES: Final = frozenset({Role.AGENT, Role.HUB})
 
 
 def check(around: Surroundings) -> Iterator[Check]:
-    """Prove on another user's job that Slurm shows us all jobs."""
+    """Check with another user's job that Slurm shows us all jobs."""
     me = around.user
     private = around.slurm.config().private_data & {"jobs", "all"}
     others = sorted({job.user for job in around.slurm.jobs()} - {me})
@@ -21,8 +21,8 @@ def check(around: Surroundings) -> Iterator[Check]:
         return
     level = around.slurm.admin_levels().get(me, "None")
     if level != "None" or me in {"root", "slurm"}:
-        yield Check(NAME, Status.OK, f"admin level {level}; not proved: no other user has a job")
+        yield Check(NAME, Status.OK, f"admin level {level}; cannot be checked: no other user has a job")
     elif private:
         yield Check(NAME, Status.FAIL, f"PrivateData=jobs hides other users' jobs from {me}, without an error", mend)
     else:
-        yield Check(NAME, Status.WARN, "not proved: no other user has a job; PrivateData is not set")
+        yield Check(NAME, Status.WARN, "cannot be checked: no other user has a job; PrivateData is not set")

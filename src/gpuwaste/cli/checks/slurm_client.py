@@ -1,4 +1,4 @@
-"""Who reads accounting and single jobs from Slurm, and whether that works on this host."""
+"""The client that reads accounting and single jobs from Slurm, and whether it works on this host."""
 
 import os
 from collections.abc import Iterator
@@ -15,18 +15,18 @@ NAME: Final = "slurm client"
 ROLES: Final = frozenset({Role.HUB, Role.LOGIN})
 _ANY_JOB: Final = 1
 _TIMEOUT_S: Final = 5.0
-_NO_GPUS: Final = ", for single jobs only: its accounting has no GPUs, the commands read that"
+_NO_GPUS: Final = ", for single jobs only: its accounting has no GPUs, so commands read accounting"
 _RELEASE: Final = 2  # numbers that name a release of Slurm: 22.05
 
 
 def check(around: Surroundings) -> Iterator[Check]:
-    """Ask the client that is configured one question."""
+    """Send one query through the configured client."""
     config = around.config
     try:
         name = client_name(config)
         found = COMMANDS if name == COMMANDS else f"{name} {_tried(name, config, around)}"
     except GpuwasteError as error:
-        yield Check(NAME, Status.FAIL, str(error), "or set [slurm] client to commands")
+        yield Check(NAME, Status.FAIL, str(error), "fix this, or set [slurm] client to commands")
         return
     by_url = name != COMMANDS and not config.slurm.client
     note = ", for single jobs only: [common] slurmrestd_url is set and [slurm] client is not" if by_url else ""

@@ -1,4 +1,4 @@
-"""The shared directory in /run and the sockets of the services: there, of the right owner, open to the right ones."""
+"""The shared directory in /run and the daemons' sockets: existence, owner, permissions."""
 
 import os
 import stat
@@ -18,7 +18,7 @@ _ROOT_AND_OWN: Final = 0o660
 
 
 def check(around: Surroundings) -> Iterator[Check]:
-    """Look at the directory first, then at the sockets that this host's services make."""
+    """Check the directory first, then the sockets that this host's daemons create."""
     config = around.config
     run_dir = Path(config.common.run_dir)
     yield _directory(run_dir, config.hub.agent_user)
@@ -32,17 +32,17 @@ def check(around: Surroundings) -> Iterator[Check]:
 
 
 def _jobs(jobs: Path, earlier: Path) -> Iterator[Check]:
-    """Look at the directory of prolog and epilog, which leave nothing in one that others than root can change."""
+    """Check the directory of prolog and epilog, which write nothing to one that others than root can change."""
     if jobs.is_dir() and (words := open_to_others(jobs, 0, 0) or _open_to_others(jobs, "root")):
         mend = f"chown root {jobs}; chmod 755 {jobs}"
-        yield Check("prolog", Status.FAIL, f"{jobs}: {words}: prolog and epilog leave no files", mend)
+        yield Check("prolog", Status.FAIL, f"{jobs}: {words}: prolog and epilog write no files", mend)
     if earlier.is_dir():
         mend = f"install this version's prolog and epilog; the agent removes {earlier} when it is empty"
         yield Check("prolog", Status.WARN, f"{earlier} has files of an earlier version's prolog", mend)
 
 
 def _directory(path: Path, user: str) -> Check:
-    mend = f"systemd-tmpfiles --create, or mkdir {path}"
+    mend = f"run systemd-tmpfiles --create, or mkdir {path}"
     if not path.is_dir():
         return Check(NAME, Status.FAIL, f"{path} is not a directory", mend)
     if not os.access(path, os.R_OK | os.X_OK):
@@ -53,10 +53,10 @@ def _directory(path: Path, user: str) -> Check:
 
 
 def _open_to_others(path: Path, user: str) -> str:
-    """Return why a directory cannot be trusted: who could change what is in it."""
+    """Return why a directory cannot be trusted: who could change its contents."""
     there = path.stat()
     if there.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        return "others than its owner may write to it"
+        return "writable by others than its owner"
     owner = user_name(there.st_uid) or str(there.st_uid)
     return "" if owner in {"root", user} else f"belongs to {owner}"
 

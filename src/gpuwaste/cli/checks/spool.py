@@ -1,4 +1,4 @@
-"""slurmd's spool directory, where the agent sees jobs come and go."""
+"""slurmd's spool directory, where the agent sees jobs start and end."""
 
 import os
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ ROLES: Final = frozenset({Role.AGENT})
 
 
 def check(around: Surroundings) -> Iterator[Check]:
-    """Look at the directory that is configured, or that Slurm names."""
+    """Check the directory that is configured, or that Slurm reports."""
     node = around.config.agent.node_name or around.host
     path = Path(around.config.agent.spool_dir or around.slurm.config().spool_dir(node, around.host))
     if not path.is_dir():

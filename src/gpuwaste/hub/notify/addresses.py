@@ -64,7 +64,7 @@ class AddressBook:
         try:
             ran = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, timeout=_COMMAND_S, check=False)
         except (OSError, ValueError, subprocess.TimeoutExpired) as error:
-            raise AddressError(f"[notify] address_command {argv[0]} does not work: {error}") from error
+            raise AddressError(f"[notify] address_command {argv[0]} failed: {error}") from error
         if ran.returncode:
             return ""
         found = _FOUND.search(ran.stdout[:_OUTPUT].decode("utf-8", "replace"))

@@ -47,7 +47,7 @@ class Planner:
         return found
 
     def preview(self, user: str, now: int) -> NoticeDecision | None:
-        """Decide on one user as if a period ended now; None where he has no GPU job that ended in it."""
+        """Decide on one user as if a period ended now; None where they have no GPU job that ended in it."""
         self.book.refresh()
         length = self.settings.digest.period(now)
         last = self.notices.last_told(now, dry=self.settings.dry_run)

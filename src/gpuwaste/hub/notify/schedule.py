@@ -90,4 +90,4 @@ def read_zone(name: str) -> tzinfo | None:
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-        raise ConfigError(f"[notify] zone {name!r}: this host knows no such time zone") from error
+        raise ConfigError(f"[notify] zone {name!r}: unknown time zone on this host") from error

@@ -1,4 +1,4 @@
-"""What the notice routes answer: an operator all, a user what concerns himself. Blocks on the store."""
+"""What the notice routes answer: an operator all, users what concerns themselves. Blocks on the store."""
 
 import json
 from collections import Counter
@@ -57,7 +57,7 @@ class NoticeService:
         end = now + 1 if question.end is None else question.end
         start = end - _LIST_DAYS * DAY_S if question.start is None else question.start
         if start > end:
-            raise Refusal(BAD, f"start {start} lies after end {end}")
+            raise Refusal(BAD, f"start {start} is after end {end}")
         user = question.user if scope.everything else _own(scope, question.user)
         dry = None if scope.everything else False
         rows = self._planner.notices.listed(start, end, user=user, dry=dry, limit=min(question.limit, MAX_NOTICES))
@@ -91,7 +91,7 @@ class NoticeService:
         if start >= end:
             raise Refusal(BAD, f"start {start} is not before end {end}")
         if end - start > MAX_REPLAY_DAYS * DAY_S:
-            raise Refusal(BAD, f"at most {MAX_REPLAY_DAYS} days can be replayed at a time")
+            raise Refusal(BAD, f"at most {MAX_REPLAY_DAYS} days per replay")
         found = self._planner.replay(start, end, now)
         periods = [
             ReplayedPeriod(start=period[0], end=period[1], not_told=_reasons(decisions), told=_told(decisions))
@@ -103,12 +103,12 @@ class NoticeService:
         """Decide on the newest period now, and note it unless it is a dry run. Raises Refusal."""
         _operator(scope)
         if self._notifier is None:
-            raise Refusal(BAD, "[notify] smtp_host is empty: the hub writes to nobody")
+            raise Refusal(BAD, "[notify] smtp_host is empty: the hub sends no mail")
         now, dry = self._now(), _flag(body, "dry_run")
         period = self._planner.settings.digest.period(now)
         missing = self._notifier.missing(period)
         if missing and not dry:
-            raise Refusal(LATER, f"nothing is decided yet: {missing}")
+            raise Refusal(LATER, f"the period cannot be processed yet: {missing}")
         news = True
         if dry:
             decisions = self._planner.digests(period, now, dry=self._planner.settings.dry_run)
@@ -122,7 +122,7 @@ class NoticeService:
     def want(self, scope: Scope, body: bytes) -> NoticeWished:
         """Note whether the caller wants digests. Raises Refusal."""
         if not scope.user:
-            raise Refusal(FORBIDDEN, "only a user can say whether he wants mail")
+            raise Refusal(FORBIDDEN, "only the user can turn mail on or off")
         mail = _flag(body, "mail")
         self._planner.notices.want(scope.user, mail=mail)
         now = self._now()
@@ -140,7 +140,7 @@ def _own(scope: Scope, user: str | None) -> str:
 
 def _operator(scope: Scope) -> None:
     if not scope.everything:
-        raise Refusal(FORBIDDEN, "notices to others are for operators")
+        raise Refusal(FORBIDDEN, "only operators may see other users' digests")
 
 
 def _flag(body: bytes, name: str) -> bool:
@@ -148,7 +148,7 @@ def _flag(body: bytes, name: str) -> bool:
     try:
         data = json.loads(body)
     except (ValueError, RecursionError) as error:
-        raise Refusal(BAD, f"the body is no JSON: {error}") from error
+        raise Refusal(BAD, f"the body is not JSON: {error}") from error
     if not isinstance(data, dict) or set(data) != {name} or not isinstance(data[name], bool):
         raise Refusal(BAD, f'the body is not {{"{name}": true}} or {{"{name}": false}}')
     return bool(data[name])

@@ -74,12 +74,12 @@ def _check(config: NotifyConfig) -> None:
         if getattr(config, name) > 1:
             raise ConfigError(f"[notify] {name} {getattr(config, name)}: expected a share 0..1")
     if config.smtp_host and not config.sender:
-        raise ConfigError("[notify] sender is empty: mail needs an address that it comes from")
+        raise ConfigError("[notify] sender is empty: set the address that mail is sent from")
     for name, text in (("sender", config.sender), ("reply_to", config.reply_to), *(("staff", a) for a in config.staff)):
         if text and not is_address(text):
             raise ConfigError(f"[notify] {name} {text!r}: expected a plain address, such as hpc@example.org")
     if config.smtp_user and config.smtp_tls == "none":
-        raise ConfigError("[notify] smtp_user: the password would travel in the clear: set smtp_tls")
+        raise ConfigError("[notify] smtp_user: the password would be sent in clear text: set smtp_tls")
 
 
 def _one_of(name: str, value: str, known: tuple[str, ...]) -> int:

@@ -15,16 +15,16 @@ def add(app: FastAPI, exchange: Exchange) -> None:
 
     @app.post("/v1/backup", responses=described)
     async def begin(request: Request) -> Response:
-        """Begin to copy the store as of now, unless a copy is being made; for root, operators and staff."""
+        """Start a backup of the store, unless one is running; for root, operators and staff."""
         return await exchange.order(request, lambda scope, _: backups.begin(scope))
 
     @app.get("/v1/backup", responses=described)
     async def stands(request: Request) -> Response:
-        """Tell how the copy stands."""
+        """Return the state of the backup."""
         return await exchange.document(request, backups.stands)
 
     @app.get("/v1/backup/file", responses={200: {"content": {"application/x-tar": {}}}})
     async def fetched(request: Request) -> Response:
-        """Hand out the copy as a tar, once: it is whole where its last member is sums.json."""
+        """Return the backup as a tar, once: it is complete if its last member is sums.json."""
         scope = await exchange.scope(request)
         return StreamingResponse(backups.parts(scope), media_type="application/x-tar")

@@ -1,4 +1,4 @@
-"""GET /v1/map: which job holds what on a node, for agents."""
+"""GET /v1/map: the GPUs that jobs hold on a node, for agents."""
 
 import asyncio
 from typing import Annotated
@@ -18,7 +18,7 @@ def add(app: FastAPI, exchange: Exchange) -> None:
     async def cluster_map(
         request: Request, node: Name, job: Annotated[int, Query(ge=1, lt=2**32)] | None = None
     ) -> Response:
-        """Tell which run of a job, or which runs, hold what on a node; for agents only."""
+        """Return the GPUs that the runs on a node, or of a job, hold; for agents only."""
         if not (await exchange.scope(request)).agent:
             raise not_found()
         asked = exchange.services.cluster_map
@@ -27,5 +27,5 @@ def add(app: FastAPI, exchange: Exchange) -> None:
             async with asyncio.timeout(exchange.limits.map_wait_s):
                 found = await asyncio.shield(asyncio.wrap_future(future))
         except TimeoutError as error:
-            raise Refusal(LATER, "slurmctld has not answered yet: ask again") from error
+            raise Refusal(LATER, "slurmctld has not answered yet: try again") from error
         return json_response({"jobs": found})

@@ -47,5 +47,5 @@ def add(app: FastAPI, exchange: Exchange) -> None:
 
     @app.get("/v1/top", responses=answers(TopDocument))
     async def top(request: Request, since: Number | None = None, limit: Number | None = None) -> Response:
-        """Tell who wastes now; `since` is UTC seconds, an hour ago by default."""
+        """Report who is wasting GPUs now; `since` is UTC seconds, an hour ago by default."""
         return await exchange.document(request, lambda scope: reads.top(scope, since, limit))

@@ -1,4 +1,4 @@
-"""GET /v1/health and /metrics: how the hub stands, for anybody."""
+"""GET /v1/health and /metrics: the hub's state, for anybody."""
 
 from fastapi import FastAPI, Response
 from starlette.concurrency import run_in_threadpool
@@ -13,7 +13,7 @@ def add(app: FastAPI, exchange: Exchange) -> None:
 
     @app.get("/v1/health", responses=answers(HealthAnswer))
     async def health() -> Response:
-        """Tell how the hub stands; needs no credential and names no user."""
+        """Return the hub's health; needs no credential and contains no user name."""
         return json_response(await run_in_threadpool(exchange.services.health))
 
     @app.get("/metrics", include_in_schema=False)

@@ -24,12 +24,12 @@ def add(app: FastAPI, exchange: Exchange) -> None:
     async def history(
         request: Request, after: Number = 0, limit: Annotated[int, Query(ge=1, le=MAX_HISTORY)] = 1000
     ) -> Response:
-        """Tell what happened to runs after event `after`."""
+        """Return the events of runs after event `after`."""
         return await exchange.document(request, lambda scope: exchange.services.reads.history(scope, after, limit))
 
     @app.get("/v1/history/snapshot", responses={200: {"content": {"application/x-tar": {}}}})
     async def snapshot(request: Request) -> Response:
-        """Hand out the state of the history as a tar, for an advisor that starts; for operators and advisors."""
+        """Return the state of the job history as a tar, for an advisor that starts; for operators and advisors."""
         scope = await exchange.scope(request)
         if not (scope.everything or scope.agent):
             raise Refusal(FORBIDDEN, "the history is for operators")

@@ -29,10 +29,10 @@ def add(app: FastAPI, exchange: Exchange) -> None:
 
     @app.post("/v1/hours", responses=answers(AckAnswer))
     async def hours(request: Request) -> Response:
-        """Take a batch of hours: NDJSON, the envelope first."""
+        """Receive a batch of hour rows: NDJSON, the envelope first."""
         return await taken(request, services.ingest.take)
 
     @app.post("/v1/verdicts", responses=answers(AckAnswer))
     async def take_verdicts(request: Request) -> Response:
-        """Take a batch of verdicts: NDJSON, the envelope first; each id counts once."""
+        """Receive a batch of verdicts: NDJSON, the envelope first; each id counts once."""
         return await taken(request, services.verdict_ingest.take)

@@ -1,4 +1,4 @@
-"""/v1/notices: who is told of his waste, and the orders to do so."""
+"""/v1/notices: digests of waste, their record, preview and replay."""
 
 from typing import Annotated
 
@@ -24,26 +24,26 @@ def add(app: FastAPI, exchange: Exchange) -> None:
         end: Number | None = None,
         limit: Annotated[int, Query(ge=1, le=MAX_NOTICES)] = 1000,
     ) -> Response:
-        """List who was told of his waste and who was not, and why; times are UTC seconds, the last 60 days."""
+        """List who got a digest, who did not, and why; times are UTC seconds, the last 60 days by default."""
         question = NoticeQuestion(user, start, end, limit)
         return await exchange.document(request, lambda scope: notices.listed(scope, question))
 
     @app.get("/v1/notices/preview", responses=answers(NoticePreview))
     async def preview(request: Request, user: Name | None = None) -> Response:
-        """Tell what a user would read if a period ended now: the caller, or anybody for an operator."""
+        """Return the digest that a user would get if the period ended now: the caller's; for operators any user's."""
         return await exchange.document(request, lambda scope: notices.preview(scope, user))
 
     @app.get("/v1/notices/replay", responses=answers(NoticeReplay))
     async def replay(request: Request, start: Number, end: Number | None = None) -> Response:
-        """Tell whom the periods between two UTC seconds would have told; for operators."""
+        """Return the digests that would have been sent between two UTC seconds; for operators."""
         return await exchange.document(request, lambda scope: notices.replay(scope, start, end))
 
     @app.post("/v1/notices/run", responses=answers(NoticeRun), openapi_extra=body(NoticeRunQuestion))
     async def run(request: Request) -> Response:
-        """Decide on the newest period now; a dry run notes nothing. For operators."""
+        """Process the newest period now; a dry run records nothing. For operators."""
         return await exchange.order(request, notices.run)
 
     @app.post("/v1/notices/wish", responses=answers(NoticeWished), openapi_extra=body(NoticeWish))
     async def wish(request: Request) -> Response:
-        """Take the caller's word whether he wants digests."""
+        """Set whether the caller wants digests."""
         return await exchange.order(request, notices.want)

@@ -1,4 +1,4 @@
-"""/v1/predict: what a job would come to."""
+"""/v1/predict: predictions for jobs."""
 
 from fastapi import FastAPI, Request, Response
 
@@ -14,7 +14,7 @@ def add(app: FastAPI, exchange: Exchange) -> None:
 
     @app.get("/v1/predict", responses=answers(PredictAnswer))
     async def predict_job(request: Request, job: Name) -> Response:
-        """Predict a job that Slurm has, by what was known at its submission: 7, 3_1 or 4+1."""
+        """Predict a job in Slurm from what was known at its submission: 7, 3_1 or 4+1."""
         return await exchange.document(request, lambda scope: predictions.for_job(scope, job))
 
     @app.post("/v1/predict", responses=answers(PredictAnswer), openapi_extra=body(PredictQuestion))

@@ -1,4 +1,4 @@
-"""GET /v1/verdicts: the audit of what was said at submissions."""
+"""GET /v1/verdicts: the verdicts at submission and their score."""
 
 from typing import Annotated
 
@@ -25,11 +25,11 @@ def add(app: FastAPI, exchange: Exchange) -> None:
         end: Number | None = None,
         limit: Annotated[int, Query(ge=1, le=MAX_VERDICTS)] = 1000,
     ) -> Response:
-        """List verdicts with how their jobs ended, the newest first; times are UTC seconds, the last seven days."""
+        """List verdicts and how their jobs ended, newest first; times are UTC seconds, by default the last 7 days."""
         question = VerdictQuestion(user, policy, start, end, limit)
         return await exchange.document(request, lambda scope: verdicts.listed(scope, question))
 
     @app.get("/v1/verdicts/score", responses=answers(ScoreDocument))
     async def score(request: Request, since: Number | None = None) -> Response:
-        """Score what was said since UTC second `since`, 30 days ago by default; for operators and advisors."""
+        """Score the verdicts since UTC second `since`, 30 days ago by default; for operators and advisors."""
         return await exchange.document(request, lambda scope: verdicts.score(scope, since))

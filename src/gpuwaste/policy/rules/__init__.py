@@ -1,7 +1,7 @@
 """The rules, a file each with ORDER and `apply(case)`. A file is found by being here.
 
-ORDER is the rule's place: below JUDGED a rule decides what the submission deserves (`would_be`), from there on what is
-really said (`action`), which never becomes stronger again. Two rules never have the same place.
+ORDER is the rule's position: below JUDGED a rule decides `would_be`, from there on the `action`, which never becomes
+stronger again. Two rules never have the same position.
 """
 
 import importlib
@@ -31,7 +31,7 @@ def _applied() -> tuple[Apply, ...]:
 
 
 def judge(case: Case) -> None:
-    """Let every rule in its order say its word, until one ends the case."""
+    """Apply every rule in its order, until one ends the case."""
     for apply in _applied():
         apply(case)
         if case.done:

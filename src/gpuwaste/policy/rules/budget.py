@@ -1,4 +1,4 @@
-"""A user gets so many rejects a day; above that he is warned instead. An array is submitted once and counts once."""
+"""A user gets a limited number of rejects per day, then warnings instead. An array counts once."""
 
 from typing import Final
 
@@ -12,4 +12,4 @@ def apply(case: Case) -> None:
     most = case.policy.budget.rejects_per_user_per_day
     if case.action == "reject" and case.spending.spent("reject", case.facts.request.user) >= most:
         case.hold("warn", "budget")
-        case.step("budget", f"{most} rejects of this user today are the most: he is warned")
+        case.step("budget", f"the user has had {most} rejects today: a warning instead")

@@ -1,6 +1,6 @@
-"""A policy whose warnings and rejects are too often wrong falls back to shadow by itself, and says so here.
+"""A policy whose warnings and rejects are wrong too often falls back to shadow mode.
 
-What it rests on is kept by the advisor; where nothing is known of the precision, or too little, there is no floor.
+The advisor keeps the precision; without it, or with too few verdicts behind it, there is no floor.
 """
 
 from typing import Final
@@ -11,7 +11,7 @@ ORDER: Final = 510
 
 
 def apply(case: Case) -> None:
-    """Say nothing below the floor."""
+    """Lower the action to pass below the floor."""
     floor = case.policy.floor
     if case.action == "pass" or not floor.precision.value:
         return
@@ -22,5 +22,5 @@ def apply(case: Case) -> None:
     case.step(
         "floor",
         f"{known[0]:.0%} of its last {known[1]} warnings and rejects were right, the floor is {floor.precision}:"
-        " it falls back to shadow",
+        " it falls back to shadow mode",
     )

@@ -1,4 +1,4 @@
-"""The action never goes beyond the policy's mode: in shadow nothing is visible, in annotate nothing at the terminal."""
+"""The action is never stronger than the policy's mode: in shadow nothing is visible, in annotate nothing at sbatch."""
 
 from typing import Final
 

@@ -1,6 +1,6 @@
 """A modification (scontrol update) is never rejected for what the job already is: at most a warning.
 
-A user who lowers a limit, holds or renames his job must be able to; the job itself was judged when it was submitted.
+Users must be able to lower a limit, hold or rename their jobs; the job itself was judged when it was submitted.
 """
 
 from typing import Final
@@ -16,4 +16,4 @@ def apply(case: Case) -> None:
         for trigger in case.triggers:
             trigger.action = "warn"
         case.weigh()
-        case.step("modify", "a job that waits or runs is modified: at most a warning")
+        case.step("modify", "modification of a pending or running job: at most a warning")

@@ -1,4 +1,4 @@
-"""A policy whose mode is off says nothing, and the advisor does not score what it judges."""
+"""A policy whose mode is off gives no advice, and the advisor does not score the submission."""
 
 from typing import Final
 
@@ -11,4 +11,4 @@ def apply(case: Case) -> None:
     """End the case."""
     if case.policy.mode == "off":
         case.end("off")
-        case.step("off", "the policy is off: nothing is scored and nothing is said")
+        case.step("off", "the policy is off: no score and no advice")

@@ -1,7 +1,7 @@
-"""A user may go on in spite of a reject: `--comment=gpuwaste:override=REASON`, where the policy allows it.
+"""A user can override a reject with `--comment=gpuwaste:override=REASON`, if the policy allows it.
 
-It counts only where the job would really be rejected, is recorded with its reason, and so many a day are allowed. The
-job then passes without a word; `gpuwaste job` shows what was said.
+It is used only if the job would otherwise be rejected, is recorded with its reason, and is limited per day. The job is
+then accepted without a message; `gpuwaste job` shows the verdict.
 """
 
 import re
@@ -16,17 +16,17 @@ _GIVEN: Final = re.compile(r"(?:^|[\s;,])gpuwaste:override=([^;]*)", re.IGNORECA
 
 
 def apply(case: Case) -> None:
-    """Let the job pass where the override counts."""
+    """Accept the job if the override is valid."""
     if case.action != "reject" or (reason := reason_of(case.facts.request.comment)) is None:
         return
     rule = case.policy.override
     if not rule.allowed:
-        case.step("override", "an override is given, this policy allows none")
+        case.step("override", "an override was given, but this policy allows none")
     elif not reason:
         case.step("override", "an override without a reason does not count")
     elif case.spending.spent("override", case.facts.request.user) >= rule.per_user_per_day:
         case.overrides_used = True
-        case.step("override", f"the user has used his {rule.per_user_per_day} overrides of today")
+        case.step("override", f"the user has used up the {rule.per_user_per_day} overrides of today")
     else:
         case.override = reason
         case.hold("annotate", "override")

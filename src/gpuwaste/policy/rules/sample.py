@@ -1,6 +1,6 @@
-"""A share of the rejects passes at random and is marked: only these jobs can tell how often rejecting is right.
+"""A share of the rejects is accepted at random and marked: only these jobs show how often a reject is right.
 
-Whoever passes hears nothing, for a warning could change what he does.
+Their users see nothing, because a warning could change what they do.
 """
 
 from typing import Final
@@ -11,9 +11,9 @@ ORDER: Final = 560
 
 
 def apply(case: Case) -> None:
-    """Let a reject pass with the policy's share."""
+    """Accept a reject with the policy's probability."""
     ratio = case.policy.sample.pass_ratio.value
     if case.action == "reject" and ratio and case.draws and case.chance() < ratio:
         case.sampled = True
         case.hold("pass", "random")
-        case.step("sample", f"one of the {ratio:.0%} of rejects that pass at random")
+        case.step("sample", f"one of the {ratio:.0%} of rejects that are accepted at random")

@@ -1,7 +1,7 @@
-"""A job whose batch script has changed since its failures is never rejected: the change may be the repair.
+"""A job whose batch script has changed since its failures is never rejected: the change may be the fix.
 
-Where it is not known whether it has changed (no script, no failure whose script is known), earlier failures alone do
-not reject either: at most a warning. What does not rest on failures, such as GPUs, may still be rejected then.
+If a change cannot be detected (no script, no failure with a known script), a prediction from earlier failures gives at
+most a warning. Other targets, such as GPUs, can still be rejected then.
 """
 
 from typing import Final
@@ -20,5 +20,5 @@ def apply(case: Case) -> None:
             trigger.action, lowered = "warn", True
     if lowered:
         case.weigh()
-        what = "has changed since jobs like this failed" if script == "changed" else "is not known to be the same"
+        what = "has changed since jobs like this failed" if script == "changed" else "cannot be compared"
         case.step("script_changed", f"the batch script {what}: at most a warning")

@@ -1,4 +1,4 @@
-"""An advisor that has not heard of jobs for a while says nothing: what it knows may be long over."""
+"""An advisor whose job history is too old gives no advice: it may be outdated."""
 
 from typing import Final
 
@@ -8,7 +8,7 @@ ORDER: Final = 520
 
 
 def apply(case: Case) -> None:
-    """Say nothing."""
+    """Lower the action to pass."""
     if case.facts.stale and case.action != "pass":
         case.hold("pass", "stale")
-        case.step("stale", "the history is too old: nothing is said")
+        case.step("stale", "the job history is too old: no advice")

@@ -1,4 +1,4 @@
-"""`sbatch --test-only` hears what the job itself would hear: no chance is drawn, and nobody is charged for it."""
+"""`sbatch --test-only` prints what the job itself would get: no random sample, no charge to a budget."""
 
 from typing import Final
 
@@ -8,7 +8,7 @@ ORDER: Final = 550
 
 
 def apply(case: Case) -> None:
-    """Draw no chance."""
+    """Skip the random sample."""
     if case.facts.test_only:
         case.draws = False
-        case.step("test_only", "the job is only tried: nothing is left to chance, counted or recorded")
+        case.step("test_only", "--test-only: no random sample, nothing is counted or recorded")

@@ -1,13 +1,13 @@
-"""What is expected, target by target, against the policy's numbers: `warn` gives a warning, `reject` a reject.
+"""Each target's prediction is compared with the policy's thresholds: `warn` gives a warning, `reject` a reject.
 
-`failure`, `timeout` and `failure_or_cancel` are compared as probabilities. The number of `gpus` is the higher one of
-two: the probability that the GPUs stay unused, and how sure it is that the fewer GPUs of a suggestion are enough.
-`walltime` and `memory` are how sure it is that the smaller amount of a suggestion is enough; without a suggestion they
-say nothing. How sure: the highest quantile that lies below what is asked for; where history alone speaks, 1. History
-counts from `basis` jobs on.
+`failure`, `timeout` and `failure_or_cancel` are probabilities. The value of `gpus` is the higher one of two: the
+probability that the GPUs stay unused, and the confidence that the suggested smaller number of GPUs is enough.
+`walltime` and `memory` are the confidence that the suggested smaller amount is enough; without a suggestion they have
+no effect. The confidence is the highest quantile below the requested amount; for job history only, it is 1. Job
+history is used from `basis` jobs on.
 
-`"model"` is the bundle's own operating point. What has none (history, and how sure a quantile is) is compared with 0.75
-for a warning and 0.95 for a reject.
+`"model"` is the bundle's own operating point. Values without one (job history, confidences) are compared with 0.75 for
+a warning and 0.95 for a reject.
 """
 
 from collections.abc import Iterator
@@ -33,7 +33,7 @@ def apply(case: Case) -> None:
         for found in _numbers(case, target):
             if found.expectation.source == _HISTORY and found.expectation.basis < rule.basis:
                 jobs = found.expectation.basis
-                case.step("thresholds", f"{target}: history of {jobs} jobs, it counts from {rule.basis} on")
+                case.step("thresholds", f"{target}: history of {jobs} jobs, at least {rule.basis} are needed")
                 continue
             found.action = _action(rule, found)
             case.step("thresholds", f"{target}: {found.value:.2f} {_said(rule, found)}")

@@ -1,8 +1,8 @@
 """Sets --time-min where the policy has a table [time_min], so that Slurm may start the job earlier with less time.
 
-It is the larger one of two: `ratio` of the time limit, and the highest quantile of the run time from 0.9 on (history:
-the longest of the last jobs, from three on). The time limit itself is never changed. Nothing is set in shadow, for a
-job that is rejected, modified or only tried, or where nothing is saved.
+The value is the larger one of two: `ratio` of the time limit, and the highest quantile of the run time, 0.9 or more
+(job history: the longest of at least three jobs). The time limit itself is never changed. Nothing is set in shadow
+mode, for a job that is rejected or modified, with `--test-only`, or if it would not be shorter.
 """
 
 import math

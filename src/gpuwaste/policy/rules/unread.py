@@ -1,6 +1,6 @@
-"""A submission whose texts take more CPU than one question may take passes: they were not read.
+"""A submission whose texts exceed the CPU limit of one request is accepted without being read.
 
-A job with an ordinary script never comes to this; the audit's row shows who sends others.
+Ordinary scripts never reach the limit; the verdict's row shows who submits others.
 """
 
 from typing import Final
@@ -14,4 +14,4 @@ def apply(case: Case) -> None:
     """End the case."""
     if case.facts.unread:
         case.end("not read")
-        case.step("unread", "reading the job's script takes too much CPU: not read, the job passes")
+        case.step("unread", "reading the job's script takes too much CPU: job accepted without advice")

@@ -1,4 +1,4 @@
-"""No advice on GPUs where whole nodes are given: fewer GPUs asked for would free none."""
+"""No advice about GPUs if whole nodes are allocated: a smaller request would free none."""
 
 from typing import Final
 
@@ -13,4 +13,4 @@ def apply(case: Case) -> None:
     if case.facts.request.whole_node and any(trigger.target == GPUS for trigger in case.triggers):
         case.triggers = [trigger for trigger in case.triggers if trigger.target != GPUS]
         case.weigh()
-        case.step("whole_node", "the job gets whole nodes: nothing is said of GPUs")
+        case.step("whole_node", "the job gets whole nodes: no advice about GPUs")

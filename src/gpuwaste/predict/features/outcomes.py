@@ -16,7 +16,7 @@ FEATURES = (
     Feature("fail_3", "", "the third last of the {jobs} failed ({value}: 1 yes, 0 no)"),
     Feature("failed_8", "", "{value} of the last 8 {jobs} failed"),
     Feature("completed_8", "", "{value} of the last 8 {jobs} completed"),
-    Feature("late_8", "", "{value} of the last 8 {jobs} came to their time limit"),
+    Feature("late_8", "", "{value} of the last 8 {jobs} reached their time limit"),
     Feature("fail_streak", "", "{value} failures in a row among {jobs} (below 0: runs in a row that completed)"),
     Feature("fail_fast", "", "a recent failure rate of {value} among {jobs}"),
     Feature("fail_slow", "", "a failure rate of {value} among {jobs}"),

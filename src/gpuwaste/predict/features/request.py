@@ -1,4 +1,4 @@
-"""The request itself: amounts, limit, time of day, facts of the name. Partition and QOS speak by their history only."""
+"""The request itself: amounts, limit, time of day, facts of the name. Partition and QOS count only by their history."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -18,7 +18,7 @@ FEATURES = (
     Feature("interactive", "", "an interactive job ({value}: 1 yes, 0 no)"),
     Feature("name_length", "", "a job name of {value} characters"),
     Feature("name_digits", "", "a job name with {value} of its characters digits"),
-    Feature("name_test", "", "a job name that speaks of a test ({value}: 1 yes, 0 no)"),
+    Feature("name_test", "", "a job name that suggests a test ({value}: 1 yes, 0 no)"),
     Feature("mem_per_cpu", "B", "{value} of memory for each CPU"),
     Feature("cpus_per_node", "", "{value} CPUs on each node"),
     Feature("cpus_per_gpu", "", "{value} CPUs for each GPU"),

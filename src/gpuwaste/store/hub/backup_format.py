@@ -74,7 +74,7 @@ def _large(source: BackupSource, sums: dict[str, list[Any]]) -> Iterator[bytes]:
         while left:
             part = file.read(min(PART, left))
             if not part:
-                raise StoreError(f"{source.name} became shorter while it was read: back up again")
+                raise StoreError(f"{source.name} became shorter while it was read: run the backup again")
             digest.update(part)
             left -= len(part)
             yield part
@@ -105,7 +105,7 @@ def read_backup(file: BinaryIO, where: str, folder: Path | None = None) -> About
             for member in tar:
                 plain = member.type == tarfile.REGTYPE and not member.issparse()
                 if sums is not None or not plain or member.name in found:
-                    raise StoreError(f"{where}: holds {member.name[:80]!r} where no backup has it: it is damaged")
+                    raise StoreError(f"{where}: holds {member.name[:80]!r} in the wrong place: the backup is damaged")
                 if about is None:
                     about = _about(_json(tar, member, ABOUT, where, found), where)
                 elif member.name == SUMS:
@@ -113,20 +113,20 @@ def read_backup(file: BinaryIO, where: str, folder: Path | None = None) -> About
                 else:
                     _take(tar, member, where, folder, found)
     except (tarfile.TarError, EOFError) as error:
-        raise StoreError(f"{where}: is no whole backup of a hub: {error}") from error
+        raise StoreError(f"{where}: is not a complete backup of a hub: {error}") from error
     except OSError as error:
         raise StoreError(f"{where}: cannot be unpacked: {error.strerror or error}") from error
     if about is None or sums is None or STORE not in found:
-        raise StoreError(f"{where}: ends early: it is a part of a backup, use another one")
+        raise StoreError(f"{where}: incomplete backup: use another one")
     if sums != found:
         wrong = sorted(n for n in {*sums, *found} if sums.get(n) != found.get(n)) if isinstance(sums, dict) else [SUMS]
-        raise StoreError(f"{where}: {wrong[0][:80]} is not what was backed up (SHA-256 differs): use another backup")
+        raise StoreError(f"{where}: {wrong[0][:80]} is damaged (SHA-256 differs): use another backup")
     return about
 
 
 def _json(tar: tarfile.TarFile, member: tarfile.TarInfo, name: str, where: str, found: dict[str, list[Any]]) -> Any:
     if member.name != name or member.size > _MAX_JSON:
-        raise StoreError(f"{where}: is no backup of a hub: it begins with {member.name[:80]!r}")
+        raise StoreError(f"{where}: is not a backup of a hub: it starts with {member.name[:80]!r}")
     source = tar.extractfile(member)
     data = source.read() if source is not None else b""
     found[name] = [len(data), hashlib.sha256(data).hexdigest()]
@@ -140,9 +140,9 @@ def _about(value: Any, where: str) -> About:
     try:
         about = convert(value, About, ABOUT)
     except ParseError as error:
-        raise StoreError(f"{where}: {ABOUT} does not say what it is of: it is damaged") from error
+        raise StoreError(f"{where}: {ABOUT} is incomplete: the backup is damaged") from error
     if about.format != FORMAT:
-        raise StoreError(f"{where}: is of format {about.format}, this version reads {FORMAT}: update gpuwaste")
+        raise StoreError(f"{where}: has format {about.format}, this version reads {FORMAT}: update gpuwaste")
     return about
 
 
@@ -150,7 +150,9 @@ def _take(
     tar: tarfile.TarFile, member: tarfile.TarInfo, where: str, folder: Path | None, found: dict[str, list[Any]]
 ) -> None:
     if not _NAME.fullmatch(member.name):
-        raise StoreError(f"{where}: holds {member.name[:80]!r}, which no backup has: it is damaged or was changed")
+        raise StoreError(
+            f"{where}: holds {member.name[:80]!r}, which does not belong into a backup: it is damaged or was changed"
+        )
     source = tar.extractfile(member)
     digest, size = hashlib.sha256(), 0
     target = None

@@ -90,7 +90,7 @@ class HistoryStore:
             if "lock on file" not in str(error):
                 raise
             raise StoreError(
-                f"{path}: another process holds it, a running hub most likely: write to another file with --into, or "
+                f"{path}: used by another process, probably a running hub: write to another file with --into, or "
                 "stop the hub meanwhile; the hub itself reads the last hub.sacct_first_days days when it starts first"
             ) from error
         files = PageFiles(path)

@@ -1,4 +1,4 @@
-"""NoticeStore: who was told of his waste, who was not and why, and who wants no mail, in the hub's store."""
+"""NoticeStore: who was told of their waste, who was not and why, and who wants no mail, in the hub's store."""
 
 from collections.abc import Collection, Mapping, Sequence
 from enum import StrEnum

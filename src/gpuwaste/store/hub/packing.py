@@ -52,7 +52,7 @@ class Packing(ABC):
         with self._store.reader() as db:
             slices = db.rows(f"{self.table}_slices", {**bounds, "step_rows": self._step_rows})
         for found in slices:
-            # One user with so many rows fills vectors of his own where they are.
+            # One user with so many rows fills vectors of their own where they are.
             if found["rows"] <= 2 * self._step_rows:
                 with self._store.reader() as db:
                     moved = self._move(db, {**bounds, "first": found["first"], "last": found["last"]})

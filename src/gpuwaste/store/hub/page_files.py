@@ -56,7 +56,7 @@ class PageFiles:
             unfinished.replace(path)
             sync_directory(path.parent)
         except OSError as error:
-            raise StoreError(f"{path}: the raw page cannot be kept: {error.strerror}") from error
+            raise StoreError(f"{path}: the raw page cannot be written: {error.strerror}") from error
         return Kept(digest, len(data), len(packed))
 
     def read(self, digest: str) -> bytes:
@@ -69,7 +69,7 @@ class PageFiles:
         except zlib.error as error:
             raise StoreError(f"{path}: the raw page is damaged: {error}: import its source again") from error
         if hashlib.sha256(data).hexdigest() != digest:
-            raise StoreError(f"{path}: the raw page is not what its name says: import its source again")
+            raise StoreError(f"{path}: the raw page is damaged (its checksum differs): import its source again")
         return data
 
     def remove(self, digest: str) -> None:

@@ -45,11 +45,11 @@ def restore(file: BinaryIO, source: Path, state_dir: Path, *, force: bool) -> Ab
     become_owner(state_dir)
     store = state_dir / STORE
     if not state_dir.is_dir():
-        raise StoreError(f"{state_dir}: is no directory: make it for the hub's user, closed to others")
+        raise StoreError(f"{state_dir}: is not a directory: create it for the hub's user, mode 0700")
     if store.is_symlink():
-        raise StoreError(f"{store}: is a symbolic link: set state_dir to where it leads")
+        raise StoreError(f"{store}: is a symbolic link: set state_dir to its target")
     if store.exists() and not force:
-        raise StoreError(f"{store}: a store is there already: --force replaces it, and keeps it as {STORE}{BEFORE}")
+        raise StoreError(f"{store}: a store exists already: --force replaces it, and keeps it as {STORE}{BEFORE}")
     folder = state_dir / _FOLDER
     try:
         with _nobody_has(store), _scratch(folder):
@@ -72,7 +72,7 @@ def _nobody_has(store: Path) -> Iterator[None]:
         try:
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            raise StoreError(f"{store}: another process holds it, a running hub most likely: stop it first") from error
+            raise StoreError(f"{store}: used by another process, probably a running hub: stop it first") from error
         yield
 
 
@@ -92,21 +92,19 @@ def _scratch(folder: Path) -> Iterator[None]:
 def _check_room(file: BinaryIO, source: Path, state_dir: Path) -> None:
     size, free = os.fstat(file.fileno()).st_size, shutil.disk_usage(state_dir).free
     if free < size:
-        raise StoreError(f"{state_dir}: has {free >> 20} MB free, and {source} holds {size >> 20} MB: make room there")
+        raise StoreError(f"{state_dir}: has {free >> 20} MB free, and {source} holds {size >> 20} MB: free space there")
 
 
 def _check_store(store: Path, about: About, source: Path) -> None:
     known = len(migrations("hub"))
     if about.schema > known:
-        raise StoreError(
-            f"{source}: its schema {about.schema} is newer than this version understands ({known}): update gpuwaste"
-        )
+        raise StoreError(f"{source}: its schema {about.schema} is newer than this version's ({known}): update gpuwaste")
     with closing(Database.open(store, "hub")) as db:
         counts = db.rows("counts")[0]
         db.execute("CHECKPOINT")
     wrong = [name for name in _COUNTED if name in about.rows and counts[name] != about.rows[name]]
     if wrong:
-        raise StoreError(f"{source}: table {wrong[0]} has not the rows that were backed up: use another backup")
+        raise StoreError(f"{source}: table {wrong[0]} is incomplete: use another backup")
     for path in store.parent.rglob("*"):
         if path.is_file():
             with path.open("rb") as file:

@@ -28,7 +28,7 @@ _ENDS: Final = to_json(
 class Pick:
     """Which verdicts: times are UTC seconds, None is "any".
 
-    `accounts` is None for a reader who may see all; else the accounts whose verdicts he may see beside `reader`'s own,
+    `accounts` is None for a reader who may see all; else the accounts whose verdicts they see beside `reader`'s own,
     as far as they were said aloud.
     """
 

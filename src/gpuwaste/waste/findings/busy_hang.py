@@ -1,7 +1,7 @@
-"""GPUs that show 100 % for long while next to nothing is computed: most often a collective that waits for a lost peer.
+"""GPUs at 100 % for a long time while almost nothing is computed: usually a collective that waits for a lost peer.
 
 Thresholds. hang_min_s (half an hour) at 95 % and more, in hours in which the SMs were busy below a tenth of the time
-or, where the card cannot tell, the power stayed below a quarter of the card's limit (waste.load has both limits: a
+or, where the card does not report that, the power stayed below a quarter of its limit (waste.load has both limits: a
 waiting kernel occupies few SMs and draws little more than idle power, which is 10 to 20 % of the limit on data-centre
 cards).
 """
@@ -24,7 +24,7 @@ def find(jobs: Sequence[JobLedger], settings: LedgerSettings) -> Iterator[Findin
         longest_s = max(d.use.hang_ms for d in hung) / 1000
         yield Finding(
             kind="busy_hang",
-            title=f"{plural(len(hung))} at 100 % without work for {format_duration(longest_s)}: a hang, most likely; "
+            title=f"{plural(len(hung))} at 100 % without work for {format_duration(longest_s)}: probably a hang; "
             "its time is not counted as waste",
             runs=(ledger.job.run_key,),
             evidence={

@@ -2,7 +2,7 @@
 
 Thresholds. Idle runs of finding_min_s (ten minutes) on the device and not one busy second, since long start-ups open
 the GPU first. Memory-resident GPUs, interactive jobs and the idle part of a run whose work is all on one GPU have
-findings of their own.
+separate findings.
 """
 
 from collections.abc import Iterator, Sequence

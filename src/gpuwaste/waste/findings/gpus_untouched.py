@@ -1,7 +1,7 @@
 """GPUs that no process of the job ever touched: the batch script asks for more than the program uses.
 
 Thresholds. A run of run_min_s (one minute), since a program may load data before it opens its GPU. A run whose work
-is all on one GPU of several is one_gpu_of_many's and not repeated here.
+is all on one GPU of several is reported by one_gpu_of_many, not here.
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,4 +1,4 @@
-"""An interactive job that keeps GPUs while nobody works on them.
+"""An interactive job that holds GPUs while nobody uses them.
 
 Thresholds. The site's grace (interactive_grace_s, half an hour) is allowed on each GPU: people read and think. Beyond
 it the idle runs count.
@@ -26,7 +26,7 @@ def find(jobs: Sequence[JobLedger], settings: LedgerSettings) -> Iterator[Findin
         yield Finding(
             kind="idle_interactive",
             title=f"interactive, {plural(len(idle))} idle for {format_duration(longest_s)}: "
-            + ("leave it" if ledger.running else "leave the shell when the work is done"),
+            + ("leave it" if ledger.running else "exit the shell when the work is done"),
             runs=(ledger.job.run_key,),
             evidence={"gpus": len(idle), "idle_s": longest_s, "grace_s": settings.interactive_grace_s},
             fix=(f"scancel {ledger.job.printed_id}",) if ledger.running else ("exit", "salloc --time=01:00:00 ..."),

@@ -1,8 +1,8 @@
-"""GPUs that worked and then stood idle until the job's end: nothing ends the job when the work is done.
+"""GPUs that worked and then were idle until the end of the job: nothing ends the job when the work is done.
 
 Thresholds. The tail is finding_min_s (ten minutes) and a tenth of the run at least: shorter ones are checkpoints and
-copying of results. All GPUs must have stopped: one that still works is needed. Interactive jobs are
-idle_interactive's.
+copying of results. All GPUs must have stopped: one that still works is needed. Interactive jobs belong to
+idle_interactive.
 """
 
 from collections.abc import Iterator, Sequence
@@ -31,7 +31,7 @@ def find(jobs: Sequence[JobLedger], settings: LedgerSettings) -> Iterator[Findin
         tail = format_duration(tail_ms / 1000)
         yield Finding(
             kind="idle_tail",
-            title=f"the {plural(len(worked))} stood idle for the last {tail} of the run: end the job with its work",
+            title=f"{plural(len(worked))} idle for the last {tail} of the run: end the job when its work is done",
             runs=(ledger.job.run_key,),
             evidence={"tail_s": tail_ms / 1000, "gpus": len(worked), "ran_s": ledger.ran_ms / 1000},
             fix=_fix(ledger, tail_ms),

@@ -1,9 +1,9 @@
 """Many concurrent jobs of one user that use so little that they would share one GPU.
 
 Thresholds. A job is small when each of its devices has a mean below the under-used limit (5 % by default) and above 0:
-what never ran is gpus_untouched's. Three jobs at once, since two may be chance. They fit on one GPU while their means
-add up to 80 % at most and their memory to 90 % of the GPU's, which leaves room for peaks. Query ledger_rows says which
-runs are small.
+GPUs that were never used belong to gpus_untouched. Three jobs at once, since two may be chance. They fit on one GPU
+while their means add up to 80 % at most and their memory to 90 % of the GPU's, which leaves room for peaks. Query
+ledger_rows says which runs are small.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -102,7 +102,7 @@ def _finding(group: Sequence[SmallRun], most: Sequence[SmallRun]) -> Finding:
     return Finding(
         kind=KIND,
         title=f"{len(group)} jobs, {len(most)} at once, use {mean_pct:.1f} % of a GPU each: "
-        "run them side by side on one GPU",
+        "run them concurrently on one GPU",
         runs=tuple(r.key for r in group),
         evidence={
             "jobs": len(group),

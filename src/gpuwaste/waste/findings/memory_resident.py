@@ -1,4 +1,4 @@
-"""A GPU that is idle but holds so much of its memory for a process that the job needs it: information, no blame.
+"""A GPU that is idle but holds so much of its memory for a process that the job needs it: exempt, for information.
 
 Thresholds. The site's share of the GPU's memory (memory_resident_ratio, one half). finding_min_s (ten minutes)
 of waste, so that short pauses of a large model are not worth a line.

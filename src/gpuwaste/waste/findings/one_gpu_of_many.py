@@ -1,7 +1,7 @@
 """All work on one GPU of several: the framework, or the script, does not spread it.
 
-Thresholds. One GPU must have 99 % of the job's activity, since a stray context on another GPU makes a blip and no
-work; the job must have run for run_min_s (one minute), since many frameworks start on one GPU and spread later.
+Thresholds. One GPU must have 99 % of the job's activity, since an unused context on another GPU causes a short
+blip; the job must have run for run_min_s (one minute), since many frameworks start on one GPU and spread later.
 """
 
 from collections.abc import Iterator, Sequence

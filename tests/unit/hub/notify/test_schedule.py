@@ -66,8 +66,8 @@ def test_bad_quiet_hours_are_refused(text: str) -> None:
 
 def test_an_unknown_zone_is_refused() -> None:
     """A zone that the host does not know is an error, and none is the host's."""
-    with pytest.raises(ConfigError, match="no such time zone"):
+    with pytest.raises(ConfigError, match="unknown time zone"):
         read_zone("Mars/Olympus")
-    with pytest.raises(ConfigError, match="no such time zone"):
+    with pytest.raises(ConfigError, match="unknown time zone"):
         read_zone("../../etc/passwd")
     assert read_zone("") is None

@@ -22,7 +22,7 @@ from gpuwaste.hub.notify.settings import NotifySettings
         ({"sender": "HPC <hpc@example.org>"}, "sender 'HPC <hpc@example.org>': expected a plain address"),
         ({"reply_to": "a@b\r\nBcc: x@y"}, "reply_to"),
         ({"staff": ("ops",)}, "staff 'ops'"),
-        ({"smtp_user": "u"}, "in the clear"),
+        ({"smtp_user": "u"}, "in clear text"),
         ({"min_coverage": 80.0}, "min_coverage 80.0: expected a share"),
         ({"min_wasted_share": 1.5}, "min_wasted_share"),
         ({"quiet_hours": "always"}, "quiet_hours"),
