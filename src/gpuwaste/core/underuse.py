@@ -6,16 +6,18 @@ records it.
 """
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Annotated, Final
+
+from msgspec import Meta
 
 
 @dataclass(frozen=True, slots=True)
 class UnderUse:
-    """The limits: mean utilization in percent, seconds that the run lasted, known share of the allocation (0 to 1)."""
+    """The limits."""
 
-    below_pct: float = 5.0
-    min_s: float = 30.0
-    min_coverage: float = 0.8
+    below_pct: Annotated[float, Meta(description="Mean utilization below which a GPU is under-used, percent.")] = 5.0
+    min_s: Annotated[float, Meta(description="Runs up to this long are not judged, seconds.")] = 30.0
+    min_coverage: Annotated[float, Meta(description="Known share of the allocation that it takes, 0 to 1.")] = 0.8
 
     @property
     def below_ratio(self) -> float:

@@ -218,9 +218,9 @@ def _advice(advice: Sequence[Advice], look: Look) -> list[str]:
     """Return what was said of one job when it was submitted or modified; what only an operator may know is marked."""
     if not advice:
         return []
-    lines = look.heading("Said at submission")
+    lines = look.heading("Advice at submission")
     for row in advice:
-        shadow = f", not told to the user: would be {row.would_be}" if row.said is False else ""
+        shadow = f", not shown to the user: would be {row.would_be}" if row.said is False else ""
         lines.append(f"  {local_time(row.at, look.zone)} {row.op}: {row.action}{shadow}")
         lines += said_lines(row.lines)
     return lines

@@ -44,8 +44,8 @@ def test_who_and_when_are_filled_in_where_they_are_left_out() -> None:
 @pytest.mark.parametrize(
     ("data", "words"),
     [
-        ([], "0 of them"),
-        ([{}] * (MAX_REQUESTS + 1), "1001 of them"),
+        ([], "found 0"),
+        ([{}] * (MAX_REQUESTS + 1), "found 1001"),
         (7, "request 1: expected `object`, got `int`: the fields are user, submit"),
         ([{}, {"nmae": "x"}], "request 2: object contains unknown field `nmae`: the fields are user, submit"),
         ({"nm\n\x1b[31m": "x"}, "unknown field `nm\\n\\x1b[31m`"),

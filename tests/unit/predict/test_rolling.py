@@ -268,9 +268,9 @@ def test_no_label_is_no_end_and_no_target_is_an_error() -> None:
     rolling = Rolling(manifest_of())
     rolling.observe("failure", [0.5], math.nan)
     assert rolling.seen("failure") == 0
-    with pytest.raises(ModelError, match="no model of it"):
+    with pytest.raises(ModelError, match="no model of this target"):
         rolling.probability("memory", 0.5)
-    with pytest.raises(ModelError, match="no model of it"):
+    with pytest.raises(ModelError, match="no model of this target"):
         rolling.observe("memory", [0.5], 1.0)
 
 

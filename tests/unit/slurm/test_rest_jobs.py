@@ -122,7 +122,7 @@ def test_another_cluster_s_job_is_set_aside(job: Any) -> None:
     """One slurmdbd serves several clusters; "" takes each job for its own cluster's."""
     (row,) = parse_page(page(job), "other")
     assert isinstance(row, BadRow)
-    assert "a job of gw, where other was asked for" in row.reason
+    assert "a job of gw, where other was requested" in row.reason
     assert runs(page(job), "")[0].cluster == "gw"
 
 
