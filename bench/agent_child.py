@@ -16,13 +16,13 @@ from gpuwaste.agent.collectors import Collectors
 from gpuwaste.agent.collectors.host import HostUseCollector
 from gpuwaste.agent.collectors.nvml import NvmlCollector
 from gpuwaste.agent.daemon import Agent, Edges
-from gpuwaste.agent.events import EventLog
+from gpuwaste.agent.event_log import EventLog
 from gpuwaste.agent.own_node import OwnNode
 from gpuwaste.core.config import AgentConfig, CommonConfig, Config
 from gpuwaste.slurm.slurmd_g import DevicePosition
 from gpuwaste.testing.daemon_config import free_port
 from gpuwaste.testing.fake_slurm import FakeSlurm
-from gpuwaste.wire.client import HubClient
+from gpuwaste.wire.hub_client import HubClient
 from gpuwaste.wire.tokens import TokenIssuer
 
 INTERVAL_S: Final = 10

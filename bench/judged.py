@@ -14,8 +14,8 @@ from gpuwaste.core.clock import SystemClock
 from gpuwaste.hub.judging import STEP_RUNS
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.process_memory import peak_rss_b
-from gpuwaste.waste.judging import judge_next, prepare
-from gpuwaste.waste.settings import LedgerSettings
+from gpuwaste.waste.judging_queue import judge_next, prepare
+from gpuwaste.waste.ledger_settings import LedgerSettings
 
 # What judging makes of runs that are busy but for one in six: one cause for each of these.
 _REST: Final = """

@@ -13,7 +13,7 @@ from datetime import datetime
 
 from gpuwaste.core.request import JobRequest
 from gpuwaste.core.verdict import Expectation, Suggestion
-from gpuwaste.models.policy_replay import Question, replay_policies
+from gpuwaste.models.policy_replay import ReplayPeriod, replay_policies
 from gpuwaste.policy.facts import Facts
 from gpuwaste.policy.loading import built_in, policy_from_toml
 from gpuwaste.policy.policy_set import PolicySet
@@ -80,7 +80,7 @@ def main() -> None:
     loud = decision_us(policies, LOUD, 20_000, options.rounds)
     table = made_table(options.jobs, users=200)
     began = time.process_time()
-    document = replay_policies(table, PolicySet((built_in(),), ""), Question(0, 1 << 40))
+    document = replay_policies(table, PolicySet((built_in(),), ""), ReplayPeriod(0, 1 << 40))
     per_s = document["submissions"] / (time.process_time() - began)
     rows = {"decision, nothing to say": quiet, "decision, a reject with its lines": loud}
     for name, values in rows.items():

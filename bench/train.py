@@ -17,8 +17,8 @@ from typing import Final
 
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # as the command does, before XGBoost is loaded
 
+from gpuwaste.models.job_source import JobSource
 from gpuwaste.models.progress import Progress
-from gpuwaste.models.source import JobSource
 from gpuwaste.models.training import TRIALS, Settings, train
 from gpuwaste.predict.registry import Registry
 from gpuwaste.testing.planted import planted_table

@@ -26,8 +26,8 @@ from gpuwaste.core.hour import AllocationHour
 from gpuwaste.core.job import JobRecord
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.rollup import Rollup
+from gpuwaste.waste.ledger_settings import LedgerSettings
 from gpuwaste.waste.load import HANG_LIMITS
-from gpuwaste.waste.settings import LedgerSettings
 
 HERE: Final = Path(__file__).parents[1] / "tests/fixtures/upgrade-0.1"
 HOUR: Final = 3600

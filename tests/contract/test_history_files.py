@@ -10,8 +10,8 @@ import pytest
 from gpuwaste.core.errors import UsageError
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.run import RunKey
-from gpuwaste.ingest.files import sacct_file
-from gpuwaste.ingest.rows import Notes
+from gpuwaste.ingest.file_source import sacct_file
+from gpuwaste.ingest.parsed_page import Notes
 from gpuwaste.ingest.source import Source, parser_of
 from gpuwaste.slurm.commands import CommandClient
 from gpuwaste.slurm.sacct import BadRow

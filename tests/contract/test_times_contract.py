@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from gpuwaste.cli.times import parse_time
+from gpuwaste.cli.time_options import parse_time
 from gpuwaste.core.errors import UsageError
 
 pytestmark = pytest.mark.cluster

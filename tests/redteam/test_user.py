@@ -15,7 +15,7 @@ from tests.system.submit_scene import FAILING, Scene, make_submission
 
 from gpuwaste.testing.cluster import ManagedProcess
 from gpuwaste.testing.cluster_process import wait_until
-from gpuwaste.testing.submit_load import Submission, SubmitLoad, submit
+from gpuwaste.testing.submit_load import SbatchCall, SubmitLoad, submit
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]  # a cluster, an advisor and a flood of submissions
 
@@ -47,15 +47,15 @@ class _Attack(SubmitLoad):
     def __init__(self, scene: Scene, kind: str, user: str = "bob") -> None:
         numbers = itertools.count()
 
-        def make(_user: str, name: str, _doomed: bool) -> Submission:
+        def make(_user: str, name: str, _doomed: bool) -> SbatchCall:
             number = next(numbers)
             if kind == "newlines":
-                return Submission(user, name, ("--test-only",), _newlines(number))
+                return SbatchCall(user, name, ("--test-only",), _newlines(number))
             if kind == "scripts":
-                return Submission(user, name, ("--test-only",), _script(number))
+                return SbatchCall(user, name, ("--test-only",), _script(number))
             if kind == "texts":
-                return Submission(user, name, ("--test-only", *_wide(number)))
-            return Submission(user, name, ("--test-only", "/dev/stdin", "a " * 20_000, "\n" * 20_000))
+                return SbatchCall(user, name, ("--test-only", *_wide(number)))
+            return SbatchCall(user, name, ("--test-only", "/dev/stdin", "a " * 20_000, "\n" * 20_000))
 
         super().__init__(scene.cluster, submitters=2, make=make, timeout_s=300)
 
@@ -83,7 +83,7 @@ def test_a_hostile_script_is_no_way_around_a_refusal(scene: Scene) -> None:
         if "override" in comment:
             continue
         doomed = make_submission("alice", f"load{number}.0", doomed=True)
-        outcome = submit(scene.cluster, Submission("alice", doomed.name, (comment, wckey), FAILING, doomed=True))
+        outcome = submit(scene.cluster, SbatchCall("alice", doomed.name, (comment, wckey), FAILING, doomed=True))
         assert outcome.job_id is None, (comment[:80], outcome.message)
 
 

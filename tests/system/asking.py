@@ -13,7 +13,7 @@ from gpuwaste.slurm.client import SlurmClient
 from gpuwaste.testing.cluster import LoopbackCluster, ManagedProcess
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.running_site import Site
-from gpuwaste.wire.client import HubClient
+from gpuwaste.wire.hub_client import HubClient
 from gpuwaste.wire.munge import Munge, MungeIssuer
 
 Document = dict[str, Any]

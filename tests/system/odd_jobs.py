@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpuwaste.testing.submit_load import Submission
+from gpuwaste.testing.submit_load import SbatchCall
 
 MAX_SCRIPT = 4 * 1024 * 1024
 """Slurm's default of SchedulerParameters=max_script_size, bytes."""
@@ -12,14 +12,14 @@ _NOT_UTF8 = "\udcff\udcfe\udc80\udcc3(\udced\udca0\udc80\udcf8"
 _SCRIPT = "#!/bin/sh\n"
 
 
-def odd_jobs(user: str) -> Iterator[tuple[str, Submission]]:
+def odd_jobs(user: str) -> Iterator[tuple[str, SbatchCall]]:
     """Yield (what is odd, the submission), each with a GPU unless it says otherwise."""
     for what, arguments in _odd_arguments():
-        yield what, Submission(user, "odd", tuple(arguments))
+        yield what, SbatchCall(user, "odd", tuple(arguments))
     for what, script in _odd_scripts():
-        yield what, Submission(user, "odd", ("--gres=gpu:1",), script)
+        yield what, SbatchCall(user, "odd", ("--gres=gpu:1",), script)
     for what, env in _odd_environments():
-        yield what, Submission(user, "odd", ("--gres=gpu:1", "--export=ALL"), env=env)
+        yield what, SbatchCall(user, "odd", ("--gres=gpu:1", "--export=ALL"), env=env)
 
 
 def _odd_arguments() -> Iterator[tuple[str, list[str]]]:

@@ -19,7 +19,7 @@ from gpuwaste.testing.cluster import LoopbackCluster, ManagedProcess
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.controller_watch import ControllerWatch
 from gpuwaste.testing.running_site import Site
-from gpuwaste.testing.submit_load import ACCOUNTED, LoadResult, Outcome, Submission, SubmitLoad, submit
+from gpuwaste.testing.submit_load import ACCOUNTED, LoadResult, SbatchCall, SbatchResult, SubmitLoad, submit
 
 FAILING: Final = "#!/bin/sh\nexit 7\n"
 """The script of the doomed: it failed before, and is refused unchanged while the advisor is well."""
@@ -46,12 +46,12 @@ _PAUSE_S: Final = 0.03
 _REFUSED: Final = "gpuwaste"
 
 
-def make_submission(user: str, name: str, doomed: bool) -> Submission:
+def make_submission(user: str, name: str, doomed: bool) -> SbatchCall:
     """Return a job of a GPU, every third an array; a doomed one has the name and the script of those that failed."""
     if doomed:
-        return Submission(user, name.replace("load", "doomed"), script=FAILING, doomed=True)
+        return SbatchCall(user, name.replace("load", "doomed"), script=FAILING, doomed=True)
     array = ("--array=0-3",) if name.endswith(("3", "6", "9")) else ()
-    return Submission(user, name, ("--gres=gpu:1", *array))
+    return SbatchCall(user, name, ("--gres=gpu:1", *array))
 
 
 @dataclass
@@ -241,5 +241,5 @@ def slurm_version() -> str:
     return done.stdout.split()[-1]
 
 
-def _messages(outcomes: list[Outcome]) -> list[str]:
+def _messages(outcomes: list[SbatchResult]) -> list[str]:
     return [f"{o.submission.name} {o.job_id} {o.message}" for o in outcomes]

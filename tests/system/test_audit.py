@@ -9,7 +9,7 @@ from tests.system.test_hub import Front
 
 from gpuwaste.core.verdict import Verdict, new_id
 from gpuwaste.testing.cluster import LoopbackCluster
-from gpuwaste.testing.cluster_config import CLUSTER_NAME
+from gpuwaste.testing.cluster_directory import CLUSTER_NAME
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.wire.batch import Envelope, VerdictBatch, encode_batch, encode_verdict
 

@@ -10,8 +10,8 @@ from gpuwaste.history.follow import Follower
 from gpuwaste.history.from_store import read_table
 from gpuwaste.history.outcome import Outcome
 from gpuwaste.history.state import HistoryState
+from gpuwaste.hub.accounting_importer import Importer
 from gpuwaste.hub.cluster_facts import ClusterFacts
-from gpuwaste.hub.importer import Importer
 from gpuwaste.hub.metrics import HubMetrics
 from gpuwaste.ingest.accounting import ImportSettings
 from gpuwaste.slurm.commands import CommandClient

@@ -16,7 +16,7 @@ import pytest
 from gpuwaste.core.hour import AllocationHour
 from gpuwaste.core.run import RunKey
 from gpuwaste.testing.cluster import LoopbackCluster, ManagedProcess
-from gpuwaste.testing.cluster_config import CLUSTER_NAME
+from gpuwaste.testing.cluster_directory import CLUSTER_NAME
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.running_site import Site, SiteOptions
 from gpuwaste.wire.batch import Batch, Envelope, encode_batch, encode_hour

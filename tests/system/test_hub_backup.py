@@ -26,7 +26,7 @@ from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.page_files import PageFiles
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.lone_hub import LoneHub, munged_path, private_munged
-from gpuwaste.waste.settings import LedgerSettings
+from gpuwaste.waste.ledger_settings import LedgerSettings
 from gpuwaste.wire.batch import Envelope
 
 pytestmark = pytest.mark.skipif(munged_path() is None, reason="needs munged: make packages")

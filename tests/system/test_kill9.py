@@ -20,7 +20,7 @@ from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.fault_proxy import Fault, FaultProxy, Place, ProxiedRequest, is_hours
 from gpuwaste.testing.running_site import Site
 from gpuwaste.testing.truth import Key, TruthSpan, compare, held_gpus, hub_rows
-from gpuwaste.wire.client import HubClient
+from gpuwaste.wire.hub_client import HubClient
 from gpuwaste.wire.munge import Munge, MungeIssuer
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(480)]  # twenty kills, and what follows each

@@ -15,7 +15,7 @@ from gpuwaste.core.job import JobRecord
 from gpuwaste.core.run import RunKey
 from gpuwaste.slurm.commands import CommandClient
 from gpuwaste.store.database import Database
-from gpuwaste.store.hub.rows import job_record
+from gpuwaste.store.hub.json_rows import job_record
 from gpuwaste.testing.cluster import LoopbackCluster
 from gpuwaste.testing.daemon_config import to_toml
 from gpuwaste.testing.job_mix import run_job_mix

@@ -12,7 +12,7 @@ from gpuwaste.agent.metrics import Health
 from gpuwaste.agent.model import GpuIdentity, GpuReading, Holding, JobMap
 from gpuwaste.agent.observation import Observation, make_samples
 from gpuwaste.agent.sampler import CollectorHealth
-from gpuwaste.agent.snapshot import Snapshot
+from gpuwaste.agent.snapshot import LatestSnapshot
 from gpuwaste.core.clock import SystemClock
 
 CONFIG = """
@@ -32,7 +32,7 @@ def jobs() -> JobMap:
 @pytest.fixture
 def exporter(jobs: JobMap, tmp_path: Path) -> Iterator[Exporter]:
     """Serve an observation of two GPUs, the second held by jobs, behind a token."""
-    clock, snapshot = SystemClock(), Snapshot()
+    clock, snapshot = SystemClock(), LatestSnapshot()
     gpus = tuple(GpuIdentity(f"GPU-{n}", n, n, name="A100", mem_total_b=40 << 30) for n in range(2))
     readings = {gpu.uuid: GpuReading(gpu.uuid, util_pct=30.0 + gpu.index, energy_mj=1000) for gpu in gpus}
     seen = Observation(clock.utc_us(), clock.mono_us(), gpus, readings, jobs=jobs)

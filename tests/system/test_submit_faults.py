@@ -22,7 +22,7 @@ from gpuwaste.testing.cluster import Variant
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.controller_watch import ControllerWatch
 from gpuwaste.testing.running_site import Site, SiteOptions
-from gpuwaste.testing.submit_load import LoadResult, Outcome, Submission, SubmitLoad, submit
+from gpuwaste.testing.submit_load import LoadResult, SbatchCall, SbatchResult, SubmitLoad, submit
 from gpuwaste.testing.submit_plugins import build_plugins
 
 pytestmark = pytest.mark.cluster
@@ -258,7 +258,7 @@ def _without_ids(text: str) -> str:
     return re.sub(r"\b(\w*JobId|\w*Time|LastSchedEval|HetJobIdSet|Deadline|ArrayJobId)=\S*", "", text)
 
 
-def _seen(scene: Scene, submission: Submission, result: LoadResult) -> tuple[object, ...]:
+def _seen(scene: Scene, submission: SbatchCall, result: LoadResult) -> tuple[object, ...]:
     """Submit a job, cancel it, and return all that Slurm made of it; ids left out."""
     outcome = submit(scene.cluster, submission)
     result.outcomes.append(outcome)
@@ -322,7 +322,7 @@ class _PrimaryKilled(contextlib.AbstractContextManager[None]):
         return {o.submission.name for o in result.accepted if since_s < o.ended_s <= killed_s}
 
 
-def _token(scene: Scene, outcome: Outcome) -> str:
+def _token(scene: Scene, outcome: SbatchResult) -> str:
     """Return the verdict's id that a job carries."""
     shown = scene.cluster.run(["scontrol", "show", "job", str(outcome.job_id)]).stdout
     (token,) = re.findall(r"gw=([0-9a-z]{16})", shown)

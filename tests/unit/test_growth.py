@@ -14,7 +14,7 @@ import pytest
 from tests.examples import few
 from tests.growth import LARGEST, SHAPES, Read, quadratic
 
-from gpuwaste.cli.times import parse_time
+from gpuwaste.cli.time_options import parse_time
 from gpuwaste.core.cpu_budget import UNLIMITED
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.logs import one_line
@@ -24,9 +24,9 @@ from gpuwaste.core.units import parse_duration_s, parse_size_b
 from gpuwaste.core.verdict import token_of, verdict_from_json
 from gpuwaste.history import keys
 from gpuwaste.hub.notify.addresses import is_address
-from gpuwaste.hub.questions import parse_requests
+from gpuwaste.hub.predict_body import parse_requests
 from gpuwaste.hub.refusal import Refusal
-from gpuwaste.policy import text as policy_text
+from gpuwaste.policy import user_message as policy_text
 from gpuwaste.policy.rules.override import reason_of
 from gpuwaste.policy.values import Patterns
 from gpuwaste.predict import texts
@@ -46,7 +46,7 @@ from gpuwaste.slurm.slurmd_g import parse_slurmd_g
 from gpuwaste.slurm.swf import read_swf
 from gpuwaste.slurm.times import parse_cpu_s, parse_time_s
 from gpuwaste.slurm.tres import parse_tres
-from gpuwaste.waste import request as gpu_request
+from gpuwaste.waste import gpu_options as gpu_request
 from gpuwaste.wire.advice import decode_body
 
 _NOON: Final = datetime(2026, 11, 18, 12, tzinfo=UTC)

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Final, get_args
 
-from gpuwaste.core.history import EventKind
+from gpuwaste.core.job_event import EventKind
 from gpuwaste.core.log_event import EVENTS, LogEvent
 from tools.reference import source
 from tools.reference.event_meanings import PLUGIN

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from prometheus_client.registry import CollectorRegistry
 
 from gpuwaste.advisor.counters import Counters
-from gpuwaste.advisor.metrics import Standing, registry_of
+from gpuwaste.advisor.metrics import AdvisorGauges, registry_of
 from gpuwaste.agent import jobstats
 from gpuwaste.agent.metrics import METRICS
 from gpuwaste.core.clock import SystemClock
@@ -62,7 +62,7 @@ def hub_rows() -> Iterator[Row]:
     hub.batch("gpu1", 1, 0, 0)
     hub.request("GET", "/v1/health", 200, 0.001)
     hub.more.append(lambda: families({("gpu", ""): Tally()}))
-    hub.more.append(lambda: judging.families(judging.Progress(0, 1.0), 0))
+    hub.more.append(lambda: judging.families(judging.JudgingProgress(0, 1.0), 0))
     return _rows(hub.registry)
 
 
@@ -71,7 +71,7 @@ def advisor_rows() -> Iterator[Row]:
     counters = Counters()
     counters.asked["judged"] = counters.troubles["judge"] = counters.verdicts["warn", "warn", "warn", ""] = 1
     counters.reported("c", {"asked": 1})
-    standing = Standing("", 0, ("", ""), 0.0, 0.0, 0, 0, 0, 0, 0, (1, ""), 0, 0, 3600.0)
+    standing = AdvisorGauges("", 0, ("", ""), 0.0, 0.0, 0, 0, 0, 0, 0, (1, ""), 0, 0, 3600.0)
     return _rows(registry_of(counters, lambda: standing))
 
 

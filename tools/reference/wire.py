@@ -14,7 +14,8 @@ from gpuwaste.documents.prediction import PredictAnswer
 from gpuwaste.documents.report_types import JobDocument, ReportDocument, TopDocument
 from gpuwaste.documents.verdict_score import ScoreDocument
 from gpuwaste.documents.verdict_types import VerdictsDocument
-from gpuwaste.hub import models, questions, refusal
+from gpuwaste.hub import models, refusal
+from gpuwaste.hub import predict_body as questions
 from gpuwaste.hub.app import build_app
 from gpuwaste.hub.openapi import schema
 from gpuwaste.hub.services import ServiceLimits, Services

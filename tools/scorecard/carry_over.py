@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from gpuwaste.core.errors import NoDataError
 from gpuwaste.history.table import JobTable
 from gpuwaste.models.fit import Fitted, fit
-from gpuwaste.models.metrics import average_precision, ece, reserved_over_used, under_rate
+from gpuwaste.models.prediction_metrics import average_precision, ece, reserved_over_used, under_rate
 from gpuwaste.models.split import Rows, split_by_time
 from gpuwaste.predict.bundle import BASELINE, Bundle, load_bundle, our_features
 from gpuwaste.predict.manifest import TargetModel

@@ -8,10 +8,10 @@ from typing import Final
 
 from gpuwaste.core.errors import NoDataError
 from gpuwaste.models.evaluate.evaluation import Evaluation, evaluate
+from gpuwaste.models.evaluate.evaluation_text import evaluation_text
 from gpuwaste.models.evaluate.method import OURS, all_methods
-from gpuwaste.models.evaluate.text import evaluation_text
+from gpuwaste.models.job_source import JobSource, load_store, load_swf
 from gpuwaste.models.prepare import prepare
-from gpuwaste.models.source import JobSource, load_store, load_swf
 from gpuwaste.predict.targets import BY_NAME
 from tools.scorecard.logs import Log, data_of
 from tools.scorecard.uio import as_sacct

@@ -12,21 +12,21 @@ from typing import Any, Final
 from gpuwaste.agent.collectors import Collectors, CollectorSettings, create_collectors
 from gpuwaste.agent.control import ControlServer, release_seconds
 from gpuwaste.agent.device_map import DeviceMap, node_device_map
-from gpuwaste.agent.events import EventLog
+from gpuwaste.agent.event_log import EventLog
 from gpuwaste.agent.exporter import Exporter
 from gpuwaste.agent.facts.positions import PositionTable
 from gpuwaste.agent.facts.prolog import PrologSource
 from gpuwaste.agent.health import HealthSink, health_xids
 from gpuwaste.agent.hour_book import GAP_INTERVALS, HourBook, replay_from_us
 from gpuwaste.agent.jobstats import JobstatsCollector, Owners
+from gpuwaste.agent.map_queries import Questions
 from gpuwaste.agent.metrics import Health
 from gpuwaste.agent.node_store import NodeStore
 from gpuwaste.agent.outbox import Outbox
 from gpuwaste.agent.own_node import OwnNode, Stopped, find_own_node
-from gpuwaste.agent.questions import Questions
 from gpuwaste.agent.sampler import Sampler
 from gpuwaste.agent.sinks import HourSink, RawSink
-from gpuwaste.agent.snapshot import Snapshot
+from gpuwaste.agent.snapshot import LatestSnapshot
 from gpuwaste.agent.state_lock import StateLock
 from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock, SystemClock
@@ -39,8 +39,8 @@ from gpuwaste.core.version import own_version
 from gpuwaste.slurm.client import SlurmClient
 from gpuwaste.slurm.commands import CommandClient
 from gpuwaste.wire.batch import Batch, Envelope
-from gpuwaste.wire.client import HubClient
 from gpuwaste.wire.daemon_client import daemon_client
+from gpuwaste.wire.hub_client import HubClient
 from gpuwaste.wire.notify import SILENT, SystemdNotifier
 from gpuwaste.wire.shipper import Shipper
 
@@ -148,7 +148,7 @@ class Agent:
         self._clock = clock
         self._events = events
         self._began_us = clock.utc_us()
-        self._snapshot = Snapshot(int(config.agent.interval_s * GAP_INTERVALS * 1e6))
+        self._snapshot = LatestSnapshot(int(config.agent.interval_s * GAP_INTERVALS * 1e6))
         self._serves = False
         agent = config.agent
         state_dir = Path(agent.state_dir)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Final, Generic, TypeVar
 
 from gpuwaste.agent.errors import CollectorError
-from gpuwaste.agent.events import EventLog
+from gpuwaste.agent.event_log import EventLog
 from gpuwaste.core import log_event
 from gpuwaste.core.backoff import backoff_s
 from gpuwaste.core.clock import Clock

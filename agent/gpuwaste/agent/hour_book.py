@@ -15,7 +15,7 @@ from itertools import groupby
 from typing import Final
 
 from gpuwaste.agent.accumulator import SUSPENDED, Accumulator, OpenHour
-from gpuwaste.agent.meter import Meter, Tick, state_of
+from gpuwaste.agent.meter import Meter, MeterTick, state_of
 from gpuwaste.agent.model import Holding, JobMap
 from gpuwaste.core.hour import HOUR_MS, AllocationHour
 from gpuwaste.core.run import RunKey
@@ -43,7 +43,7 @@ class HourBook:
         self._ending: list[Accumulator] = []  # closed, not handed out yet
         self._closed: dict[tuple[int, str], Accumulator] = {}  # handed out as final; may be taken up again
 
-    def observe(self, tick: Tick, jobs: JobMap) -> None:
+    def observe(self, tick: MeterTick, jobs: JobMap) -> None:
         """Take in one tick: at most one sample per GPU, and the device map of that instant.
 
         A GPU without a sample is not covered at this tick: samples with a `reason` say why there is no utilization.
@@ -85,7 +85,7 @@ class HourBook:
             item.handed_ms = 0
         return self.due(now_us)
 
-    def _accumulator(self, holding: Holding, tick: Tick) -> Accumulator:
+    def _accumulator(self, holding: Holding, tick: MeterTick) -> Accumulator:
         """Return the holding's accumulator, begun or taken up where there is none, with what the map says now."""
         key = (holding.job_id, holding.gpu_uuid)
         now_ms = tick.now_us // 1000
@@ -119,7 +119,7 @@ class HourBook:
                 return item
         return None
 
-    def _end(self, job_id: int, end_us: int, tick: Tick) -> None:
+    def _end(self, job_id: int, end_us: int, tick: MeterTick) -> None:
         for item in [item for item in self._open.values() if item.job_id == job_id and item.since_us <= end_us]:
             until_us = min(end_us, tick.now_us)
             self._meter.cover(item, until_us, tick)
@@ -159,7 +159,7 @@ class HourBook:
         known, group = set(self._open), []
         for now_us, stretch in groupby(samples, key=lambda sample: sample.t_utc_us):
             group = list(stretch)
-            tick = Tick(now_us, group[0].mono_us, {sample.gpu_uuid: sample for sample in group})
+            tick = MeterTick(now_us, group[0].mono_us, {sample.gpu_uuid: sample for sample in group})
             self._meter.begin(tick)
             for sample in group:
                 self._replay(sample, tick)
@@ -169,7 +169,7 @@ class HourBook:
         for key in self._open.keys() - known - {(sample.job_id, sample.gpu_uuid) for sample in group}:
             del self._open[key]
 
-    def _replay(self, sample: Sample, tick: Tick) -> None:
+    def _replay(self, sample: Sample, tick: MeterTick) -> None:
         key = (sample.job_id or 0, sample.gpu_uuid)
         item = self._open.get(key)
         last_us = self._meter.last_us(sample.gpu_uuid)

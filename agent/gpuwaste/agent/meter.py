@@ -17,7 +17,7 @@ from gpuwaste.core.sample import Sample, UnknownReason
 
 
 @dataclass(frozen=True, slots=True)
-class Tick:
+class MeterTick:
     """One instant: its clocks and what was read at it, by GPU uuid and by job id."""
 
     now_us: int
@@ -37,11 +37,11 @@ class Meter:
         self._steps = StepDetector()
         self._stepped = False
 
-    def begin(self, tick: Tick) -> None:
+    def begin(self, tick: MeterTick) -> None:
         """Take up a tick, and tell whether the clock stepped since the previous one."""
         self._stepped = self._steps.stepped(tick.now_us, tick.mono_us)
 
-    def end(self, tick: Tick) -> None:
+    def end(self, tick: MeterTick) -> None:
         """Remember the tick's samples as the previous ones."""
         for uuid, sample in tick.samples.items():
             self._last_us[uuid] = tick.now_us
@@ -62,7 +62,7 @@ class Meter:
         last = self._last_us.get(uuid)
         return last is not None and since_us >= last - self._gap_us
 
-    def cover(self, item: Accumulator, end_us: int, tick: Tick) -> None:
+    def cover(self, item: Accumulator, end_us: int, tick: MeterTick) -> None:
         """Cover a holding up to `end_us` (the tick, or the holding's end before it)."""
         begin_ms, end_ms = item.covered_ms, end_us // 1000
         sample = tick.samples.get(item.gpu_uuid)
@@ -83,7 +83,7 @@ class Meter:
             self._measured(item, end_ms, last_us // 1000, sample, tick)
         self._energy_used(item, max(begin_ms, (last_us or 0) // 1000), end_ms, sample, tick)
 
-    def _measured(self, item: Accumulator, end_ms: int, last_ms: int, sample: Sample, tick: Tick) -> None:
+    def _measured(self, item: Accumulator, end_ms: int, last_ms: int, sample: Sample, tick: MeterTick) -> None:
         state = state_of(item, sample)
         if not isinstance(state, int) or sample.util_pct is None:
             item.advance(end_ms, state)
@@ -98,7 +98,7 @@ class Meter:
             if isinstance(stretch.state, int) and stretch.state >= FULL_PCT:
                 item.at_full(length_ms, watts(sample.power_mw), sample.sm_ratio)
 
-    def _energy_used(self, item: Accumulator, begin_ms: int, end_ms: int, sample: Sample, tick: Tick) -> None:
+    def _energy_used(self, item: Accumulator, begin_ms: int, end_ms: int, sample: Sample, tick: MeterTick) -> None:
         before = self._energy.get(item.gpu_uuid)
         if before is None or sample.energy_mj is None:
             return
@@ -108,7 +108,7 @@ class Meter:
             item.spread("energy_j", used_mj / 1000 * (end_ms - begin_ms) / over_ms * item.share, begin_ms, end_ms)
 
     @staticmethod
-    def note(item: Accumulator, tick: Tick) -> None:
+    def note(item: Accumulator, tick: MeterTick) -> None:
         """Take what is true at this instant: memory, processes, the host's side."""
         hour = item.current
         if hour is None:

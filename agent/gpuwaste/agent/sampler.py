@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from gpuwaste.agent.collectors import Collectors
-from gpuwaste.agent.events import EventLog
+from gpuwaste.agent.event_log import EventLog
 from gpuwaste.agent.guard import Guard
 from gpuwaste.agent.model import GpuIdentity, GpuReading, GpuScan, HostUse, JobMap
 from gpuwaste.agent.observation import DeviceMapper, Observation, Sink, make_samples

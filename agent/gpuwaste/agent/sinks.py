@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from gpuwaste.agent.hour_book import HourBook
-from gpuwaste.agent.meter import Tick
+from gpuwaste.agent.meter import MeterTick
 from gpuwaste.agent.node_store import NodeStore
 from gpuwaste.agent.observation import Observation
 from gpuwaste.core.hour import AllocationHour
@@ -64,10 +64,10 @@ class HourSink:
             self._ended()
 
 
-def tick_of(seen: Observation) -> Tick:
+def tick_of(seen: Observation) -> MeterTick:
     """Return the observation as the HourBook takes it: one sample for each GPU."""
     samples = {sample.gpu_uuid: sample for sample in seen.samples}
     if len(samples) < len(seen.samples):  # of a shared GPU one holder's sample stands for all, without its processes
         holders = Counter(sample.gpu_uuid for sample in seen.samples)
         samples = {u: replace(s, procs=None) if holders[u] > 1 else s for u, s in samples.items()}
-    return Tick(seen.t_utc_us, seen.mono_us, samples, seen.readings, seen.host)
+    return MeterTick(seen.t_utc_us, seen.mono_us, samples, seen.readings, seen.host)

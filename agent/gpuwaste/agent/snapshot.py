@@ -25,7 +25,7 @@ class SnapshotView:
     held_us: Mapping[tuple[str, str], int] = field(default_factory=dict)  # by GPU and use, since the start
 
 
-class Snapshot:
+class LatestSnapshot:
     """A sink that keeps the last observation; `view` is replaced whole, so that readers need no lock."""
 
     name = "snapshot"

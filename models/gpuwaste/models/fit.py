@@ -14,7 +14,7 @@ from gpuwaste.history.table import JobTable
 from gpuwaste.models.operating import operating_points
 from gpuwaste.models.recipe import DEFAULTS, Recipe
 from gpuwaste.models.split import Rows
-from gpuwaste.predict.manifest import Calibration, TargetModel
+from gpuwaste.predict.manifest import PlattScaling, TargetModel
 from gpuwaste.predict.targets import Target, labels
 
 Vectors = NDArray[np.float32]
@@ -32,7 +32,7 @@ class Fitted:
 
     target: Target
     boosters: tuple[xgboost.Booster, ...]
-    calibration: Calibration
+    calibration: PlattScaling
     thresholds: Mapping[str, float]
     shifts: tuple[float, ...]
     rows: int
@@ -69,12 +69,12 @@ def fit(
     params = {**chosen.on(len(learn)), "seed": seed, "nthread": threads, "tree_method": "hist"}
     data = columns(vectors[learn], y[learn], params)
     boosters = tuple(grow(data, {**params, **objective}, chosen.rounds) for objective in objectives(target))
-    fitted = Fitted(target, boosters, Calibration(), {}, (), len(learn), None)
+    fitted = Fitted(target, boosters, PlattScaling(), {}, (), len(learn), None)
     raw = fitted.raw(vectors[validate]) if len(validate) else np.empty((0, len(boosters)), np.float32)
     if target.kind == "quantiles":
         gaps = y[validate, None] - raw
         shifts = tuple(conformal(gaps[:, i], q) for i, q in enumerate(target.quantiles))
-        return Fitted(target, boosters, Calibration(), {}, shifts, len(learn), None)
+        return Fitted(target, boosters, PlattScaling(), {}, shifts, len(learn), None)
     scale = platt(raw[:, 0], y[validate])
     points = operating_points(y[validate].astype(np.float64), calibrated(raw[:, 0], scale))
     return Fitted(target, boosters, scale, points, (), len(learn), float(y[learn].mean()))
@@ -107,15 +107,15 @@ def grow(data: xgboost.QuantileDMatrix, params: Mapping[str, Any], rounds: int) 
     return xgboost.train(dict(params), data, num_boost_round=rounds)
 
 
-def platt(raw: NDArray[np.float32], y: NDArray[np.float32]) -> Calibration:
+def platt(raw: NDArray[np.float32], y: NDArray[np.float32]) -> PlattScaling:
     """Fit Platt's scaling on the logit; the identity where a class is missing."""
     if len(y) < MIN_OF_A_CLASS or not 0 < y.mean() < 1:
-        return Calibration()
+        return PlattScaling()
     model = LogisticRegression(C=1e6).fit(logit(raw)[:, None], y)
-    return Calibration(float(model.coef_[0, 0]), float(model.intercept_[0]))
+    return PlattScaling(float(model.coef_[0, 0]), float(model.intercept_[0]))
 
 
-def calibrated(raw: NDArray[np.floating], scale: Calibration) -> NDArray[np.float64]:
+def calibrated(raw: NDArray[np.floating], scale: PlattScaling) -> NDArray[np.float64]:
     """Apply a calibration to raw probabilities."""
     return 1.0 / (1.0 + np.exp(-(scale.slope * logit(raw) + scale.offset)))
 

@@ -12,17 +12,17 @@ from random import Random
 from typing import Any, Final
 
 from gpuwaste.advice.adviser import Adviser
-from gpuwaste.advice.request import AdviceRequest
-from gpuwaste.core.history import HistoryEvent, ScriptSays
+from gpuwaste.advice.submission import AdviceRequest
+from gpuwaste.core.job_event import HistoryEvent, ScriptSays
 from gpuwaste.core.request import JobRequest
 from gpuwaste.documents.policies import ReplayRow
 from gpuwaste.history.follow import Follower
-from gpuwaste.history.from_store import Snapshot
+from gpuwaste.history.from_store import TableSnapshot
 from gpuwaste.history.replay import replay
 from gpuwaste.history.requests import request_of
 from gpuwaste.history.table import JobTable
-from gpuwaste.models.replay_events import Told, events_of, known_at
-from gpuwaste.models.replay_score import Submission, Tally
+from gpuwaste.models.replay_events import ReplayedEvent, events_of, known_at
+from gpuwaste.models.replay_score import ReplayedSubmission, ReplayScore
 from gpuwaste.models.replay_spending import Spent
 from gpuwaste.policy.facts import Decision
 from gpuwaste.policy.policy_set import PolicySet, needs_of
@@ -39,7 +39,7 @@ _SILENT_EVERY: Final = 1000  # submissions between two words of progress
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class ReplayPeriod:
     """Submissions from `start` up to `end`, UTC seconds; what is not in a history is taken for what stands here."""
 
     start: int
@@ -52,22 +52,22 @@ class Question:
 def replay_policies(
     table: JobTable,
     policies: PolicySet,
-    question: Question,
+    question: ReplayPeriod,
     bundle: Bundle | None = None,
     progress: Callable[[int], None] = lambda _: None,
 ) -> dict[str, Any]:
     """Return the figures of the document policy-replay. Raises ModelError."""
-    return Replay(table, policies, question, bundle).run(progress)
+    return PolicyReplay(table, policies, question, bundle).run(progress)
 
 
-class Replay:
+class PolicyReplay:
     """A replay from its question's start on."""
 
-    def __init__(self, table: JobTable, policies: PolicySet, question: Question, bundle: Bundle | None) -> None:
+    def __init__(self, table: JobTable, policies: PolicySet, question: ReplayPeriod, bundle: Bundle | None) -> None:
         self._table, self._policies, self._question, self._bundle = table, policies, question, bundle
         before = known_at(table, question.start)
         self._follower = Follower(replay(before), _CLUSTER)
-        self._follower.boot(Snapshot(before, 0))
+        self._follower.boot(TableSnapshot(before, 0))
         state, recall = self._follower.state, self._follower.recall
         self._by_history = Predictor(None, state, None, recall)
         self._model_from = _NEVER if bundle is None else bundle.manifest.window[1]
@@ -78,8 +78,8 @@ class Replay:
         self._adviser = Adviser(
             policies, site=question.site, spending=self._spent, chance=chance, script_of=lambda *_: scripts, told=False
         )
-        self._tally = Tally(table)
-        self._arrays: dict[tuple[str, str, str, int], Submission] = {}
+        self._tally = ReplayScore(table)
+        self._arrays: dict[tuple[str, str, str, int], ReplayedSubmission] = {}
         self._counts = {"submissions": 0, "by_model": 0, "by_history": 0}
         self._seq = 0
 
@@ -99,7 +99,7 @@ class Replay:
         progress(told % _SILENT_EVERY)
         return {**self._counts, **self._tally.document()}
 
-    def _submit(self, event: Told) -> None:
+    def _submit(self, event: ReplayedEvent) -> None:
         """Judge a submission; the tasks of an array are one."""
         job = event.job
         request = request_of(job)
@@ -109,7 +109,7 @@ class Replay:
             return
         decision, saves = self.decide(request)
         self._counts["submissions"] += 1
-        submission = Submission(decision, [event.row], job.user, saves)
+        submission = ReplayedSubmission(decision, [event.row], job.user, saves)
         if request.is_array:
             self._arrays = {known: found for known, found in self._arrays.items() if known[3] == job.submit}
             self._arrays[key] = submission

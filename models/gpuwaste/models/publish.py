@@ -12,7 +12,7 @@ from gpuwaste.models.card import card_document
 from gpuwaste.models.card_text import card_text
 from gpuwaste.models.export import Exported, write_bundle, write_files
 from gpuwaste.models.fit import Fitted
-from gpuwaste.models.judge import Judged
+from gpuwaste.models.holdout_figures import Judged
 from gpuwaste.models.plots import plots
 from gpuwaste.models.prepare import Prepared
 from gpuwaste.models.split import final_cut

@@ -7,8 +7,8 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuwaste.core.history import EventKind, RunUse
 from gpuwaste.core.job import JobRecord
+from gpuwaste.core.job_event import EventKind, RunUse
 from gpuwaste.history.outcome import Outcome
 from gpuwaste.history.table import ABSENT, Floats, JobTable
 
@@ -28,7 +28,7 @@ _STATES: Final = {
 }
 
 
-class Told(NamedTuple):
+class ReplayedEvent(NamedTuple):
     """One event: the table's row, what happened, when (UTC seconds), and the run."""
 
     row: int
@@ -57,11 +57,11 @@ def known_at(table: JobTable, at: int) -> JobTable:
     )
 
 
-def events_of(table: JobTable, start: int, end: int, cluster: str) -> Iterator[Told]:
+def events_of(table: JobTable, start: int, end: int, cluster: str) -> Iterator[ReplayedEvent]:
     """Yield what happened from `start` up to the last submission before `end`."""
-    runs = _Runs(table, cluster)
+    runs = _RecordsByRow(table, cluster)
     for at, kind, row in _ordered(table, start, end):
-        yield Told(row, _KINDS[kind], at, runs.job(row), runs.use(row) if kind == _LEDGER else None)
+        yield ReplayedEvent(row, _KINDS[kind], at, runs.job(row), runs.use(row) if kind == _LEDGER else None)
         if kind in {_ENDED, _LEDGER}:
             runs.forget(row)
 
@@ -93,7 +93,7 @@ def _ordered(table: JobTable, start: int, end: int) -> Iterator[tuple[int, int, 
     yield from zip(*columns, strict=True)
 
 
-class _Runs:
+class _RecordsByRow:
     """The table's rows as records, kept while more is to be told of them."""
 
     def __init__(self, table: JobTable, cluster: str) -> None:

@@ -20,7 +20,7 @@ _SAID: Final = frozenset({"warn", "reject"})
 
 
 @dataclass(slots=True)
-class Submission:
+class ReplayedSubmission:
     """One submission with its decision; `rows` are its runs, several of an array; `saves` by kind of suggestion."""
 
     decision: Decision
@@ -40,7 +40,7 @@ class _Sums:
     users: set[str] = field(default_factory=set)
 
 
-class Tally:
+class ReplayScore:
     """Collects submissions; their runs are judged at the end, when an array is whole."""
 
     def __init__(self, table: JobTable) -> None:
@@ -48,10 +48,10 @@ class Tally:
         self._labels = {target: labels(target, table) for target in PROBABILITIES}
         self._taken = {target: labels(target, table) for target in QUANTITIES}
         self._judged = (table.gpus > 0) & (table.gpu_coverage >= table.under_use.min_coverage)
-        self._found: list[Submission] = []
+        self._found: list[ReplayedSubmission] = []
         self._held: Counter[str] = Counter()
 
-    def add(self, submission: Submission) -> None:
+    def add(self, submission: ReplayedSubmission) -> None:
         """Take a submission of which something would be said, or was held back."""
         decision = submission.decision
         if decision.held and (decision.would_be != "pass" or decision.held == "exempt"):
@@ -59,12 +59,12 @@ class Tally:
         if decision.would_be != "pass":
             self._found.append(submission)
 
-    def came_true(self, submission: Submission) -> bool | None:
+    def came_true(self, submission: ReplayedSubmission) -> bool | None:
         """Tell whether one of its targets came true, None where that is not known of any."""
         found = [self._right(submission, target) for target in submission.decision.triggers]
         return True if True in found else False if False in found else None
 
-    def known_at(self, submission: Submission) -> int:
+    def known_at(self, submission: ReplayedSubmission) -> int:
         """Return the UTC second at which the first run's outcome was known."""
         row = submission.rows[0]
         return int(max(self._table.end[row], self._table.ledger_at[row]))
@@ -89,13 +89,13 @@ class Tally:
         users = {submission.user for submission in self._found}
         return {"rows": rows, "held": dict(self._held), "users": len(users)}
 
-    def _right(self, submission: Submission, target: str) -> bool | None:
+    def _right(self, submission: ReplayedSubmission, target: str) -> bool | None:
         """Tell whether at least half of the runs that are known of came out as said."""
         values = [self._came_out(submission, target, row) for row in submission.rows]
         known = [value for value in values if not math.isnan(value)]
         return None if not known else sum(known) * 2 >= len(known)
 
-    def _came_out(self, submission: Submission, target: str, row: int) -> float:
+    def _came_out(self, submission: ReplayedSubmission, target: str, row: int) -> float:
         """Return 1 where a run came out as said, 0 where not, NaN where that is not known."""
         if target in self._labels:
             return float(self._labels[target][row])
@@ -106,7 +106,7 @@ class Tally:
             return float(self._taken[target][row] <= enough) if known else math.nan
         return float(t.gpus_active[row] < t.gpus[row]) if self._judged[row] else math.nan
 
-    def _gpu_hours(self, submission: Submission, target: str) -> float:
+    def _gpu_hours(self, submission: ReplayedSubmission, target: str) -> float:
         """Return the GPU-hours of the runs that came out as said: of jobs that failed all, else of idle GPUs."""
         if target in QUANTITIES:
             return 0.0
@@ -118,7 +118,7 @@ class Tally:
         return total
 
 
-def _count(sums: _Sums, submission: Submission, right: bool | None, saved: float) -> None:
+def _count(sums: _Sums, submission: ReplayedSubmission, right: bool | None, saved: float) -> None:
     sums.jobs += 1
     sums.said += submission.decision.action in _SAID
     sums.right += right is True

@@ -4,7 +4,7 @@ import heapq
 from collections import Counter
 from datetime import date
 
-from gpuwaste.models.replay_score import Submission, Tally
+from gpuwaste.models.replay_score import ReplayedSubmission, ReplayScore
 from gpuwaste.policy.facts import Spent as Kind
 
 
@@ -29,7 +29,7 @@ class Spent:
             self._judged[policy] += 1
             self._right[policy] += right
 
-    def charge(self, submission: Submission, tally: Tally) -> None:
+    def charge(self, submission: ReplayedSubmission, tally: ReplayScore) -> None:
         """Count a reject, and what becomes of what was said."""
         decision = submission.decision
         if decision.action == "reject":

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from gpuwaste.history.table import JobTable
 from gpuwaste.models.fit import Vectors, columns, conformal, grow, lacking, learnable, objectives
-from gpuwaste.models.metrics import average_precision
+from gpuwaste.models.prediction_metrics import average_precision
 from gpuwaste.models.recipe import DEFAULTS, Recipe
 from gpuwaste.models.split import Rows, folds_by_time
 from gpuwaste.predict.targets import Target, request_cap

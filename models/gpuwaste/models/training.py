@@ -13,12 +13,12 @@ import numpy as np
 from gpuwaste.core.errors import NoDataError
 from gpuwaste.models.card import LABEL_RULE, target_document
 from gpuwaste.models.fit import Fitted, check_labels, fit, learnable
-from gpuwaste.models.judge import Judged, judge
+from gpuwaste.models.holdout_figures import Judged, judge
+from gpuwaste.models.job_source import JobSource
 from gpuwaste.models.prepare import Prepared, prepare
 from gpuwaste.models.progress import Progress
 from gpuwaste.models.publish import Made, publish
 from gpuwaste.models.search import Found, search
-from gpuwaste.models.source import JobSource
 from gpuwaste.models.split import Split, final_cut, split_by_time
 from gpuwaste.models.usable import named_targets, reason_of, warnings_of
 from gpuwaste.predict import drift
@@ -48,7 +48,7 @@ class Settings:
 
 
 @dataclass(frozen=True, slots=True)
-class Learnt:
+class TrainedTarget:
     """One target: the model that the figures are of, the one to ship, the figures, and what the search found."""
 
     honest: Fitted
@@ -109,9 +109,9 @@ def train(
 
 def _learn(
     data: Prepared, chosen: Sequence[Target], settings: Settings, show: Progress
-) -> tuple[dict[str, Learnt], dict[str, str]]:
+) -> tuple[dict[str, TrainedTarget], dict[str, str]]:
     split = split_by_time(data.table)
-    learnt: dict[str, Learnt] = {}
+    learnt: dict[str, TrainedTarget] = {}
     left_out = {target.name: "was not asked for" for target in TARGETS if target not in chosen}
     began = time.monotonic()
     for number, target in enumerate(chosen):
@@ -129,7 +129,9 @@ def _learn(
     return learnt, left_out
 
 
-def _one(target: Target, data: Prepared, split: Split, settings: Settings, *, until: float, show: Progress) -> Learnt:
+def _one(
+    target: Target, data: Prepared, split: Split, settings: Settings, *, until: float, show: Progress
+) -> TrainedTarget:
     """Search, fit and judge one target, then learn it again for shipping. Raises NoDataError."""
     table, vectors = data.table, data.vectors
     y = learnable(target, table)
@@ -143,11 +145,15 @@ def _one(target: Target, data: Prepared, split: Split, settings: Settings, *, un
         judged = judge(honest, table, vectors, split)
     with show.stage(f"final fit {target.name}"):
         shipped = fit(target, table, vectors, *final_cut(table), recipe=found.recipe, **own)
-    return Learnt(honest, shipped, judged, found)
+    return TrainedTarget(honest, shipped, judged, found)
 
 
 def _manifest(
-    source: JobSource, data: Prepared, learnt: Mapping[str, Learnt], left_out: Mapping[str, str], created_utc: int
+    source: JobSource,
+    data: Prepared,
+    learnt: Mapping[str, TrainedTarget],
+    left_out: Mapping[str, str],
+    created_utc: int,
 ) -> Manifest:
     ours, (rows, _) = our_features(), final_cut(data.table)
     seen = data.vectors[rows[-_DRIFT_ROWS:]]

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
-from gpuwaste.advice.request import Advice, AdviceRequest, Outlook
-from gpuwaste.core.history import ScriptSays
+from gpuwaste.advice.submission import Advice, AdviceRequest, Outlook
+from gpuwaste.core.job_event import ScriptSays
 from gpuwaste.core.request import JobRequest
 from gpuwaste.core.verdict import Suggestion
 from gpuwaste.policy.declarations import GPUS, QUANTITIES, Policy

@@ -7,7 +7,7 @@ from typing import Final, Protocol
 
 from gpuwaste.core import log_event
 from gpuwaste.core.errors import GpuwasteError, ParseError, StoreError, WireError
-from gpuwaste.core.history import HistoryEvent
+from gpuwaste.core.job_event import HistoryEvent
 from gpuwaste.core.underuse import UnderUse
 from gpuwaste.history.follow import Follower
 from gpuwaste.history.state import HistoryState

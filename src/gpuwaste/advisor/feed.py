@@ -19,7 +19,7 @@ from gpuwaste.core.backoff import backoff_s
 from gpuwaste.core.bus import Bus
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import GpuwasteError, StoreError, WireError
-from gpuwaste.core.history import HistoryEvent
+from gpuwaste.core.job_event import HistoryEvent
 from gpuwaste.core.log_event import BUG
 from gpuwaste.core.once import Once
 from gpuwaste.core.worker import Worker

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from gpuwaste.advice.adviser import Adviser
-from gpuwaste.advice.request import Advice, AdviceRequest
-from gpuwaste.advisor.spending import Accounts
+from gpuwaste.advice.submission import Advice, AdviceRequest
+from gpuwaste.advisor.budget_store import Accounts
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.verdict import Verdict, new_id
 from gpuwaste.policy.facts import Decision
@@ -18,7 +18,7 @@ _ROW_TEXT: Final = 1024  # characters of a text in a verdict's row
 
 
 @dataclass(slots=True)
-class Submission:
+class JudgedSubmission:
     """What the adviser is asked, with what the verdict's row keeps besides."""
 
     desc: JobDesc
@@ -42,7 +42,7 @@ class Judge:
         """The model's hash, "" without a model."""
         return self.adviser.predictor.model_hash if self.adviser.predictor else ""
 
-    def judge(self, submissions: Sequence[Submission]) -> list[tuple[Verdict, Decision]]:
+    def judge(self, submissions: Sequence[JudgedSubmission]) -> list[tuple[Verdict, Decision]]:
         """Return verdict and decision of each. Raises ModelError."""
         self._accounts.today(submissions[0].at_utc_us // 1_000_000)
         found = []
@@ -53,7 +53,7 @@ class Judge:
             found.append((self._row(submission, advice), advice.decision))
         return found
 
-    def _row(self, submission: Submission, advice: Advice) -> Verdict:
+    def _row(self, submission: JudgedSubmission, advice: Advice) -> Verdict:
         desc, request, decision = submission.desc, advice.request, advice.decision
         said = advice.outlook.targets
         return Verdict(

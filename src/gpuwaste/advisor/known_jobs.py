@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from gpuwaste.core.history import HistoryEvent
+from gpuwaste.core.job_event import HistoryEvent
 from gpuwaste.core.request import JobRequest
 from gpuwaste.history.requests import request_of
 

@@ -14,7 +14,7 @@ _MICRO: Final = 1e6
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class AdvisorGauges:
     """What is read at each scrape; ages are seconds, None for nothing to be old."""
 
     version: str
@@ -36,7 +36,7 @@ class Standing:
 class AdvisorCollector(Collector):
     """Yields the families of one scrape."""
 
-    def __init__(self, counters: Counters, standing: Callable[[], Standing]) -> None:
+    def __init__(self, counters: Counters, standing: Callable[[], AdvisorGauges]) -> None:
         self._counters = counters
         self._standing = standing
 
@@ -77,7 +77,7 @@ class AdvisorCollector(Collector):
         yield from ()
 
 
-def registry_of(counters: Counters, standing: Callable[[], Standing]) -> CollectorRegistry:
+def registry_of(counters: Counters, standing: Callable[[], AdvisorGauges]) -> CollectorRegistry:
     """Return the registry that is served."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(AdvisorCollector(counters, standing))
@@ -97,7 +97,7 @@ def _latency(counters: Counters) -> HistogramMetricFamily:
     )
 
 
-def _info(now: Standing) -> GaugeMetricFamily:
+def _info(now: AdvisorGauges) -> GaugeMetricFamily:
     info = GaugeMetricFamily(
         "gpuwaste_advisor_info",
         "Version, model in use (empty: job history only) and hash of the policies; always 1.",
@@ -114,7 +114,7 @@ def _counted(name: str, text: str, label: str, counts: dict[str, int]) -> Counte
     return family
 
 
-def _gauges(now: Standing) -> Iterator[Metric]:
+def _gauges(now: AdvisorGauges) -> Iterator[Metric]:
     values: dict[str, tuple[str, float | None]] = {
         "queue_depth": ("Requests that wait.", now.queue),
         "model_age_seconds": ("Time since the model in use was made.", now.model_age_s),

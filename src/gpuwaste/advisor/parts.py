@@ -9,16 +9,16 @@ from typing import Any, Final
 
 from gpuwaste.advice.adviser import Adviser
 from gpuwaste.advisor.boot import MAX_ENDED, SAVED, booted, booted_by, saved
+from gpuwaste.advisor.budget_store import Accounts
 from gpuwaste.advisor.counters import Counters
-from gpuwaste.advisor.desk import Desk
 from gpuwaste.advisor.feed import NOT_SAVED, STALE, Feed, Pending, Saving, SlowTurn, Turn
 from gpuwaste.advisor.freshness import Freshness
 from gpuwaste.advisor.journal import Journal
 from gpuwaste.advisor.judge import Judge
 from gpuwaste.advisor.known_jobs import KnownJobs
-from gpuwaste.advisor.metrics import Standing, registry_of
+from gpuwaste.advisor.metrics import AdvisorGauges, registry_of
+from gpuwaste.advisor.request_handler import RequestHandler
 from gpuwaste.advisor.server import Limits, Server
-from gpuwaste.advisor.spending import Accounts
 from gpuwaste.advisor.users import Users
 from gpuwaste.advisor.verdict_outbox import VerdictOutbox
 from gpuwaste.advisor.writer import Writer
@@ -40,8 +40,8 @@ from gpuwaste.predict.predictor import Predictor
 from gpuwaste.slurm.client import SlurmClient
 from gpuwaste.slurm.defaults import SiteDefaults
 from gpuwaste.wire.batch import Envelope, VerdictBatch
-from gpuwaste.wire.client import SCORE_PATH, HubClient
 from gpuwaste.wire.exporter import MetricsServer
+from gpuwaste.wire.hub_client import SCORE_PATH, HubClient
 from gpuwaste.wire.program_metrics import ProgramCollector
 from gpuwaste.wire.shipper import Shipper
 
@@ -92,7 +92,7 @@ class Parts:
         holder: list[Server] = []
         self._users = Users(lambda work: holder[0].call(work), clock)  # noqa: PLW0108 the server comes after
         self._users.with_groups = self.judge.adviser.policies.uses_groups
-        desk = Desk(
+        desk = RequestHandler(
             self.judge, self._users, self._jobs,
             freshness=self._freshness, journal=self._journal, counters=self.counters, clock=clock,
         )  # fmt: skip
@@ -268,7 +268,7 @@ class Parts:
             advisor.listen, registry, section="advisor", tls_cert=advisor.tls_cert, tls_key=advisor.tls_key
         )
 
-    def _standing(self) -> Standing:
+    def _standing(self) -> AdvisorGauges:
         champion, policies = self._champion.bundle, self.judge.adviser.policies
         age_us = self._freshness.age_us()
         now_s = self._clock.utc_us() / 1e6
@@ -276,7 +276,7 @@ class Parts:
             outbox = self._outbox.depth()
         except StoreError:
             outbox = None
-        return Standing(
+        return AdvisorGauges(
             version=self.version,
             queue=self._server.depth,
             model=None if champion is None else (champion.manifest.name, champion.hash),

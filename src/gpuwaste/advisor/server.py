@@ -44,7 +44,7 @@ _NOT_OURS: Final = log_event.warning(
 
 
 @dataclass(slots=True, eq=False)
-class Exchange:
+class Connection:
     """One connection; `arrived_us` is the steady clock when it was taken in, `until_us` when its answer is due."""
 
     sock: socket.socket
@@ -55,14 +55,14 @@ class Exchange:
     work: object = None  # what the desk keeps of a request that it has put off
 
 
-class Desk(Protocol):
+class Handler(Protocol):
     """Answers requests, on the loop's thread."""
 
-    def answer(self, exchanges: Sequence[Exchange]) -> None:
+    def answer(self, exchanges: Sequence[Connection]) -> None:
         """Reply to whole requests by `Server.reply`, or put some off. Raises nothing."""
         ...
 
-    def turned_away(self, exchange: Exchange, why: str) -> bytes:
+    def turned_away(self, exchange: Connection, why: str) -> bytes:
         """Return the reply to a request that nobody has time for."""
         ...
 
@@ -84,7 +84,9 @@ class Limits:
 class Server:
     """The loop; `run` until `stop`. Only `call` and `stop` are for other threads."""
 
-    def __init__(self, listener: socket.socket, desk: Desk, clock: Clock, limits: Limits, counters: Counters) -> None:
+    def __init__(
+        self, listener: socket.socket, desk: Handler, clock: Clock, limits: Limits, counters: Counters
+    ) -> None:
         self.limits = limits
         self._listener = listener
         self._desk = desk
@@ -94,8 +96,8 @@ class Server:
         self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._epoll.register(listener.fileno(), select.EPOLLIN)
         self._epoll.register(self._wake, select.EPOLLIN)
-        self._reading: dict[int, Exchange] = {}
-        self._queue: deque[Exchange] = deque()
+        self._reading: dict[int, Connection] = {}
+        self._queue: deque[Connection] = deque()
         self._open = 0
         self._calls: deque[Callable[[], None]] = deque()
         self._work: Callable[[], bool] = bool
@@ -146,7 +148,7 @@ class Server:
                 self._tidy()
         self._close()
 
-    def reply(self, exchange: Exchange, frame: bytes) -> None:
+    def reply(self, exchange: Connection, frame: bytes) -> None:
         """Send the reply and hang up; a peer that is gone, or does not read, is no concern of ours."""
         with contextlib.suppress(OSError):
             exchange.sock.send(frame, _NOW | socket.MSG_NOSIGNAL)
@@ -187,7 +189,7 @@ class Server:
                     _NOT_ACCEPTED.log(error=error.strerror)
                 return
             self._open += 1
-            exchange = Exchange(sock, self._clock.mono_us())
+            exchange = Connection(sock, self._clock.mono_us())
             if peer_of(sock)[1] not in self.limits.allowed:
                 self._counters.asked["refused"] += 1
                 self._hang_up(exchange)
@@ -197,7 +199,7 @@ class Server:
             else:
                 self._read(exchange)
 
-    def _read(self, exchange: Exchange) -> None:
+    def _read(self, exchange: Connection) -> None:
         """Read what is there; a whole request goes into the queue."""
         try:
             count = exchange.sock.recv_into(self._buffer, 0, _NOW)
@@ -229,7 +231,7 @@ class Server:
             exchange.body = bytes(part[HEADER.size :])
             self._enqueue(exchange)
 
-    def _enqueue(self, exchange: Exchange) -> None:
+    def _enqueue(self, exchange: Connection) -> None:
         if self._reading.pop(exchange.sock.fileno(), None) is not None:
             self._epoll.unregister(exchange.sock.fileno())
         exchange.data = None
@@ -239,13 +241,13 @@ class Server:
             return
         self._queue.append(exchange)
 
-    def _await(self, exchange: Exchange) -> None:
+    def _await(self, exchange: Connection) -> None:
         number = exchange.sock.fileno()
         if number not in self._reading:
             self._reading[number] = exchange
             self._epoll.register(number, select.EPOLLIN)
 
-    def _bad(self, exchange: Exchange, words: str) -> None:
+    def _bad(self, exchange: Connection, words: str) -> None:
         """Hang up on what is no request of ours: the plugin takes that for a miss, as it should."""
         self._counters.asked["bad"] += 1
         if self._counters.asked["bad"] == 1:
@@ -259,7 +261,7 @@ class Server:
             self._counters.asked["silent"] += 1
             self._hang_up(oldest)
 
-    def _hang_up(self, exchange: Exchange) -> None:
+    def _hang_up(self, exchange: Connection) -> None:
         self._reading.pop(exchange.sock.fileno(), None)  # closing takes it out of epoll
         exchange.sock.close()
         self._open -= 1

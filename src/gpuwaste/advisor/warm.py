@@ -5,7 +5,7 @@ import sys
 from typing import Final
 
 from gpuwaste.advice.adviser import Adviser
-from gpuwaste.advice.request import AdviceRequest
+from gpuwaste.advice.submission import AdviceRequest
 from gpuwaste.slurm.job_desc import read_job_desc
 from gpuwaste.wire.advice import encode_reply
 

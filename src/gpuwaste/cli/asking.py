@@ -37,7 +37,7 @@ _NO_HISTORY: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class PredictQuery:
     """Requests with the options they came from, or a job that the hub knows."""
 
     requests: tuple[JobRequest, ...] = ()
@@ -46,7 +46,7 @@ class Asked:
     job: str = ""
 
 
-def of_words(config: Config, words: Sequence[str], *, as_json: bool) -> Asked:
+def of_words(config: Config, words: Sequence[str], *, as_json: bool) -> PredictQuery:
     """Read what sbatch would read: options, a script, its arguments; `-` is standard input. Raises UsageError."""
     line = read_argv(words)
     if line.wrap is None and not line.rest:
@@ -57,7 +57,7 @@ def of_words(config: Config, words: Sequence[str], *, as_json: bool) -> Asked:
     if file == "-" and as_json and not data.startswith(b"#!"):
         from gpuwaste.predict.request_json import requests_from_json
 
-        return Asked(tuple(requests_from_json(_parsed(data), user=user, submit=now)))
+        return PredictQuery(tuple(requests_from_json(_parsed(data), user=user, submit=now)))
     name = "sbatch" if file == "-" else Path(file).name
     try:
         read = read_submission(data, line, os.environ, user=user, submit=now, name=name)
@@ -66,23 +66,23 @@ def of_words(config: Config, words: Sequence[str], *, as_json: bool) -> Asked:
     except GpuwasteError as error:
         raise type(error)(f"{file}: {error}") from error
     requests, notes = _completed(config, read.requests)
-    return Asked(requests, read.options, (*read.notes, *notes))
+    return PredictQuery(requests, read.options, (*read.notes, *notes))
 
 
-def of_job(config: Config, printed_id: str, *, here: bool) -> Asked:
+def of_job(config: Config, printed_id: str, *, here: bool) -> PredictQuery:
     """Return a job's request from slurmrestd or pyslurm where one is configured, or where a bundle is used here."""
     if client_name(config) == COMMANDS and not here:
-        return Asked(job=printed_id)
+        return PredictQuery(job=printed_id)
     number, _, offset = printed_id.partition("+")
     found = slurm_client(config).request(int(number.partition("_")[0]))
     if not found or (offset and int(offset) >= len(found)):
         raise NoDataError(f"job {printed_id}: no such job in slurmctld's memory that you may see")
     now = int(time.time())
     asked = [replace(request, submit=now) for request in ([found[int(offset)]] if offset else found)]
-    return Asked(tuple(dict.fromkeys(asked)))  # the tasks of an array ask for the same
+    return PredictQuery(tuple(dict.fromkeys(asked)))  # the tasks of an array ask for the same
 
 
-def answer(config: Config, asked: Asked, model: Path | None, history: Path | None) -> list[PredictDocument]:
+def answer(config: Config, asked: PredictQuery, model: Path | None, history: Path | None) -> list[PredictDocument]:
     """Return the predictions. Raises NoDataError, AuthError, WireError, ModelError, ParseError."""
     found = _of_hub(config, asked) if model is None else _here(asked, model, history)
     return [
@@ -91,7 +91,7 @@ def answer(config: Config, asked: Asked, model: Path | None, history: Path | Non
     ]
 
 
-def _of_hub(config: Config, asked: Asked) -> list[PredictDocument]:
+def _of_hub(config: Config, asked: PredictQuery) -> list[PredictDocument]:
     hub = hub_client(config)
     try:
         found = hub.predict_job(asked.job) if asked.job else hub.predict([_sent(request) for request in asked.requests])
@@ -101,7 +101,7 @@ def _of_hub(config: Config, asked: Asked) -> list[PredictDocument]:
     return convert(found, list[PredictDocument], "the hub's predictions")
 
 
-def _here(asked: Asked, model: Path, history: Path | None) -> list[PredictDocument]:
+def _here(asked: PredictQuery, model: Path, history: Path | None) -> list[PredictDocument]:
     bundle = load_program("gpuwaste.predict.bundle", "predict", "this host, or ask the hub").load_bundle(model)
     from gpuwaste.history.state import HistoryState
     from gpuwaste.predict.beside import corrections_of, history_beside

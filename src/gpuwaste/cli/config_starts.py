@@ -63,7 +63,7 @@ def _slurmrestd_token(config: Config) -> None:
 
 def _notices(config: Config) -> None:
     from gpuwaste.hub.notify.addresses import AddressBook
-    from gpuwaste.hub.notify.settings import NotifySettings
+    from gpuwaste.hub.notify.notify_settings import NotifySettings
 
     NotifySettings.from_config(config.notify)
     AddressBook(config.notify.address)
@@ -103,7 +103,7 @@ def _callers(config: Config) -> None:
 
 def _own_client(config: Config) -> None:
     """Try what the commands need of files; munge has a line of the doctor."""
-    from gpuwaste.wire.client import HubClient
+    from gpuwaste.wire.hub_client import HubClient
     from gpuwaste.wire.tokens import TokenIssuer
 
     common = config.common

@@ -17,7 +17,7 @@ def evaluate_and_tell(options: argparse.Namespace, config: Config) -> int:
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:
         from gpuwaste.models.evaluate.evaluation import evaluate
-        from gpuwaste.models.evaluate.text import evaluation_json, evaluation_text, notes
+        from gpuwaste.models.evaluate.evaluation_text import evaluation_json, evaluation_text, notes
         from gpuwaste.models.prepare import prepare
         from gpuwaste.models.usable import named_targets
     except ModuleNotFoundError as error:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpuwaste.cli.sources import file_source
-from gpuwaste.cli.times import parse_time
+from gpuwaste.cli.time_options import parse_time
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import NoDataError, UsageError
@@ -19,9 +19,9 @@ from gpuwaste.core.units import DAY_S, format_size
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from gpuwaste.ingest.accounting_windows import Period
     from gpuwaste.ingest.importer import ImportResult, Progress
     from gpuwaste.ingest.source import Source
-    from gpuwaste.ingest.windows import Period
     from gpuwaste.store.hub.history_store import HistoryStore
 
 Answer = tuple[dict[str, Any], str]
@@ -51,7 +51,7 @@ def bring(options: argparse.Namespace, config: Config) -> Answer:
 
 def stand(options: argparse.Namespace, config: Config) -> Answer:
     """Tell what the store holds. Raises NoDataError where there is none."""
-    from gpuwaste.ingest.status import status_document, status_text
+    from gpuwaste.ingest.import_status import status_document, status_text
 
     path = _store_path(options, config)
     become_owner(path)
@@ -112,7 +112,7 @@ def _live(options: argparse.Namespace, config: Config) -> "Source":
 
 
 def _period(options: argparse.Namespace, config: Config) -> "Period":
-    from gpuwaste.ingest.windows import Period
+    from gpuwaste.ingest.accounting_windows import Period
 
     now = datetime.now()  # noqa: DTZ005 the caller's own zone is meant
     start = None if options.starttime is None else parse_time(options.starttime, now)

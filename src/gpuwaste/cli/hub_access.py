@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from gpuwaste.core.config import Config
 
 if TYPE_CHECKING:
-    from gpuwaste.wire.client import HubClient
+    from gpuwaste.wire.hub_client import HubClient
 
 
 PATIENCE_S: Final = 20.0
@@ -24,7 +24,7 @@ def ask_hub(
 
 def hub_client(config: Config, timeout_s: float = PATIENCE_S) -> "HubClient":
     """Return the hub as the caller reaches it. Raises AuthError where there is no credential."""
-    from gpuwaste.wire.client import HubClient
+    from gpuwaste.wire.hub_client import HubClient
 
     common = config.common
     return HubClient(common.hub_url, _issuer(config), ca=common.hub_ca, timeout_s=timeout_s)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from gpuwaste.cli.hub_access import LONG_PATIENCE_S, ask_hub, hub_client
-from gpuwaste.cli.times import window_of
+from gpuwaste.cli.time_options import window_of
 from gpuwaste.core.config import Config
 from gpuwaste.core.text import harmless
 from gpuwaste.documents.notice_types import NoticeDocument, NoticePreview, NoticeReplay, NoticeRun, NoticesDocument

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from gpuwaste.advice.adviser import Adviser
-from gpuwaste.advice.request import Advice, AdviceRequest, Outlook
-from gpuwaste.cli.asking import Asked, answer, of_job, of_words
+from gpuwaste.advice.submission import Advice, AdviceRequest, Outlook
+from gpuwaste.cli.asking import PredictQuery, answer, of_job, of_words
 from gpuwaste.core.codec import convert
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import ConfigError, UsageError
@@ -64,7 +64,7 @@ def explain(options: argparse.Namespace, config: Config) -> ExplainDocument:
     return ExplainDocument(decisions=decisions, notes=notes)
 
 
-def _asked(options: argparse.Namespace, config: Config) -> Asked:
+def _asked(options: argparse.Namespace, config: Config) -> PredictQuery:
     words = options.words
     if not words:
         raise UsageError("policy explain: no argument: give a job id or a batch script")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from gpuwaste.cli.policies import policies_of
 from gpuwaste.cli.programs import load_program
 from gpuwaste.cli.sources import known_source
-from gpuwaste.cli.times import parse_time
+from gpuwaste.cli.time_options import parse_time
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import GpuwasteError, UsageError
 from gpuwaste.core.groups import unix_groups

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from gpuwaste.core.config import Config
     from gpuwaste.ingest.source import Source as Pages
-    from gpuwaste.models.source import JobSource
+    from gpuwaste.models.job_source import JobSource
 
 
 def add_sources(parser: argparse.ArgumentParser) -> None:
@@ -41,11 +41,11 @@ def known_source(options: argparse.Namespace, config: "Config") -> "JobSource":
 
     Raises as source_of.
     """
-    from gpuwaste.models.source import load_source, load_store, load_swf
+    from gpuwaste.models.job_source import load_source, load_store, load_swf
 
     if options.swf is not None:
         return load_swf(options.swf, options.clusters)
-    from gpuwaste.waste.settings import LedgerSettings
+    from gpuwaste.waste.ledger_settings import LedgerSettings
 
     under_use = LedgerSettings.from_config(config.hub).under_use
     if options.store is not None:
@@ -60,7 +60,7 @@ def known_source(options: argparse.Namespace, config: "Config") -> "JobSource":
 
 def file_source(options: argparse.Namespace, config: "Config", columns: str = "") -> "Pages":
     """Return the pages of the file of --csv or --sacct. Raises UsageError, ConfigError, ParseError."""
-    from gpuwaste.ingest.files import csv_file, sacct_file
+    from gpuwaste.ingest.file_source import csv_file, sacct_file
 
     zone, cluster = options.time_zone or local_zone(), options.clusters or config.common.cluster
     if options.csv is not None:
@@ -92,7 +92,7 @@ def _through_a_store(pages: "Pages", file: "Path", cluster: str) -> "JobSource":
 
     from gpuwaste.core.clock import SystemClock
     from gpuwaste.ingest.importer import import_source
-    from gpuwaste.models.source import load_store
+    from gpuwaste.models.job_source import load_store
     from gpuwaste.store.hub.history_store import HistoryStore
 
     with tempfile.TemporaryDirectory(prefix="gpuwaste-history-") as folder:

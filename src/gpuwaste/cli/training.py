@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpuwaste.cli.sources import source_of
-from gpuwaste.cli.times import parse_time
+from gpuwaste.cli.time_options import parse_time
 from gpuwaste.cli.words import listed
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.config import Config

@@ -10,8 +10,8 @@ from typing import Any, Final, Literal
 
 from gpuwaste.documents.notice_types import Digest, DigestJob, StaffList, StaffRow
 from gpuwaste.documents.rows import finding_rows, job_row
+from gpuwaste.waste.job_lines import JobLine, by_user, job_lines
 from gpuwaste.waste.judged import JudgedRun, findings_json
-from gpuwaste.waste.rows import Line, by_user, job_lines
 
 Why = Literal[
     "", "no_jobs", "whole_node", "little_known", "little_waste", "small_share",
@@ -33,7 +33,7 @@ class NoticeRules:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class UserState:
     """What is known of users beside their jobs: who wants no mail, and the end of the period last told to each."""
 
     opted_out: Collection[str] = ()
@@ -66,7 +66,7 @@ def decide(
     jobs: Iterable[JudgedRun],
     period: tuple[int, int],
     rules: NoticeRules,
-    standing: Standing,
+    standing: UserState,
 ) -> list[NoticeDecision]:
     """Decide on every user with runs that ended in `period` (UTC seconds); `jobs` are all runs of these users.
 
@@ -153,7 +153,7 @@ def _decide(
     jobs: Sequence[JudgedRun],
     period: tuple[int, int],
     rules: NoticeRules,
-    standing: Standing,
+    standing: UserState,
 ) -> NoticeDecision:
     last = standing.last_told.get(user)
     since = max(period[1] - reach_s(period, rules), last or 0)
@@ -225,10 +225,10 @@ def _digest(found: NoticeDecision, judged: Sequence[JudgedRun], unclear: int, ru
     )
 
 
-def _row(line: Line) -> DigestJob:
+def _row(line: JobLine) -> DigestJob:
     values = {name: getattr(job_row(line), name) for name in DigestJob.__struct_fields__}
     return DigestJob(**values | {"wasted_s": _line_ms(line) / 1000})
 
 
-def _line_ms(line: Line) -> int:
+def _line_ms(line: JobLine) -> int:
     return sum(counted_ms(task) for task in line.tasks)

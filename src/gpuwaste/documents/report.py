@@ -29,8 +29,8 @@ from gpuwaste.waste.efficiency import cpu_efficiency
 from gpuwaste.waste.judged import findings_json, judged_last
 from gpuwaste.waste.judged_runs import RunSums, judged_runs, runs_judged_last
 from gpuwaste.waste.ledger import DeviceLedger, JobLedger
+from gpuwaste.waste.ledger_settings import LedgerSettings
 from gpuwaste.waste.load import Selection, judge_job, judge_runs
-from gpuwaste.waste.settings import LedgerSettings
 from gpuwaste.waste.tally import Tally, seconds
 
 _OF_JOB: Final = [part.name for part in fields(JobRecord) if part.name in RunRow.__struct_fields__]

@@ -7,12 +7,12 @@ from msgspec import convert
 
 from gpuwaste.documents.report_types import FindingRow, JobRow, UnderUsed, UserRow
 from gpuwaste.waste.efficiency import ratio
+from gpuwaste.waste.job_lines import JobLine
 from gpuwaste.waste.judged_runs import Group, RunSums
-from gpuwaste.waste.rows import Line
 from gpuwaste.waste.tally import Tally, seconds
 
 
-def job_row(line: Line) -> JobRow:
+def job_row(line: JobLine) -> JobRow:
     """Return one row of the job table."""
     tasks = line.tasks
     first = tasks[0]

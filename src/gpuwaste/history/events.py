@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuwaste.history.outcome import Outcome
+from gpuwaste.history.packed_rows import AMOUNTS, LATE
 from gpuwaste.history.recurrences import (
     FAILED_OF,
     HALF_MAX,
@@ -17,7 +18,6 @@ from gpuwaste.history.recurrences import (
     PEAK_UNIT_B,
     logs_of,
 )
-from gpuwaste.history.rows import AMOUNTS, LATE
 from gpuwaste.history.table import ABSENT, Floats, Ints, JobTable
 
 Bools = NDArray[np.bool_]

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuwaste.core.errors import ParseError, StoreError
-from gpuwaste.core.history import HistoryEvent
 from gpuwaste.core.job import JobRecord
+from gpuwaste.core.job_event import HistoryEvent
 from gpuwaste.history.follow_types import Corrections, RunId, Scores
 from gpuwaste.history.outcome import Outcome, outcome_of
 from gpuwaste.history.recall import Recall
@@ -26,7 +26,7 @@ from gpuwaste.history.state import HistoryState
 from gpuwaste.history.table import ABSENT, GpuUse
 
 if TYPE_CHECKING:
-    from gpuwaste.history.from_store import Snapshot  # brings the store's library, which the advisor does without
+    from gpuwaste.history.from_store import TableSnapshot  # brings the store's library, which the advisor does without
 
 MAX_OPEN: Final = 200_000  # runs in the system: above it the one seen first is taken for lost
 MAX_ENDED: Final = 200_000  # ended runs of which a repeat is known and a ledger is awaited
@@ -62,7 +62,7 @@ class Follower:
         self._ended: dict[RunId, bool] = {}  # whether its GPUs' use was taken
         self._scores: dict[RunId, Scores] = {}
 
-    def boot(self, snapshot: "Snapshot") -> None:
+    def boot(self, snapshot: "TableSnapshot") -> None:
         """Take the runs of a table which `state` has replayed: what comes after it is told by the stream."""
         table = snapshot.table
         self.recall = Recall.of(table)

@@ -6,8 +6,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuwaste.core.history import RunUse
 from gpuwaste.core.job import JobRecord
+from gpuwaste.core.job_event import RunUse
 from gpuwaste.core.request import JobRequest
 from gpuwaste.core.underuse import UnderUse
 from gpuwaste.history.state import HistoryState

@@ -18,17 +18,17 @@ _PLAIN: Final = ("user", "account", "partition", "qos", "name")  # texts of the 
 
 
 @dataclass(frozen=True, slots=True)
-class Snapshot:
+class TableSnapshot:
     """A table, and the newest event of the history stream that it has in it: a follower goes on after that one."""
 
     table: JobTable
     last_event: int
 
 
-def read_table(db: Database, cluster: str, under_use: UnderUse = UNDER_USE) -> Snapshot:
+def read_table(db: Database, cluster: str, under_use: UnderUse = UNDER_USE) -> TableSnapshot:
     """Return every run of a cluster, pending and running ones included, by a rule of under-use. Raises StoreError."""
     columns = job_columns(db, cluster, under_use)
-    return Snapshot(_table(columns, under_use), columns.last_event)
+    return TableSnapshot(_table(columns, under_use), columns.last_event)
 
 
 def _table(columns: JobColumns, under_use: UnderUse) -> JobTable:

@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuwaste.core.errors import ParseError, StoreError
-from gpuwaste.core.history import ScriptSays
 from gpuwaste.core.job import JobRecord
+from gpuwaste.core.job_event import ScriptSays
 from gpuwaste.history.keys import BY_NAME, key_columns, name_key
 from gpuwaste.history.outcome import Outcome
-from gpuwaste.history.rows import NO_ROW, KeyRows
+from gpuwaste.history.packed_rows import NO_ROW, KeyRows
 from gpuwaste.history.table import ABSENT, JobTable
 
 RING: Final = 16  # runs remembered of each name, the newest first

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from gpuwaste.history.outcome import Outcome
-from gpuwaste.history.rows import LATE
+from gpuwaste.history.packed_rows import LATE
 from gpuwaste.history.table import Floats
 
 FAST: Final = 0.25  # weight of the newest end: half of the weight is on the last 2.4 ends

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from gpuwaste.history.events import Events, Known, events_of
 from gpuwaste.history.keys import Hashes, key_columns
+from gpuwaste.history.packed_rows import ROW
 from gpuwaste.history.recurrences import half
-from gpuwaste.history.rows import ROW
 from gpuwaste.history.snapshot import OpenRun
 from gpuwaste.history.state import MAX_UNJUDGED, HistoryState
 from gpuwaste.history.table import JobTable

@@ -15,7 +15,7 @@ from gpuwaste.core.errors import ParseError, StoreError
 from gpuwaste.core.files import write_whole
 from gpuwaste.core.underuse import UnderUse
 from gpuwaste.history.keys import KEYS
-from gpuwaste.history.rows import ROW, STATE_VERSION
+from gpuwaste.history.packed_rows import ROW, STATE_VERSION
 
 Run = tuple[int, int]  # job id and submission
 Buffer = bytes | memoryview

@@ -14,20 +14,7 @@ from gpuwaste.core.request import JobRequest
 from gpuwaste.core.underuse import UNDER_USE, UnderUse
 from gpuwaste.history.keys import keys_of
 from gpuwaste.history.outcome import Outcome
-from gpuwaste.history.recurrences import (
-    BURST_S,
-    COUNT_MAX,
-    FAILED_LIST,
-    HALF_MAX,
-    PEAK_UNIT_B,
-    RECENT_LIST,
-    after_end,
-    at_limit,
-    half,
-    log_of,
-    minutes,
-)
-from gpuwaste.history.rows import (
+from gpuwaste.history.packed_rows import (
     END_0,
     END_AT,
     END_READ,
@@ -45,6 +32,19 @@ from gpuwaste.history.rows import (
     USE,
     USE_AT,
     KeyRows,
+)
+from gpuwaste.history.recurrences import (
+    BURST_S,
+    COUNT_MAX,
+    FAILED_LIST,
+    HALF_MAX,
+    PEAK_UNIT_B,
+    RECENT_LIST,
+    after_end,
+    at_limit,
+    half,
+    log_of,
+    minutes,
 )
 from gpuwaste.history.snapshot import OpenRun, encode, read_snapshot, write_snapshot
 from gpuwaste.history.table import GpuUse

@@ -7,8 +7,8 @@ from typing import Any, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuwaste.core.history import EndRule
 from gpuwaste.core.job import JobRecord
+from gpuwaste.core.job_event import EndRule
 from gpuwaste.core.underuse import UNDER_USE, UnderUse
 from gpuwaste.history.outcome import outcome_of
 from gpuwaste.history.requests import request_of

@@ -10,8 +10,8 @@ from gpuwaste.history.accumulate import accumulate, last_marked, running_totals
 from gpuwaste.history.events import RING as RING_ITEM
 from gpuwaste.history.events import Events, Kind
 from gpuwaste.history.keys import Hashes
+from gpuwaste.history.packed_rows import COUNTS, END_0, EWS, INSTANTS, LASTS, PEAKS, RECENT, RING, SENT, empty_row
 from gpuwaste.history.recurrences import BURST_S, COUNT_MAX, RECENT_OF
-from gpuwaste.history.rows import COUNTS, END_0, EWS, INSTANTS, LASTS, PEAKS, RECENT, RING, SENT, empty_row
 
 Places = NDArray[np.int64]
 _TALLIES: Final = 3

@@ -9,8 +9,8 @@ from typing import ClassVar, Final, Generic, TypeVar
 from gpuwaste.core import log_event
 from gpuwaste.core.errors import AuthError, ParseError, StoreError
 from gpuwaste.core.once import Once
+from gpuwaste.hub.authentication import Identity
 from gpuwaste.hub.cluster_facts import ClusterFacts
-from gpuwaste.hub.identity import Identity
 from gpuwaste.hub.refusal import BAD, LATER, UPGRADE, Refusal
 from gpuwaste.wire.batch import PROTOCOL_MAX, PROTOCOL_MIN, Ack, Envelope, parse_envelope
 from gpuwaste.wire.identity import Caller

@@ -15,7 +15,7 @@ from gpuwaste.core.files import UMASK, closed_directory
 from gpuwaste.core.logs import set_up_logging
 from gpuwaste.core.version import own_version
 from gpuwaste.hub.memory import collect_seldom, use_few_arenas
-from gpuwaste.hub.parts import Hub, Ports
+from gpuwaste.hub.parts import Hub, HubPorts
 from gpuwaste.hub.roller import FIRST_S
 from gpuwaste.hub.server import WebServer, listening, make_room, open_tcp, open_unix
 from gpuwaste.slurm.choice import accounting_client
@@ -43,7 +43,7 @@ def run_hub(config: Config, path: Path | None = None) -> int:
     slurm = accounting_client(config)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # until the server takes signals over
     signal.signal(signal.SIGHUP, lambda *_: None)  # what it asks for is about to be done
-    hub = Hub(config, Ports(slurm, SystemClock(), make_checkers(config)))
+    hub = Hub(config, HubPorts(slurm, SystemClock(), make_checkers(config)))
     signal.signal(signal.SIGHUP, hub.reloader(lambda: load_config(path)).in_thread)
     tcp = open_tcp(config.hub.listen) if config.hub.listen else None
     unix = open_unix(Path(config.hub.socket)) if config.hub.socket else None

@@ -15,7 +15,7 @@ from typing import Final
 from gpuwaste.core.hour import MISSING_PREFIX, AllocationHour
 from gpuwaste.core.run import RunKey
 from gpuwaste.store.hub.hub_store import HubStore
-from gpuwaste.store.hub.rows import to_json
+from gpuwaste.store.hub.json_rows import to_json
 
 _MAX_RUNS: Final = 20_000  # that are remembered; a run that is not is read from the store again
 

@@ -8,11 +8,11 @@ from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import ParseError, StoreError
 from gpuwaste.core.hour import AllocationHour
 from gpuwaste.core.units import DAY_S, HOUR_S
+from gpuwaste.hub.authentication import Identity
 from gpuwaste.hub.batch_taker import BatchTaker, sender_of
 from gpuwaste.hub.cluster_facts import ClusterFacts, UnknownSiteError
 from gpuwaste.hub.gpu_claims import GpuClaims
 from gpuwaste.hub.group_commit import GroupCommit
-from gpuwaste.hub.identity import Identity
 from gpuwaste.hub.metrics import HubMetrics
 from gpuwaste.hub.refusal import FORBIDDEN, LATER, Refusal
 from gpuwaste.hub.unaccounted import Unaccounted

@@ -12,8 +12,8 @@ from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.worker import Worker
 from gpuwaste.store.hub.hub_store import HubStore
-from gpuwaste.waste.judging import Rules, judge_next, prepare, stand
-from gpuwaste.waste.settings import LedgerSettings
+from gpuwaste.waste.judging_queue import Rules, judge_next, prepare, stand
+from gpuwaste.waste.ledger_settings import LedgerSettings
 
 EVERY_S: Final = 60.0
 STEP_RUNS: Final = 8000  # judged at a time: what is read for them takes memory, and each step has a cost of its own
@@ -27,7 +27,7 @@ _IN_USE: Final = log_event.info("thresholds-in-use: all runs judged by the new t
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class JudgingProgress:
     """Until when all runs are judged, UTC seconds; the share of runs judged by new thresholds, None without any."""
 
     judged_until: int | None = None
@@ -52,7 +52,7 @@ class Judging:
         self._step_runs = step_runs
         self._wanted = settings
         self._told_us = 0
-        self.progress = Progress()
+        self.progress = JudgingProgress()
         self.worker = Worker("judging", self._turn, clock)
         with store.reader() as db:
             rules = Rules.all(db)
@@ -128,7 +128,7 @@ class Judging:
         return families(self.progress, self._clock.utc_us() / 1e6)
 
 
-def families(progress: Progress, now: float) -> Iterator[Metric]:
+def families(progress: JudgingProgress, now: float) -> Iterator[Metric]:
     """Yield the progress as metrics."""
     lag = GaugeMetricFamily(
         "gpuwaste_hub_judging_lag_seconds", "Time since the end up to which every run that ended is judged and stored."

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from gpuwaste.advice.adviser import Adviser
-from gpuwaste.advice.request import Advice, AdviceRequest
+from gpuwaste.advice.submission import Advice, AdviceRequest
 from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import GpuwasteError, ParseError, StoreError

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Final, Literal
 
 from msgspec import Meta, Struct, defstruct
 
-from gpuwaste.core.history import EVENT_CODEC
+from gpuwaste.core.job_event import EVENT_CODEC
 from gpuwaste.core.underuse import UnderUse
 
 _EVENT: Final[Any] = EVENT_CODEC.struct

@@ -13,11 +13,11 @@ from gpuwaste.core.errors import ConfigError
 from gpuwaste.core.groups import unix_groups, user_name
 from gpuwaste.core.reload import Reloader
 from gpuwaste.core.version import own_version
+from gpuwaste.hub.accounting_importer import Imported, Importer, RunsStored
 from gpuwaste.hub.app import build_app
+from gpuwaste.hub.authentication import Checkers, Identity
 from gpuwaste.hub.backup import Backups
 from gpuwaste.hub.cluster_facts import ClusterFacts
-from gpuwaste.hub.identity import Checkers, Identity
-from gpuwaste.hub.importer import Imported, Importer, RunsStored
 from gpuwaste.hub.ingest import Ingest
 from gpuwaste.hub.judging import Judging
 from gpuwaste.hub.map import ClusterMap
@@ -39,7 +39,7 @@ from gpuwaste.ingest.accounting import ImportSettings
 from gpuwaste.slurm.client import SlurmClient
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.verdict_store import VerdictStore
-from gpuwaste.waste.settings import LedgerSettings
+from gpuwaste.waste.ledger_settings import LedgerSettings
 from gpuwaste.wire.batch import PROTOCOL_MAX, PROTOCOL_MIN
 from gpuwaste.wire.program_metrics import ProgramCollector
 
@@ -62,7 +62,7 @@ def agent_uid(name: str, checkers: Checkers) -> int | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Ports:
+class HubPorts:
     """Where the hub meets the host: tests put others in their place, and nothing behind them."""
 
     slurm: SlurmClient
@@ -78,7 +78,7 @@ class Ports:
 class Hub:
     """The hub's parts, wired: no thread runs and nothing listens yet."""
 
-    def __init__(self, config: Config, ports: Ports) -> None:
+    def __init__(self, config: Config, ports: HubPorts) -> None:
         """Open the store and put the parts together. Raises ConfigError, StoreError."""
         hub, slurm, clock, bus = config.hub, ports.slurm, ports.clock, Bus()
         self.config = config

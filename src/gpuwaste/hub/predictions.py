@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 from gpuwaste.advice.adviser import Adviser
-from gpuwaste.advice.request import AdviceRequest
+from gpuwaste.advice.submission import AdviceRequest
 from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.cpu_budget import CpuBudget, NotReadError, ReadingBudget
@@ -28,7 +28,7 @@ from gpuwaste.documents.prediction import PredictAnswer, PredictDocument, Predic
 from gpuwaste.history.requests import request_of
 from gpuwaste.hub.metrics import HubMetrics
 from gpuwaste.hub.policy_preview import policy_preview
-from gpuwaste.hub.questions import parse_requests
+from gpuwaste.hub.predict_body import parse_requests
 from gpuwaste.hub.reads import PRINTED_ID
 from gpuwaste.hub.refusal import LATER, NOT_INSTALLED, Refusal, not_found
 from gpuwaste.hub.roles import Scope

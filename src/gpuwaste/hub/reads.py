@@ -17,7 +17,7 @@ from gpuwaste.hub.run_choice import ANY, JobQuestion, picked_runs
 from gpuwaste.hub.verdict_reads import VerdictReads
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.verdict_store import VerdictStore
-from gpuwaste.waste.settings import LedgerSettings
+from gpuwaste.waste.ledger_settings import LedgerSettings
 
 MAX_HISTORY: Final = 10_000
 MAX_ROWS: Final = 20_000  # of a report's job table and findings: what is beyond is counted

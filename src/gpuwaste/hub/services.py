@@ -4,9 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from gpuwaste.hub.authentication import Identity
 from gpuwaste.hub.backup import Backups
 from gpuwaste.hub.gate import GateLimits
-from gpuwaste.hub.identity import Identity
 from gpuwaste.hub.ingest import Ingest
 from gpuwaste.hub.map import ClusterMap
 from gpuwaste.hub.metrics import HubMetrics

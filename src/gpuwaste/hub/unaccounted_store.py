@@ -7,7 +7,7 @@ from gpuwaste.core.errors import ParseError
 from gpuwaste.core.run import RunKey
 from gpuwaste.slurm.hostlist import expand
 from gpuwaste.store.hub.hub_store import HubStore
-from gpuwaste.store.hub.rows import to_json
+from gpuwaste.store.hub.json_rows import to_json
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,9 @@ from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import ParseError
 from gpuwaste.core.units import DAY_S
 from gpuwaste.core.verdict import Verdict
+from gpuwaste.hub.authentication import Identity
 from gpuwaste.hub.batch_taker import BatchTaker, sender_of
 from gpuwaste.hub.cluster_facts import ClusterFacts, UnknownSiteError
-from gpuwaste.hub.identity import Identity
 from gpuwaste.hub.metrics import HubMetrics
 from gpuwaste.hub.refusal import FORBIDDEN, LATER, Refusal
 from gpuwaste.store.hub.verdict_store import VerdictStore

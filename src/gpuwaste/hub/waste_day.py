@@ -17,8 +17,8 @@ from gpuwaste.core.hour import HOUR_S
 from gpuwaste.core.units import DAY_S
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.waste.judged_runs import judged_runs
+from gpuwaste.waste.ledger_settings import LedgerSettings
 from gpuwaste.waste.load import Selection
-from gpuwaste.waste.settings import LedgerSettings
 from gpuwaste.waste.tally import Tally
 
 EVERY_S: Final = 900.0

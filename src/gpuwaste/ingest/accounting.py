@@ -7,8 +7,8 @@ from typing import Final
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.run import RunKey
 from gpuwaste.core.units import DAY_S
-from gpuwaste.ingest.rows import SortedRows
-from gpuwaste.ingest.windows import windows
+from gpuwaste.ingest.accounting_windows import windows
+from gpuwaste.ingest.parsed_page import SortedRows
 from gpuwaste.slurm.client import SlurmClient
 from gpuwaste.store.hub.hub_store import Aside, HubStore
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from gpuwaste.core.errors import NoDataError
-from gpuwaste.ingest.rows import UNREAD
+from gpuwaste.ingest.parsed_page import UNREAD
 from gpuwaste.ingest.source import EACH_ONCE, Page, Source
 from gpuwaste.ingest.work import work_page, work_pages
 from gpuwaste.store.hub.history_store import HistoryStore, PageRow

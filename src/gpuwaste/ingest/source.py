@@ -13,7 +13,7 @@ from typing import Final, Protocol
 from gpuwaste.core.errors import StoreError
 from gpuwaste.core.job import JobRecord
 from gpuwaste.ingest import sources
-from gpuwaste.ingest.rows import Notes
+from gpuwaste.ingest.parsed_page import Notes
 from gpuwaste.slurm.sacct import BadRow
 from gpuwaste.store.hub.history_store import Resume
 

@@ -16,12 +16,12 @@ from typing import Final
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.text import decoded
-from gpuwaste.ingest.rows import Notes, SortedRows
+from gpuwaste.ingest.parsed_page import Notes, SortedRows
 from gpuwaste.ingest.source import Page, parser_of
 from gpuwaste.slurm.sacct import BadRow
 from gpuwaste.store.hub.history_store import PageRow
+from gpuwaste.store.hub.json_rows import job_row, to_json
 from gpuwaste.store.hub.page_files import Kept, PageFiles
-from gpuwaste.store.hub.rows import job_row, to_json
 
 _AHEAD: Final = 2  # pages of each process that are read before they are needed
 

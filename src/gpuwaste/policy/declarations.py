@@ -84,7 +84,7 @@ class Exempt:
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class RandomSample:
     """The share of rejects that is accepted at random: only these jobs show how often a reject is right."""
 
     pass_ratio: Ratio = _key(Ratio(0.05), "Share of rejects that is accepted and marked, 0 to 1.")
@@ -115,7 +115,7 @@ class Policy:
     budget: Budget = field(default_factory=Budget)
     override: Override = field(default_factory=Override)
     exempt: Exempt = field(default_factory=Exempt)
-    sample: Sample = field(default_factory=Sample)
+    sample: RandomSample = field(default_factory=RandomSample)
     floor: Floor = field(default_factory=Floor)
     time_min: TimeMin | None = None
     file: str = ""
@@ -137,7 +137,7 @@ TABLES: Final[Mapping[str, type]] = {
     "budget": Budget,
     "override": Override,
     "exempt": Exempt,
-    "sample": Sample,
+    "sample": RandomSample,
     "floor": Floor,
     "time_min": TimeMin,
 }

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, Protocol
 
-from gpuwaste.core.history import ScriptSays
+from gpuwaste.core.job_event import ScriptSays
 from gpuwaste.core.request import JobRequest
 from gpuwaste.core.verdict import Action, Expectation, Mode, Op, Suggestion
 

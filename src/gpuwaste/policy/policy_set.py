@@ -7,7 +7,7 @@ from gpuwaste.policy.declarations import GPUS, QUANTITIES, Policy
 from gpuwaste.policy.facts import Decision, Facts, Spending
 from gpuwaste.policy.rules import judge
 from gpuwaste.policy.selector import Test, tests_of
-from gpuwaste.policy.text import lines_of
+from gpuwaste.policy.user_message import lines_of
 
 _RISKS = ("failure", "timeout")  # a smaller request is advised only where these stay as they are
 _NEEDS = {

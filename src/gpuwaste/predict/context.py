@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from gpuwaste.core.request import JobRequest
 from gpuwaste.core.units import DAY_S, HOUR_S, MINUTE_S
 from gpuwaste.history.keys import KEYS
-from gpuwaste.history.rows import ROW
+from gpuwaste.history.packed_rows import ROW
 from gpuwaste.history.table import Categories, Floats, JobTable
 from gpuwaste.predict.texts import NAME_FACTS, SCRIPT_FACTS, name_facts, script_facts
 

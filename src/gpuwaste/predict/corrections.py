@@ -4,8 +4,8 @@ from typing import Final
 
 import numpy as np
 
-from gpuwaste.core.history import RunUse
 from gpuwaste.core.job import JobRecord
+from gpuwaste.core.job_event import RunUse
 from gpuwaste.core.request import JobRequest
 from gpuwaste.core.underuse import UnderUse
 from gpuwaste.history.follow_types import Scores

@@ -18,7 +18,7 @@ Origin = Literal["site", "baseline"]
 
 
 @dataclass(frozen=True, slots=True)
-class Calibration:
+class PlattScaling:
     """p = 1 / (1 + exp(-(slope * logit(raw) + offset))): Platt's scaling of a raw probability."""
 
     slope: Annotated[float, Meta(description="Per unit of the logit.")] = 1.0
@@ -38,7 +38,7 @@ class TargetModel:
     target: str
     file: str
     quantiles: tuple[float, ...] = ()
-    calibration: Calibration = Calibration()
+    calibration: PlattScaling = PlattScaling()
     thresholds: Mapping[str, float] = field(default_factory=dict)
     shifts: tuple[float, ...] = ()
     rows: int = 0

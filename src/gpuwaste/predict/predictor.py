@@ -8,13 +8,13 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuwaste.core.history import ScriptSays
+from gpuwaste.core.job_event import ScriptSays
 from gpuwaste.core.request import JobRequest
 from gpuwaste.history.recall import Recall
 from gpuwaste.predict import whatif
 from gpuwaste.predict.explain import reasons
 from gpuwaste.predict.features import FEATURES
-from gpuwaste.predict.history import from_history
+from gpuwaste.predict.from_history import from_history
 from gpuwaste.predict.manifest import TargetModel
 from gpuwaste.predict.own import gpus_needed, own_sentences
 from gpuwaste.predict.prediction import Change, Prediction, Source, TargetPrediction

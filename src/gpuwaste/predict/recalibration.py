@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuwaste.predict.manifest import Calibration
+from gpuwaste.predict.manifest import PlattScaling
 
 WINDOW: Final = 2000  # ended jobs that the fit looks at
 EVERY: Final = 100  # ends between two fits
@@ -25,7 +25,7 @@ _TINY: Final = 1e-9
 class Recalibration:
     """Starts from the bundle's calibration, and leaves it as far as the last WINDOW ends say."""
 
-    def __init__(self, start: Calibration, *, window: int = WINDOW, every: int = EVERY) -> None:
+    def __init__(self, start: PlattScaling, *, window: int = WINDOW, every: int = EVERY) -> None:
         self._start = start
         self._pairs: deque[tuple[float, float]] = deque(maxlen=window)
         self._every = every
@@ -61,7 +61,7 @@ class Recalibration:
         """Take what `pack` returned, and the ends since the last fit. Raises ValueError."""
         if rows.ndim != 2 or rows.shape[1] != 2 or len(rows) < 1 or not np.isfinite(rows).all():  # noqa: PLR2004 pairs
             raise ValueError(f"a window of {rows.shape}")
-        self.current = Calibration(float(rows[0, 0]), float(rows[0, 1]))
+        self.current = PlattScaling(float(rows[0, 0]), float(rows[0, 1]))
         self._pairs.extend(_pairs(rows[1:]))
         self._since = since
 
@@ -71,7 +71,7 @@ class Recalibration:
         return self._since
 
 
-def _fit(x: NDArray[np.float64], y: NDArray[np.float64], start: Calibration) -> Calibration:
+def _fit(x: NDArray[np.float64], y: NDArray[np.float64], start: PlattScaling) -> PlattScaling:
     """Minimize the penalized log loss of p = sigmoid(slope * x + offset): Newton's steps, halved until they help."""
     at = np.array([start.slope, start.offset])
     origin = at.copy()
@@ -93,7 +93,7 @@ def _fit(x: NDArray[np.float64], y: NDArray[np.float64], start: Calibration) -> 
         if np.abs(step).sum() <= _TINY:
             break
     # A negative slope would reverse the order of the jobs: the raw number is useless then, and only the rate is used.
-    return Calibration(float(at[0]), float(at[1])) if at[0] >= 0 else _rate(y, start)
+    return PlattScaling(float(at[0]), float(at[1])) if at[0] >= 0 else _rate(y, start)
 
 
 def _loss(at: _Array, x: _Array, y: _Array, origin: _Array, prior: _Array) -> float:
@@ -101,11 +101,11 @@ def _loss(at: _Array, x: _Array, y: _Array, origin: _Array, prior: _Array) -> fl
     return float((np.logaddexp(0.0, margin) - y * margin).sum() + prior @ (at - origin) ** 2 / 2)
 
 
-def _rate(y: NDArray[np.float64], start: Calibration) -> Calibration:
+def _rate(y: NDArray[np.float64], start: PlattScaling) -> PlattScaling:
     """Return the constant that says the share of positives, penalized as the fit is."""
     rate = (float(y.sum()) + 0.5) / (len(y) + 1.0)
     trust = len(y) / (len(y) + _PRIOR)
-    return Calibration(0.0, trust * math.log(rate / (1 - rate)) + (1 - trust) * start.offset)
+    return PlattScaling(0.0, trust * math.log(rate / (1 - rate)) + (1 - trust) * start.offset)
 
 
 def _logit(raw: float) -> float:

@@ -31,7 +31,7 @@ class KeyHistories(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Replay:
+class ReplayedVectors:
     """`vectors` float32 [n, F] in the table's order; `state` after the last event of the table."""
 
     vectors: NDArray[np.float32]
@@ -72,7 +72,9 @@ def _prepared(count: int) -> tuple[Context, Plan]:
     return found
 
 
-def replay_vectors(table: JobTable, state: HistoryState | None = None, groups: tuple[Group, ...] = GROUPS) -> Replay:
+def replay_vectors(
+    table: JobTable, state: HistoryState | None = None, groups: tuple[Group, ...] = GROUPS
+) -> ReplayedVectors:
     """Return the vector of each run of a table at its submission, and the state after the last event.
 
     The vectors equal those of `vector_of`, asked before each submission, bit for bit.
@@ -83,4 +85,4 @@ def replay_vectors(table: JobTable, state: HistoryState | None = None, groups: t
     def fill(part: slice, rows: NDArray[np.void]) -> None:
         Plan(contexts_of(table, part, facts, rows), groups, result[part]).run()
 
-    return Replay(result, replay(table, state, fill))
+    return ReplayedVectors(result, replay(table, state, fill))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from gpuwaste.core.errors import ParseError, UsageError
 from gpuwaste.core.job import JobRecord
 from gpuwaste.slurm.bounds import within
-from gpuwaste.slurm.csv_mapping import REQUEST, Mapped
+from gpuwaste.slurm.csv_mapping import REQUEST, CsvMapping
 from gpuwaste.slurm.csv_tres import TresList
 from gpuwaste.slurm.csv_values import RowValues, drawn_id
 from gpuwaste.slurm.printed_id import PrintedId, parse_printed
@@ -26,7 +26,7 @@ _MAX_ID: Final = 15  # digits, far above any id
 csv.field_size_limit(4 * 1024**2)
 
 
-def header_of(line: bytes, mapped: Mapped) -> list[str]:
+def header_of(line: bytes, mapped: CsvMapping) -> list[str]:
     """Return the columns' names. Raises UsageError where one that the mapping names is not among them."""
     text = line.decode(mapped.encoding, "backslashreplace").removeprefix("\ufeff")
     try:
@@ -40,7 +40,7 @@ def header_of(line: bytes, mapped: Mapped) -> list[str]:
 
 
 def read_csv(
-    lines: Iterable[bytes], cluster: str, mapped: Mapped, header: Sequence[str], *, skip: bool = False
+    lines: Iterable[bytes], cluster: str, mapped: CsvMapping, header: Sequence[str], *, skip: bool = False
 ) -> Iterator[JobRecord | BadRow]:
     """Yield a run or a bad row for each row; `skip`: the first row is the header. Nothing in the lines raises.
 
@@ -73,7 +73,7 @@ def read_csv(
         yield job
 
 
-def _rows(lines: Iterable[bytes], mapped: Mapped, *, skip: bool) -> Iterator[tuple[int, list[str] | str]]:
+def _rows(lines: Iterable[bytes], mapped: CsvMapping, *, skip: bool) -> Iterator[tuple[int, list[str] | str]]:
     """Yield the number of each row's first line, and its columns or why there are none."""
     texts = (line.decode(mapped.encoding, "backslashreplace").replace("\0", "") for line in lines)
     reader = csv.reader(texts, delimiter=mapped.delimiter)

@@ -44,7 +44,7 @@ _TOP: Final = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Mapped:
+class CsvMapping:
     """A mapping that was checked; `units` are factors to seconds or bytes."""
 
     columns: Mapping[str, str]
@@ -69,7 +69,7 @@ def load_mapping(path: Path) -> str:
         raise ConfigError(f"{path}: invalid TOML: {error}") from error
 
 
-def parse_mapping(text: str, where: str, zone: str = "UTC") -> Mapped:
+def parse_mapping(text: str, where: str, zone: str = "UTC") -> CsvMapping:
     """Read a mapping; `zone` is taken where it names none. Raises ConfigError naming `where` and the key."""
     try:
         data = tomllib.loads(text)
@@ -92,7 +92,7 @@ def parse_mapping(text: str, where: str, zone: str = "UTC") -> Mapped:
     delimiter = str(data.get("delimiter", ","))
     if len(delimiter) != 1:
         raise ConfigError(f"{where}: delimiter {delimiter!r}: expected one character")
-    return Mapped(
+    return CsvMapping(
         columns=columns,
         zone=zone_of(str(data.get("zone", zone))),
         cluster=str(data.get("cluster", "")),

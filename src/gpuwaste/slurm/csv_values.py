@@ -12,7 +12,7 @@ from typing import Final, TypeVar
 
 from gpuwaste.core.errors import GpuwasteError, ParseError
 from gpuwaste.core.units import parse_duration_s, parse_size_b
-from gpuwaste.slurm.csv_mapping import Mapped
+from gpuwaste.slurm.csv_mapping import CsvMapping
 from gpuwaste.slurm.csv_tres import TresList, read_tres
 from gpuwaste.slurm.no_value import is_no_number
 from gpuwaste.slurm.req_mem import each_b, total_b
@@ -33,7 +33,7 @@ class RowValues:
     """One row by field name, and which of its fields could not be read."""
 
     row: Mapping[str, str]
-    mapped: Mapped
+    mapped: CsvMapping
     unread: dict[str, str] = field(default_factory=dict)
 
     def text(self, name: str) -> str:
@@ -114,7 +114,7 @@ def _number(text: str) -> float | None:
     return math.nan if is_no_number(value) and not math.isinf(value) else value
 
 
-def _time(text: str, mapped: Mapped, name: str) -> int | None:
+def _time(text: str, mapped: CsvMapping, name: str) -> int | None:
     number = _number(text) if mapped.time_format in {"epoch", "iso"} else None
     if number is not None and math.isnan(number):
         return None
@@ -134,7 +134,7 @@ def _in_zone(instant: datetime, zone: tzinfo) -> datetime:
     return instant if instant.tzinfo is not None else instant.replace(tzinfo=zone)
 
 
-def _amount(text: str, mapped: Mapped, name: str) -> float | None:
+def _amount(text: str, mapped: CsvMapping, name: str) -> float | None:
     value = _number(text)
     if value is None:
         read = parse_duration_s(text) if name.endswith("_s") else parse_size_b(text)

@@ -14,7 +14,7 @@ from gpuwaste.slurm.sbatch_components import CommandLine, options_of_components,
 from gpuwaste.slurm.sbatch_options import BY_NAME
 from gpuwaste.slurm.sbatch_words import Directives, Given, directives
 
-__all__ = ["MAX_SCRIPT_B", "CommandLine", "Submission", "read_argv", "read_submission"]
+__all__ = ["MAX_SCRIPT_B", "CommandLine", "SbatchSubmission", "read_argv", "read_submission"]
 MAX_SCRIPT_B: Final = 4 * 1024**2  # max_script_size of slurm.conf where a site does not set it
 _NOT_READ: Final = frozenset({"tres-per-task", "ntasks-per-tres"})
 _SHARING: Final = frozenset({"exclusive", "oversubscribe"})
@@ -23,7 +23,7 @@ _ALIKE: Final = 0.85
 
 
 @dataclass(frozen=True, slots=True)
-class Submission:
+class SbatchSubmission:
     """What sbatch would submit: a request for each het component (an array is one), its options, and what to know."""
 
     requests: tuple[JobRequest, ...]
@@ -39,7 +39,7 @@ def read_submission(
     user: str = "",
     submit: int = 0,
     name: str = "sbatch",
-) -> Submission:
+) -> SbatchSubmission:
     """Return what sbatch would submit; the later of script, environment and command line wins.
 
     `script` is ignored with --wrap. `name` is the file's name without folders, "sbatch" for standard input. Raises
@@ -50,7 +50,7 @@ def read_submission(
     read = directives(text)
     shown = storable(text)
     options = options_of_components(read.components, line, environ or {})
-    return Submission(
+    return SbatchSubmission(
         requests=tuple(_request(given, user, submit, name, shown) for given in options),
         options=tuple(options),
         notes=tuple(_notes(read, options)),

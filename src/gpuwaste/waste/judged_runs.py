@@ -12,11 +12,11 @@ from typing import Any, Final, Self
 
 from gpuwaste.store.database import Database
 from gpuwaste.waste.findings.many_small_jobs import groups
+from gpuwaste.waste.job_lines import JobLine, job_lines
 from gpuwaste.waste.judged import JudgedRun, finding_order, named
 from gpuwaste.waste.ledger import Level
+from gpuwaste.waste.ledger_settings import LedgerSettings
 from gpuwaste.waste.load import Selection, judge_by_user
-from gpuwaste.waste.rows import Line, job_lines
-from gpuwaste.waste.settings import LedgerSettings
 from gpuwaste.waste.tally import Tally, seconds
 
 _ALL: Final = 2**53
@@ -99,7 +99,7 @@ class JudgedRuns:
         """Return how many of the runs lie partly outside of the window."""
         return int(self._db.rows("waste.judged_cut")[0]["runs"])
 
-    def lines(self, limit: int | None, runs: int) -> tuple[list[Line], int]:
+    def lines(self, limit: int | None, runs: int) -> tuple[list[JobLine], int]:
         """Return the lines of the largest waste, and how many are left out of those of `runs` runs."""
         self._db.run("waste.judged_lines", {**self._runs, "limit": _ALL if limit is None else limit})
         rows = self._db.rows("waste.judged_of_lines", self._runs)

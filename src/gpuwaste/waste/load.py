@@ -15,11 +15,11 @@ from gpuwaste.core.text import storable
 from gpuwaste.core.units import DAY_S
 from gpuwaste.slurm.hostlist import expand
 from gpuwaste.store.database import Database
-from gpuwaste.store.hub.rows import job_names, to_json
+from gpuwaste.store.hub.json_rows import job_names, to_json
 from gpuwaste.waste.findings import causes
 from gpuwaste.waste.job_ledgers import job_ledgers
 from gpuwaste.waste.ledger import JobLedger
-from gpuwaste.waste.settings import LedgerSettings
+from gpuwaste.waste.ledger_settings import LedgerSettings
 
 # A GPU that is really busy draws far more than a quarter of its limit and has most SMs at work; a kernel that waits in
 # a loop for a peer keeps the duty cycle at 100 % with a few SMs and little more than idle power.

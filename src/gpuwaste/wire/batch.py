@@ -27,7 +27,7 @@ RowKey = tuple[str, int, int, str, str, int]
 _T = TypeVar("_T")
 
 
-class Line(Protocol):
+class BatchLine(Protocol):
     """A row as it travels."""
 
     @property
@@ -45,7 +45,7 @@ class Lines(Protocol):
         ...
 
     @property
-    def rows(self) -> Sequence[Line]:
+    def rows(self) -> Sequence[BatchLine]:
         """The rows in their order."""
         ...
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import ConfigError
-from gpuwaste.wire.client import HubClient
+from gpuwaste.wire.hub_client import HubClient
 from gpuwaste.wire.munge import Munge, MungeIssuer
 from gpuwaste.wire.tokens import TokenIssuer
 

@@ -15,7 +15,7 @@ from gpuwaste.core.errors import GpuwasteError, RetryableWireError
 from gpuwaste.core.once import Once
 from gpuwaste.core.worker import Worker
 from gpuwaste.wire.batch import MAX_BATCH_BYTES, Ack, Envelope
-from gpuwaste.wire.client import BusyError, RefusedError
+from gpuwaste.wire.hub_client import BusyError, RefusedError
 
 BACKOFF_FIRST_S: Final = 2.0
 BACKOFF_MAX_S: Final = 900.0

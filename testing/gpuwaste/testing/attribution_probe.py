@@ -16,12 +16,12 @@ from typing import Any, TextIO
 
 from gpuwaste.agent.collectors import CollectorSettings, create_collectors
 from gpuwaste.agent.device_map import node_device_map
-from gpuwaste.agent.events import EventLog
+from gpuwaste.agent.event_log import EventLog
 from gpuwaste.agent.facts.positions import PositionTable
 from gpuwaste.agent.facts.prolog import PrologSource
 from gpuwaste.agent.hour_book import HourBook
+from gpuwaste.agent.map_queries import Questions
 from gpuwaste.agent.observation import Observation
-from gpuwaste.agent.questions import Questions
 from gpuwaste.agent.sampler import Sampler
 from gpuwaste.agent.sinks import tick_of
 from gpuwaste.core.clock import SystemClock

@@ -37,7 +37,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from gpuwaste.testing import cluster_config, cluster_host
+from gpuwaste.testing import cluster_directory as cluster_config
+from gpuwaste.testing import cluster_host
 from gpuwaste.testing.cluster_daemons import Daemons
 from gpuwaste.testing.cluster_options import NODE_NAMES, STATE, Layout, Variant
 from gpuwaste.testing.cluster_process import ClusterError, ManagedProcess, as_user, marked, spawn, sweep

@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class FakeRequest:
     """One request as it came in."""
 
     path: str
@@ -20,7 +20,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class FakeAnswer:
     """One answer; a `length` other than the body's says more or less than comes."""
 
     status: int = 200
@@ -28,7 +28,7 @@ class Told:
     length: int | None = None
 
 
-UNKNOWN_URL = Told(404, b"Unable find requested URL. Please view /openapi/v3 for API reference.")
+UNKNOWN_URL = FakeAnswer(404, b"Unable find requested URL. Please view /openapi/v3 for API reference.")
 
 
 class _UnixServer(socketserver.ThreadingUnixStreamServer):
@@ -39,9 +39,9 @@ class _UnixServer(socketserver.ThreadingUnixStreamServer):
 class FakeSlurmrestd:
     """Serves `answer` while entered; `asked` holds what came. `path` serves a Unix socket instead of a TCP port."""
 
-    answer: Callable[[Asked], Told]
+    answer: Callable[[FakeRequest], FakeAnswer]
     path: str = ""
-    asked: list[Asked] = field(default_factory=list)
+    asked: list[FakeRequest] = field(default_factory=list)
 
     def __enter__(self) -> Self:
         handler = self._handler()
@@ -74,7 +74,7 @@ class FakeSlurmrestd:
 
             def do_GET(self) -> None:
                 parts = urlsplit(self.path)
-                asked = Asked(parts.path, dict(parse_qsl(parts.query)), dict(self.headers))
+                asked = FakeRequest(parts.path, dict(parse_qsl(parts.query)), dict(self.headers))
                 fake.asked.append(asked)
                 told = fake.answer(asked)
                 self.send_response(told.status)

@@ -17,7 +17,7 @@ from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.fleet_rows import CLUSTER, check, node_name, rows_of_hour
 from gpuwaste.wire.batch import Ack, Batch, Envelope
-from gpuwaste.wire.client import HubClient
+from gpuwaste.wire.hub_client import HubClient
 from gpuwaste.wire.shipper import Shipper
 from gpuwaste.wire.tokens import TokenIssuer
 

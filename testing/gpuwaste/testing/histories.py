@@ -22,7 +22,7 @@ _STATES = {1: "COMPLETED", 0: "FAILED", 5: "CANCELLED"}
 _SUBMIT = 5  # the rank of a submission at equal seconds
 
 
-class Told(Protocol):
+class AnyHistory(Protocol):
     """What can be told a history: HistoryState, and the plain history that it is compared with."""
 
     def submitted(self, request: JobRequest, job_id: int) -> None:
@@ -45,7 +45,7 @@ class HistoryStep(NamedTuple):
 
     order: tuple[int, int, int, int]
     row: int
-    tell: Callable[[Told], object]
+    tell: Callable[[AnyHistory], object]
 
 
 def read_swf(path: Path, limit: int | None = None) -> JobTable:

@@ -19,7 +19,7 @@ from gpuwaste.testing.cluster_process import tail, wait_until
 from gpuwaste.testing.daemon_config import free_port, to_toml
 from gpuwaste.testing.own_port import start_on_port
 from gpuwaste.testing.process_memory import peak_rss_b
-from gpuwaste.wire.client import HubClient
+from gpuwaste.wire.hub_client import HubClient
 from gpuwaste.wire.munge import Munge, MungeIssuer
 
 

@@ -32,7 +32,7 @@ ACCOUNTED: Final = tuple(USERS[:3])
 
 
 @dataclass(frozen=True, slots=True)
-class Submission:
+class SbatchCall:
     """One call of sbatch: who, under which job name, with which further arguments and script.
 
     `doomed` marks one that a policy in force refuses while the advisor is well; a refusal of any other is wrong.
@@ -51,10 +51,10 @@ class Submission:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class SbatchResult:
     """What became of one submission. Times are those of the steady clock, seconds."""
 
-    submission: Submission
+    submission: SbatchCall
     job_id: int | None
     message: str
     began_s: float
@@ -75,15 +75,15 @@ class Outcome:
 class LoadResult:
     """All outcomes of a load, in the order in which they ended."""
 
-    outcomes: list[Outcome] = field(default_factory=list)
+    outcomes: list[SbatchResult] = field(default_factory=list)
 
     @property
-    def accepted(self) -> list[Outcome]:
+    def accepted(self) -> list[SbatchResult]:
         """Those with a job id."""
         return [outcome for outcome in self.outcomes if outcome.job_id is not None]
 
     @property
-    def refused(self) -> list[Outcome]:
+    def refused(self) -> list[SbatchResult]:
         """Those without one."""
         return [outcome for outcome in self.outcomes if outcome.job_id is None]
 
@@ -102,7 +102,7 @@ class LoadResult:
         return LoadResult([outcome for outcome in self.outcomes if outcome.began_s >= began_s])
 
 
-def submit(cluster: LoopbackCluster, submission: Submission, timeout_s: float = 120) -> Outcome:
+def submit(cluster: LoopbackCluster, submission: SbatchCall, timeout_s: float = 120) -> SbatchResult:
     """Run one sbatch to its end. Raises ClusterError when it does not answer within `timeout_s`."""
     began = time.monotonic()
     done = cluster.run(
@@ -116,7 +116,7 @@ def submit(cluster: LoopbackCluster, submission: Submission, timeout_s: float = 
     ended = time.monotonic()
     printed = done.stdout.partition(";")[0].strip()  # nothing for a test alone
     job_id = int(printed) if done.returncode == 0 and printed else None
-    return Outcome(submission, job_id, done.stderr.strip(), began, ended)
+    return SbatchResult(submission, job_id, done.stderr.strip(), began, ended)
 
 
 class SubmitLoad:
@@ -128,7 +128,7 @@ class SubmitLoad:
         *,
         submitters: int = 4,
         doomed_every: int = 0,
-        make: Callable[[str, str, bool], Submission] | None = None,
+        make: Callable[[str, str, bool], SbatchCall] | None = None,
         users: Sequence[str] = ACCOUNTED,
         limit: int | None = None,
         pause_s: float = 0.0,
@@ -141,7 +141,7 @@ class SubmitLoad:
         self.cluster = cluster
         self.result = LoadResult()
         self.tag = f"{uuid.uuid4().int % 10**10:010}"  # digits alone: to a model all jobs of all loads have one name
-        self._make = make or (lambda user, name, doomed: Submission(user, name, doomed=doomed))
+        self._make = make or (lambda user, name, doomed: SbatchCall(user, name, doomed=doomed))
         self._users, self._doomed_every, self._limit = users, doomed_every, limit
         self._timeout_s, self._pause_s = timeout_s, pause_s
         self._numbers = itertools.count()

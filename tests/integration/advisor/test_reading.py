@@ -12,13 +12,13 @@ from tests.integration.advisor.conftest import job
 from tests.unit.policy.builders import REJECTING, policies
 
 from gpuwaste.advice.adviser import Adviser
+from gpuwaste.advisor.budget_store import Accounts
 from gpuwaste.advisor.counters import Counters
-from gpuwaste.advisor.desk import Desk
 from gpuwaste.advisor.freshness import Freshness
 from gpuwaste.advisor.judge import Judge
 from gpuwaste.advisor.known_jobs import KnownJobs
-from gpuwaste.advisor.server import Exchange
-from gpuwaste.advisor.spending import Accounts
+from gpuwaste.advisor.request_handler import RequestHandler
+from gpuwaste.advisor.server import Connection
 from gpuwaste.advisor.users import User, Users
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.verdict import Verdict
@@ -57,19 +57,19 @@ def sockets() -> Iterator[ExitStack]:
         yield stack
 
 
-def _exchange(stack: ExitStack, document: dict[str, Any]) -> Exchange:
+def _exchange(stack: ExitStack, document: dict[str, Any]) -> Connection:
     ours, theirs = socket.socketpair()
     stack.callback(theirs.close)
     stack.callback(ours.close)
-    exchange = Exchange(ours, SystemClock().mono_us())
+    exchange = Connection(ours, SystemClock().mono_us())
     exchange.body = encode_frame(document)[HEADER.size :]
     return exchange
 
 
-def _desk(journal: _Journal, replies: list[dict[str, Any]], reading_s: float) -> Desk:
+def _desk(journal: _Journal, replies: list[dict[str, Any]], reading_s: float) -> RequestHandler:
     clock = SystemClock()
     judge = Judge("gw", Adviser(policies(REJECTING)), Accounts(), clock)  # no predictor: what is not read asks none
-    desk = Desk(
+    desk = RequestHandler(
         judge, cast("Users", _Known()), KnownJobs(), freshness=Freshness(clock, 60.0), journal=journal,
         counters=Counters(), clock=clock, reading_s=reading_s,
     )  # fmt: skip

@@ -22,7 +22,7 @@ from gpuwaste.agent.metrics import METRICS, Health
 from gpuwaste.agent.model import GpuReading, Holding, JobMap
 from gpuwaste.agent.observation import Observation, make_samples
 from gpuwaste.agent.sampler import CollectorHealth
-from gpuwaste.agent.snapshot import Snapshot
+from gpuwaste.agent.snapshot import LatestSnapshot
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.core.sample import Confidence, MapSource, UnknownReason
 from gpuwaste.testing.cluster_process import wait_until
@@ -46,7 +46,7 @@ def an_observation() -> Observation:
     return replace(seen, samples=tuple(make_samples(seen)))
 
 
-def a_health(snapshot: Snapshot) -> Health:
+def a_health(snapshot: LatestSnapshot) -> Health:
     return Health(
         node="gpu1",
         version="1.2",
@@ -67,12 +67,12 @@ def a_health(snapshot: Snapshot) -> Health:
 
 
 @pytest.fixture
-def snapshot() -> Snapshot:
-    return Snapshot()
+def snapshot() -> LatestSnapshot:
+    return LatestSnapshot()
 
 
 @pytest.fixture
-def serve(snapshot: Snapshot) -> Iterator[Callable[..., Exporter]]:
+def serve(snapshot: LatestSnapshot) -> Iterator[Callable[..., Exporter]]:
     """Return a function that starts an exporter on a free port."""
     made: list[Exporter] = []
 
@@ -104,7 +104,9 @@ def test_before_the_first_sample_there_are_no_values_of_gpus(serve: Callable[...
     assert not [name for name in found if name.startswith("gpuwaste_gpu_") or "lag" in name]
 
 
-def test_values_are_in_base_units_and_unread_ones_absent(serve: Callable[..., Exporter], snapshot: Snapshot) -> None:
+def test_values_are_in_base_units_and_unread_ones_absent(
+    serve: Callable[..., Exporter], snapshot: LatestSnapshot
+) -> None:
     """Percent, milliwatts and millijoules become ratio, watts and joules; None is absent, 0 is 0."""
     snapshot.accept(an_observation())
     found = series(scrape(serve()))
@@ -125,7 +127,7 @@ def test_values_are_in_base_units_and_unread_ones_absent(serve: Callable[..., Ex
     assert 0 < found["gpuwaste_state_free_bytes"] <= found["gpuwaste_state_size_bytes"]
 
 
-def test_one_info_series_joins_a_job_to_its_gpu(serve: Callable[..., Exporter], snapshot: Snapshot) -> None:
+def test_one_info_series_joins_a_job_to_its_gpu(serve: Callable[..., Exporter], snapshot: LatestSnapshot) -> None:
     """The job's id stands in one series per holding alone; no label is called job, instance or user."""
     snapshot.accept(an_observation())
     text = scrape(serve())
@@ -136,7 +138,7 @@ def test_one_info_series_joins_a_job_to_its_gpu(serve: Callable[..., Exporter], 
     assert not {"job", "instance", "user"} & set(re.findall(r'[{,](\w+)="', text))
 
 
-def test_promtool_finds_nothing_to_say(serve: Callable[..., Exporter], snapshot: Snapshot) -> None:
+def test_promtool_finds_nothing_to_say(serve: Callable[..., Exporter], snapshot: LatestSnapshot) -> None:
     """`promtool check metrics` accepts the page without a remark."""
     snapshot.accept(an_observation())
     done = subprocess.run(
@@ -145,7 +147,7 @@ def test_promtool_finds_nothing_to_say(serve: Callable[..., Exporter], snapshot:
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
-def test_the_table_is_complete(serve: Callable[..., Exporter], snapshot: Snapshot) -> None:
+def test_the_table_is_complete(serve: Callable[..., Exporter], snapshot: LatestSnapshot) -> None:
     """Every declared metric is served once something was read, with its declared labels and help."""
     snapshot.accept(an_observation())
     snapshot.accept(replace(an_observation(), mono_us=10_000_000))
@@ -156,7 +158,7 @@ def test_the_table_is_complete(serve: Callable[..., Exporter], snapshot: Snapsho
         assert f"# HELP {spec.name} {spec.text}" in text
 
 
-def test_a_lost_gpu_is_told(snapshot: Snapshot) -> None:
+def test_a_lost_gpu_is_told(snapshot: LatestSnapshot) -> None:
     """0 for it, 1 for a sound one."""
     states = (GpuHealth("GPU-a", 0), GpuHealth("GPU-b", 1, "lost", 1, "gpu_lost"))
     health = replace(a_health(snapshot), gpu_health=lambda: states)
@@ -241,7 +243,7 @@ def test_silent_connections_keep_no_scrape_waiting(serve: Callable[..., Exporter
     ],
 )
 def test_what_cannot_be_served_is_a_configuration_error(
-    snapshot: Snapshot, listen: str, options: dict[str, Any]
+    snapshot: LatestSnapshot, listen: str, options: dict[str, Any]
 ) -> None:
     """An address, token or certificate that cannot be used is one clear error at the start."""
     with pytest.raises(ConfigError, match=r"\[agent\]"):

@@ -15,7 +15,7 @@ from gpuwaste.cli.main import build_parser, command_names, main
 from gpuwaste.models.export import write_files
 from gpuwaste.predict.bundle import our_features
 from gpuwaste.report.layout import Look
-from gpuwaste.report.text import job_text
+from gpuwaste.report.report_text import job_text
 
 MARK = "qzq"
 """What no text of ours has: whatever is left of it in an output, after whole paths were removed, was broken."""

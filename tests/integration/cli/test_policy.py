@@ -23,7 +23,7 @@ from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.daemon_config import to_toml
 from gpuwaste.testing.lone_hub import LoneHub, munged_path, private_munged
-from gpuwaste.wire.client import HubClient
+from gpuwaste.wire.hub_client import HubClient
 
 NOW = 1_700_046_000  # 11:00 UTC
 STRICT = """

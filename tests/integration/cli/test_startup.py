@@ -70,7 +70,7 @@ def test_a_report_loads_what_it_prints_with(tmp_path: Path) -> None:
     rooms = {"gpuwaste.documents", "gpuwaste.report"}
     assert {name for name in found if name.rpartition(".")[0] in rooms} == {
         *("gpuwaste.documents.fields", "gpuwaste.documents.report_types"),
-        *("gpuwaste.report.cells", "gpuwaste.report.layout", "gpuwaste.report.text"),
+        *("gpuwaste.report.cells", "gpuwaste.report.layout", "gpuwaste.report.report_text"),
     }
     assert {name for name in found if name.startswith("gpuwaste.cli.commands.")} == {"gpuwaste.cli.commands.report"}
 

@@ -13,7 +13,7 @@ import pytest
 
 from gpuwaste.documents.report import job_document, report_document, top_document
 from gpuwaste.store.database import Database
-from gpuwaste.waste.settings import LedgerSettings
+from gpuwaste.waste.ledger_settings import LedgerSettings
 
 FIXTURE = Path(__file__).parents[2] / "fixtures/upgrade-0.1"
 REWORDED = {  # texts of 0.1 that read otherwise today; the numbers in them are compared all the same

@@ -17,7 +17,7 @@ from gpuwaste.core.config import AdvisorConfig, CommonConfig, Config, HubConfig,
 from gpuwaste.core.errors import AuthError
 from gpuwaste.core.groups import user_name
 from gpuwaste.hub.metrics import HubMetrics
-from gpuwaste.hub.parts import Hub, Ports
+from gpuwaste.hub.parts import Hub, HubPorts
 from gpuwaste.hub.protocol import Bounds
 from gpuwaste.hub.server import WebServer, open_tcp, open_unix
 from gpuwaste.hub.services import ServiceLimits, Services
@@ -156,7 +156,7 @@ def running_hub(
         advisor=AdvisorConfig(policies_dir=str(directory / "policies.d")),
         notify=notify or NotifyConfig(),
     )
-    ports = Ports(
+    ports = HubPorts(
         slurm, clock, {"munge": FakeChecker()},
         name_of=lambda uid: USERS.get(uid) or user_name(uid),
         groups_of=lambda _: frozenset(),

@@ -17,7 +17,7 @@ from gpuwaste.core.hour import AllocationHour
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.lone_hub import LoneHub, munged_path, private_munged
 from gpuwaste.wire.batch import Batch, Envelope, encode_batch, encode_hour
-from gpuwaste.wire.client import HubClient
+from gpuwaste.wire.hub_client import HubClient
 from gpuwaste.wire.munge import Munge, MungeIssuer
 from gpuwaste.wire.signing import sign_request
 

@@ -18,24 +18,24 @@ from tests.integration.hub.five_askers import HASH, ME, PARTITIONS, POLICIES, SC
 from tests.integration.hub.rig import Rig
 
 from gpuwaste.advice.adviser import Adviser
-from gpuwaste.advice.request import AdviceRequest
-from gpuwaste.advisor.judge import Judge, Submission
-from gpuwaste.advisor.spending import Accounts
-from gpuwaste.cli.asking import Asked, answer
+from gpuwaste.advice.submission import AdviceRequest
+from gpuwaste.advisor.budget_store import Accounts
+from gpuwaste.advisor.judge import Judge, JudgedSubmission
+from gpuwaste.cli.asking import PredictQuery, answer
 from gpuwaste.cli.main import main
 from gpuwaste.cli.policies import decided
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.codec import convert
 from gpuwaste.core.config import load_config
 from gpuwaste.core.groups import unix_groups
-from gpuwaste.core.history import ScriptSays
+from gpuwaste.core.job_event import ScriptSays
 from gpuwaste.documents.prediction import PredictAnswer, PredictDocument
 from gpuwaste.history.follow import Follower
-from gpuwaste.history.from_store import Snapshot
+from gpuwaste.history.from_store import TableSnapshot
 from gpuwaste.history.replay import replay
 from gpuwaste.history.table import JobTable
 from gpuwaste.hub.roles import Scope
-from gpuwaste.models.policy_replay import Question, Replay
+from gpuwaste.models.policy_replay import PolicyReplay, ReplayPeriod
 from gpuwaste.policy.facts import Decision
 from gpuwaste.policy.loading import load_policies
 from gpuwaste.policy.policy_set import PolicySet
@@ -66,10 +66,10 @@ class Askers:
     config: Path
 
     @cached_property
-    def replays(self) -> dict[ScriptSays, Replay]:
+    def replays(self) -> dict[ScriptSays, PolicyReplay]:
         """A replay that has come to now, for each belief about scripts."""
-        questions = {says: Question(self.now, 1 << 40, says, self.site, unix_groups) for says in _SCRIPTS}
-        return {says: Replay(self.table, self.policies, q, self.bundle) for says, q in questions.items()}
+        questions = {says: ReplayPeriod(self.now, 1 << 40, says, self.site, unix_groups) for says in _SCRIPTS}
+        return {says: PolicyReplay(self.table, self.policies, q, self.bundle) for says, q in questions.items()}
 
     @property
     def live(self) -> Any:
@@ -85,7 +85,7 @@ class Askers:
             request = desc.request(one.user, one.submit)
             groups = unix_groups(one.user) if self.policies.uses_groups else frozenset[str]()
             asked = AdviceRequest(request, groups=groups, script=desc.script_hash)
-            submissions.append(Submission(desc, asked, one.submit * 1_000_000, 0))
+            submissions.append(JudgedSubmission(desc, asked, one.submit * 1_000_000, 0))
         return [decision for _, decision in judge.judge(submissions)]
 
     def hub_says(self, drawn: Sequence[Drawn]) -> list[PredictDocument]:
@@ -97,14 +97,14 @@ class Askers:
 
     def predict(self, drawn: Sequence[Drawn]) -> list[PredictDocument]:
         """Return what `gpuwaste predict` prints, asked over the hub's socket: the caller's own requests alone."""
-        return answer(load_config(self.config), Asked(tuple(one.request() for one in drawn)), None, None)
+        return answer(load_config(self.config), PredictQuery(tuple(one.request() for one in drawn)), None, None)
 
     def replay(self, drawn: Sequence[Drawn]) -> list[Decision]:
         """Return the decisions of a replay that believes of a script what is known here."""
         recall: Recall = self.live._follower.recall
         whole = {
-            says: Replay(
-                self.table, self.policies, Question(self.now, 1 << 40, says, self.site, unix_groups), self.bundle
+            says: PolicyReplay(
+                self.table, self.policies, ReplayPeriod(self.now, 1 << 40, says, self.site, unix_groups), self.bundle
             )
             for says in _SCRIPTS
         }
@@ -141,7 +141,7 @@ def askers(hub: Rig, request: pytest.FixtureRequest, tmp_path: Path) -> Askers:
     table, jobs = history(random.Random(seed), now)
     live: Any = predictions._live
     live._follower = Follower(replay(table), "gw")
-    live._follower.boot(Snapshot(table, 0))
+    live._follower.boot(TableSnapshot(table, 0))
     live._predictor = live._new_predictor()
     for job in jobs:
         if job.name == "train":

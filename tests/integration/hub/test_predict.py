@@ -21,7 +21,7 @@ from gpuwaste.history.state import HistoryState
 from gpuwaste.hub import live as live_module
 from gpuwaste.hub.predictions import Predictions
 from gpuwaste.hub.services import ServiceLimits
-from gpuwaste.wire.client import HubClient
+from gpuwaste.wire.hub_client import HubClient
 from gpuwaste.wire.snapshot_tar import read_tar
 
 ALICE, BOB, CAROL, OPER = 1001, 1002, 1003, 1004

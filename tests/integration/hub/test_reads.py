@@ -18,7 +18,7 @@ from gpuwaste.hub.refusal import Refusal
 from gpuwaste.hub.roles import Scope
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore
-from gpuwaste.waste.settings import LedgerSettings
+from gpuwaste.waste.ledger_settings import LedgerSettings
 
 ALICE, BOB, CAROL, OPER = 1001, 1002, 1003, 1004
 

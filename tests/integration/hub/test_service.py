@@ -11,7 +11,7 @@ from tests.unit.notify_socket import notify_socket, said
 
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.lone_hub import LoneHub, munged_path, private_munged
-from gpuwaste.wire.client import HubClient
+from gpuwaste.wire.hub_client import HubClient
 
 pytestmark = [
     pytest.mark.sockets,

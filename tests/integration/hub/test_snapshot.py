@@ -15,7 +15,7 @@ from tests.unit.advisor.verdicts import verdict
 from tests.unit.hub.rig import AGENT_UID
 
 from gpuwaste.advice.adviser import Adviser
-from gpuwaste.advice.request import AdviceRequest
+from gpuwaste.advice.submission import AdviceRequest
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.errors import AuthError, RetryableWireError, StoreError, WireError
 from gpuwaste.core.request import JobRequest
@@ -26,7 +26,7 @@ from gpuwaste.policy.loading import load_files
 from gpuwaste.predict.vectors import vector_of
 from gpuwaste.store.hub.verdict_store import VerdictStore
 from gpuwaste.wire.batch import Envelope, VerdictBatch, encode_verdict
-from gpuwaste.wire.client import HubClient
+from gpuwaste.wire.hub_client import HubClient
 from gpuwaste.wire.snapshot_tar import read_tar, write_tar
 
 ENVELOPE = Envelope("gw", "ctl", "boot", "1")

@@ -16,8 +16,8 @@ from gpuwaste.core.job import JobRecord
 from gpuwaste.core.verdict import Verdict
 from gpuwaste.documents.verdict_score import ScoreDocument
 from gpuwaste.documents.verdict_types import JudgedVerdict, VerdictsDocument
+from gpuwaste.hub.authentication import Identity
 from gpuwaste.hub.cluster_facts import ClusterFacts
-from gpuwaste.hub.identity import Identity
 from gpuwaste.hub.roles import Roles
 from gpuwaste.hub.verdict_keeper import EVERY_S, VerdictKeeper
 from gpuwaste.store.hub.verdict_store import VerdictStore

@@ -17,11 +17,11 @@ from gpuwaste.models.export import write_bundle
 from gpuwaste.models.graphs import graph_of
 from gpuwaste.models.parity import ROWS, check, edge_rows, gate_of, settled, thresholds
 from gpuwaste.predict.bundle import FeatureSet, load_bundle
-from gpuwaste.predict.manifest import Calibration, Manifest, TargetModel
+from gpuwaste.predict.manifest import Manifest, PlattScaling, TargetModel
 from gpuwaste.predict.session import Session
 
 OURS = FeatureSet(1, "a" * 64, tuple(f"x{i}" for i in range(FEATURES)))
-FAILURE = TargetModel("failure", "", calibration=Calibration(1.1, 0.2), thresholds={"warn": 0.3, "reject": 0.6})
+FAILURE = TargetModel("failure", "", calibration=PlattScaling(1.1, 0.2), thresholds={"warn": 0.3, "reject": 0.6})
 WALLTIME = TargetModel("walltime", "", quantiles=(0.5, 0.9))
 
 
@@ -155,7 +155,7 @@ def test_thresholds_settle_between_two_rows(trees: dict[str, Sequence[xgboost.Bo
     """A threshold that is a row's own probability moves off it, by little, so that the last bit decides nothing."""
     x = rows(2000)
     gate = gate_of(trees["failure"], x)
-    model = replace(FAILURE, calibration=Calibration())
+    model = replace(FAILURE, calibration=PlattScaling())
     exact = float(trees["failure"][0].inplace_predict(x)[7])
     moved = settled(replace(model, thresholds={"warn": exact}), gate)["warn"]
     assert moved != exact

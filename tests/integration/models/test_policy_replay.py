@@ -13,7 +13,7 @@ from gpuwaste.documents.policies import ReplayRow
 from gpuwaste.history.requests import request_of
 from gpuwaste.history.table import ABSENT, GpuUse, JobTable, table_of
 from gpuwaste.models.export import write_files
-from gpuwaste.models.policy_replay import Question, false_reject_ratio, replay_policies
+from gpuwaste.models.policy_replay import ReplayPeriod, false_reject_ratio, replay_policies
 from gpuwaste.models.replay_events import events_of, known_at
 from gpuwaste.policy.loading import built_in, policy_from_toml
 from gpuwaste.policy.policy_set import PolicySet
@@ -103,13 +103,13 @@ def test_the_future_changes_nothing(target: str) -> None:
     policies = _policies(WARNS.format(target, 0.5))
 
     def said(of: JobTable, start: int) -> dict[Any, Any]:
-        document = replay_policies(of, policies, Question(start, at))
+        document = replay_policies(of, policies, ReplayPeriod(start, at))
         return {(r.target, r.would_be): (r.jobs, r.users) for r in document["rows"]}
 
     assert said(table, int(table.submit[200])) == said(other, int(table.submit[200]))
     assert said(table, int(table.submit[200]))
-    assert replay_policies(table, policies, Question(at, ALWAYS)) != replay_policies(
-        other, policies, Question(at, ALWAYS)
+    assert replay_policies(table, policies, ReplayPeriod(at, ALWAYS)) != replay_policies(
+        other, policies, ReplayPeriod(at, ALWAYS)
     )
 
 
@@ -119,7 +119,7 @@ def test_where_the_replay_begins_changes_nothing() -> None:
     middle = int(table.submit[700])
     policies = _policies(WARNS.format("failure", 0.6))
     whole, first, second = (
-        replay_policies(table, policies, Question(*window))["rows"]
+        replay_policies(table, policies, ReplayPeriod(*window))["rows"]
         for window in ((0, ALWAYS), (0, middle), (middle, ALWAYS))
     )
     jobs = [sum(row.jobs for row in rows if row.target == "all") for rows in (whole, first, second)]
@@ -130,11 +130,11 @@ def test_unused_gpus_come_true_by_the_ledger() -> None:
     """From the third job on, two having used 1 of 4 GPUs; the hours are those of the three idle ones; one was used."""
     jobs = [_job(n, "COMPLETED") for n in range(1, 7)]
     used = [GpuUse(0.2, 4 if n == 6 else 1, 1.0, jobs[n - 1].submit + 700) for n in range(1, 7)]
-    document = replay_policies(table_of(jobs, use=used), _policies(WARNS.format("gpus", 0.9)), Question(0, ALWAYS))
+    document = replay_policies(table_of(jobs, use=used), _policies(WARNS.format("gpus", 0.9)), ReplayPeriod(0, ALWAYS))
     row = _row(document, "gpus")
     assert (row.jobs, row.right, row.wrong, row.said) == (4, 3, 1, 4)
     assert row.gpu_hours == pytest.approx(3 * 3 * 600 / 3600)
-    whole = Question(0, ALWAYS, site=SiteDefaults(whole=frozenset({"gpu"})))
+    whole = ReplayPeriod(0, ALWAYS, site=SiteDefaults(whole=frozenset({"gpu"})))
     assert replay_policies(table_of(jobs, use=used), _policies(WARNS.format("gpus", 0.9)), whole)["rows"] == []
 
 
@@ -150,7 +150,7 @@ def test_a_shorter_limit_comes_true_by_what_runs_show() -> None:
         for n, (state, run) in ends.items()
     ]
     document = replay_policies(
-        table_of([*past, *later]), _policies(WARNS.format("walltime", 0.5)), Question(1_700_050_000, ALWAYS)
+        table_of([*past, *later]), _policies(WARNS.format("walltime", 0.5)), ReplayPeriod(1_700_050_000, ALWAYS)
     )
     row = _row(document, "walltime")
     assert (row.jobs, row.right, row.wrong, row.unknown) == (6, 2, 2, 2)
@@ -165,7 +165,7 @@ def test_the_tasks_of_an_array_are_one_submission() -> None:
     ]
     tasks = [replace(t, start=t.submit + 10, end=t.submit + 610) for t in tasks]
     document = replay_policies(
-        table_of([*past, *tasks]), _policies(WARNS.format("failure", 0.9)), Question(1_700_050_000, ALWAYS)
+        table_of([*past, *tasks]), _policies(WARNS.format("failure", 0.9)), ReplayPeriod(1_700_050_000, ALWAYS)
     )
     assert document["submissions"] == 1
     row = _row(document)
@@ -188,7 +188,7 @@ def test_a_model_speaks_after_what_it_learnt_from(tmp_path: Path) -> None:
     jobs = [_job(n, "COMPLETED") for n in range(1, 11)]
     bundle = _bundle(tmp_path / "m", jobs[5].submit)
     document = replay_policies(
-        table_of(jobs), _policies(WARNS.format("failure", '"model"')), Question(0, ALWAYS), bundle
+        table_of(jobs), _policies(WARNS.format("failure", '"model"')), ReplayPeriod(0, ALWAYS), bundle
     )
     assert (document["by_history"], document["by_model"]) == (6, 4)
     row = _row(document)
@@ -200,7 +200,7 @@ def test_a_bad_policy_falls_back_to_shadow_in_the_replay() -> None:
     states = ["FAILED"] * 3 + ["COMPLETED"] * 12
     policy = WARNS.format("failure", 0.2).replace("precision = 0", "precision = 0.5\nmin_verdicts = 4")
     document = replay_policies(
-        table_of([_job(n, state) for n, state in enumerate(states, 1)]), _policies(policy), Question(0, ALWAYS)
+        table_of([_job(n, state) for n, state in enumerate(states, 1)]), _policies(policy), ReplayPeriod(0, ALWAYS)
     )
     row = _row(document)
     assert (row.said, document["held"]["floor"]) == (4, row.jobs - 4)

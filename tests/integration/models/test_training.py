@@ -12,7 +12,7 @@ from gpuwaste.core.underuse import UnderUse
 from gpuwaste.history.outcome import Outcome
 from gpuwaste.history.state import HistoryState
 from gpuwaste.history.table import ABSENT, JobTable
-from gpuwaste.models.source import JobSource
+from gpuwaste.models.job_source import JobSource
 from gpuwaste.models.training import Settings, Trained, train
 from gpuwaste.predict.bundle import load_bundle
 from gpuwaste.predict.registry import Registry

@@ -15,7 +15,7 @@ from gpuwaste.slurm.rest_client import VERSIONS, RestClient
 from gpuwaste.slurm.rest_http import RestError, RestServer, TokenError
 from gpuwaste.slurm.rest_jobs import parse_page
 from gpuwaste.testing.fake_slurm import FakeSlurm
-from gpuwaste.testing.fake_slurmrestd import UNKNOWN_URL, Asked, FakeSlurmrestd, Told
+from gpuwaste.testing.fake_slurmrestd import UNKNOWN_URL, FakeAnswer, FakeRequest, FakeSlurmrestd
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "slurmrestd"
 DAY = 86400
@@ -26,7 +26,9 @@ def recorded(name: str) -> bytes:
     return lzma.decompress((FIXTURES / f"{name}.json.xz").read_bytes())
 
 
-def serving(*versions: str, then: Callable[[Asked], Told] = lambda _: Told()) -> Callable[[Asked], Told]:
+def serving(
+    *versions: str, then: Callable[[FakeRequest], FakeAnswer] = lambda _: FakeAnswer()
+) -> Callable[[FakeRequest], FakeAnswer]:
     return lambda asked: then(asked) if asked.path.split("/")[2] in versions else UNKNOWN_URL
 
 
@@ -38,17 +40,17 @@ def job(job_id: int, begin: int, end: int) -> dict[str, Any]:
     return {"job_id": job_id, "cluster": "gw", "time": {"submission": begin, "start": begin, "end": end}}
 
 
-def history(*jobs: dict[str, Any], pad: int = 0) -> Callable[[Asked], Told]:
+def history(*jobs: dict[str, Any], pad: int = 0) -> Callable[[FakeRequest], FakeAnswer]:
     """Answer with the jobs that overlap the window, as slurmdbd does."""
 
-    def answer(asked: Asked) -> Told:
+    def answer(asked: FakeRequest) -> FakeAnswer:
         first, last = (int(asked.query[name].removeprefix("uts")) for name in ("start_time", "end_time"))
         found = [
             item
             for item in jobs
             if item["time"]["submission"] <= last and (not item["time"]["end"] or item["time"]["end"] >= first)
         ]
-        return Told(body=json.dumps({"jobs": found, "pad": "x" * pad * len(found)}).encode())
+        return FakeAnswer(body=json.dumps({"jobs": found, "pad": "x" * pad * len(found)}).encode())
 
     return answer
 
@@ -78,8 +80,8 @@ def test_no_version_in_common_is_said() -> None:
     """With the versions that this client knows; a slurmrestd that was changed is found again at the next question."""
     versions = ["v0.0.39"]
 
-    def answer(asked: Asked) -> Told:
-        return Told() if asked.path.split("/")[2] in versions else UNKNOWN_URL
+    def answer(asked: FakeRequest) -> FakeAnswer:
+        return FakeAnswer() if asked.path.split("/")[2] in versions else UNKNOWN_URL
 
     with FakeSlurmrestd(answer) as fake:
         subject = client(fake)
@@ -136,7 +138,7 @@ def test_a_window_that_is_too_large_is_asked_for_in_halves() -> None:
 
 def test_a_refused_token_ends_it_at_once() -> None:
     """No version is tried after it."""
-    with FakeSlurmrestd(lambda _: Told(401, b"Authentication failure")) as fake:
+    with FakeSlurmrestd(lambda _: FakeAnswer(401, b"Authentication failure")) as fake:
         with pytest.raises(TokenError):
             list(client(fake).accounting(START, START + 60))
         assert len(fake.asked) == 1
@@ -146,14 +148,14 @@ def test_a_job_that_nobody_knows_is_an_empty_list() -> None:
     """22.05 says so with 500, 24.11 with 404; neither is a missing version."""
     error = json.dumps({"jobs": [], "errors": [{"error_number": 2017, "error": "Invalid job id specified"}]}).encode()
     for status in (500, 404):
-        with FakeSlurmrestd(serving("v0.0.42", then=lambda _, status=status: Told(status, error))) as fake:  # type: ignore[misc]
+        with FakeSlurmrestd(serving("v0.0.42", then=lambda _, status=status: FakeAnswer(status, error))) as fake:  # type: ignore[misc]
             assert client(fake).request(7) == []
 
 
 def test_the_requests_of_an_array_and_of_a_het_job() -> None:
     """As 24.11 told them: one for an array that waits, one for each component."""
     names = {"/slurm/v0.0.42/job/21": "slurm_job_v0.0.42_array", "/slurm/v0.0.42/job/22": "slurm_job_v0.0.42_het"}
-    with FakeSlurmrestd(serving("v0.0.42", then=lambda asked: Told(body=recorded(names[asked.path])))) as fake:
+    with FakeSlurmrestd(serving("v0.0.42", then=lambda asked: FakeAnswer(body=recorded(names[asked.path])))) as fake:
         (array,) = client(fake).request(21)
         first, second = client(fake).request(22)
     assert (array.user, array.name, array.is_array, array.interactive) == ("alice", "sweep é", True, False)
@@ -163,7 +165,7 @@ def test_the_requests_of_an_array_and_of_a_het_job() -> None:
 
 def test_all_else_is_asked_of_the_commands() -> None:
     """The rest of the protocol is composed, not imitated."""
-    with FakeSlurmrestd(lambda _: Told()) as fake:
+    with FakeSlurmrestd(lambda _: FakeAnswer()) as fake:
         subject = client(fake)
         assert subject.config() == subject.commands.config()
         assert (subject.cluster_name(), subject.jobs(), subject.job(1), subject.partitions()) == ("gw", [], [], [])

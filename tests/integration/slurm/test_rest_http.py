@@ -10,7 +10,7 @@ import pytest
 
 from gpuwaste.core.errors import ConfigError, ParseError
 from gpuwaste.slurm.rest_http import LateError, RestError, RestServer, TokenError, TooLargeError
-from gpuwaste.testing.fake_slurmrestd import UNKNOWN_URL, Asked, FakeSlurmrestd, Told
+from gpuwaste.testing.fake_slurmrestd import UNKNOWN_URL, FakeAnswer, FakeRequest, FakeSlurmrestd
 
 pytestmark = pytest.mark.sockets
 
@@ -30,7 +30,7 @@ def token_file(tmp_path: Path) -> str:
     return str(path)
 
 
-def ask(told: Told, token_file: str = "", **options: float) -> bytes:
+def ask(told: FakeAnswer, token_file: str = "", **options: float) -> bytes:
     with FakeSlurmrestd(lambda _: told) as fake:
         return RestServer(fake.url, token_file, **options).get_jobs("/x")[0]  # type: ignore[arg-type]
 
@@ -38,7 +38,7 @@ def ask(told: Told, token_file: str = "", **options: float) -> bytes:
 def test_the_token_goes_into_headers_and_nowhere_else(token_file: str, caplog: pytest.LogCaptureFixture) -> None:
     """Both headers are sent, the query is encoded, and no log line holds the token."""
     caplog.set_level(logging.DEBUG)
-    with FakeSlurmrestd(lambda _: Told(body=b'{"jobs": [1]}')) as fake:
+    with FakeSlurmrestd(lambda _: FakeAnswer(body=b'{"jobs": [1]}')) as fake:
         assert RestServer(fake.url, token_file).get_jobs("/x", {"cluster": "a&b"})[1] == [1]
     (asked,) = fake.asked
     assert (asked.path, asked.query) == ("/x", {"cluster": "a&b"})
@@ -49,7 +49,7 @@ def test_the_token_goes_into_headers_and_nowhere_else(token_file: str, caplog: p
 
 def test_a_unix_socket_serves_as_well(tmp_path: Path) -> None:
     """unix:/PATH, without a token."""
-    with FakeSlurmrestd(lambda _: Told(), str(tmp_path / "s")) as fake:
+    with FakeSlurmrestd(lambda _: FakeAnswer(), str(tmp_path / "s")) as fake:
         assert RestServer(fake.url).get_jobs("/x")[0] == b'{"jobs": []}'
     assert "X-SLURM-USER-TOKEN" not in fake.asked[0].headers
 
@@ -57,26 +57,26 @@ def test_a_unix_socket_serves_as_well(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("told", "kind", "text"),
     [
-        (Told(401, b"Authentication failure"), TokenError, "401: the token is rejected: .*scontrol token"),
-        (Told(511, errors(1007, "Protocol authentication error")), TokenError, "the token is rejected"),
-        (Told(502, errors(7000, "Unable to connect, authentication error")), TokenError, "the token is rejected"),
-        (Told(200, errors(1007, "Protocol authentication error")), TokenError, "the token is rejected"),
+        (FakeAnswer(401, b"Authentication failure"), TokenError, "401: the token is rejected: .*scontrol token"),
+        (FakeAnswer(511, errors(1007, "Protocol authentication error")), TokenError, "the token is rejected"),
+        (FakeAnswer(502, errors(7000, "Unable to connect, authentication error")), TokenError, "the token is rejected"),
+        (FakeAnswer(200, errors(1007, "Protocol authentication error")), TokenError, "the token is rejected"),
         (
-            Told(500, errors(-1, "Unspecified error")),
+            FakeAnswer(500, errors(-1, "Unspecified error")),
             RestError,
             "500: Unspecified error .possibly a token that slurmctld",
         ),
-        (Told(500, errors(9000, "Query empty")), RestError, "500: Query empty$"),
-        (Told(500, b"<html>oops"), RestError, "500: no reason given$"),
-        (Told(500, b"\xff\xfe bad"), RestError, r"500: \\xff\\xfe bad$"),
+        (FakeAnswer(500, errors(9000, "Query empty")), RestError, "500: Query empty$"),
+        (FakeAnswer(500, b"<html>oops"), RestError, "500: no reason given$"),
+        (FakeAnswer(500, b"\xff\xfe bad"), RestError, r"500: \\xff\\xfe bad$"),
         (UNKNOWN_URL, RestError, "404: it does not know /x$"),
-        (Told(302, b""), RestError, "302: no reason given$"),
-        (Told(200, b"<html>a proxy's page"), ParseError, "/x: HTML where JSON was expected"),
-        (Told(200, b""), ParseError, "/x: empty where JSON"),
-        (Told(200, b'{"jobs": [', length=100), RestError, "is slurmrestd running"),
+        (FakeAnswer(302, b""), RestError, "302: no reason given$"),
+        (FakeAnswer(200, b"<html>a proxy's page"), ParseError, "/x: HTML where JSON was expected"),
+        (FakeAnswer(200, b""), ParseError, "/x: empty where JSON"),
+        (FakeAnswer(200, b'{"jobs": [', length=100), RestError, "is slurmrestd running"),
     ],
 )
-def test_each_refusal_is_one_line(told: Told, kind: type[Exception], text: str, token_file: str) -> None:
+def test_each_refusal_is_one_line(told: FakeAnswer, kind: type[Exception], text: str, token_file: str) -> None:
     """It names the address, says what came and what to do; the token is not in it."""
     with pytest.raises(kind, match=text) as caught:
         ask(told, token_file)
@@ -87,22 +87,22 @@ def test_each_refusal_is_one_line(told: Told, kind: type[Exception], text: str, 
 def test_a_missing_and_an_old_token_are_told_apart(tmp_path: Path) -> None:
     """Without a token slurmrestd asks for one; an old one is not even sent, its errors would speak of the database."""
     with pytest.raises(TokenError, match="401: slurmrestd requires a token"):
-        ask(Told(401, b"Authentication failure"))
+        ask(FakeAnswer(401, b"Authentication failure"))
     path = tmp_path / "old"
     path.touch(0o600)
     path.write_text(OVER)
-    with FakeSlurmrestd(lambda _: Told()) as fake, pytest.raises(TokenError, match="the token has expired"):
+    with FakeSlurmrestd(lambda _: FakeAnswer()) as fake, pytest.raises(TokenError, match="the token has expired"):
         RestServer(fake.url, str(path)).get_jobs("/x")[0]
     assert not fake.asked
 
 
 def test_a_503_is_asked_again_and_nothing_else_is() -> None:
     """An overloaded server is asked three times at most; a 500 once, since its question was worked on."""
-    answers = [Told(503, b""), Told(503, b""), Told()]
+    answers = [FakeAnswer(503, b""), FakeAnswer(503, b""), FakeAnswer()]
     with FakeSlurmrestd(lambda _: answers.pop(0)) as fake:
         assert RestServer(fake.url).get_jobs("/x")[0]
         assert len(fake.asked) == 3
-    with FakeSlurmrestd(lambda _: Told(500, b"")) as fake:
+    with FakeSlurmrestd(lambda _: FakeAnswer(500, b"")) as fake:
         with pytest.raises(RestError):
             RestServer(fake.url).get_jobs("/x")[0]
         assert len(fake.asked) == 1
@@ -112,9 +112,9 @@ def test_a_late_answer_is_not_asked_again() -> None:
     """The database may still be at work on it."""
     gate = threading.Event()
 
-    def wait(_: Asked) -> Told:
+    def wait(_: FakeRequest) -> FakeAnswer:
         gate.wait(10)
-        return Told()
+        return FakeAnswer()
 
     with FakeSlurmrestd(wait) as fake:
         with pytest.raises(LateError, match=r"no complete answer within 0.2 s: see slurm_timeout_s"):
@@ -126,7 +126,7 @@ def test_a_late_answer_is_not_asked_again() -> None:
 def test_an_answer_that_is_too_large_is_given_up() -> None:
     """Before it is in memory."""
     with pytest.raises(TooLargeError, match="more than 1000 bytes"):
-        ask(Told(body=b" " * 100_000), max_bytes=1000)
+        ask(FakeAnswer(body=b" " * 100_000), max_bytes=1000)
 
 
 def test_nobody_there_is_said(tmp_path: Path) -> None:

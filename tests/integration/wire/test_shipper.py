@@ -8,7 +8,7 @@ from tests.unit.wire.test_shipper import ENVELOPE, EVERY_S, row, until
 from gpuwaste.agent.outbox import Outbox
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.testing.fake_hub import FakeHub
-from gpuwaste.wire.client import HubClient
+from gpuwaste.wire.hub_client import HubClient
 from gpuwaste.wire.shipper import Shipper
 from gpuwaste.wire.tokens import TokenChecker, TokenIssuer
 

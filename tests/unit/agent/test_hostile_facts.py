@@ -13,7 +13,7 @@ from tests.examples import examples
 from gpuwaste.agent.facts.base import LocalRun
 from gpuwaste.agent.facts.prolog import PrologSource
 from gpuwaste.agent.facts.remote import RunAnswer
-from gpuwaste.agent.questions import parse_hub_job
+from gpuwaste.agent.map_queries import parse_hub_job
 
 NAMES = st.sampled_from(
     ["7.start", "7.end", ".7.start.99", "0.start", "99999999999.start", "7.start.x", "a\nb.end", "-1.end"]

@@ -10,7 +10,7 @@ from tests.examples import examples
 
 from gpuwaste.agent.accumulator import SUSPENDED, State
 from gpuwaste.agent.hour_book import HourBook, replay_from_us
-from gpuwaste.agent.meter import Tick
+from gpuwaste.agent.meter import MeterTick
 from gpuwaste.agent.model import GpuReading, Holding, HostUse, JobMap
 from gpuwaste.core.hour import HOUR_MS, AllocationHour, hour_from_wire
 from gpuwaste.core.run import RunKey
@@ -34,10 +34,10 @@ def holding(since_ms: int, key: RunKey | None = KEY, **more: Any) -> Holding:
     return replace(base, **more)
 
 
-def tick(one: Sample, duty: tuple[tuple[int, float], ...] = (), host: HostUse | None = None) -> Tick:
+def tick(one: Sample, duty: tuple[tuple[int, float], ...] = (), host: HostUse | None = None) -> MeterTick:
     """Return a tick with one GPU's sample."""
     reading = GpuReading(GPU, duty=duty, pids=frozenset({100}))
-    return Tick(one.t_utc_us, one.mono_us, {GPU: one}, {GPU: reading}, {} if host is None else {7: host})
+    return MeterTick(one.t_utc_us, one.mono_us, {GPU: one}, {GPU: reading}, {} if host is None else {7: host})
 
 
 @dataclass
@@ -227,7 +227,7 @@ def test_a_restart_at_any_tick_loses_the_outage_alone(steps: list[Step], offset_
     assert as_sums(rows) == sums(oracle(steps, begin_ms, begin_ms, end_ms))
 
 
-def drive(book: HourBook, jobs: JobMap, *ticks: Tick) -> None:
+def drive(book: HourBook, jobs: JobMap, *ticks: MeterTick) -> None:
     """Show the same map at several ticks."""
     for one in ticks:
         book.observe(one, jobs)
@@ -308,7 +308,7 @@ def test_a_holding_that_slurm_alone_knows_is_unknown() -> None:
     t0 = HOUR_0 + 1_000_000
     for at in (0, 10_000, 20_000):
         jobs = JobMap((holding(t0, gpu_uuid="missing:gpu1:3"),))
-        book.observe(Tick((t0 + at) * 1000, at * 1000, {}), jobs)
+        book.observe(MeterTick((t0 + at) * 1000, at * 1000, {}), jobs)
     (row,) = book.flush((t0 + 20_000) * 1000)
     assert row.unknown_ms == {"not_in_nvml": 20_000}
 

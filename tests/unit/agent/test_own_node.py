@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.unit.agent.fakes import FakeClock
 
-from gpuwaste.agent.events import EventLog
+from gpuwaste.agent.event_log import EventLog
 from gpuwaste.agent.own_node import Stopped, find_own_node, match_node
 from gpuwaste.core.config import AgentConfig, CommonConfig, Config
 from gpuwaste.core.errors import ConfigError

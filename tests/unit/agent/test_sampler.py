@@ -9,7 +9,7 @@ from tests.unit.agent.fakes import FakeClock, FakeGpus, FakeHost, FakeMap, ListS
 
 from gpuwaste.agent.collectors import Collectors
 from gpuwaste.agent.errors import CollectorError
-from gpuwaste.agent.events import EventLog
+from gpuwaste.agent.event_log import EventLog
 from gpuwaste.agent.model import GpuReading, GpuScan, Holding, HostUse, JobMap
 from gpuwaste.agent.observation import Observation
 from gpuwaste.agent.sampler import Sampler

@@ -7,7 +7,7 @@ from tests.unit.agent.fakes import START_US, a_gpu
 
 from gpuwaste.agent.model import GpuReading, Holding, JobMap
 from gpuwaste.agent.observation import Observation, make_samples
-from gpuwaste.agent.snapshot import Snapshot
+from gpuwaste.agent.snapshot import LatestSnapshot
 from gpuwaste.core.sample import Confidence
 
 
@@ -34,7 +34,7 @@ HELD = Holding(7, "GPU-0", 0, confidence=Confidence.SINGLE)
 )
 def test_the_time_between_two_samples_has_one_use(util_pct: float | None, holding: Holding, use: str) -> None:
     """Ten seconds count once, as what the sample at their end says; what is not known is not idle."""
-    snapshot = Snapshot()
+    snapshot = LatestSnapshot()
     snapshot.accept(observed(0, 50.0, holding))
     snapshot.accept(observed(10, util_pct, holding))
     assert snapshot.view.held_us == {("GPU-0", use): 10_000_000}
@@ -42,7 +42,7 @@ def test_the_time_between_two_samples_has_one_use(util_pct: float | None, holdin
 
 def test_a_gap_is_unknown() -> None:
     """Time that nobody measured is unknown, however idle the GPU is after it."""
-    snapshot = Snapshot(gap_us=25_000_000)
+    snapshot = LatestSnapshot(gap_us=25_000_000)
     for at_s in (0, 10, 40):
         snapshot.accept(observed(at_s, 0.0, HELD))
     assert snapshot.view.held_us == {("GPU-0", "idle"): 10_000_000, ("GPU-0", "unknown"): 30_000_000}
@@ -50,7 +50,7 @@ def test_a_gap_is_unknown() -> None:
 
 def test_a_free_gpu_counts_nothing_and_a_shared_one_once() -> None:
     """Nobody's time is no held time; two jobs on one GPU hold one GPU."""
-    snapshot = Snapshot()
+    snapshot = LatestSnapshot()
     for at_s, holdings in ((0, ()), (10, ()), (20, (HELD, replace(HELD, job_id=8)))):
         snapshot.accept(observed(at_s, 0.0, *holdings))
     assert snapshot.view.held_us == {("GPU-0", "idle"): 10_000_000}

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.unit.waste.builders import GIB, LATER, T0, job, judged_run, untouched, use
 
-from gpuwaste.documents.notices import NoticeDecision, NoticeRules, Standing, addressed, staff_list
+from gpuwaste.documents.notices import NoticeDecision, NoticeRules, UserState, addressed, staff_list
 from gpuwaste.documents.notices import decide as decisions
 from gpuwaste.waste.judged import JudgedRun
 
@@ -29,13 +29,13 @@ def busy(user: str = "bob", job_id: int = 8, seconds: int = TEN_H) -> JudgedRun:
 def decide(
     *jobs: JudgedRun,
     rules: NoticeRules = RULES,
-    standing: Standing | None = None,
+    standing: UserState | None = None,
     period: tuple[int, int] = PERIOD,
     nobody: Sequence[str] = (),
 ) -> dict[str, NoticeDecision]:
     """Return the decisions by user, in the order of the plan."""
     found = addressed(
-        decisions(jobs, period, rules, standing or Standing()),
+        decisions(jobs, period, rules, standing or UserState()),
         rules,
         lambda user: "" if user in nobody else f"{user}@example.org",
     )
@@ -115,14 +115,14 @@ def test_shared_gpus_are_never_waste() -> None:
 
 def test_who_said_no_and_who_was_just_told() -> None:
     """An opt-out and a digest within the cooldown keep a user from being told; an older digest does not."""
-    assert decide(wasted(), standing=Standing({"alice"}))["alice"].why == "opted_out"
+    assert decide(wasted(), standing=UserState({"alice"}))["alice"].why == "opted_out"
     days = 86400
-    told = Standing((), {"alice": PERIOD[1] - 5 * days})
+    told = UserState((), {"alice": PERIOD[1] - 5 * days})
     assert decide(wasted(seconds=6 * 3600, start=T0 + 86400, end=T0 + 86400 + 21600), standing=told)["alice"].why in {
         "cooldown",
         "little_known",
     }
-    old = Standing((), {"alice": PERIOD[0]})
+    old = UserState((), {"alice": PERIOD[0]})
     assert decide(wasted(), standing=old)["alice"].told
 
 
@@ -131,7 +131,7 @@ def test_a_digest_reaches_back_to_the_last_one() -> None:
     day = (T0 + 2 * 86400, T0 + 3 * 86400)
     rules = NoticeRules(cooldown_s=5 * 86400)
     assert decide(wasted(), rules=rules, period=day)["alice"].start == day[1] - 5 * 86400
-    since = Standing((), {"alice": T0 + TEN_H + 1})
+    since = UserState((), {"alice": T0 + TEN_H + 1})
     assert decide(wasted(), rules=rules, period=(day[0] + WEEK, day[1] + WEEK), standing=since) == {}
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.unit.models.test_source import DirectHub
+from tests.unit.models.test_job_source import DirectHub
 from tests.unit.predict.bundles import FAILURE, FEATURES, manifest_of, probability_graph
 from tests.unit.store.test_verdict_store import HOUR, NOW, open_store, run, said
 
@@ -22,7 +22,7 @@ from gpuwaste.history.requests import request_of
 from gpuwaste.history.state import HistoryState
 from gpuwaste.history.table import JobTable
 from gpuwaste.models.export import write_files
-from gpuwaste.models.source import load_hub
+from gpuwaste.models.job_source import load_hub
 from gpuwaste.predict.bundle import load_bundle
 from gpuwaste.predict.corrections import BundleCorrections
 from gpuwaste.predict.predictor import Predictor
@@ -30,7 +30,7 @@ from gpuwaste.predict.rolling import Rolling
 from gpuwaste.predict.targets import labels
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.verdict_store import VerdictStore
-from gpuwaste.waste.settings import LedgerSettings
+from gpuwaste.waste.ledger_settings import LedgerSettings
 
 RUN = RunKey("gw", 10, NOW + 5)
 

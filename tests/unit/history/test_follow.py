@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.errors import ParseError, StoreError
-from gpuwaste.core.history import EventKind, HistoryEvent, RunUse, event_from_json
 from gpuwaste.core.job import JobRecord
+from gpuwaste.core.job_event import EventKind, HistoryEvent, RunUse, event_from_json
 from gpuwaste.core.request import JobRequest
 from gpuwaste.core.run import RunKey
 from gpuwaste.core.underuse import UnderUse
 from gpuwaste.history.follow import Follower
 from gpuwaste.history.follow_types import Scores
-from gpuwaste.history.from_store import Snapshot, read_table
+from gpuwaste.history.from_store import TableSnapshot, read_table
 from gpuwaste.history.state import HistoryState
 from gpuwaste.history.table import GpuUse, table_of
 from gpuwaste.predict.vectors import replay_vectors, vector_of
@@ -137,7 +137,7 @@ def test_a_table_and_the_events_after_it() -> None:
     ]
     table = table_of([job for job, _ in known], use=[use for _, use in known])
     follower = Follower(replay_vectors(table).state, "gw")
-    follower.boot(Snapshot(table, cut))
+    follower.boot(TableSnapshot(table, cut))
     follower.apply(events[cut - 50 :])
     assert follower.counts["repeated"] == 50
     np.testing.assert_array_equal(probes(follower.state), probes(followed(events)[0].state))

@@ -18,8 +18,8 @@ from gpuwaste.history.from_store import read_table
 from gpuwaste.history.table import Categories, GpuUse, JobTable, table_of
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.waste.job_ledgers import job_ledgers
+from gpuwaste.waste.ledger_settings import LedgerSettings
 from gpuwaste.waste.load import Selection, judge_runs
-from gpuwaste.waste.settings import LedgerSettings
 
 T0 = 1_700_000_000 // 3600 * 3600
 TEXTS = st.sampled_from(["", "a", "b", "gpu", "A", "x\ny", "\U0001f600", "'; --"])

@@ -25,8 +25,8 @@ from gpuwaste.hub.judging import Judging
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.waste.judged_runs import judged_runs
+from gpuwaste.waste.ledger_settings import LedgerSettings
 from gpuwaste.waste.load import Selection
-from gpuwaste.waste.settings import LedgerSettings
 
 LEDGER = LedgerSettings()
 STRICT = replace(LEDGER, low_below_pct=50.0, high_above_pct=95.0)

@@ -7,7 +7,7 @@ from tests.unit.hub.rig import HOUR, FakeClock, hour, record
 from gpuwaste.documents.report import report_document
 from gpuwaste.hub.waste_day import EVERY_S, MAX_GROUPS, STALE_S, WasteDay
 from gpuwaste.store.hub.hub_store import HubStore
-from gpuwaste.waste.settings import LedgerSettings
+from gpuwaste.waste.ledger_settings import LedgerSettings
 
 NOW = HOUR + 7200
 SETTINGS = LedgerSettings()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.unit.ingest.rows import opened
 
-from gpuwaste.ingest.files import csv_file, sacct_file
+from gpuwaste.ingest.file_source import csv_file, sacct_file
 from gpuwaste.ingest.importer import import_source
 from gpuwaste.ingest.source import Source
 from gpuwaste.ingest.sources.swf import SwfFile

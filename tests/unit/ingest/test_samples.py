@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from gpuwaste.core.job import JobRecord
-from gpuwaste.ingest.files import csv_file, sacct_file
-from gpuwaste.ingest.rows import Notes
+from gpuwaste.ingest.file_source import csv_file, sacct_file
+from gpuwaste.ingest.parsed_page import Notes
 from gpuwaste.ingest.source import Source, parser_of
 from gpuwaste.slurm.sacct import BadRow
 

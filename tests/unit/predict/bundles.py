@@ -9,11 +9,11 @@ from onnx import helper, numpy_helper
 from gpuwaste.models.export import write_files
 from gpuwaste.models.graphs import serialized
 from gpuwaste.predict.bundle import FeatureSet
-from gpuwaste.predict.manifest import Calibration, Manifest, TargetModel
+from gpuwaste.predict.manifest import Manifest, PlattScaling, TargetModel
 from gpuwaste.predict.session import INPUT, OUTPUT
 
 FEATURES = FeatureSet(7, "f" * 64, ("a", "b", "c"))
-FAILURE = TargetModel("failure", "failure.onnx", calibration=Calibration(1.2, -0.1), thresholds={"warn": 0.5}, rows=9)
+FAILURE = TargetModel("failure", "failure.onnx", calibration=PlattScaling(1.2, -0.1), thresholds={"warn": 0.5}, rows=9)
 TIMEOUT = TargetModel("timeout", "timeout.onnx")
 WALLTIME = TargetModel("walltime", "walltime.onnx", quantiles=(0.5, 0.9), shifts=(0.0, 0.5), rows=9)
 

@@ -12,7 +12,7 @@ from tests.examples import examples
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.request import JobRequest
 from gpuwaste.history.table import GpuUse, JobTable, table_of
-from gpuwaste.models.evaluate.question import truth
+from gpuwaste.models.evaluate.task import truth
 from gpuwaste.models.fit import learnable
 from gpuwaste.predict.scores import cap
 from gpuwaste.predict.targets import BY_NAME, TARGETS, labels, request_cap

@@ -17,7 +17,7 @@ from gpuwaste.predict.bundle import load_bundle
 from gpuwaste.predict.conformal import MIN_ENDS, WINDOW, Shifts
 from gpuwaste.predict.corrections import BundleCorrections
 from gpuwaste.predict.drift import coverage, ece
-from gpuwaste.predict.manifest import Calibration, TargetModel
+from gpuwaste.predict.manifest import PlattScaling, TargetModel
 from gpuwaste.predict.recalibration import Recalibration
 from gpuwaste.predict.roll import roll, static
 from gpuwaste.predict.rolling import Rolling, busy_users
@@ -84,7 +84,7 @@ def test_probabilities_that_are_off_become_calibrated() -> None:
     y = labels("failure", table)
     known = np.isfinite(y)
     raw = (1 / (1 + np.exp(-(2 * np.log(p / (1 - p)) + 1.5)))).astype(np.float32)[:, None]
-    model = replace(FAILURE, calibration=Calibration())
+    model = replace(FAILURE, calibration=PlattScaling())
     rolled, as_is = roll(table, model, raw).values, static(model, table, raw)
     late = known & (np.arange(len(table)) > 2000)
     assert ece(as_is[late], y[late]) > 0.1
@@ -277,7 +277,7 @@ def test_no_label_is_no_end_and_no_target_is_an_error() -> None:
 def test_one_class_and_reversed_scores_stay_sane() -> None:
     """Only failures, only successes, and scores that say the opposite: no probability is turned round."""
     for ends in ((1.0, 1.0), (0.0, 0.0), (1.0, 0.0)):
-        recalibration = Recalibration(Calibration(), every=50)
+        recalibration = Recalibration(PlattScaling(), every=50)
         for i in range(2000):
             recalibration.observe((0.1, 0.9)[i % 2], ends[i % 2])
         low, high = recalibration.apply(0.1), recalibration.apply(0.9)

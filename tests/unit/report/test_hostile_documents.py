@@ -21,7 +21,7 @@ from gpuwaste.hub.notify.runner import words
 from gpuwaste.report.layout import Look
 from gpuwaste.report.machine import to_csv, to_json, to_parsable
 from gpuwaste.report.predict_text import predict_text
-from gpuwaste.report.text import job_text, report_text, top_text
+from gpuwaste.report.report_text import job_text, report_text, top_text
 from gpuwaste.report.verdict_text import score_text, verdicts_text
 
 LOOK = Look(zone=UTC)

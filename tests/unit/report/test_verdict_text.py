@@ -10,7 +10,7 @@ from tests.unit.report.verdict_documents import AT, listed, score
 
 from gpuwaste.report.layout import Look
 from gpuwaste.report.machine import to_csv, to_json, to_parsable
-from gpuwaste.report.text import job_text
+from gpuwaste.report.report_text import job_text
 from gpuwaste.report.verdict_text import score_text, verdicts_text
 
 LOOK = Look(zone=UTC)

@@ -13,7 +13,7 @@ from gpuwaste.slurm.csv_jobs import header_of, read_csv
 from gpuwaste.slurm.csv_mapping import parse_mapping
 from gpuwaste.slurm.sacct import BadRow
 from gpuwaste.slurm.tres import parse_tres
-from gpuwaste.store.hub.rows import job_row, to_json
+from gpuwaste.store.hub.json_rows import job_row, to_json
 
 MAPPING = """
 zone = "Europe/Oslo"

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from gpuwaste.core.errors import GpuwasteError, ParseError, UsageError
 from gpuwaste.core.request import JobRequest
-from gpuwaste.slurm.sbatch import MAX_SCRIPT_B, Submission, read_argv, read_submission
+from gpuwaste.slurm.sbatch import MAX_SCRIPT_B, SbatchSubmission, read_argv, read_submission
 from gpuwaste.slurm.sbatch_options import OPTIONS, candidates
 
 GIB = 1 << 30
 
 
-def _read(lines: str, *argv: str, env: Mapping[str, str] | None = None) -> Submission:
+def _read(lines: str, *argv: str, env: Mapping[str, str] | None = None) -> SbatchSubmission:
     return read_submission(
         f"#!/bin/bash\n{lines}\nsleep 1\n", read_argv(argv), env, user="alice", submit=7, name="job.sh"
     )

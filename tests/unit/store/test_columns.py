@@ -8,7 +8,7 @@ from tests.unit.hub.rig import hour
 
 from gpuwaste.store.database import MEMORY, Database
 from gpuwaste.store.hub.columns import Columns
-from gpuwaste.store.hub.rows import HOUR_COLUMNS, HOUR_KEY, JOB_COLUMNS, VERDICT_COLUMNS
+from gpuwaste.store.hub.json_rows import HOUR_COLUMNS, HOUR_KEY, JOB_COLUMNS, VERDICT_COLUMNS
 
 WIDE = {"UTINYINT": "BIGINT", "INTEGER": "BIGINT", "UTINYINT[]": "BIGINT[]", "INTEGER[]": "BIGINT[]"}
 

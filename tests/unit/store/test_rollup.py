@@ -20,8 +20,8 @@ from gpuwaste.documents.report_types import Scope
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.rollup import Rollup
+from gpuwaste.waste.ledger_settings import LedgerSettings
 from gpuwaste.waste.load import HANG_LIMITS
-from gpuwaste.waste.settings import LedgerSettings
 
 DAY = 1_700_000_000 // DAY_S * DAY_S
 NOW = DAY + 100 * DAY_S

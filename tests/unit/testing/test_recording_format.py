@@ -12,14 +12,14 @@ from gpuwaste.core.sample import MapSource, UnknownReason
 from gpuwaste.testing.recording.format import (
     FORMAT,
     AgentStart,
-    Asked,
     Entry,
     Fact,
     Opening,
+    RecordedCommand,
+    RecordedTick,
     RecordingError,
     Said,
     Scanned,
-    Tick,
     decode,
     encode,
     read_recording,
@@ -35,7 +35,7 @@ SCAN = GpuScan(
     {"GPU-1": GpuReading("GPU-1", duty=((1, 50.0), (2, 0.0)), util_pct=25.0, pids=frozenset({7}))},
     generation=2,
 )
-TICK = Tick(
+TICK = RecordedTick(
     2_000,
     77,
     "gpu1",
@@ -53,7 +53,7 @@ ENTRIES: list[Entry] = [
     AgentStart(1_900, "gpu1"),
     TICK,
     Said(3_000, "done"),
-    Asked(4_000, "bob", ("top",), {}),
+    RecordedCommand(4_000, "bob", ("top",), {}),
 ]
 
 

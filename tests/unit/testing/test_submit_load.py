@@ -1,10 +1,10 @@
 """The comparison of a load with slurmctld's queue: what is lost, doubled or alien is named."""
 
-from gpuwaste.testing.submit_load import LoadResult, Outcome, Submission, compare
+from gpuwaste.testing.submit_load import LoadResult, SbatchCall, SbatchResult, compare
 
 
-def _outcome(name: str, job_id: int | None, *, doomed: bool = False, began_s: float = 0.0) -> Outcome:
-    return Outcome(Submission("alice", name, doomed=doomed), job_id, "why", began_s, began_s + 2.0)
+def _outcome(name: str, job_id: int | None, *, doomed: bool = False, began_s: float = 0.0) -> SbatchResult:
+    return SbatchResult(SbatchCall("alice", name, doomed=doomed), job_id, "why", began_s, began_s + 2.0)
 
 
 def test_a_queue_that_holds_each_accepted_job_once_is_right() -> None:

@@ -9,12 +9,12 @@ from typing import Any
 from gpuwaste.core.hour import HOUR_MS, AllocationHour
 from gpuwaste.core.job import JobRecord
 from gpuwaste.store.database import MEMORY, Database
-from gpuwaste.store.hub.rows import to_json
+from gpuwaste.store.hub.json_rows import to_json
 from gpuwaste.waste.job_ledgers import job_ledgers
 from gpuwaste.waste.judged import JudgedRun, judged_last
 from gpuwaste.waste.ledger import DeviceUse, JobLedger
+from gpuwaste.waste.ledger_settings import LedgerSettings
 from gpuwaste.waste.load import Selection, judge_runs, judge_seen, name_causes
-from gpuwaste.waste.settings import LedgerSettings
 
 GIB = 1024**3
 T0 = 1_750_000_000 // 3600 * 3600  # a whole hour

@@ -8,7 +8,7 @@ from gpuwaste.core.errors import ParseError
 from gpuwaste.core.job import JobRecord
 from gpuwaste.slurm.hostlist import expand
 from gpuwaste.waste.ledger import DeviceUse
-from gpuwaste.waste.settings import LedgerSettings
+from gpuwaste.waste.ledger_settings import LedgerSettings
 
 CUT_ORDER = ("idle", "suspended", "low", "moderate", "high")
 

@@ -6,7 +6,7 @@ import pytest
 from tests.unit.waste.builders import GIB, T0, hour, job, judged, load, store, untouched, use
 
 from gpuwaste.waste.ledger import Level
-from gpuwaste.waste.settings import LedgerSettings
+from gpuwaste.waste.ledger_settings import LedgerSettings
 
 
 @pytest.mark.parametrize(

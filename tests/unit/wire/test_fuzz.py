@@ -10,9 +10,9 @@ from tests.unit.advisor.verdicts import verdict
 from tests.unit.hub.rig import batch, hour
 
 from gpuwaste.core.errors import GpuwasteError, ParseError
-from gpuwaste.core.history import HistoryEvent, RunUse, event_from_json
 from gpuwaste.core.hour import AllocationHour, hour_from_wire
 from gpuwaste.core.job import JobRecord
+from gpuwaste.core.job_event import HistoryEvent, RunUse, event_from_json
 from gpuwaste.core.verdict import Verdict, verdict_from_json
 from gpuwaste.wire.advice import HEADER, decode_body, decode_header
 from gpuwaste.wire.batch import (

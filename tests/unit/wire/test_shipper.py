@@ -16,7 +16,7 @@ from gpuwaste.core.errors import AuthError, RetryableWireError, WireError
 from gpuwaste.core.hour import AllocationHour
 from gpuwaste.core.run import RunKey
 from gpuwaste.wire.batch import Ack, Batch, Envelope, encode_batch
-from gpuwaste.wire.client import BusyError, RefusedError
+from gpuwaste.wire.hub_client import BusyError, RefusedError
 from gpuwaste.wire.shipper import BACKOFF_MAX_S, MAX_SUSPECTS, MIN_BATCH_BYTES, Shipper
 
 HOUR = 1_700_002_800

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from gpuwaste.core.history import event_from_json
 from gpuwaste.core.hour import AllocationHour
+from gpuwaste.core.job_event import event_from_json
 from gpuwaste.core.run import RunKey
 from gpuwaste.core.verdict import Verdict
 from gpuwaste.wire.batch import encode_hour, encode_verdict, parse_envelope, parse_rows, parse_verdicts

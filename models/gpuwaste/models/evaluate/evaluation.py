@@ -11,7 +11,7 @@ from gpuwaste.history.outcome import Outcome
 from gpuwaste.history.table import Floats, JobTable
 from gpuwaste.models.evaluate.figures import MIN_TEST, Figures, of_probability, of_quantiles
 from gpuwaste.models.evaluate.method import Method, MethodAnswer, all_methods
-from gpuwaste.models.evaluate.question import NO_STATUS, Question, has_status
+from gpuwaste.models.evaluate.task import NO_STATUS, EvaluationTask, has_status
 from gpuwaste.models.split import Split, split_by_time
 from gpuwaste.models.usable import reason_of
 from gpuwaste.predict.targets import TARGETS, Target
@@ -91,7 +91,7 @@ def evaluate(
     same_as: dict[str, str] = {}
     asked: dict[str, Floats] = {}
     for target in targets:
-        question = Question(target, table, vectors, split, seed, threads, trials)
+        question = EvaluationTask(target, table, vectors, split, seed, threads, trials)
         reason = _unanswerable(question)
         if reason:
             left_out[target.name] = reason
@@ -108,7 +108,7 @@ def evaluate(
     return Evaluation(_log(name, table, split), seed, results, left_out, same_as)
 
 
-def judge(question: Question, answer: MethodAnswer, *, intervals: bool = True) -> Figures:
+def judge(question: EvaluationTask, answer: MethodAnswer, *, intervals: bool = True) -> Figures:
     """Return the figures of an answer over the test part."""
     rows = question.test
     users = question.table.user.codes[rows]
@@ -119,7 +119,7 @@ def judge(question: Question, answer: MethodAnswer, *, intervals: bool = True) -
     return of_quantiles(question.y[rows], answer, size, users, intervals=intervals)
 
 
-def _result(method: Method, question: Question, intervals: bool) -> Result:
+def _result(method: Method, question: EvaluationTask, intervals: bool) -> Result:
     try:
         answer = method.answer(question)
     except NoDataError as error:
@@ -127,7 +127,7 @@ def _result(method: Method, question: Question, intervals: bool) -> Result:
     return Result(method.title, judge(question, answer, intervals=intervals), "", method.after_run)
 
 
-def _unanswerable(question: Question) -> str:
+def _unanswerable(question: EvaluationTask) -> str:
     """Return why a target cannot be asked here, "" where it can."""
     if not np.isfinite(question.y).any():
         return reason_of(question.target, question.table) or NO_STATUS

@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuwaste.history.table import Floats
-from gpuwaste.models import metrics
+from gpuwaste.models import prediction_metrics as metrics
 from gpuwaste.models.evaluate.curve import Curve
 from gpuwaste.models.evaluate.method import MethodAnswer
-from gpuwaste.models.metrics import Interval, bootstrap_by_user, worst_decile
+from gpuwaste.models.prediction_metrics import Interval, bootstrap_by_user, worst_decile
 from gpuwaste.predict.drift import short
 
 PRECISION: Final = 0.95

@@ -19,7 +19,7 @@ from gpuwaste.predict.targets import Target
 
 
 @dataclass(frozen=True, slots=True)
-class Learnt:
+class FittedModel:
     """`raw` is float32 [n, 1 or q] from the validation part on (before it NaN); `fitted` is the first fit."""
 
     fitted: Fitted
@@ -44,7 +44,7 @@ def learn(
     recipe: Recipe | None = None,
     seed: int = 1,
     threads: int = 2,
-) -> Learnt:
+) -> FittedModel:
     """Fit one target; raises NoDataError with the reason where it cannot be learnt."""
     test = int(split.test[0])
     begin = int(split.validation[0]) if len(split.validation) else test
@@ -55,4 +55,4 @@ def learn(
     raw = np.full((len(table), len(first.boosters)), np.nan, dtype=np.float32)
     raw[begin:test] = first.raw(vectors[begin:test])
     raw[test:] = second.raw(vectors[test:])
-    return Learnt(first, raw, begin)
+    return FittedModel(first, raw, begin)

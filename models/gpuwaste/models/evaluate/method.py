@@ -12,7 +12,7 @@ from typing import Final
 
 from gpuwaste.history.table import Floats
 from gpuwaste.models.evaluate import methods
-from gpuwaste.models.evaluate.question import Question
+from gpuwaste.models.evaluate.task import EvaluationTask
 from gpuwaste.predict.targets import Target
 
 OURS: Final = "model"
@@ -42,7 +42,7 @@ class Method:
     order: int
     after_run: bool
     supports: Callable[[Target], bool]
-    answer: Callable[[Question], MethodAnswer]
+    answer: Callable[[EvaluationTask], MethodAnswer]
 
 
 def all_methods(*, after_run: bool = False) -> list[Method]:

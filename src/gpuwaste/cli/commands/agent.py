@@ -27,7 +27,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run the daemon, or query it."""
     from gpuwaste.cli.programs import load_program
-    from gpuwaste.cli.times import parse_seconds
+    from gpuwaste.cli.time_options import parse_seconds
 
     config = config_of(options)
     if options.action == "run":

@@ -41,10 +41,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Ask the hub and print its answer."""
     from gpuwaste.cli.hub_access import ask_hub
-    from gpuwaste.cli.times import parse_seconds
+    from gpuwaste.cli.time_options import parse_seconds
     from gpuwaste.core.errors import NoDataError
     from gpuwaste.documents.report_types import JobDocument
-    from gpuwaste.report.text import job_text
+    from gpuwaste.report.report_text import job_text
 
     require_job(options.id)
     config, wanted = config_of(options), _parameters(options)
@@ -63,7 +63,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _parameters(options: argparse.Namespace) -> dict[str, str | int]:
     """Return what narrows the question. Raises UsageError."""
-    from gpuwaste.cli.times import parse_time
+    from gpuwaste.cli.time_options import parse_time
 
     names = {"owner": options.owner, "cluster": options.clusters}
     times = {"start": options.starttime, "ended_since": options.ended_since}

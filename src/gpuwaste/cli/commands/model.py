@@ -97,7 +97,7 @@ def _show(options: argparse.Namespace, registry: "Registry", config: "Config") -
     from gpuwaste.core.owner import become_owner
     from gpuwaste.documents.model_types import model_document
     from gpuwaste.report.models import show_text
-    from gpuwaste.waste.settings import LedgerSettings
+    from gpuwaste.waste.ledger_settings import LedgerSettings
 
     become_owner(registry.models_dir)
     bundle = _bundle(registry, options.name)
@@ -119,7 +119,7 @@ def _status(options: argparse.Namespace, registry: "Registry", config: "Config")
     with as_owner(registry.models_dir):
         if registry.champion() is None:
             _bundle(registry, None)  # no model: no use to read a history
-    load_program("gpuwaste.models.source", "predict", "this host")
+    load_program("gpuwaste.models.job_source", "predict", "this host")
     found = known_source(options, config)
     become_owner(registry.models_dir)
     bundle = _bundle(registry, None)

@@ -29,10 +29,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Ask the hub and print its answer."""
     from gpuwaste.cli.hub_access import LONG_PATIENCE_S, ask_hub
-    from gpuwaste.cli.times import window_of
+    from gpuwaste.cli.time_options import window_of
     from gpuwaste.core.errors import NoDataError
     from gpuwaste.documents.report_types import ReportDocument
-    from gpuwaste.report.text import report_text
+    from gpuwaste.report.report_text import report_text
 
     start, end = window_of(options.starttime, options.endtime)
     query = scope_of(options) | {"start": start, "end": end} | ({} if options.form else {"limit": _TEXT_ROWS})

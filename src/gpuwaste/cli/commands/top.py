@@ -22,10 +22,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Ask the hub and print its answer."""
     from gpuwaste.cli.hub_access import ask_hub
-    from gpuwaste.cli.times import parse_time
+    from gpuwaste.cli.time_options import parse_time
     from gpuwaste.core.errors import NoDataError, UsageError
     from gpuwaste.documents.report_types import TopDocument
-    from gpuwaste.report.text import top_text
+    from gpuwaste.report.report_text import top_text
 
     if not 0 < options.hours <= 24 * 365:
         raise UsageError(f"--hours {options.hours}: expected 1 to {24 * 365}")

@@ -27,7 +27,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Ask the hub and print its answer."""
     from gpuwaste.cli.hub_access import ask_hub
-    from gpuwaste.cli.times import window_of
+    from gpuwaste.cli.time_options import window_of
     from gpuwaste.core.errors import NoDataError, UsageError
     from gpuwaste.documents.verdict_score import ScoreDocument
     from gpuwaste.documents.verdict_types import VerdictsDocument

@@ -9,13 +9,13 @@ from gpuwaste.core.clock import Clock
 from gpuwaste.core.config import NotifyConfig
 from gpuwaste.hub.notify.addresses import AddressBook
 from gpuwaste.hub.notify.mailer import SmtpMailer, Tls
+from gpuwaste.hub.notify.notify_settings import NotifySettings
 from gpuwaste.hub.notify.planner import Planner
 from gpuwaste.hub.notify.runner import Accounting, NoticeRunner
 from gpuwaste.hub.notify.service import NoticeService
-from gpuwaste.hub.notify.settings import NotifySettings
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.notice_store import NoticeStore
-from gpuwaste.waste.settings import LedgerSettings
+from gpuwaste.waste.ledger_settings import LedgerSettings
 
 
 @dataclass(frozen=True, slots=True)

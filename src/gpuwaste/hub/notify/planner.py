@@ -4,14 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gpuwaste.documents.notice_types import StaffList
-from gpuwaste.documents.notices import NoticeDecision, Standing, addressed, decide, reach_s, staff_list
+from gpuwaste.documents.notices import NoticeDecision, UserState, addressed, decide, reach_s, staff_list
 from gpuwaste.hub.notify.addresses import AddressBook, read_names
-from gpuwaste.hub.notify.settings import NotifySettings
+from gpuwaste.hub.notify.notify_settings import NotifySettings
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.notice_store import NoticeStore
 from gpuwaste.waste.judged_runs import judged_runs
+from gpuwaste.waste.ledger_settings import LedgerSettings
 from gpuwaste.waste.load import Selection
-from gpuwaste.waste.settings import LedgerSettings
 
 Period = tuple[int, int]
 
@@ -65,7 +65,7 @@ class Planner:
     ) -> list[NoticeDecision]:
         rules = self.settings.rules
         reach = Selection(period[1] - reach_s(period, rules), period[1], user=user)
-        standing = Standing(unwilling, told)
+        standing = UserState(unwilling, told)
         with self.store.reader() as db, judged_runs(db, reach, self.ledger, now, cut=False) as runs:
             decisions = [d for theirs in runs.by_user() for d in decide(theirs, period, rules, standing)]
         return addressed(decisions, rules, self.book.address_of)

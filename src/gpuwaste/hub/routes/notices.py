@@ -8,7 +8,7 @@ from gpuwaste.documents.notice_types import NoticePreview, NoticeReplay, NoticeR
 from gpuwaste.hub.exchange import Exchange, Name, Number
 from gpuwaste.hub.notify.service import MAX_NOTICES, NoticeQuestion
 from gpuwaste.hub.openapi import answers, body
-from gpuwaste.hub.questions import NoticeRunQuestion, NoticeWish
+from gpuwaste.hub.predict_body import NoticeRunQuestion, NoticeWish
 
 
 def add(app: FastAPI, exchange: Exchange) -> None:

@@ -5,7 +5,7 @@ from fastapi import FastAPI, Request, Response
 from gpuwaste.documents.prediction import PredictAnswer
 from gpuwaste.hub.exchange import Exchange, Name
 from gpuwaste.hub.openapi import answers, body
-from gpuwaste.hub.questions import PredictQuestion
+from gpuwaste.hub.predict_body import PredictQuestion
 
 
 def add(app: FastAPI, exchange: Exchange) -> None:

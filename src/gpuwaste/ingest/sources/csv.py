@@ -10,7 +10,7 @@ from typing import Final
 from gpuwaste.core.errors import UsageError
 from gpuwaste.core.job import JobRecord
 from gpuwaste.ingest.lines import file_pages, first_line, plain_size
-from gpuwaste.ingest.rows import Notes
+from gpuwaste.ingest.parsed_page import Notes
 from gpuwaste.ingest.source import PAGE_B, Page
 from gpuwaste.slurm.csv_jobs import header_of, read_csv
 from gpuwaste.slurm.csv_mapping import load_mapping, parse_mapping

@@ -9,10 +9,10 @@ from typing import Final, Protocol
 
 from gpuwaste.core.errors import UsageError
 from gpuwaste.core.job import JobRecord
+from gpuwaste.ingest.accounting_windows import Period, window_pages
 from gpuwaste.ingest.lines import file_pages, first_lines, plain_size
-from gpuwaste.ingest.rows import Notes
+from gpuwaste.ingest.parsed_page import Notes
 from gpuwaste.ingest.source import PAGE_B, Page
-from gpuwaste.ingest.windows import Period, window_pages
 from gpuwaste.slurm.commands import new_delimiter
 from gpuwaste.slurm.sacct import BadRow, parse_sacct
 from gpuwaste.slurm.sacct_file import Cut, columns_of, cut_pages, header_columns

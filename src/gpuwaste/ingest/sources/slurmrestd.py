@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping
 from typing import Final, Protocol
 
 from gpuwaste.core.job import JobRecord
-from gpuwaste.ingest.rows import Notes
+from gpuwaste.ingest.accounting_windows import Period, window_pages
+from gpuwaste.ingest.parsed_page import Notes
 from gpuwaste.ingest.source import Page
-from gpuwaste.ingest.windows import Period, window_pages
 from gpuwaste.slurm.rest_jobs import parse_page
 from gpuwaste.slurm.sacct import BadRow
 from gpuwaste.slurm.sacct_file import Cut

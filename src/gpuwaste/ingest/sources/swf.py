@@ -9,7 +9,7 @@ from typing import Final
 
 from gpuwaste.core.job import JobRecord
 from gpuwaste.ingest.lines import cut_lines, file_pages, plain_size
-from gpuwaste.ingest.rows import Notes
+from gpuwaste.ingest.parsed_page import Notes
 from gpuwaste.ingest.source import PAGE_B, Page
 from gpuwaste.slurm.log_file import read_lines
 from gpuwaste.slurm.sacct import BadRow

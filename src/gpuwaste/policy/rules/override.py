@@ -8,7 +8,7 @@ import re
 from typing import Final
 
 from gpuwaste.policy.case import Case
-from gpuwaste.policy.text import harmless
+from gpuwaste.policy.user_message import harmless
 
 ORDER: Final = 530
 MAX_REASON: Final = 200

@@ -5,8 +5,8 @@ from functools import partial
 
 import numpy as np
 
+from gpuwaste.history.packed_rows import AMOUNTS, EWS
 from gpuwaste.history.recurrences import MINUTE_S
-from gpuwaste.history.rows import AMOUNTS, EWS
 from gpuwaste.predict.context import AT, PAIR_AT, Context
 from gpuwaste.predict.features.base import Block, Feature, Group, Step, copied, like
 

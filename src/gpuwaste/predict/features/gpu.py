@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 
-from gpuwaste.history.rows import LASTS
+from gpuwaste.history.packed_rows import LASTS
 from gpuwaste.predict.context import Context
 from gpuwaste.predict.features.base import Block, Feature, Group, Step, copied, like
 

@@ -5,8 +5,8 @@ from functools import partial
 
 import numpy as np
 
+from gpuwaste.history.packed_rows import LASTS
 from gpuwaste.history.recurrences import PEAK_UNIT_B
-from gpuwaste.history.rows import LASTS
 from gpuwaste.predict.context import AT, Context
 from gpuwaste.predict.features.base import Block, Feature, Group, Step, copied, like
 

@@ -5,8 +5,8 @@ from functools import partial
 
 import numpy as np
 
+from gpuwaste.history.packed_rows import COUNTS, RECENT
 from gpuwaste.history.recurrences import FAILED_OF
-from gpuwaste.history.rows import COUNTS, RECENT
 from gpuwaste.predict.context import Context
 from gpuwaste.predict.features.base import Block, Feature, Group, Step, copied, like
 

@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 
-from gpuwaste.history.rows import BURSTS, COUNTS, INSTANTS, SENT
+from gpuwaste.history.packed_rows import BURSTS, COUNTS, INSTANTS, SENT
 from gpuwaste.predict.context import PAIR_AT, Context
 from gpuwaste.predict.features.base import Block, Feature, Group, Step, copied, like
 

@@ -13,8 +13,8 @@ from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import StoreError
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import Aside, take_changed
+from gpuwaste.store.hub.json_rows import JOB_COLUMNS, to_json
 from gpuwaste.store.hub.page_files import PageFiles
-from gpuwaste.store.hub.rows import JOB_COLUMNS, to_json
 
 KEPT_CLASHES: Final = 2000  # kept aside of a page; all are counted
 

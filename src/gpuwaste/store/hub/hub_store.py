@@ -16,15 +16,15 @@ from typing import Any, Final, Literal, Self
 from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import StoreError
-from gpuwaste.core.history import HistoryEvent, RunUse
 from gpuwaste.core.hour import AllocationHour
 from gpuwaste.core.job import JobRecord
+from gpuwaste.core.job_event import HistoryEvent, RunUse
 from gpuwaste.core.run import RunKey
 from gpuwaste.core.underuse import UNDER_USE, UnderUse
 from gpuwaste.core.units import HOUR_S
 from gpuwaste.store.database import MEMORY, Database, query_text
 from gpuwaste.store.hub.job_columns import FAR_S
-from gpuwaste.store.hub.rows import HOUR_COLUMNS, HOUR_KEY, JOB_COLUMNS, job_names, job_record, job_row, to_json
+from gpuwaste.store.hub.json_rows import HOUR_COLUMNS, HOUR_KEY, JOB_COLUMNS, job_names, job_record, job_row, to_json
 
 _LOG_B: Final = 16 << 20  # DuckDB's own limit
 _UPSERT: Final = query_text("hub", "hours_upsert").replace(
@@ -127,7 +127,7 @@ class HubStore:
         return len(changed)
 
     def upsert_jobs(self, jobs: Sequence[JobRecord]) -> int:
-        """Take runs from accounting by their keys, with their events (core/history.py); returns how many changed."""
+        """Take runs from accounting by their keys, with their events (core/job_event.py); returns how many changed."""
         if not jobs:
             return 0
         rows = {job.run_key: job_row(job) for job in jobs}

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from gpuwaste.core.history import EndRule
+from gpuwaste.core.job_event import EndRule
 from gpuwaste.core.underuse import UnderUse
 from gpuwaste.store.database import Database
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.units import DAY_S
 from gpuwaste.store.hub.hub_store import HubStore
-from gpuwaste.store.hub.rows import to_json
+from gpuwaste.store.hub.json_rows import to_json
 
 _EVER: Final = 2**53
 

@@ -14,7 +14,7 @@ from gpuwaste.core.verdict import Verdict
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.job_columns import FAR_S
-from gpuwaste.store.hub.rows import VERDICT_COLUMNS, to_json
+from gpuwaste.store.hub.json_rows import VERDICT_COLUMNS, to_json
 
 ALL: Final = 2**62
 YOUNG_S: Final = HOUR_S  # until then accounting may not have told the job yet

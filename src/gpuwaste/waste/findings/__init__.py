@@ -12,7 +12,7 @@ from functools import cache
 from gpuwaste.core.finding import Finding
 from gpuwaste.waste.findings import many_small_jobs
 from gpuwaste.waste.ledger import JobLedger
-from gpuwaste.waste.settings import LedgerSettings
+from gpuwaste.waste.ledger_settings import LedgerSettings
 
 Find = Callable[[Sequence[JobLedger], LedgerSettings], Iterator[Finding]]
 

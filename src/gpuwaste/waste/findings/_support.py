@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from gpuwaste.waste.gpu_options import gpu_request
 from gpuwaste.waste.ledger import DeviceLedger, JobLedger
-from gpuwaste.waste.request import gpu_request
-from gpuwaste.waste.settings import LedgerSettings
+from gpuwaste.waste.ledger_settings import LedgerSettings
 
 
 def judgeable(jobs: Iterable[JobLedger], settings: LedgerSettings, min_ran_s: float) -> Iterator[JobLedger]:

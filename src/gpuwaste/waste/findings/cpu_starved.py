@@ -12,7 +12,7 @@ from gpuwaste.core.finding import Finding
 from gpuwaste.waste.efficiency import cpu_efficiency
 from gpuwaste.waste.findings._support import judgeable, plural
 from gpuwaste.waste.ledger import JobLedger
-from gpuwaste.waste.settings import LedgerSettings
+from gpuwaste.waste.ledger_settings import LedgerSettings
 
 SATURATED: Final = 0.9
 

@@ -10,7 +10,7 @@ from gpuwaste.core.finding import Finding
 from gpuwaste.core.units import format_duration
 from gpuwaste.waste.findings._support import judgeable, memory_resident, plural
 from gpuwaste.waste.ledger import JobLedger
-from gpuwaste.waste.settings import LedgerSettings
+from gpuwaste.waste.ledger_settings import LedgerSettings
 
 
 def find(jobs: Sequence[JobLedger], settings: LedgerSettings) -> Iterator[Finding]:

@@ -13,7 +13,7 @@ from typing import Final
 from gpuwaste.core.finding import Finding
 from gpuwaste.core.run import RunKey
 from gpuwaste.waste.ledger import JobLedger
-from gpuwaste.waste.settings import LedgerSettings
+from gpuwaste.waste.ledger_settings import LedgerSettings
 
 MIN_JOBS: Final = 3
 MAX_SUM_PCT: Final = 80.0

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from gpuwaste.core.finding import Finding
 from gpuwaste.waste.findings._support import judgeable, memory_resident, plural
 from gpuwaste.waste.ledger import JobLedger
-from gpuwaste.waste.settings import LedgerSettings
+from gpuwaste.waste.ledger_settings import LedgerSettings
 
 
 def find(jobs: Sequence[JobLedger], settings: LedgerSettings) -> Iterator[Finding]:

@@ -10,7 +10,7 @@ from typing import Final
 from gpuwaste.core.finding import Finding
 from gpuwaste.waste.findings._support import ask_for, judgeable, memory_resident, plural, spread_over
 from gpuwaste.waste.ledger import JobLedger
-from gpuwaste.waste.settings import LedgerSettings
+from gpuwaste.waste.ledger_settings import LedgerSettings
 
 ACTIVITY_ON_ONE: Final = 0.99
 

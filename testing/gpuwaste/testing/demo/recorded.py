@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gpuwaste.core.version import own_version
-from gpuwaste.testing.cluster_config import CLUSTER_NAME
+from gpuwaste.testing.cluster_directory import CLUSTER_NAME
 from gpuwaste.testing.demo.jobs import FIRST, NEAR, SECOND
 from gpuwaste.testing.demo.story import Outage, Story, questions
-from gpuwaste.testing.recording.format import FORMAT, Asked, Entry, Opening, RecordingError, Said, Truth
+from gpuwaste.testing.recording.format import FORMAT, Entry, Opening, RecordedCommand, RecordingError, Said, Truth
 from gpuwaste.testing.recording.player import PlayedSite
 from gpuwaste.testing.recording.tape import read_tapes, save
 from gpuwaste.testing.running_site import Site
@@ -56,14 +56,14 @@ def save_run(path: Path, site: Site, story: Story, notes: Notes) -> int:
     return save(path, [opening, *entries], renamed)
 
 
-def _asked(site: Site, story: Story) -> Iterator[Asked]:
+def _asked(site: Site, story: Story) -> Iterator[RecordedCommand]:
     """Yield `top` at its moment, and what each person is told at the end."""
-    yield Asked(int(story.top_at * 1e6), "root", ("top",), {})
+    yield RecordedCommand(int(story.top_at * 1e6), "root", ("top",), {})
     of_jobs = [("root", ["job", str(job)]) for job in story.jobs.values()]
     for user, command in [*questions(story), *of_jobs]:
         found = site.gpuwaste(*command, "--json", user=user, check=False)
         if not found.returncode:
-            yield Asked(_now_us(), user, tuple(command), json.loads(found.stdout))
+            yield RecordedCommand(_now_us(), user, tuple(command), json.loads(found.stdout))
 
 
 def played_story(site: PlayedSite, say: Callable[[float, str], None]) -> Story:

@@ -26,7 +26,7 @@ class Outage:
 
 
 @dataclass(frozen=True, slots=True)
-class Advice:
+class ShownAdvice:
     """What the terminals of the owner of a job and of another user showed when each submitted it again."""
 
     name: str
@@ -47,7 +47,7 @@ class Story:
     outage: Outage | None = None
     top: str = ""
     top_at: float = 0.0
-    advice: Advice | None = None
+    advice: ShownAdvice | None = None
 
 
 def play(site: Site, say: Callable[[str], None]) -> Story:
@@ -131,7 +131,7 @@ def _wait_running(site: Site, story: Story, jobs: Sequence[DemoJob]) -> None:
         site.cluster.wait_job(story.jobs[job.name], "RUNNING", 40)
 
 
-def _submit_again(site: Site, job: DemoJob, other: str, say: Callable[[str], None]) -> Advice:
+def _submit_again(site: Site, job: DemoJob, other: str, say: Callable[[str], None]) -> ShownAdvice:
     """Submit a job again, as its owner and as a user without such a history, and return what both were told."""
     options = [f"--gres=gpu:a100:{job.gpus}", f"--job-name={job.name}"]
     script = f"#!/bin/bash\n{site.load(job.load)}\n"
@@ -151,7 +151,7 @@ def _submit_again(site: Site, job: DemoJob, other: str, say: Callable[[str], Non
     command = f"sbatch {' '.join(options)} {job.name}.sh"
     say(f"{job.user} submits {job.name} again, {other} the same request for the first time")
     wait_until(is_told, _ADVICE_S, f"sbatch to tell {job.user} something", poll_s=1.0)
-    advice = Advice(job.name, command, job.user, other, told, sbatch(other))
+    advice = ShownAdvice(job.name, command, job.user, other, told, sbatch(other))
     for line in told.splitlines():
         say(f"{job.user}$ {command}: {line}")
     return advice

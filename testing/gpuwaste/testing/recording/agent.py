@@ -18,7 +18,7 @@ from gpuwaste.agent.runs import RunTracker
 from gpuwaste.core.clock import Clock, SystemClock
 from gpuwaste.core.config import load_config
 from gpuwaste.core.errors import GpuwasteError
-from gpuwaste.testing.recording.format import AgentStart, Devices, Fact, Scanned, Tick
+from gpuwaste.testing.recording.format import AgentStart, Devices, Fact, RecordedTick, Scanned
 from gpuwaste.testing.recording.tape import Tape
 
 
@@ -38,7 +38,7 @@ class TickRecorder:
     def flush(self, utc_us: int) -> None:
         """Write the tick that began at `utc_us`."""
         since_us = self.clock.utc_us() - utc_us
-        tick = Tick(
+        tick = RecordedTick(
             utc_us,
             self.clock.mono_us() - since_us,
             self.node,

@@ -16,7 +16,7 @@ from gpuwaste.core.clock import Clock
 from gpuwaste.core.sample import MapSource
 from gpuwaste.slurm.scontrol import RunningJob
 from gpuwaste.testing.fake_slurm import FakeSlurm
-from gpuwaste.testing.recording.format import Accounted, Devices, Mapped, SiteFacts, Tick
+from gpuwaste.testing.recording.format import Accounted, Devices, RecordedMap, RecordedTick, SiteFacts
 
 _HOST = "host"
 _SOURCES = (MapSource.PROLOG, MapSource.CGROUP)
@@ -26,7 +26,7 @@ _SOURCES = (MapSource.PROLOG, MapSource.CGROUP)
 class PlayedNode:
     """One node: its parts answer what the tick of the moment holds."""
 
-    tick: Tick
+    tick: RecordedTick
 
     def collectors(self, names: Sequence[str], _: CollectorSettings) -> Collectors:
         """Make the named collectors."""
@@ -123,7 +123,7 @@ class PlayedSlurm(FakeSlurm):
     """A SlurmClient that gives the recorded answers; one about a job is given from the start, as it came first."""
 
     clock: Clock | None = None
-    answers: dict[int | None, list[Mapped]] = field(default_factory=dict)
+    answers: dict[int | None, list[RecordedMap]] = field(default_factory=dict)
 
     def take(self, entry: SiteFacts | Accounted | Devices) -> None:
         """Answer like this from now on."""

@@ -79,7 +79,7 @@ class Fact:
 
 
 @dataclass(frozen=True, slots=True)
-class Tick:
+class RecordedTick:
     """One tick of an agent: its collectors' answers, and the local facts behind the device map.
 
     A collector that failed a moment before is not asked, so it has no answer here. The processes of runs stand in
@@ -130,7 +130,7 @@ class Accounted:
 
 
 @dataclass(frozen=True, slots=True)
-class Mapped:
+class RecordedMap:
     """slurmctld's answer to the hub's question about one job, or about all (`job_id` None)."""
 
     t_us: int
@@ -149,7 +149,7 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RecordedCommand:
     """A command that a user ran, with the document that he got; one without a document was shown as text."""
 
     t_us: int
@@ -178,7 +178,9 @@ class End:
     kind: Literal["end"] = "end"
 
 
-Entry = Opening | AgentStart | Tick | Devices | SiteFacts | Accounted | Mapped | Said | Asked | Truth
+Entry = (
+    Opening | AgentStart | RecordedTick | Devices | SiteFacts | Accounted | RecordedMap | Said | RecordedCommand | Truth
+)
 _LINE: Final[TypeAdapter[Any]] = TypeAdapter(Annotated[Entry | End, Field(discriminator="kind")])
 
 

@@ -11,7 +11,7 @@ from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.logs import set_up_logging
 from gpuwaste.hub.daemon import make_checkers, serve
-from gpuwaste.hub.parts import Hub, Ports
+from gpuwaste.hub.parts import Hub, HubPorts
 from gpuwaste.hub.server import open_tcp
 from gpuwaste.slurm.client import SlurmClient
 from gpuwaste.slurm.cluster_config import NodeInfo, Partition, SlurmConfig
@@ -19,7 +19,7 @@ from gpuwaste.slurm.commands import CommandClient
 from gpuwaste.slurm.sacct import BadRow
 from gpuwaste.slurm.scontrol import RunningJob
 from gpuwaste.slurm.slurmd_g import DevicePosition
-from gpuwaste.testing.recording.format import Accounted, Mapped, SiteFacts
+from gpuwaste.testing.recording.format import Accounted, RecordedMap, SiteFacts
 from gpuwaste.testing.recording.tape import Tape
 
 SETTINGS = ("ClusterName", "SLURM_VERSION", "SelectType", "PrivateData")
@@ -82,7 +82,7 @@ class RecordedClient:
         return self._inner.device_list(node)
 
     def _mapped(self, job_id: int | None, jobs: list[RunningJob]) -> list[RunningJob]:
-        self._tape.add(Mapped(self._clock.utc_us(), job_id, tuple(jobs)))
+        self._tape.add(RecordedMap(self._clock.utc_us(), job_id, tuple(jobs)))
         return jobs
 
 
@@ -111,7 +111,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         clock, tape = SystemClock(), Tape(options.tape)
         slurm = CommandClient(config.common.slurm_conf, config.common.slurm_timeout_s)
         tape.add(site_facts(slurm, clock))
-        hub = Hub(config, Ports(RecordedClient(slurm, tape, clock), clock, make_checkers(config)))
+        hub = Hub(config, HubPorts(RecordedClient(slurm, tape, clock), clock, make_checkers(config)))
         serve(hub, open_tcp(config.hub.listen), None)
     except GpuwasteError as error:
         sys.stderr.write(f"hub: {error}\n")

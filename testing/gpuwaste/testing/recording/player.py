@@ -21,10 +21,10 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from gpuwaste.agent.daemon import Agent, Edges
-from gpuwaste.agent.events import EventLog
+from gpuwaste.agent.event_log import EventLog
 from gpuwaste.agent.own_node import OwnNode as NodeSite
 from gpuwaste.hub.daemon import make_checkers
-from gpuwaste.hub.parts import Hub, Ports
+from gpuwaste.hub.parts import Hub, HubPorts
 from gpuwaste.hub.server import WebServer, listening, open_tcp
 from gpuwaste.testing.recording.clock import PlayedClock
 from gpuwaste.testing.recording.edge import PlayedNode, PlayedSlurm
@@ -32,14 +32,14 @@ from gpuwaste.testing.recording.format import (
     SHIPPED,
     Accounted,
     AgentStart,
-    Asked,
     Devices,
     Entry,
-    Mapped,
+    RecordedCommand,
+    RecordedMap,
+    RecordedTick,
     RecordingError,
     Said,
     SiteFacts,
-    Tick,
     Truth,
     read_recording,
 )
@@ -67,7 +67,7 @@ class Heard:
 
     truth: Truth | None = None
     top: str = ""
-    asked: list[Asked] = field(default_factory=list)
+    asked: list[RecordedCommand] = field(default_factory=list)
 
 
 class PlayedSite:
@@ -84,7 +84,7 @@ class PlayedSite:
         self._clock = PlayedClock(self.opening.t_us)
         self._slurm = PlayedSlurm(cluster=self.opening.cluster, clock=self._clock)
         for entry in self._entries:
-            if isinstance(entry, Mapped):
+            if isinstance(entry, RecordedMap):
                 self._slurm.answers.setdefault(entry.job_id, []).append(entry)
         self._agents: dict[str, _Played] = {}
         self._starts = 0
@@ -93,7 +93,7 @@ class PlayedSite:
         socket = open_tcp("127.0.0.1:0")
         self._keys = Keys(self.directory, self.opening, f"http://{listening(socket)}")
         config = self._keys.hub()
-        self._hub = Hub(config, Ports(self._slurm, self._clock, make_checkers(config)))
+        self._hub = Hub(config, HubPorts(self._slurm, self._clock, make_checkers(config)))
         self._hub.store.set_mark("recorded", 1)
         self._server = WebServer(self._hub.app, socket)
         self._serving = threading.Thread(target=self._server.run, kwargs={"signals": False}, name="hub", daemon=True)
@@ -121,7 +121,7 @@ class PlayedSite:
     def play(self, say: Callable[[float, str], None]) -> Heard:
         """Play to the end; `say` gets each line of the recorded run with its seconds since the begin."""
         for entry in self._entries:
-            mono_us = entry.mono_us if isinstance(entry, Tick) else None
+            mono_us = entry.mono_us if isinstance(entry, RecordedTick) else None
             self._clock.set(entry.t_us, mono_us)
             if isinstance(entry, Said):
                 say((entry.t_us - self.opening.t_us) / 1e6, entry.text)
@@ -132,7 +132,7 @@ class PlayedSite:
 
     def _play(self, entry: Entry) -> None:
         match entry:
-            case Tick():
+            case RecordedTick():
                 self._tick(entry)
             case AgentStart():
                 self._start(entry)
@@ -141,14 +141,14 @@ class PlayedSite:
                 self._hub.importer.step()
             case SiteFacts() | Devices():
                 self._slurm.take(entry)
-            case Asked(command=("top", *_), user=user):
+            case RecordedCommand(command=("top", *_), user=user):
                 self.heard.top = self.gpuwaste("top", *self.window[:2], user=user, check=False).stdout
-            case Asked():
+            case RecordedCommand():
                 self.heard.asked.append(entry)
             case Truth():
                 self.heard.truth = entry
 
-    def _tick(self, tick: Tick) -> None:
+    def _tick(self, tick: RecordedTick) -> None:
         if tick.node not in self._agents:
             raise RecordingError(f"{self.recording}: a tick of {tick.node} before its agent starts: record it anew")
         played = self._agents[tick.node]
@@ -165,7 +165,7 @@ class PlayedSite:
         else:
             shutil.copytree(killed.state_dir, state_dir)
             killed.agent.close()
-        node = PlayedNode(Tick(entry.t_us, self._clock.mono_us(), entry.node))
+        node = PlayedNode(RecordedTick(entry.t_us, self._clock.mono_us(), entry.node))
         config = self._keys.agent(entry.node, state_dir)
         agent = Agent(
             config,

@@ -15,7 +15,7 @@ from gpuwaste.hub.notify.runner import Accounting, NoticeRunner
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.notice_store import NoticeStore
 from gpuwaste.testing.mail_server import MailServer, running_mail_server
-from gpuwaste.waste.settings import LedgerSettings
+from gpuwaste.waste.ledger_settings import LedgerSettings
 
 DAY = 86400
 HOUR = 3600

@@ -9,9 +9,9 @@ from tests.integration.models.evaluate.logs import job, mixed_jobs, table
 
 from gpuwaste.core.errors import NoDataError
 from gpuwaste.models.evaluate.evaluation import Evaluation, evaluate
+from gpuwaste.models.evaluate.evaluation_text import JFP, evaluation_json, evaluation_text
 from gpuwaste.models.evaluate.methods.model import said
-from gpuwaste.models.evaluate.question import Question
-from gpuwaste.models.evaluate.text import JFP, evaluation_json, evaluation_text
+from gpuwaste.models.evaluate.task import EvaluationTask
 from gpuwaste.models.split import split_by_time
 from gpuwaste.predict.bundle import our_features
 from gpuwaste.predict.roll import roll
@@ -77,7 +77,7 @@ def test_the_correction_is_that_of_predict() -> None:
     """A user with other jobs in the system has the window of such users, as online, in training and in status."""
     jobs = table(mixed_jobs(1600))
     vectors = replay_vectors(jobs).vectors
-    question = Question(BY_NAME["walltime"], jobs, vectors, split_by_time(jobs), threads=1)
+    question = EvaluationTask(BY_NAME["walltime"], jobs, vectors, split_by_time(jobs), threads=1)
     learnt, busy = question.learnt, busy_users(vectors, our_features().names)
     scored = np.arange(len(jobs)) >= learnt.begin
     online, alike = (

@@ -12,7 +12,7 @@ from gpuwaste.models.evaluate.evaluation import Evaluation
 from gpuwaste.models.evaluate.learning import learn
 from gpuwaste.models.evaluate.method import all_methods
 from gpuwaste.models.evaluate.methods.jfp import after_run
-from gpuwaste.models.evaluate.question import Question
+from gpuwaste.models.evaluate.task import EvaluationTask
 from gpuwaste.models.split import split_by_time
 from gpuwaste.predict.targets import BY_NAME
 from gpuwaste.predict.vectors import replay_vectors
@@ -21,10 +21,10 @@ JOBS = mixed_jobs()
 CUT = JOBS[510].submit  # an instant in the test part
 
 
-def question(jobs: list[JobRecord], target: str) -> Question:
+def question(jobs: list[JobRecord], target: str) -> EvaluationTask:
     """Return the question of a log with its own vectors."""
     known = table(jobs)
-    return Question(BY_NAME[target], known, replay_vectors(known).vectors, split_by_time(known), threads=1)
+    return EvaluationTask(BY_NAME[target], known, replay_vectors(known).vectors, split_by_time(known), threads=1)
 
 
 def changed(job: JobRecord) -> JobRecord:

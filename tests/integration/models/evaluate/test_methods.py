@@ -9,7 +9,7 @@ from tests.integration.models.evaluate.logs import job, table
 
 from gpuwaste.core.job import JobRecord
 from gpuwaste.models.evaluate.method import MethodAnswer, all_methods
-from gpuwaste.models.evaluate.question import Question
+from gpuwaste.models.evaluate.task import EvaluationTask
 from gpuwaste.models.split import Split
 from gpuwaste.predict.targets import BY_NAME
 
@@ -20,7 +20,7 @@ def ask(name: str, target: str, jobs: Sequence[JobRecord], learn: int, test: int
     split = Split(rows[:learn], rows[learn:test], rows[test:])
     vectors = np.zeros((len(jobs), 1), dtype=np.float32)
     method = next(m for m in all_methods() if m.name == name)
-    return method.answer(Question(BY_NAME[target], table(jobs), vectors, split))
+    return method.answer(EvaluationTask(BY_NAME[target], table(jobs), vectors, split))
 
 
 def test_majority_says_the_share_of_the_first_part() -> None:
@@ -89,7 +89,7 @@ def test_users_request_without_a_limit_is_no_limit() -> None:
     method = next(m for m in all_methods() if m.name == "user_request")
     rows = np.arange(3)
     split = Split(rows[:1], rows[:0], rows[1:])
-    question = Question(BY_NAME["walltime"], without, np.zeros((3, 1), np.float32), split)
+    question = EvaluationTask(BY_NAME["walltime"], without, np.zeros((3, 1), np.float32), split)
     assert method.answer(question).values[:, 0].tolist() == [60.0, math.inf]
 
 

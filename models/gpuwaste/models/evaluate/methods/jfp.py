@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from gpuwaste.history.table import ABSENT, JobTable
 from gpuwaste.models.evaluate.method import MethodAnswer
 from gpuwaste.models.evaluate.methods.model import said
-from gpuwaste.models.evaluate.question import Question
+from gpuwaste.models.evaluate.task import EvaluationTask
 from gpuwaste.predict.targets import Target
 
 TITLE: Final = "JFP protocol"
@@ -24,7 +24,7 @@ def supports(target: Target) -> bool:
     return target.name in {"failure", "failure_or_cancel"}
 
 
-def answer(question: Question) -> MethodAnswer:
+def answer(question: EvaluationTask) -> MethodAnswer:
     """Fit on the vectors with what was known after the run beside them."""
     vectors = np.column_stack([question.vectors, after_run(question.table)])
     return said(question.learn_on(vectors), question)

@@ -6,7 +6,7 @@ import numpy as np
 
 from gpuwaste.models.evaluate.method import MethodAnswer
 from gpuwaste.models.evaluate.past import by_user
-from gpuwaste.models.evaluate.question import Question
+from gpuwaste.models.evaluate.task import EvaluationTask
 from gpuwaste.predict.targets import Target
 
 TITLE: Final = "user's last outcome"
@@ -18,7 +18,7 @@ def supports(target: Target) -> bool:
     return target.kind == "probability"
 
 
-def answer(question: Question) -> MethodAnswer:
+def answer(question: EvaluationTask) -> MethodAnswer:
     """Say 0 or 1."""
     usual = float(question.y[question.learn].mean() >= 0.5)  # noqa: PLR2004 the larger class
     last = by_user(question.table, question.y, (np.nan,), lambda _, label: (label,))[question.test, 0]

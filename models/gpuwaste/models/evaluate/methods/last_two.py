@@ -10,7 +10,7 @@ import numpy as np
 
 from gpuwaste.models.evaluate.method import MethodAnswer
 from gpuwaste.models.evaluate.past import State, by_user
-from gpuwaste.models.evaluate.question import Question
+from gpuwaste.models.evaluate.task import EvaluationTask
 from gpuwaste.predict.targets import Target, request_cap
 
 TITLE: Final = "Tsafrir's last two"
@@ -22,7 +22,7 @@ def supports(target: Target) -> bool:
     return target.kind == "quantiles"
 
 
-def answer(question: Question) -> MethodAnswer:
+def answer(question: EvaluationTask) -> MethodAnswer:
     """Say the mean, bounded by the request."""
     last = by_user(question.table, question.y, (np.nan, np.nan), _after)[question.test]
     second = np.where(np.isnan(last[:, 1]), last[:, 0], last[:, 1])

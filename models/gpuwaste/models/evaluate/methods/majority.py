@@ -5,7 +5,7 @@ from typing import Final
 import numpy as np
 
 from gpuwaste.models.evaluate.method import MethodAnswer
-from gpuwaste.models.evaluate.question import Question
+from gpuwaste.models.evaluate.task import EvaluationTask
 from gpuwaste.predict.targets import Target
 
 TITLE: Final = "majority"
@@ -17,7 +17,7 @@ def supports(target: Target) -> bool:
     return target.kind == "probability"
 
 
-def answer(question: Question) -> MethodAnswer:
+def answer(question: EvaluationTask) -> MethodAnswer:
     """Say the share of the first part."""
     rate = float(question.y[question.learn].mean())
     return MethodAnswer(np.full(len(question.test), rate))

@@ -2,9 +2,9 @@
 
 from typing import Final
 
-from gpuwaste.models.evaluate.learning import Learnt
+from gpuwaste.models.evaluate.learning import FittedModel
 from gpuwaste.models.evaluate.method import MethodAnswer
-from gpuwaste.models.evaluate.question import Question
+from gpuwaste.models.evaluate.task import EvaluationTask
 from gpuwaste.predict.targets import Target
 
 TITLE: Final = "model"
@@ -16,12 +16,12 @@ def supports(target: Target) -> bool:
     return bool(target.name)
 
 
-def answer(question: Question) -> MethodAnswer:
+def answer(question: EvaluationTask) -> MethodAnswer:
     """Say what `gpuwaste predict` would have said at each submission."""
     return said(question.learnt, question)
 
 
-def said(learnt: Learnt, question: Question) -> MethodAnswer:
+def said(learnt: FittedModel, question: EvaluationTask) -> MethodAnswer:
     """Return the answer of something learnt; its thresholds are those of the validation part."""
     values, points = learnt.values(question.table, question.busy)[question.test], learnt.fitted.thresholds
     if question.target.kind == "quantiles":

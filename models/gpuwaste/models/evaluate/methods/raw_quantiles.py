@@ -5,7 +5,7 @@ from typing import Final
 import numpy as np
 
 from gpuwaste.models.evaluate.method import MethodAnswer
-from gpuwaste.models.evaluate.question import Question
+from gpuwaste.models.evaluate.task import EvaluationTask
 from gpuwaste.predict.targets import Target, request_cap
 
 TITLE: Final = "raw quantiles"
@@ -17,7 +17,7 @@ def supports(target: Target) -> bool:
     return target.kind == "quantiles"
 
 
-def answer(question: Question) -> MethodAnswer:
+def answer(question: EvaluationTask) -> MethodAnswer:
     """Say the quantiles, never falling with their level, none above the request."""
     raw = question.learnt.raw[question.test].astype(np.float64)
     asked = request_cap(question.target.name, question.table)[question.test]

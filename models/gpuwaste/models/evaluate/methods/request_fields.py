@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from gpuwaste.models.evaluate.method import MethodAnswer
 from gpuwaste.models.evaluate.methods.model import said
-from gpuwaste.models.evaluate.question import Question
+from gpuwaste.models.evaluate.task import EvaluationTask
 from gpuwaste.predict.features import GROUPS
 from gpuwaste.predict.targets import Target
 
@@ -20,7 +20,7 @@ def supports(target: Target) -> bool:
     return bool(target.name)
 
 
-def answer(question: Question) -> MethodAnswer:
+def answer(question: EvaluationTask) -> MethodAnswer:
     """Fit, calibrate and correct as the model is."""
     vectors = np.ascontiguousarray(question.vectors[:, request_columns()])
     return said(question.learn_on(vectors), question)

@@ -4,8 +4,8 @@ from typing import Final
 
 from gpuwaste.models.evaluate.method import MethodAnswer
 from gpuwaste.models.evaluate.past import by_user
-from gpuwaste.models.evaluate.question import Question
-from gpuwaste.models.metrics import best_f1_threshold
+from gpuwaste.models.evaluate.task import EvaluationTask
+from gpuwaste.models.prediction_metrics import best_f1_threshold
 from gpuwaste.predict.targets import Target
 
 TITLE: Final = "weighted rate"
@@ -18,7 +18,7 @@ def supports(target: Target) -> bool:
     return target.kind == "probability"
 
 
-def answer(question: Question) -> MethodAnswer:
+def answer(question: EvaluationTask) -> MethodAnswer:
     """Say the rate; the threshold is the one with the best F1 on validation rows."""
     usual = float(question.y[question.learn].mean())
     rate = by_user(question.table, question.y, (usual,), _after)[:, 0]

@@ -8,8 +8,8 @@ from typing import Final, Self
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import Changes, HubStore, Run
 from gpuwaste.waste.ledger import VERSION
+from gpuwaste.waste.ledger_settings import LedgerSettings
 from gpuwaste.waste.load import judge_due
-from gpuwaste.waste.settings import LedgerSettings
 
 WRITE_RUNS: Final = 1000  # stored at a time: so long ingest waits
 

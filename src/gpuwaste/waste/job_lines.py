@@ -7,7 +7,7 @@ from gpuwaste.waste.judged import JudgedRun
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class JobLine:
     """What one row of the job table stands for: a run, or the tasks of an array."""
 
     tasks: list[JudgedRun]
@@ -15,7 +15,7 @@ class Line:
     requeued: bool
 
 
-def job_lines(runs: Iterable[JudgedRun], newest: Mapping[tuple[str, int], int] | None = None) -> list[Line]:
+def job_lines(runs: Iterable[JudgedRun], newest: Mapping[tuple[str, int], int] | None = None) -> list[JobLine]:
     """Return a line for each run, array tasks rolled up, the largest waste first.
 
     A run that was requeued stays a line of its own: it is another run of the same job. `newest` is when the newest run
@@ -30,15 +30,15 @@ def job_lines(runs: Iterable[JudgedRun], newest: Mapping[tuple[str, int], int] |
         if run.array_job_id is not None and not requeued:
             arrays.setdefault((run.cluster, run.array_job_id), []).append(run)
         else:
-            lines.append(Line([run], run.printed_id, requeued))
+            lines.append(JobLine([run], run.printed_id, requeued))
     for (_, array_id), tasks in arrays.items():
         ids = [t.array_task_id or 0 for t in tasks]
         printed = tasks[0].printed_id if len(tasks) == 1 else f"{array_id}_[{min(ids)}-{max(ids)}]"
-        lines.append(Line(tasks, printed, requeued=False))
+        lines.append(JobLine(tasks, printed, requeued=False))
     return sorted(lines, key=_order)
 
 
-def _order(line: Line) -> tuple[int, int, str, str]:
+def _order(line: JobLine) -> tuple[int, int, str, str]:
     """Return what lines are sorted by: the largest waste first."""
     wasted, held = sum(t.own.wasted_ms for t in line.tasks), sum(t.own.alloc_ms for t in line.tasks)
     return -wasted, -held, line.tasks[0].cluster, line.printed_id

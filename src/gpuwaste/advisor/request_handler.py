@@ -10,12 +10,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
-from gpuwaste.advice.request import AdviceRequest
+from gpuwaste.advice.submission import AdviceRequest
 from gpuwaste.advisor.counters import Counters
 from gpuwaste.advisor.freshness import Freshness
-from gpuwaste.advisor.judge import Judge, Submission
+from gpuwaste.advisor.judge import Judge, JudgedSubmission
 from gpuwaste.advisor.known_jobs import KnownJobs
-from gpuwaste.advisor.server import Exchange
+from gpuwaste.advisor.server import Connection
 from gpuwaste.advisor.users import User, Users
 from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
@@ -45,7 +45,7 @@ _UNJUDGED: Final = log_event.error(
 )
 
 
-class Log(Protocol):
+class VerdictLog(Protocol):
     """Where verdicts are written down before they are said."""
 
     def write(self, verdict: Verdict) -> None:
@@ -63,7 +63,7 @@ class Ask:
     unread: bool = False
 
 
-class Desk:
+class RequestHandler:
     """Answers on the loop's thread; `reply` is how it ends what it has put off."""
 
     def __init__(
@@ -73,12 +73,12 @@ class Desk:
         jobs: KnownJobs,
         *,
         freshness: Freshness,
-        journal: Log,
+        journal: VerdictLog,
         counters: Counters,
         clock: Clock,
         reading_s: float = READING_S,
     ) -> None:
-        self.reply: Callable[[Exchange, bytes], None] = lambda _exchange, _frame: None
+        self.reply: Callable[[Connection, bytes], None] = lambda _exchange, _frame: None
         self._judge = judge
         self._users = users
         self._jobs = jobs
@@ -87,18 +87,18 @@ class Desk:
         self._counters = counters
         self._clock = clock
         self._reading_s = reading_s
-        self._put_off: list[Exchange] = []
+        self._put_off: list[Connection] = []
 
-    def answer(self, exchanges: Sequence[Exchange]) -> None:
+    def answer(self, exchanges: Sequence[Connection]) -> None:
         """Reply to whole requests; one whose user has to be looked up first is put off.
 
         Short ones come first, and are answered before reading the long ones has taken more than one's budget.
         """
-        ready: list[tuple[Exchange, Submission]] = []
+        ready: list[tuple[Connection, JudgedSubmission]] = []
         until = time.thread_time() + self._reading_s
         for exchange in sorted(exchanges, key=_length):
             found = self._prepared(exchange)
-            if isinstance(found, Submission):
+            if isinstance(found, JudgedSubmission):
                 ready.append((exchange, found))
             elif found is not None:
                 self.reply(exchange, found)
@@ -108,7 +108,7 @@ class Desk:
                 until = time.thread_time() + self._reading_s
         self._judged(ready)
 
-    def _prepared(self, exchange: Exchange) -> Submission | bytes | None:
+    def _prepared(self, exchange: Connection) -> JudgedSubmission | bytes | None:
         """Return what is to be judged, or the reply, or None where the user has to be looked up first."""
         budget = CpuBudget(self._reading_s)
         try:
@@ -138,7 +138,7 @@ class Desk:
             return None
         return self._submission(exchange, ask, user)
 
-    def turned_away(self, exchange: Exchange, why: str) -> bytes:
+    def turned_away(self, exchange: Connection, why: str) -> bytes:
         """Return "pass"; `why` is what is counted."""
         self._counters.asked[why] += 1
         self._counters.answered(self._clock.mono_us() - exchange.arrived_us)
@@ -152,7 +152,7 @@ class Desk:
                 self._again(exchange, now_us)
         return bool(self._put_off)
 
-    def _again(self, exchange: Exchange, now_us: int) -> None:
+    def _again(self, exchange: Connection, now_us: int) -> None:
         ask = exchange.work
         assert isinstance(ask, Ask)  # noqa: S101 narrows the type: set where it was put off
         user = self._users.get(ask.desc.uid)
@@ -163,12 +163,12 @@ class Desk:
             self._counters.troubles["user"] += 1
             user = self._users.last(ask.desc.uid) or User("", frozenset(), 0)
         found = self._submission(exchange, ask, user)
-        if isinstance(found, Submission):
+        if isinstance(found, JudgedSubmission):
             self._judged([(exchange, found)])
         else:
             self.reply(exchange, found)
 
-    def _read(self, document: dict[str, Any], exchange: Exchange) -> Ask:
+    def _read(self, document: dict[str, Any], exchange: Connection) -> Ask:
         """Read a request and note the plugin's counters. Raises ParseError."""
         self._counters.reported(document.get("via"), document.get("counters"))
         deadline = document.get("deadline_us")
@@ -178,15 +178,15 @@ class Desk:
         desc = read_job_desc(document.get("job"), uid if type(uid) is int and uid >= 0 else 0)
         return Ask(desc, "modify" if document.get("op") == "modify" else "submit", self._clock.utc_us())
 
-    def _submission(self, exchange: Exchange, ask: Ask, user: User) -> Submission | bytes:
+    def _submission(self, exchange: Connection, ask: Ask, user: User) -> JudgedSubmission | bytes:
         request = self._request(ask, user)
         if request is None:
             return self.turned_away(exchange, "unknown job")
         desc, stale = ask.desc, self._freshness.stale
         asked = AdviceRequest(request, ask.op, user.groups, desc.script_hash, stale, desc.test_only, ask.unread)
-        return Submission(desc, asked, ask.at_utc_us, exchange.arrived_us)
+        return JudgedSubmission(desc, asked, ask.at_utc_us, exchange.arrived_us)
 
-    def _judged(self, ready: Sequence[tuple[Exchange, Submission]]) -> None:
+    def _judged(self, ready: Sequence[tuple[Connection, JudgedSubmission]]) -> None:
         """Judge and reply; what cannot be judged with others is judged alone, and passes where that fails too."""
         if not ready:
             return
@@ -202,7 +202,7 @@ class Desk:
         for (exchange, submission), (verdict, decision) in zip(ready, found, strict=True):
             self.reply(exchange, self._said(submission, verdict, decision))
 
-    def _cannot(self, exchange: Exchange, error: Exception) -> None:
+    def _cannot(self, exchange: Connection, error: Exception) -> None:
         """Let a request pass that cannot be judged."""
         self._counters.troubles["judge"] += 1
         if not isinstance(error, GpuwasteError):
@@ -211,7 +211,7 @@ class Desk:
             _UNJUDGED.log(error=error)
         self.reply(exchange, self.turned_away(exchange, "unjudged"))
 
-    def _said(self, submission: Submission, verdict: Verdict, decision: Decision) -> bytes:
+    def _said(self, submission: JudgedSubmission, verdict: Verdict, decision: Decision) -> bytes:
         """Write the verdict down and return the reply."""
         if not submission.desc.test_only:
             self._journal.write(verdict)
@@ -233,12 +233,12 @@ class Desk:
         known = None if ask.desc.job_id is None else self._jobs.get(ask.desc.job_id)
         return None if known is None else ask.desc.changed(known, now_s)
 
-    def _count(self, verdict: Verdict, submission: Submission) -> None:
+    def _count(self, verdict: Verdict, submission: JudgedSubmission) -> None:
         became = "not read" if submission.asked.unread else "stale" if submission.asked.stale else "judged"
         self._counters.asked[became] += 1
         self._counters.verdicts[verdict.action, verdict.would_be, verdict.mode, verdict.held] += 1
         self._counters.answered(verdict.latency_us)
 
 
-def _length(exchange: Exchange) -> int:
+def _length(exchange: Connection) -> int:
     return len(exchange.body)

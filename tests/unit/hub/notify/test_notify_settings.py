@@ -6,7 +6,7 @@ import pytest
 
 from gpuwaste.core.config import NotifyConfig
 from gpuwaste.core.errors import ConfigError
-from gpuwaste.hub.notify.settings import NotifySettings
+from gpuwaste.hub.notify.notify_settings import NotifySettings
 
 
 @pytest.mark.parametrize(

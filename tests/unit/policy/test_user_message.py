@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.unit.policy.builders import BAD, FAILS, FEWER, GPUS, REJECTING, WASTES, Day, asking, decide
 
 from gpuwaste.core.verdict import MAX_LINE
-from gpuwaste.policy.text import harmless, line
+from gpuwaste.policy.user_message import harmless, line
 
 
 def test_a_warning_says_what_why_and_which_option() -> None:

@@ -22,7 +22,7 @@ from gpuwaste.core.hour import AllocationHour
 from gpuwaste.core.run import RunKey
 from gpuwaste.testing.fake_hub import FakeHub, Reply
 from gpuwaste.wire.batch import Ack, Batch, Envelope, encode_hour
-from gpuwaste.wire.client import BusyError, HubClient, RefusedError
+from gpuwaste.wire.hub_client import BusyError, HubClient, RefusedError
 from gpuwaste.wire.tokens import TokenChecker, TokenIssuer
 
 pytestmark = pytest.mark.sockets
@@ -383,6 +383,6 @@ def test_only_a_trusted_certificate_is_spoken_to(tmp_path: Path) -> None:
 
 def test_the_client_imports_no_store() -> None:
     """A command that asks the hub loads neither SQLite nor DuckDB: both cost start-up time."""
-    code = "import sys, gpuwaste.wire.client; print([m for m in ('sqlite3', 'duckdb') if m in sys.modules])"
+    code = "import sys, gpuwaste.wire.hub_client; print([m for m in ('sqlite3', 'duckdb') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

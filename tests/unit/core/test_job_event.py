@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from gpuwaste.core.errors import ParseError
-from gpuwaste.core.history import HistoryEvent, RunUse, event_from_json
 from gpuwaste.core.job import JobRecord
+from gpuwaste.core.job_event import HistoryEvent, RunUse, event_from_json
 from gpuwaste.core.run import RunKey
 
 JOB = JobRecord("gw", 7, 900, name="a\nb", start=1000, end=2000, total_cpu_s=0.5)

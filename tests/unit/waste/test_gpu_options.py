@@ -3,7 +3,7 @@
 import pytest
 from tests.unit.waste.builders import job
 
-from gpuwaste.waste.request import gpu_request
+from gpuwaste.waste.gpu_options import gpu_request
 
 
 @pytest.mark.parametrize(

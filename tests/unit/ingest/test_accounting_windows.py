@@ -10,10 +10,10 @@ from tests.unit.ingest.rows import COLUMNS, T0, jobs_of, opened, row, step
 
 from gpuwaste.core.errors import SlurmError
 from gpuwaste.core.units import DAY_S
+from gpuwaste.ingest.accounting_windows import Period, window_pages
 from gpuwaste.ingest.importer import import_source
 from gpuwaste.ingest.sources.sacct import SacctLive
 from gpuwaste.ingest.sources.slurmrestd import Slurmrestd
-from gpuwaste.ingest.windows import Period, window_pages
 from gpuwaste.slurm.sacct_file import Cut
 from gpuwaste.store.hub.history_store import Resume
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuwaste.history.table import JobTable
-from gpuwaste.models import metrics
+from gpuwaste.models import prediction_metrics as metrics
 from gpuwaste.models.evaluate.figures import MIN_TEST, Figures, of_probability, of_quantiles
 from gpuwaste.models.evaluate.method import MethodAnswer
 from gpuwaste.models.fit import Fitted, Vectors, calibrated

@@ -12,8 +12,8 @@ from typing import Any, Final, Protocol
 
 from gpuwaste.core.codec import convert
 from gpuwaste.core.errors import NoDataError, ParseError, StoreError, UsageError, WireError
-from gpuwaste.core.history import HistoryEvent, RunUse, event_from_json
 from gpuwaste.core.job import JobRecord
+from gpuwaste.core.job_event import HistoryEvent, RunUse, event_from_json
 from gpuwaste.core.owner import as_owner
 from gpuwaste.core.underuse import UNDER_USE, UnderUse
 from gpuwaste.history.from_store import read_table

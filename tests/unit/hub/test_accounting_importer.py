@@ -9,8 +9,8 @@ from gpuwaste.core.bus import Bus
 from gpuwaste.core.errors import SlurmError
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.run import RunKey
+from gpuwaste.hub.accounting_importer import Importer, RunsStored
 from gpuwaste.hub.cluster_facts import ClusterFacts
-from gpuwaste.hub.importer import Importer, RunsStored
 from gpuwaste.hub.metrics import HubMetrics
 from gpuwaste.ingest.accounting import ImportSettings
 from gpuwaste.slurm.cluster_config import Partition

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from gpuwaste.core.history import ScriptSays
+from gpuwaste.core.job_event import ScriptSays
 from gpuwaste.core.request import JobRequest
 from gpuwaste.core.verdict import Op
 from gpuwaste.policy.declarations import Policy

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from gpuwaste.agent.facts.remote import GONE, RunAnswer
-from gpuwaste.agent.questions import Questions, parse_hub_job
+from gpuwaste.agent.map_queries import Questions, parse_hub_job
 from gpuwaste.core.errors import NoDataError, RetryableWireError, SlurmError
 from gpuwaste.core.sample import MapSource
 from gpuwaste.slurm.gres import GresOnNode

@@ -13,7 +13,7 @@ from tests.unit.ingest.rows import opened
 from gpuwaste.cli.main import main
 from gpuwaste.core.errors import GpuwasteError, ParseError, SlurmError, UsageError
 from gpuwaste.core.job import JobRecord
-from gpuwaste.ingest.files import sacct_file
+from gpuwaste.ingest.file_source import sacct_file
 from gpuwaste.ingest.importer import import_again, import_source
 from gpuwaste.ingest.sources.sacct_json import SacctJson
 from gpuwaste.slurm.json_jobs import job_pages, looks_like_json

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from gpuwaste.history.table import JobTable
 from gpuwaste.models.fit import Fitted
-from gpuwaste.models.judge import NAMES, judge
+from gpuwaste.models.holdout_figures import NAMES, judge
 from gpuwaste.models.split import split_by_time
-from gpuwaste.predict.manifest import Calibration
+from gpuwaste.predict.manifest import PlattScaling
 from gpuwaste.predict.targets import BY_NAME, labels
 from gpuwaste.testing.planted import planted_table
 
@@ -38,7 +38,7 @@ def wide(*columns: NDArray[np.float32]) -> NDArray[np.float32]:
 
 def model(target: str, columns: int, **said: float) -> Fitted:
     boosters = tuple(cast("xgboost.Booster", Column(i)) for i in range(columns))
-    return Fitted(BY_NAME[target], boosters, Calibration(), said, (), 100, 0.5)
+    return Fitted(BY_NAME[target], boosters, PlattScaling(), said, (), 100, 0.5)
 
 
 def failing(jobs: int = 1000) -> tuple[JobTable, NDArray[np.float32]]:

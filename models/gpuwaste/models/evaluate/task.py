@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from gpuwaste.history.outcome import Outcome
 from gpuwaste.history.table import Floats, JobTable
-from gpuwaste.models.evaluate.learning import Learnt, learn
+from gpuwaste.models.evaluate.learning import FittedModel, learn
 from gpuwaste.models.recipe import DEFAULTS, Recipe
 from gpuwaste.models.split import Rows, Split
 from gpuwaste.predict.bundle import our_features
@@ -21,7 +21,7 @@ _NEEDS_STATUS = frozenset({"failure", "failure_or_cancel", "timeout"})
 
 
 @dataclass(eq=False)
-class Question:
+class EvaluationTask:
     """One target of a log of n jobs; `vectors` is float32 [n, F], NaN for "not known".
 
     `y` is [n] labels in the target's unit, NaN where there is none. A method may use the label of a row only where
@@ -62,7 +62,7 @@ class Question:
         return self._labelled(self.split.test)
 
     @cached_property
-    def learnt(self) -> Learnt:
+    def learnt(self) -> FittedModel:
         """Our model, fitted once for all the methods that show it. Raises NoDataError."""
         return self.learn_on(self.vectors)
 
@@ -76,7 +76,7 @@ class Question:
         own: dict[str, Any] = {"trials": self.trials, "seed": self.seed, "threads": self.threads}
         return search(self.target, self.table, self.vectors, self.split.train, **own).recipe
 
-    def learn_on(self, vectors: NDArray[np.float32]) -> Learnt:
+    def learn_on(self, vectors: NDArray[np.float32]) -> FittedModel:
         """Fit the same trees on other columns. Raises NoDataError."""
         own: dict[str, Any] = {"recipe": self.recipe, "seed": self.seed, "threads": self.threads}
         return learn(self.target, self.table, vectors, self.split, **own)

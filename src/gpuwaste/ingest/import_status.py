@@ -7,7 +7,7 @@ from typing import Any, Final
 from tabulate import tabulate
 
 from gpuwaste.core.units import format_size
-from gpuwaste.ingest.rows import UNREAD
+from gpuwaste.ingest.parsed_page import UNREAD
 from gpuwaste.slurm.times import format_time
 from gpuwaste.store.hub.history_store import HistoryStore
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gpuwaste.models import metrics
+from gpuwaste.models import prediction_metrics as metrics
 from gpuwaste.models.evaluate.curve import Curve
 
 

@@ -17,7 +17,7 @@ from gpuwaste.core.worker import Worker
 from gpuwaste.hub.cluster_facts import ClusterFacts
 from gpuwaste.hub.metrics import HubMetrics
 from gpuwaste.ingest.accounting import AccountingImport, ImportSettings
-from gpuwaste.ingest.windows import windows
+from gpuwaste.ingest.accounting_windows import windows
 from gpuwaste.slurm.client import SlurmClient
 from gpuwaste.slurm.defaults import SiteDefaults
 from gpuwaste.store.hub.hub_store import Aside, HubStore

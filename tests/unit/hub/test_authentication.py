@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from tests.unit.hub.rig import FakeClock
 
+from gpuwaste.hub.authentication import Identity
 from gpuwaste.hub.cluster_facts import ClusterFacts
-from gpuwaste.hub.identity import Identity
 from gpuwaste.hub.refusal import Refusal
 from gpuwaste.hub.roles import Roles, Scope
 from gpuwaste.slurm.cluster_config import NodeInfo

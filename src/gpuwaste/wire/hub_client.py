@@ -24,7 +24,7 @@ from gpuwaste.wire.identity import CredentialIssuer, RetryableAuthError
 from gpuwaste.wire.signing import ACK_HEADER, sign_request, verify_ack
 
 if TYPE_CHECKING:
-    from gpuwaste.core.history import HistoryEvent
+    from gpuwaste.core.job_event import HistoryEvent
     from gpuwaste.wire.batch import Ack, Batch, Envelope, Lines, VerdictBatch
 
 MAX_ANSWER_BYTES: Final = 64 * 1024**2
@@ -108,7 +108,7 @@ class HubClient:
 
     def history(self, after: int, limit: int) -> "list[HistoryEvent]":
         """Return what happened to runs after event `after`, at most `limit` events. Raises as `get`, ParseError."""
-        from gpuwaste.core.history import event_from_json  # noqa: PLC0415 as the module says
+        from gpuwaste.core.job_event import event_from_json  # noqa: PLC0415 as the module says
 
         found = self.get(HISTORY_PATH, {"after": after, "limit": limit}).get("events")
         if not isinstance(found, list):

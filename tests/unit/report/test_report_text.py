@@ -10,8 +10,8 @@ from tests.unit.report.documents import hostile, one_job, read, report, top, wee
 
 from gpuwaste.report.cells import width
 from gpuwaste.report.layout import Look
-from gpuwaste.report.text import job_text, report_text, top_text
-from gpuwaste.waste.settings import LedgerSettings
+from gpuwaste.report.report_text import job_text, report_text, top_text
+from gpuwaste.waste.ledger_settings import LedgerSettings
 
 GOLDEN = Path(__file__).parent / "golden"
 LOOK = Look(zone=UTC)

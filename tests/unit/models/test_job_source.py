@@ -18,12 +18,12 @@ from gpuwaste.core.errors import NoDataError, RetryableWireError, StoreError, Us
 from gpuwaste.history.from_store import read_table
 from gpuwaste.hub.reads import Reads
 from gpuwaste.hub.roles import Scope
-from gpuwaste.models import source
-from gpuwaste.models.source import load_hub, load_source, load_store
+from gpuwaste.models import job_source as source
+from gpuwaste.models.job_source import load_hub, load_source, load_store
 from gpuwaste.store.database import migrations
 from gpuwaste.store.hub.history_store import HistoryStore
 from gpuwaste.store.hub.hub_store import HubStore
-from gpuwaste.waste.settings import LedgerSettings
+from gpuwaste.waste.ledger_settings import LedgerSettings
 
 
 class DirectHub:

@@ -5,7 +5,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from gpuwaste.cli.times import parse_seconds, parse_time
+from gpuwaste.cli.time_options import parse_seconds, parse_time
 from gpuwaste.core.errors import UsageError
 
 ZONE = ZoneInfo("Europe/Berlin")
