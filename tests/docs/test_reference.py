@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 from tools.reference import PAGES, commands, configuration, doctor, events, exit_codes, findings, metrics, source, wire
-from tools.reference.manual import ENVIRONMENT, EXIT_CODES
 
 from gpuwaste.cli.main import build_parser, command_names, load_command
+from gpuwaste.cli.manual import ENVIRONMENT, EXIT_CODES
 from gpuwaste.core.config import Config, config_from_dict, describe_config, load_config
 from gpuwaste.core.hour import HOUR_CODEC, AllocationHour
 from gpuwaste.core.run import RunKey

@@ -4,8 +4,8 @@ import argparse
 from collections.abc import Iterator
 
 from gpuwaste.cli.main import build_parser, command_names, load_command
+from gpuwaste.cli.manual import ENVIRONMENT
 from gpuwaste.cli.renamed import RENAMED, SWITCHES
-from tools.reference.manual import ENVIRONMENT
 from tools.reference.markdown import code, document, table
 
 _INTRO = """

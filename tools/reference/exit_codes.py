@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
+from gpuwaste.cli.manual import EXIT_CODES
 from gpuwaste.core import errors
-from tools.reference.manual import EXIT_CODES
 from tools.reference.markdown import document, table
 
 _EXIT_NOTE: Final = re.compile(r" \(exit code \d+\)")
