@@ -24,9 +24,10 @@ def outcome(tmp_path: Path, reasons: str) -> str:
     allowed.write_text(reasons)
     tests.write_text(SKIPPING)
     (tmp_path / "conftest.py").write_text((ROOT / "tests" / "conftest.py").read_text())
+    (tmp_path / "durations.json").write_text("{}")
     (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = sockets: x\n")
     argv = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", "pytest.ini", str(tests)]
-    env = {"GPUWASTE_SKIPS": str(allowed), "PATH": "/usr/bin:/bin"}
+    env = {"GPUWASTE_SKIPS": str(allowed), "PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT)}
     done = subprocess.run(argv, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=120, check=False)
     return done.stdout + done.stderr
 

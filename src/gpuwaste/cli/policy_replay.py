@@ -42,7 +42,7 @@ def replay_policies(options: argparse.Namespace, config: Config) -> ReplayDocume
         raise UsageError(f"-S {options.start} is not before -E {options.end}")
     module = load_program("gpuwaste.models.policy_replay", "predict", "this host")
     source = known_source(options, config)
-    question = module.Question(start, end, options.scripts, _site(options, config), cache(unix_groups))
+    question = module.ReplayPeriod(start, end, options.scripts, _site(options, config), cache(unix_groups))
     bundle = _bundle(options, config)
     found = module.replay_policies(source.table, policies, question, bundle, _progress())
     notes = [*_NOTES, _about_scripts(options.scripts)]

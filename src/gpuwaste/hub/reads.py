@@ -74,6 +74,8 @@ class Reads:
             scope = scope.seen_by(question.owner)
         accounts, reader = None if scope.everything else scope.accounts, scope.user or None
         runs = picked_runs(self._store.runs_named(printed_id, accounts=accounts, reader=reader), question)
+        if not runs:
+            raise not_found()
         keys = {run.run_key for run in runs}
         with self._store.reader() as db:
             document = job_document(

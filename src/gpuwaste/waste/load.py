@@ -136,9 +136,10 @@ def _judge(
 
     Returns all of them, or with `candidates` those that may have a finding, by their places; None where none is picked.
     """
-    bounds = db.rows("waste.ledger_bounds", {"now": now})[0]
-    if bounds["first"] is None:
+    found = db.rows("waste.ledger_bounds", {"now": now})
+    if not found:
         return None
+    bounds = found[0]
     # Rows stand in the order of time: an hour before which there can be none lets the store skip most of them.
     first = max(from_hour, bounds["first"])
     first -= first % HOUR_S

@@ -73,7 +73,7 @@ def test_a_log_becomes_a_model_in_use(home: Path, capsys: pytest.CaptureFixture[
         (["--swf", "missing.swf"], 2, "missing.swf"),
         (["--store", "missing.duckdb"], 2, "no such file"),
         (["--swf", "lublin.swf"], 3, "names neither users nor what jobs asked for"),
-        (["--swf", "binary.swf"], 3, "no job in it"),
+        (["--swf", "binary.swf"], 3, "contains no job"),
         (["--swf", "short.swf"], 3, "10 jobs are too few"),
         (["--sacct", "sacct.txt"], 3, "2 jobs are too few"),
         (["--csv", "binary.swf"], 2, "--mapping"),

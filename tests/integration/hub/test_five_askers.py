@@ -142,7 +142,7 @@ def askers(hub: Rig, request: pytest.FixtureRequest, tmp_path: Path) -> Askers:
     live: Any = predictions._live
     live._follower = Follower(replay(table), "gw")
     live._follower.boot(TableSnapshot(table, 0))
-    live._predictor = live._new_predictor()
+    live._predictor = live.champion.predictor(live._follower)
     for job in jobs:
         if job.name == "train":
             live._follower.recall.learn_script(job.user, job.name, job.job_id, HASH)

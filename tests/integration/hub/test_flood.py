@@ -111,7 +111,7 @@ def test_one_user_has_eight_questions_in_work(hub: Rig) -> None:
             stack.enter_context(hub.services.turns.taken(Scope("alice")))
         refused = hub.get(1001, "/v1/jobs/7")
         assert (refused.status, refused.headers["retry-after"]) == (429, "1")
-        assert "ask again" in refused.json["error"]
+        assert "try again" in refused.json["error"]
         assert hub.get(1001, "/v1/jobs/9").status == 429
         assert hub.get(1002, "/v1/jobs/8").status == 200
         assert hub.get(1004, "/v1/jobs/7").status == 200

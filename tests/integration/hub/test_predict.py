@@ -415,7 +415,7 @@ def test_policies_are_read_again_and_bad_ones_change_nothing(ready: Rig) -> None
     assert _said(ready, ALICE)["action"] == "annotate"
     _use(ready, _WARNING.format("wrn"))
     assert _said(ready, ALICE)["action"] == "annotate"
-    assert "'wrn' is no mode" in ready.services.predictions.health()["error"]
+    assert "'wrn' is not a mode" in ready.services.predictions.health()["error"]
     _use(ready, _WARNING.format("warn"))
     assert _said(ready, ALICE)["action"] == "warn"
     assert ready.services.predictions.health()["error"] == ""

@@ -99,7 +99,7 @@ def test_a_file_in_the_sockets_place_is_left_alone(tmp_path: Path) -> None:
     """Where something else than a socket is, the hub says so and removes nothing; an old socket is replaced."""
     path = tmp_path / "hub.sock"
     path.write_text("precious")
-    with pytest.raises(ConfigError, match="is no socket"):
+    with pytest.raises(ConfigError, match="is not a socket"):
         open_unix(path)
     assert path.read_text() == "precious"
     path.unlink()

@@ -134,7 +134,7 @@ def test_a_failed_export_leaves_nothing_behind(
     assert list(tmp_path.iterdir()) == []
     monkeypatch.undo()
     write_bundle(tmp_path / "m", manifest=manifest(), boosters=trees, vectors=rows(300), expected=OURS)
-    with pytest.raises(ModelError, match="is there already"):
+    with pytest.raises(ModelError, match="exists"):
         write_bundle(tmp_path / "m", manifest=manifest(), boosters=trees, vectors=rows(300), expected=OURS)
     load_bundle(tmp_path / "m", OURS)
 

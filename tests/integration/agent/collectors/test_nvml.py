@@ -19,7 +19,9 @@ node = SimNode(Path(sys.argv[1])) if len(sys.argv) > 1 else None
 minors = node.mig_minors if node else Path("/none")
 settings = CollectorSettings(SystemClock(), "gpu1", minors, "", Path("/none"), Path("/none"))
 nvml = create_collectors(["nvml"], settings).gpu[0]
-def by_index(scan, field): return [getattr(scan.readings[gpu.uuid], field) for gpu in scan.gpus]
+def by_index(scan, field):
+    found = [getattr(scan.readings[gpu.uuid], field) for gpu in scan.gpus]
+    return [str(value) if field == "reason" else value for value in found]
 def until(condition):
     for _ in range(200):
         scan = nvml.scan()
@@ -99,7 +101,7 @@ def test_without_samples_the_momentary_utilization_is_used(script: Callable[...,
         """
 scan = nvml.scan()
 print(by_index(scan, "duty"), by_index(scan, "util_pct"), by_index(scan, "reason"))
-node.inject(None, Fault.not_supported("nvmlDeviceGetUtilizationRates"))
+node.inject(None, NvmlFault.not_supported("nvmlDeviceGetUtilizationRates"))
 scan = nvml.scan()
 print(by_index(scan, "util_pct"), by_index(scan, "reason"))
 """,
@@ -115,7 +117,7 @@ def test_a_lost_gpu_is_lost_alone(script: Callable[..., list[str]], tmp_path: Pa
         node,
         f"""
 nvml.scan()
-node.inject({gpus[1].uuid!r}, Fault.lost())
+node.inject({gpus[1].uuid!r}, NvmlFault.lost())
 for _ in range(2):
     scan = nvml.scan()
     print(by_index(scan, "reason"), by_index(scan, "power_mw")[1], scan.gpus[1].uuid)
@@ -241,7 +243,7 @@ def test_a_gpu_that_left_the_count_is_still_listed_as_lost(script: Callable[...,
         node,
         f"""
 nvml.scan()
-node.inject({gpus[1].uuid!r}, Fault.gone())
+node.inject({gpus[1].uuid!r}, NvmlFault.gone())
 nvml.scan()
 for g in (scan := nvml.scan()).gpus: print(g.uuid, scan.readings[g.uuid].reason or "-")
 """,
