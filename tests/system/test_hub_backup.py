@@ -341,7 +341,7 @@ def test_a_full_disk_leaves_no_file_and_a_hub_that_goes_on(tmp_path: Path) -> No
             assert finished(command(hub, "backup", whole))[0] == 0
         place = LoneHub(small, "", port=1)
         code, _, err = finished(command(place, "restore", whole))
-        assert (code, "make room" in err) == (1, True), err
+        assert (code, "free space" in err) == (1, True), err
     finally:
         subprocess.run(["umount", small], check=True)
 

@@ -6,7 +6,7 @@ import re
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, astuple, dataclass, replace
 from itertools import chain, repeat
 from pathlib import Path
 from typing import Any, Final
@@ -79,7 +79,7 @@ def of_job(config: Config, printed_id: str, *, here: bool) -> PredictQuery:
         raise NoDataError(f"job {printed_id}: no such job in slurmctld's memory that you may see")
     now = int(time.time())
     asked = [replace(request, submit=now) for request in ([found[int(offset)]] if offset else found)]
-    return PredictQuery(tuple(dict.fromkeys(asked)))  # the tasks of an array ask for the same
+    return PredictQuery(tuple({astuple(request): request for request in asked}.values()))  # array tasks are alike
 
 
 def answer(config: Config, asked: PredictQuery, model: Path | None, history: Path | None) -> list[PredictDocument]:
