@@ -145,7 +145,7 @@ def test_a_link_or_file_in_a_socket_s_place_is_left_alone(tmp_path: Path, munge:
             place.write_text("precious", encoding="ascii")
         done = run_daemon("advisor", tmp_path, munge, run=run, state=tmp_path / f"state{number}")
         assert done.returncode == 2, done.stderr
-        assert "is no socket" in done.stderr
+        assert "exists but is not a socket" in done.stderr
         assert precious.read_text(encoding="ascii") == "precious"
         assert place.exists()
 
