@@ -16,6 +16,7 @@ from gpuwaste.slurm.rest_http import RestError, RestServer, TokenError
 from gpuwaste.slurm.rest_jobs import parse_page
 from gpuwaste.slurm.sacct import BadRow
 from gpuwaste.testing.cluster import LoopbackCluster
+from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.job_mix import ODD_NAMES, run_job_mix
 from gpuwaste.testing.rest_differences import allowed
 
@@ -50,6 +51,12 @@ def test_a_mix_of_jobs_is_read_alike_both_ways(cluster: LoopbackCluster, tmp_pat
     mix = run_job_mix(cluster, JOBS, seed=int.from_bytes(os.urandom(2)))
     commands, rest = clients(cluster, tmp_path)
     window, ids = (mix.start - 1, mix.end + 60), set(mix.ids)
+
+    def alike() -> bool:
+        """Tell whether both name the same runs: slurmdbd learns a moment later since when a job is eligible."""
+        return set(by_key(rest.accounting(*window), ids)) == set(by_key(commands.accounting(*window), ids))
+
+    wait_until(alike, 60, "both ways to name the same runs", poll_s=0.5)
     seen = by_key(commands.accounting(*window), ids)
     told = by_key(rest.accounting(*window), ids)
     assert set(told) == set(seen)
