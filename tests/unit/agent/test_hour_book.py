@@ -217,6 +217,9 @@ def test_rows_equal_a_brute_force_oracle(steps: list[Step], offset_ms: int, into
 
 @settings(max_examples=examples(150), deadline=None)
 @given(steps=LIVES, offset_ms=st.integers(-300_000, 100_000), late_key=st.integers(0, 50))
+# An idle run began in the hour before, whose row has left when the agent comes back within a minute of zeros.
+@example(_ending([*[Step(STEP_MS, 0.0)] * 7, Step(STEP_MS, None, restart=True), *[Step(STEP_MS, 0.0)] * 2]), -1, 0)
+@example(_ending([*[Step(STEP_MS, 0.0)] * 7, Step(STEP_MS, 0.0, restart=True), *[Step(STEP_MS, 0.0)] * 9]), -35_000, 0)
 def test_a_restart_at_any_tick_loses_the_outage_alone(steps: list[Step], offset_ms: int, late_key: int) -> None:
     """Killed after any ticks, before or after the run's start is known, rows differ by a gap of each outage."""
     # A run that nobody saw after the restart ends at its last sample: its own test.
