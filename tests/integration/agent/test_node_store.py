@@ -124,6 +124,7 @@ def test_a_quarter_of_an_hour_is_folded_while_the_next_goes_on(tmp_path: Path) -
     assert len(list(store.samples_since(0))) == 91
 
 
+@pytest.mark.timeout(400)  # thousands of fsyncs, on a disk that others use
 def test_many_gpus_end_a_segment_by_its_bytes(tmp_path: Path) -> None:
     """Sixteen GPUs with seven MIG instances each at 1 s: no segment grows beyond 4 MiB, and all of it is folded."""
     tick = [replace(BASE, gpu_uuid=f"GPU-{random.Random(g).random()}", instance=f"{g % 7}/0") for g in range(112)]
@@ -141,6 +142,7 @@ def test_many_gpus_end_a_segment_by_its_bytes(tmp_path: Path) -> None:
     assert sum(1 for _ in store.samples_since(0)) == written * 112
 
 
+@pytest.mark.timeout(400)  # thousands of fsyncs, on a disk that others use
 def test_a_whole_day_can_be_read_and_compacted(tmp_path: Path) -> None:
     """A day of 8 GPUs at 10 s fits into the memory that the store may take, reading and writing."""
     store = a_store(tmp_path)
