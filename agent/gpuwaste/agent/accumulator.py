@@ -156,15 +156,17 @@ class Accumulator:
             return
         self.zero_ms += end_ms - start_ms
         self.zero_pieces.extend(self._pieces(start_ms, end_ms))
-        if self.zero_ms >= IDLE_RUN_MS or any(self._counted(hour) for hour, _ in self.zero_pieces[-1:]):
+        if self.zero_ms >= IDLE_RUN_MS or self._counted():
             self.zero_ms = max(self.zero_ms, IDLE_RUN_MS)
             self.zero_pieces.clear()  # the rows hold it as an idle run
 
-    def _counted(self, hour: int) -> bool:
-        """Tell whether an hour's idle runs hold its pieces already: the run began in an hour whose row has left."""
-        row = self.hours[hour].row if hour in self.hours else None
-        pending_ms = sum(ms for begun, ms in self.zero_pieces if begun == hour)
-        return row is not None and row.idle_run_ms + pending_ms > row.util_ms.get(0, 0)
+    def _counted(self) -> bool:
+        """Tell whether the idle runs of the last hour hold its pieces: the run began in an hour whose row has left."""
+        last = self.hours.get(self.zero_pieces[-1][0]) if self.zero_pieces else None
+        if last is None:
+            return False
+        pending_ms = sum(ms for hour, ms in self.zero_pieces if hour == last.row.hour_utc)
+        return last.row.idle_run_ms + pending_ms > last.row.util_ms.get(0, 0)
 
     def spread(self, name: str, amount: float, start_ms: int, end_ms: int) -> None:
         """Add `amount` to the rows' field `name` (energy_j or cpu_s), by the time of each hour in the stretch."""

@@ -21,7 +21,7 @@ class EventLog:
     def trouble(self, event: LogEvent, about: str, /, **fields: object) -> None:
         """Log a trouble, unless the same one of `about` was logged a short while ago."""
         known = self._troubles.setdefault(about, Once())
-        repeats = known.unsaid
+        repeats = known.repeats
         if known.news(" ".join((event.id, *map(str, fields.values()))), self._clock.mono_us(), _QUIET_US):
             event.log(repeats=repeats, about=about, **fields)
 

@@ -57,7 +57,7 @@ class LineHandler(logging.Handler):
         self._journal = is_journal(stream)
         self._every_s = every_s
         self._mono_s = mono_s
-        self._said: OrderedDict[tuple[int, str], list[float]] = OrderedDict()  # line -> [when first, times unsaid]
+        self._said: OrderedDict[tuple[int, str], list[float]] = OrderedDict()  # line -> [when first, repeats]
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write the record, or count it. A stream that cannot be written is no reason to stop."""
@@ -90,9 +90,9 @@ class LineHandler(logging.Handler):
             self._let_go()
 
     def _let_go(self) -> None:
-        (level, line), (_, unsaid) = self._said.popitem(last=False)
-        if unsaid:
-            self._write(level, f"{line} (and {unsaid:.0f} times more within a minute)")
+        (level, line), (_, repeats) = self._said.popitem(last=False)
+        if repeats:
+            self._write(level, f"{line} (and {repeats:.0f} times more within a minute)")
 
     def _write(self, level: int, line: str) -> None:
         start = f"<{priority(level)}>" if self._journal else f"{logging.getLevelName(level)} "

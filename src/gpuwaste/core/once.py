@@ -9,7 +9,7 @@ class Once:
 
     words: str = ""
     times: int = 0
-    unsaid: int = 0
+    repeats: int = 0
     _said_us: int = 0
 
     def news(self, words: str, now_us: int = 0, quiet_us: int | None = None) -> bool:
@@ -17,13 +17,13 @@ class Once:
         known = self.times > 0 and words == self.words
         self.times += 1
         if known and (quiet_us is None or now_us - self._said_us < quiet_us):
-            self.unsaid += 1
+            self.repeats += 1
             return False
-        self.words, self.unsaid, self._said_us = words, 0, now_us
+        self.words, self.repeats, self._said_us = words, 0, now_us
         return True
 
     def over(self) -> int:
         """End the trouble; return how often it came, 0 where there was none."""
         times = self.times
-        self.words, self.times, self.unsaid = "", 0, 0
+        self.words, self.times, self.repeats = "", 0, 0
         return times

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from gpuwaste.core.job_event import ScriptSays
 from gpuwaste.core.request import JobRequest
 from gpuwaste.core.verdict import Action
 from gpuwaste.documents.fields import Document, Recorded
@@ -30,7 +31,7 @@ class PredictFacts(Struct, kw_only=True, frozen=True):
         Mapping[str, list[str]], Meta(description="Sentences in exact numbers of the user's own last runs, by target.")
     ] = {}
     script: Annotated[
-        Literal["same", "changed", "unknown"],
+        ScriptSays,
         Meta(description="Whether the script is one with which jobs of this user and name failed."),
     ] = "unknown"
     whole_node: Annotated[bool, Meta(description="Whether the partition gives whole nodes.")] = False
@@ -40,7 +41,7 @@ class PredictDocument(Document, kw_only=True, frozen=True):
     """The prediction of one request; what a model on the caller's host predicts has neither facts nor policy."""
 
     request: Annotated[JobRequest, Meta(description="The request, without its script.")]
-    model: Annotated[str, Meta(description="The bundle's name; empty where history alone speaks.")]
+    model: Annotated[str, Meta(description="Name of the bundle; empty if only job history is used.")]
     model_hash: str
     targets: list[TargetPrediction]
     changes: Annotated[list[Change], Meta(description="Smaller requests, and what they would change.")]

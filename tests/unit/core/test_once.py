@@ -25,7 +25,7 @@ def test_the_same_words_are_said_again_after_the_quiet_time() -> None:
     """What was left out in between is counted, and the count begins anew."""
     once = Once()
     assert [once.news("a", now, 10) for now in (5, 9, 14, 15, 16)] == [True, False, False, True, False]
-    assert once.unsaid == 1
+    assert once.repeats == 1
 
 
 @pytest.mark.parametrize(("failures", "wait_s"), [(0, 5.0), (1, 5.0), (2, 10.0), (4, 40.0), (7, 300.0), (10**6, 300.0)])

@@ -195,7 +195,7 @@ class HistoryStore:
         self._db.run("jobs_changed")
         if once:
             page = self._without_clashes(page)
-        return page, take_changed(self._db, "jobs_delete_replaced")
+        return page, take_changed(self._db, "jobs_delete_replaced")[0]
 
     def _without_clashes(self, page: PageRow) -> PageRow:
         """Take the runs that would replace another run of this import out of what changed, as bad rows."""

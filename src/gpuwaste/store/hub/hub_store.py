@@ -136,8 +136,7 @@ class HubStore:
             db.run("jobs_stage", {"rows": to_json(rows.values()), "shape": JOB_COLUMNS.shape})
             db.run("jobs_stage_keep")
             db.run("jobs_changed")
-            first_end = db.rows("jobs_changed_count")[0]["first_end"]
-            changed = take_changed(db, "jobs_delete_old")
+            changed, first_end = take_changed(db, "jobs_delete_old")
             if changed:
                 self._note_changes(((r.cluster, r.job_id, r.start) for r in rows), first_end)
         return changed
@@ -313,19 +312,20 @@ class HubStore:
             db.run("events_add", {"rows": to_json(rows)})
 
 
-def take_changed(db: Database, delete: str) -> int:
-    """Write the runs of the scratch table of changed ones, with their events; returns how many these are.
+def take_changed(db: Database, delete: str) -> tuple[int, int | None]:
+    """Write the runs of the scratch table of changed ones, with their events.
 
+    Returns how many these are, and when the first of them ended, UTC seconds; None where none has.
     The query `delete` removes what they replace.
     """
-    changed = int(db.rows("jobs_changed_count")[0]["changed"])
+    ((changed, first_end),) = db.answer("jobs_changed_count").rows
     if changed:
         db.run("jobs_events")
         if db.rows("jobs_other_user"):
             db.run("days_reassign")
         for query in ("judged_forget_jobs", "judged_back_jobs", delete, "jobs_insert"):
             db.run(query)
-    return changed
+    return changed, first_end
 
 
 def _judge_again(db: Database, forget: str, parameters: Mapping[str, Any]) -> None:
