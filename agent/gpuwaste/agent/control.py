@@ -11,7 +11,7 @@ from typing import Any, Final
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import GpuwasteError, NoDataError, UsageError
 from gpuwaste.core.text import harmless
-from gpuwaste.core.unix_path import require_room
+from gpuwaste.core.unix_socket import connect_unix, require_room
 from gpuwaste.wire.request_server import Request, RequestLimits, RequestServer
 
 SOCKET_NAME: Final = "agent.sock"
@@ -93,9 +93,7 @@ def agent_answer(config: Config, request: dict[str, Any], timeout_s: float = 60.
     """
     path = socket_of(Path(config.common.run_dir))
     try:
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as server:
-            server.settimeout(timeout_s)
-            server.connect(str(path))
+        with connect_unix(path, timeout_s) as server:
             server.sendall(json.dumps(request).encode() + b"\n")
             line = _read_line(server, _MAX_ANSWER_BYTES, time.monotonic() + timeout_s)
     except OSError as error:

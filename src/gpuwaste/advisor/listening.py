@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from gpuwaste.core.errors import ConfigError
-from gpuwaste.core.unix_path import require_room
+from gpuwaste.core.unix_socket import connect_unix, require_room
 from gpuwaste.wire.peer import peer_of
 
 BACKLOG: Final = 1024
@@ -43,9 +43,7 @@ def open_listener(path: Path) -> socket.socket:
 def remove_socket(path: Path, listener: socket.socket) -> None:
     """Remove the socket at the end, unless another advisor has put its own there."""
     with contextlib.suppress(OSError):
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
-            probe.settimeout(_TRY_S)
-            probe.connect(str(path))
+        with connect_unix(path, _TRY_S) as probe:
             pid = peer_of(probe)[0]
         if pid == os.getpid():
             path.unlink(missing_ok=True)
@@ -63,13 +61,11 @@ def refuse_living(path: Path) -> None:
         raise ConfigError(f"{path}: {error.strerror}: see [advisor] socket") from error
     if not stat.S_ISSOCK(mode):
         raise ConfigError(f"{path}: exists but is not a socket: remove it, or set [advisor] socket")
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
-        probe.settimeout(_TRY_S)
-        try:
-            probe.connect(str(path))
-        except (ConnectionRefusedError, FileNotFoundError):
-            return
-        except (OSError, TimeoutError) as error:
-            raise ConfigError(f"{path}: cannot connect: {error.strerror or error}") from error
-        pid = peer_of(probe)[0]
+    try:
+        with connect_unix(path, _TRY_S) as probe:
+            pid = peer_of(probe)[0]
+    except (ConnectionRefusedError, FileNotFoundError):
+        return
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot connect: {error.strerror or error}") from error
     raise ConfigError(f"{path}: process {pid} already listens there: stop that advisor, or set [advisor] socket")

@@ -13,7 +13,7 @@ from gpuwaste.core.config import Config
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.core.files import open_to_others
 from gpuwaste.core.groups import user_name
-from gpuwaste.core.unix_path import require_room
+from gpuwaste.core.unix_socket import require_room
 
 _FILES: Final = (
     (Role.AGENT, "agent", "tls_key"),

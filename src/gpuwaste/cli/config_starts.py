@@ -12,7 +12,7 @@ from gpuwaste.cli.check import Role
 from gpuwaste.cli.config_places import faults, hidden
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import GpuwasteError
-from gpuwaste.core.unix_path import require_room
+from gpuwaste.core.unix_socket import require_room
 
 Attempt = Callable[[Config], object]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from gpuwaste.core.config import AdvisorConfig, PluginConfig
-from gpuwaste.core.unix_path import MAX_BYTES
+from gpuwaste.core.unix_socket import MAX_BYTES
 
 LONGEST_LINE: Final = 2046  # bytes
 NUMBERS: Final = {

@@ -16,7 +16,7 @@ from fastapi import FastAPI
 
 from gpuwaste.core import log_event
 from gpuwaste.core.errors import ConfigError
-from gpuwaste.core.unix_path import require_room
+from gpuwaste.core.unix_socket import require_room
 from gpuwaste.hub.protocol import BOUNDS, Bounds, HubProtocol
 from gpuwaste.wire.connection_limiter import ConnectionLimiter
 from gpuwaste.wire.limited_listener import LimitedListener

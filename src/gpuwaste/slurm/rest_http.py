@@ -23,7 +23,7 @@ from urllib3.exceptions import ConnectTimeoutError, HTTPError, MaxRetryError, Ne
 from gpuwaste.core import log_event
 from gpuwaste.core.errors import ConfigError, ParseError, SlurmError
 from gpuwaste.core.text import words_of
-from gpuwaste.core.unix_path import require_room
+from gpuwaste.core.unix_socket import connect_unix, require_room
 from gpuwaste.slurm.rest_token import Token, read_token
 from gpuwaste.slurm.rest_value import error_text, jobs
 
@@ -206,14 +206,10 @@ class _UnixConnection(HTTPConnection):
         self._path = path
 
     def _new_conn(self) -> socket.socket:
-        sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
-            sock.settimeout(_CONNECT_S)
-            sock.connect(self._path)
+            return connect_unix(self._path, _CONNECT_S)
         except OSError as error:
-            sock.close()
             raise NewConnectionError(self, error.strerror or str(error)) from error
-        return sock
 
 
 class _UnixPool(urllib3.HTTPConnectionPool):

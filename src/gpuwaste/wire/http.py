@@ -16,7 +16,7 @@ from typing import BinaryIO, Final, Self
 from urllib.parse import urlsplit
 
 from gpuwaste.core.errors import AuthError, ConfigError, RetryableWireError, StoreError, WireError
-from gpuwaste.core.unix_path import require_room
+from gpuwaste.core.unix_socket import connect_unix, require_room
 
 CONNECT_S: Final = 10.0
 _CHUNK: Final = 64 * 1024
@@ -96,9 +96,7 @@ class UnixConnection(HTTPConnection):
 
     def connect(self) -> None:
         """Connect to the socket's path."""
-        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.sock.settimeout(self._timeout_s)
-        self.sock.connect(self._path)
+        self.sock = connect_unix(self._path, self._timeout_s)
 
 
 class _Watchdog:

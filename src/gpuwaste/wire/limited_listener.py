@@ -12,6 +12,7 @@ from typing import Any, Final
 from gpuwaste.wire.connection_limiter import ConnectionLimiter
 from gpuwaste.wire.peer import peer_uid
 
+BACKLOG: Final = 128  # connections that the kernel keeps for us
 _NO_LINGER: Final = struct.pack("ii", 1, 0)
 
 
@@ -27,6 +28,10 @@ class LimitedListener(socket.socket):
         new = cls(listener.family, listener.type, listener.proto, fileno=listener.detach())
         new.limiter, new._taken = limiter, {}
         return new
+
+    def listen(self, backlog: int = 0, /) -> None:
+        """Keep a queue of at least BACKLOG: asyncio's one number is both, that queue and what it accepts at once."""
+        super().listen(max(backlog, BACKLOG))
 
     def accept(self) -> tuple[socket.socket, Any]:
         """Return the next connection and its address."""

@@ -13,7 +13,7 @@ from functools import cache
 from typing import Final
 
 from gpuwaste.core.errors import AuthError, ConfigError
-from gpuwaste.core.unix_path import require_room
+from gpuwaste.core.unix_socket import require_room
 from gpuwaste.wire.identity import MAX_CREDENTIAL, Caller, RetryableAuthError
 
 MAX_PAYLOAD: Final = 4096  # bytes; a digest has 64

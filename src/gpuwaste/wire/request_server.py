@@ -20,7 +20,6 @@ from gpuwaste.wire.connection_limiter import ConnectionLimiter
 from gpuwaste.wire.limited_listener import LimitedListener
 from gpuwaste.wire.peer import peer_uid
 
-_BACKLOG: Final = 128  # connections that the kernel keeps for us
 _ACCEPTS: Final = 16  # taken in before those that are there are read
 _OPEN_TIMES: Final = 4  # connections in all, with those that asked and have not read their answer
 _log = logging.getLogger(__name__)
@@ -123,7 +122,6 @@ class RequestServer:
             ssl_handshake_timeout=None if self._tls is None else self.limits.deadline_s,
             backlog=_ACCEPTS,
         )
-        self._listener.listen(_BACKLOG)  # asyncio's one number is both, the kernel's queue and its own turns
         await self._stop.wait()
         server.close()
         for conversation in list(self._open):

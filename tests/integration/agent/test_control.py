@@ -16,6 +16,7 @@ from tests.passable import let_others_through
 from gpuwaste.agent.control import SOCKET_NAME, ControlServer, ask_agent, release_seconds
 from gpuwaste.core.config import CommonConfig, Config
 from gpuwaste.core.errors import NoDataError, UsageError
+from gpuwaste.core.unix_socket import connect_unix
 
 pytestmark = pytest.mark.sockets
 
@@ -40,10 +41,7 @@ def server(tmp_path: Path) -> Iterator[Path]:
 
 
 def connect(path: Path) -> socket.socket:
-    client = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    client.settimeout(20)
-    client.connect(str(path))
-    return client
+    return connect_unix(path, 20)
 
 
 def test_commands_are_answered(server: Path, config: Config) -> None:

@@ -1,7 +1,6 @@
 """The advisor of this host, queried over its socket as the plugin does: its answer, its job history, its model."""
 
 import os
-import socket
 import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any, Final
 from gpuwaste.cli.check import Check, Role, Status, Surroundings
 from gpuwaste.core.errors import GpuwasteError, ParseError
 from gpuwaste.core.groups import user_name
+from gpuwaste.core.unix_socket import connect_unix
 from gpuwaste.wire.advice import HEADER, MAX_REPLY, decode_header, decode_reply, encode_frame
 from gpuwaste.wire.peer import peer_of
 
@@ -110,9 +110,7 @@ def _wants_more(data: bytes) -> bool:
 
 def _ask(path: Path) -> tuple[str, dict[str, Any] | None]:
     """Return who listens, and their answer, None where they hung up. Raises OSError, ParseError."""
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
-        sock.settimeout(_ASK_S)
-        sock.connect(str(path))
+    with connect_unix(path, _ASK_S) as sock:
         _, uid = peer_of(sock)
         owner = user_name(uid) or str(uid)
         try:
