@@ -1,0 +1,92 @@
+"""What a view draws, as data: axes with units and values by role. web draws it as SVG; no colour is named here."""
+
+from collections.abc import Sequence
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+Scale = Literal["linear", "log", "time", "category"]
+"""`time` has UTC seconds."""
+
+Role = Literal[
+    "high", "moderate", "low", "idle", "unknown", "suspended",
+    "completed", "failed", "timeout", "out_of_memory", "cancelled", "node_fail", "other",
+    "main", "second", "muted",
+]  # fmt: skip
+"""What a mark stands for: a level of use, an end state, or the first and the second thing that is compared."""
+
+
+class Axis(Struct, kw_only=True, frozen=True):
+    """One axis: `unit` is printed beside the title ("h", "GPU-hours", "%", "jobs"), "" for a plain name."""
+
+    title: str
+    unit: str = ""
+    scale: Scale = "linear"
+    categories: Sequence[str] = ()
+
+
+class Series(Struct, kw_only=True, frozen=True):
+    """One value of y for each x of its chart; null is "not known", never 0."""
+
+    name: str
+    role: Role
+    y: Sequence[float | None]
+
+
+class Bars(Struct, kw_only=True, frozen=True, tag="bars"):
+    """Bars over categories or times; stacked in the order of the series where `stacked`."""
+
+    title: str
+    x: Axis
+    y: Axis
+    at: Annotated[Sequence[float], Meta(description="The position of each bar: UTC seconds, or the category's index.")]
+    series: Sequence[Series]
+    stacked: bool = True
+    sideways: Annotated[bool, Meta(description="Whether bars lie: names of users and accounts are long.")] = False
+
+
+class Lines(Struct, kw_only=True, frozen=True, tag="lines"):
+    """Lines over x, with a band between `low` and `high` where both are given."""
+
+    title: str
+    x: Axis
+    y: Axis
+    at: Sequence[float]
+    series: Sequence[Series]
+    low: Sequence[float | None] = ()
+    high: Sequence[float | None] = ()
+
+
+class Layer(Struct, kw_only=True, frozen=True):
+    """The counts of one group of points, row by row from the lowest y, each row from the lowest x."""
+
+    name: str
+    role: Role
+    counts: Sequence[int]
+
+
+class Bins(Struct, kw_only=True, frozen=True, tag="bins"):
+    """Points counted on a grid: a scatter of any size in a few kilobytes."""
+
+    title: str
+    x: Axis
+    y: Axis
+    x_edges: Annotated[Sequence[float], Meta(description="Columns + 1 values of x, rising.")]
+    y_edges: Annotated[Sequence[float], Meta(description="Rows + 1 values of y, rising.")]
+    layers: Sequence[Layer]
+    diagonal: Annotated[bool, Meta(description="Whether the line x = y is drawn.")] = False
+
+
+class Grid(Struct, kw_only=True, frozen=True, tag="grid"):
+    """A heat map of rows and columns with a value in each cell; null is "not known"."""
+
+    title: str
+    x: Axis
+    y: Axis
+    columns: Annotated[Sequence[float | str], Meta(description="UTC seconds, or names.")]
+    rows: Sequence[str]
+    cells: Annotated[Sequence[float | None], Meta(description="Row by row.")]
+    unit: str
+
+
+Chart = Bars | Lines | Bins | Grid

@@ -1,0 +1,54 @@
+"""What a view answers with: every number with its unit and the query that it is of."""
+
+from collections.abc import Sequence
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct
+
+from gpuwaste.analytics.chart import Chart
+
+Cell = str | int | float | bool | None
+
+
+class Column(Struct, kw_only=True, frozen=True):
+    """A column of a view's table."""
+
+    name: str
+    title: str
+    unit: str = ""
+
+
+class Fact(Struct, kw_only=True, frozen=True):
+    """One number of which a sentence may speak."""
+
+    id: Annotated[str, Meta(description="Unique within the view: wait_p95_s, wasted_share.alice.")]
+    value: float | int | str | None
+    unit: str
+    text: Annotated[str, Meta(description="The value as it is printed: 2 h 14 min, 39 %, 312.4 GPU-hours.")]
+    means: Annotated[str, Meta(description="What it is, in words.")]
+    query: Annotated[str, Meta(description="The name of the query that it is of.")]
+    low: Annotated[float | None, Meta(description="Lower end of the 95 % interval, where one was computed.")] = None
+    high: float | None = None
+
+
+class ViewDocument(Struct, kw_only=True, frozen=True):
+    """One view over a window: tables, charts, facts and what they say."""
+
+    view: str
+    title: str
+    question: Annotated[str, Meta(description="The question that the view answers.")]
+    clusters: Sequence[str]
+    start: Annotated[int, Meta(description="UTC seconds.")]
+    end: Annotated[int, Meta(description="UTC seconds.")]
+    generated: Annotated[int, Meta(description="UTC seconds.")]
+    columns: Sequence[Column]
+    rows: Sequence[Sequence[Cell]]
+    rows_left_out: int
+    charts: Sequence[Chart]
+    facts: Sequence[Fact]
+    narrative: Annotated[Sequence[str], Meta(description="Sentences from the facts, the largest change first.")]
+    notes: Annotated[
+        Sequence[str], Meta(description="What a reader must know: cut at the edges, jobs whole, left out.")
+    ]
+    sql: Annotated[str, Meta(description="The query as it was asked.")]
+    parameters: dict[str, Any]
