@@ -110,6 +110,19 @@ def test_an_hour_that_comes_late_has_its_run_judged_again() -> None:
     assert late.run_key.job_id == 1
 
 
+def test_a_share_that_comes_late_has_its_run_judged() -> None:
+    """A run of which accounting knows no GPU is judged once a share of one is reported, however late that is."""
+    store = a_store()[0]
+    sharer = run(3, 0, 5, gpus=0, alloc_tres="cpu=1")
+    store.upsert_jobs([sharer])
+    assert judging(store).step(STOP) == 0
+    store.upsert_hours([replace(row(sharer, 0, 0, random.Random(4)), share=0.5)])
+    now = documents(store)
+    assert now[f"cluster  {(0, NOW)}"]["shared"]["gpu_s"] > 0
+    assert judging(store).step(STOP) == 1
+    same(now, documents(store))
+
+
 class MeddledStore(HubStore):
     """A store in which something changes after runs were judged and before they are stored."""
 
