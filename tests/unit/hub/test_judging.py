@@ -71,6 +71,7 @@ def filled(site: tuple[list[JobRecord], list[AllocationHour]]) -> HubStore:
     return store
 
 
+@pytest.mark.timeout(600)  # each drawn site is judged several times
 @settings(max_examples=examples(15, 2), deadline=None)
 @given(sites(), st.sampled_from([None, 0, 1, 3]))
 def test_the_table_says_what_judging_when_asked_says(
