@@ -9,6 +9,8 @@ import pytest
 
 from gpuwaste.core.unix_socket import connect_unix
 
+pytestmark = pytest.mark.sockets
+
 
 @pytest.fixture
 def full(tmp_path: Path) -> Iterator[tuple[Path, socket.socket]]:

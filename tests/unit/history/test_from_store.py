@@ -75,6 +75,7 @@ def records(draw: st.DrawFn) -> list[JobRecord]:
     return list({(job.job_id, job.submit): job for job in made.values()}.values())
 
 
+@pytest.mark.timeout(600)  # each drawn site is judged several times
 @settings(max_examples=examples(120), deadline=None)
 @given(jobs=records())
 def test_a_table_of_the_store_is_the_table_of_its_records(jobs: list[JobRecord]) -> None:
@@ -97,6 +98,7 @@ def used(store: HubStore, job: JobRecord) -> list[float]:
 RUN = JobRecord("gw", 7, T0, user="u", start=T0, end=T0 + 1000, elapsed_s=1000, state="COMPLETED", gpus=2)
 
 
+@pytest.mark.timeout(600)  # each drawn site is judged several times
 @settings(max_examples=examples(60), deadline=None)
 @given(
     gpus=st.integers(1, 3),

@@ -71,6 +71,7 @@ def filled(site: tuple[list[JobRecord], list[AllocationHour]]) -> HubStore:
     return store
 
 
+@pytest.mark.timeout(600)  # each drawn site is judged several times
 @settings(max_examples=examples(15, 2), deadline=None)
 @given(sites(), st.sampled_from([None, 0, 1, 3]))
 def test_the_table_says_what_judging_when_asked_says(
@@ -108,6 +109,19 @@ def test_an_hour_that_comes_late_has_its_run_judged_again() -> None:
     assert judging(store).step(STOP) == 1
     same(now, documents(store))
     assert late.run_key.job_id == 1
+
+
+def test_a_share_that_comes_late_has_its_run_judged() -> None:
+    """A run of which accounting knows no GPU is judged once a share of one is reported, however late that is."""
+    store = a_store()[0]
+    sharer = run(3, 0, 5, gpus=0, alloc_tres="cpu=1")
+    store.upsert_jobs([sharer])
+    assert judging(store).step(STOP) == 0
+    store.upsert_hours([replace(row(sharer, 0, 0, random.Random(4)), share=0.5)])
+    now = documents(store)
+    assert now[f"cluster  {(0, NOW)}"]["shared"]["gpu_s"] > 0
+    assert judging(store).step(STOP) == 1
+    same(now, documents(store))
 
 
 class MeddledStore(HubStore):

@@ -62,6 +62,7 @@ def filled(users: int = 6, days: int = 40) -> HubStore:
     return store
 
 
+@pytest.mark.timeout(600)  # each drawn site is judged several times
 @settings(max_examples=examples(20, 2), deadline=None)
 @given(sites(), st.integers(1, 9), st.integers(0, 4))
 def test_reports_are_the_same(site: tuple[list[JobRecord], list[AllocationHour]], step_rows: int, steps: int) -> None:

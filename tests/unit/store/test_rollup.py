@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.examples import examples
@@ -138,6 +139,7 @@ def sums(store: HubStore) -> tuple[int, ...]:
     return tuple(int(v or 0) for v in found)
 
 
+@pytest.mark.timeout(600)  # each drawn site is judged several times
 @settings(max_examples=examples(25, 2), deadline=None)
 @given(sites(), st.integers(1, 3), st.integers(1, 50))
 def test_a_report_is_the_same_before_and_after(
@@ -158,6 +160,7 @@ def test_a_report_is_the_same_before_and_after(
     store.close()
 
 
+@pytest.mark.timeout(600)  # each drawn site is judged several times
 @settings(max_examples=examples(15, 2), deadline=None)
 @given(sites(), st.integers(0, 999))
 def test_late_hours_count_once(site: tuple[list[JobRecord], list[AllocationHour]], seed: int) -> None:

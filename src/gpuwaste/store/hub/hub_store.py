@@ -120,9 +120,11 @@ class HubStore:
             if bounds["lo"] < self._rolled_until:
                 rows = _without_rolled(db, hours, bounds)
             changed = db.execute(_UPSERT, {**bounds, "rows": rows, "shape": HOUR_COLUMNS.shape}).fetchall()
-            runs = [dict(zip(HOUR_KEY[:3], key, strict=True)) for key in sorted({row[:3] for row in changed})]
-            self._note_changes(row[:3] for row in changed)
-            _judge_again(db, "judged_forget_hours", {"lo": bounds["lo"], "runs": to_json(runs)})
+            runs = {row[:3] for row in changed}
+            self._note_changes(runs)
+            _judge_again(db, "judged_forget_hours", {"lo": bounds["lo"], "runs": _keys(runs)})
+            if shared := runs & {h.key[:3] for h in hours if h.share < 1}:  # what holds no GPU was passed over
+                _judge_again(db, "ends_of", {"lo": bounds["lo"], "runs": _keys(shared)})
             self._add_events(db, "ledger", sorted({RunKey(*row[:3]) for row in changed if row[3]}))
         return len(changed)
 
@@ -328,9 +330,13 @@ def take_changed(db: Database, delete: str) -> tuple[int, int | None]:
     return changed, first_end
 
 
-def _judge_again(db: Database, forget: str, parameters: Mapping[str, Any]) -> None:
-    """Forget what was judged of some runs, and have them judged again."""
-    ends = db.run(forget, parameters).fetchall()
+def _keys(runs: Iterable[Run]) -> str:
+    return to_json(dict(zip(HOUR_KEY[:3], run, strict=True)) for run in sorted(runs))
+
+
+def _judge_again(db: Database, ends_of: str, parameters: Mapping[str, Any]) -> None:
+    """Have the runs whose ends a query returns judged again where they are not; it may forget what was judged."""
+    ends = db.run(ends_of, parameters).fetchall()
     if ends:
         db.run("judged_back", {"end": min(end for (end,) in ends)})
 
