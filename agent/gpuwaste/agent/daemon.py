@@ -21,9 +21,10 @@ from gpuwaste.agent.hour_book import GAP_INTERVALS, HourBook, replay_from_us
 from gpuwaste.agent.jobstats import JobstatsCollector, Owners
 from gpuwaste.agent.map_queries import Questions
 from gpuwaste.agent.metrics import Health
-from gpuwaste.agent.node_store import NodeStore
+from gpuwaste.agent.node_store import RAW, NodeStore
 from gpuwaste.agent.outbox import Outbox
 from gpuwaste.agent.own_node import OwnNode, Stopped, find_own_node
+from gpuwaste.agent.sample_server import SampleServer
 from gpuwaste.agent.sampler import Sampler
 from gpuwaste.agent.sinks import HourSink, RawSink
 from gpuwaste.agent.snapshot import LatestSnapshot
@@ -39,9 +40,12 @@ from gpuwaste.core.version import own_version
 from gpuwaste.slurm.client import SlurmClient
 from gpuwaste.slurm.commands import CommandClient
 from gpuwaste.wire.batch import Batch, Envelope
-from gpuwaste.wire.daemon_client import daemon_client
+from gpuwaste.wire.daemon_client import daemon_client, hub_uid
+from gpuwaste.wire.exporter import Answers
 from gpuwaste.wire.hub_client import HubClient
+from gpuwaste.wire.munge import Munge, MungeChecker
 from gpuwaste.wire.notify import SILENT, SystemdNotifier
+from gpuwaste.wire.samples import SAMPLES_PATH
 from gpuwaste.wire.shipper import Shipper
 
 _STARTED: Final = log_event.info("agent-started: agent {version}: node {node} of cluster {cluster}")
@@ -305,7 +309,23 @@ class Agent:
             tls_key=agent.tls_key,
             token_file=agent.metrics_token_file,
             more=more,
+            answers=self._sample_answers(),
         )
+
+    def _sample_answers(self) -> Answers:
+        """Return what answers the hub for samples; nothing at a site without munge."""
+        agent, common = self._config.agent, self._config.common
+        if common.token_file or not agent.serve_samples:
+            return {}
+        server = SampleServer(
+            Path(agent.state_dir) / RAW,
+            self._site.node,
+            {"munge": MungeChecker(Munge(common.munge_socket))},
+            {0, hub_uid(self._config)},
+            kept_days=lambda: self._store.retention_days,
+            gap_us=int(agent.interval_s * GAP_INTERVALS * 1e6),
+        )
+        return {SAMPLES_PATH: server.answer}
 
     def restore(self) -> None:
         """Go on from the rows and samples that an earlier agent left; a failure costs those alone."""
