@@ -30,9 +30,18 @@ _Interval = Annotated[
 ]
 Instance = Annotated[str, Meta(pattern=r"^[0-9/]{0,16}\Z", description="The MIG instance; empty: a whole GPU.")]
 NodeState = Literal[
-    "answered", "no_samples", "past_retention", "unreachable", "gone", "not_served", "refused", "busy", "invalid",
+    "answered",  # the samples are here
+    "no_samples",  # the node has none of the run: its agent did not run, or held no GPU for it
+    "past_retention",
+    "unreachable",
+    "gone",  # Slurm no longer has the node
+    "not_served",  # an older agent, or one that is not to answer
+    "refused",
+    "busy",
+    "failed",
+    "invalid",  # no answer of an honest agent
     "not_asked",
-]  # fmt: skip
+]
 
 
 class Series(Struct, frozen=True, kw_only=True):
@@ -112,6 +121,7 @@ class RunCurves(Struct, frozen=True, kw_only=True):
     start: Utc
     end: MaybeUtc
     nodes: list[NodeCurves]
+    nodes_left_out: Annotated[int, Meta(description="Nodes that were not asked: `node` picks one.")] = 0
 
 
 class JobCurves(Document, frozen=True, kw_only=True):

@@ -6,8 +6,8 @@ from typing import Final, Self
 
 SAMPLES_PATH: Final = "/v1/samples"
 MOST_POINTS: Final = 2000  # of a series
-MOST_ANSWER_B: Final = 4 << 20  # packed
-MOST_UNPACKED_B: Final = 48 << 20
+MOST_ANSWER_B: Final = 2 << 20  # packed
+MOST_UNPACKED_B: Final = 4 << 20
 _TARGET: Final = re.compile(
     re.escape(SAMPLES_PATH) + r"\?node=([A-Za-z0-9_.\-]{1,128})&job=(\d{1,10})&start=(\d{1,12})"
     r"&since_us=(\d{1,17})&until_us=(\d{1,17})&points=(\d{1,4})",

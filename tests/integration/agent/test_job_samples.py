@@ -209,7 +209,7 @@ def test_one_question_at_a_time_and_a_killed_child_costs_its_answer_alone(node: 
         fcntl.flock(lock, fcntl.LOCK_EX)
         asking = threading.Thread(target=lambda: answers.append(node.asked()))
         asking.start()
-        wait_until(reading, 20, "a child that reads")
+        wait_until(lambda: bool(reading()), 20, "a child that reads")
         put_off = node.asked()
         (child,) = reading()
         child.send_signal(signal.SIGKILL)
