@@ -1,88 +1,36 @@
 """GET /v1/samples: the hub gets the samples of one run, nobody else gets any."""
 
 import fcntl
-import gzip
-import os
 import random
 import signal
 import subprocess
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from http.client import HTTPConnection
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import psutil
 import pytest
-from prometheus_client.registry import CollectorRegistry
+from tests.integration.agent.sample_node import START, WINDOW, Answer, Node, answering_node
 from tests.integration.agent.test_node_store import wait_for_fold
 from tests.unit.agent.fakes import START_US
-from tests.unit.agent.samples import BASE, a_store, at
+from tests.unit.agent.samples import BASE, at
 
-from gpuwaste.agent.node_store import NodeStore
-from gpuwaste.agent.sample_server import SampleServer
 from gpuwaste.core.run import RunKey
 from gpuwaste.core.sample import Confidence
-from gpuwaste.documents.curve_types import NodeSamples
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.lone_hub import munged_path, private_munged
-from gpuwaste.wire.exporter import MetricsServer
-from gpuwaste.wire.munge import Munge, MungeChecker, MungeIssuer
-from gpuwaste.wire.samples import SAMPLES_PATH, RunWindow, SampleQuestion
-from gpuwaste.wire.signing import ACK_HEADER, request_digest, sign_request, verify_ack
+from gpuwaste.wire.munge import Munge, MungeIssuer
+from gpuwaste.wire.samples import SampleQuestion
+from gpuwaste.wire.signing import request_digest, sign_request
 
 pytestmark = [
     pytest.mark.sockets,
     pytest.mark.skipif(munged_path() is None, reason="munged is not installed (Debian: munge)"),
 ]
-HUB = os.geteuid()
 NOBODY = 65534
-START = 1_700_000_000
 DAY_US = 86_400_000_000
-WINDOW = RunWindow(9, START, START_US - 1, START_US + DAY_US, 2000)
-
-
-@dataclass
-class Answer:
-    """What came back."""
-
-    status: int
-    body: bytes
-    ack: str
-
-
-@dataclass
-class Node:
-    """A node's store and the server that answers for it."""
-
-    munge: str
-    store: NodeStore
-    port: int
-    raw: Path
-
-    def get(self, target: str, headers: dict[str, str]) -> Answer:
-        """Send a request."""
-        connection = HTTPConnection("127.0.0.1", self.port, timeout=30)
-        try:
-            connection.request("GET", target, headers=headers)
-            answer = connection.getresponse()
-            return Answer(answer.status, answer.read(), answer.getheader(ACK_HEADER, ""))
-        finally:
-            connection.close()
-
-    def asked(self, window: RunWindow = WINDOW, node: str = "gpu1") -> Answer:
-        """Ask as the hub does."""
-        target = SampleQuestion(node, window).target
-        return self.get(target, sign_request(MungeIssuer(Munge(self.munge)), "GET", target))
-
-    def samples(self, **changes: int) -> NodeSamples:
-        """Return the samples of a window, their signature checked."""
-        answer = self.asked(replace(WINDOW, **changes))
-        assert answer.status == 200, answer.body
-        verify_ack(MungeIssuer(Munge(self.munge), HUB), answer.ack, answer.body)
-        return msgspec.json.decode(gzip.decompress(answer.body), type=NodeSamples)
 
 
 @pytest.fixture(scope="module")
@@ -93,16 +41,8 @@ def munge() -> Iterator[str]:
 
 @pytest.fixture
 def node(munge: str, tmp_path: Path) -> Iterator[Node]:
-    raw = tmp_path / "raw"
-    store = a_store(tmp_path)
-    server = SampleServer(
-        raw, "gpu1", {"munge": MungeChecker(Munge(munge))}, {HUB}, kept_days=lambda: 14, gap_us=25_000_000
-    )
-    exporter = MetricsServer("127.0.0.1:0", CollectorRegistry(), section="agent", answers={SAMPLES_PATH: server.answer})
-    exporter.start()
-    yield Node(munge, store, exporter.port, raw)
-    exporter.stop()
-    store.close()
+    with answering_node(munge, tmp_path) as node:
+        yield node
 
 
 def reading() -> list[psutil.Process]:
@@ -137,7 +77,7 @@ def test_a_run_s_samples_come_as_they_were_folded_or_not(node: Node) -> None:
 
 
 def test_samples_of_other_runs_and_of_disputed_gpus_are_nobody_s(node: Node) -> None:
-    """Samples of another job, of another run of its id and disputed ones are left out; those without a start are there."""
+    """Samples of another job or run of its id and disputed ones are left out; those without a start are there."""
     key = RunKey("gw", 9, START + 5000)
     other = replace(BASE, gpu_uuid="GPU-x")
     node.store.append(

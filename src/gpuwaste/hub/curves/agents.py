@@ -23,7 +23,7 @@ _REFUSED: Final = log_event.warning(
     "curves-refused: the agent of node {node} refuses to answer for a job's samples: {error}",
     "Does [agent] hub_user name the hub's user there? Compare the clocks, and munge's keys.",
 )
-_PATIENCE_S: Final = 12.0  # of an exchange: the agent's child has eight seconds
+PATIENCE_S: Final = 12.0  # of an exchange: the agent's child has eight seconds
 _BUSY_S: Final = 0.5
 _TRIES: Final = 3
 _WORDS: Final[dict[NodeState, str]] = {
@@ -43,9 +43,12 @@ _OK: Final = 200
 class AgentSamples:
     """Asks agents; threads may share one object. Raises ConfigError where the URL or the CA cannot be used."""
 
-    def __init__(self, url: str, ca: str, issuer: CredentialIssuer, site: ClusterFacts) -> None:
-        """`url` has {address} (NodeAddr) or {node} in the host's place."""
+    def __init__(
+        self, url: str, ca: str, issuer: CredentialIssuer, site: ClusterFacts, patience_s: float = PATIENCE_S
+    ) -> None:
+        """`url` has {address} (NodeAddr) or {node} in the host's place; an answer may take `patience_s`."""
         self._url = url
+        self._patience_s = patience_s
         self._issuer = issuer
         self._site = site
         try:
@@ -76,7 +79,7 @@ class AgentSamples:
 
     def _answer(self, url: str, target: str) -> HttpAnswer:
         """Send the question, again where the agent is answering another one. Raises WireError."""
-        exchange = HttpExchange(parse_endpoint(url), self._tls, _PATIENCE_S, MOST_ANSWER_B)
+        exchange = HttpExchange(parse_endpoint(url), self._tls, self._patience_s, MOST_ANSWER_B)
         for left in reversed(range(_TRIES)):
             headers = {"Accept-Encoding": "gzip", **sign_request(self._issuer, "GET", target)}
             answer = exchange.send(HttpRequest("GET", target, b"", headers))
