@@ -77,7 +77,7 @@ class PrometheusSamples:
         """Return a quantity by GPU, a value for each time. Raises WireError, and what a strange answer raises."""
         metric, factor, digits = _METRICS[name]
         of_node = f'node="{question.node}"'
-        held = f'gpuwaste_gpu_job_info{{{of_node},jobid="{question.window.job_id}"}}'
+        held = f'gpuwaste_gpu_job_info{{{of_node},jobid="{question.window.job_id}",confidence!="conflict"}}'
         inner = f"({metric}{{{of_node}}} and on (uuid, node) {held})"
         query = {
             "query": f"{how}_over_time({inner}[{times.step}s:{_FINEST_S}s]) * {factor:g}",

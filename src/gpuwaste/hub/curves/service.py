@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Hashable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as TooLate
+from dataclasses import replace as replaced
 from typing import Final
 
 import msgspec
@@ -147,17 +148,17 @@ class Curves:
 
     def _node(self, run: JobRecord, node: str, points: int, hours: list[HourMean]) -> NodeCurves:
         """Return what there is of a run on a node: samples, else hours."""
+        start_us = (run.start or 0) * 1_000_000
         end_us = self._clock.utc_us() if run.end is None else run.end * 1_000_000
-        since_us = (run.start or 0) * 1_000_000 - _SLACK_US
-        window = RunWindow(run.job_id, run.start or 0, max(0, since_us), end_us + _SLACK_US, points)
-        question = SampleQuestion(node, window)
+        exactly = RunWindow(run.job_id, run.start or 0, start_us, max(end_us, start_us + 1), points)
         own = {hour.gpu_uuid for hour in hours}
         if self._agents is None:
             found = without(node, "not_asked")
         else:
-            found = _described(self._agents.ask(question, own, run.gpus or MOST_GPUS), run)
+            window = replaced(exactly, since_us=max(0, start_us - _SLACK_US), until_us=exactly.until_us + _SLACK_US)
+            found = _described(self._agents.ask(SampleQuestion(node, window), own, run.gpus or MOST_GPUS), run)
         if not found.gpus and self._prometheus is not None:
-            found = self._prometheus.ask(question, own) or found
+            found = self._prometheus.ask(SampleQuestion(node, exactly), own) or found
         return found if found.gpus else replace(found, hours=hours)
 
     def _hours(self, run: JobRecord, nodes: Sequence[str]) -> Hours:
