@@ -51,11 +51,7 @@ class AgentSamples:
         self._patience_s = patience_s
         self._issuer = issuer
         self._site = site
-        try:
-            scheme = parse_endpoint(_filled(url, "node", "127.0.0.1")).scheme
-        except (ConfigError, KeyError, ValueError) as error:
-            raise ConfigError(f"[hub] agent_url {url!r}: expected http://{{address}}:PORT or https://") from error
-        self._tls = tls_context(ca) if scheme == "https" else None
+        self._tls = tls_context(ca) if scheme_of(url) == "https" else None
 
     def ask(self, question: SampleQuestion, own: Collection[str], most_gpus: int) -> NodeCurves:
         """Return what a node has of a run, or why it has nothing. Raises nothing."""
@@ -99,6 +95,14 @@ class AgentSamples:
         """Return where the node is: an IPv4 address of its NodeAddr where it has one; "" for no node of Slurm's."""
         found = sorted(self._site.addresses(node))
         return next((one for one in found if _is_ip(one)), found[0] if found else "")
+
+
+def scheme_of(url: str) -> str:
+    """Return http or https of the agents' URL. Raises ConfigError."""
+    try:
+        return parse_endpoint(_filled(url, "node", "127.0.0.1")).scheme
+    except ConfigError as error:
+        raise ConfigError(f"[hub] agent_url {url!r}: expected http://{{address}}:PORT or https://") from error
 
 
 def without(node: str, state: NodeState) -> NodeCurves:

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from gpuwaste.core import log_event
 from gpuwaste.core.errors import ConfigError, WireError
 from gpuwaste.documents.curve_types import MOST_GPUS, QUANTITIES, GpuCurves, NodeCurves, Series
-from gpuwaste.wire.http import HttpExchange, HttpRequest, parse_endpoint, tls_context
+from gpuwaste.wire.http import Endpoint, HttpExchange, HttpRequest, parse_endpoint, tls_context
 from gpuwaste.wire.samples import SampleQuestion
 
 _FAILED: Final = log_event.warning(
@@ -34,12 +34,7 @@ class PrometheusSamples:
     """Asks one Prometheus; threads may share one object. Raises ConfigError where the URL or the CA cannot be used."""
 
     def __init__(self, url: str, ca: str) -> None:
-        try:
-            self._endpoint = parse_endpoint(url)
-        except ConfigError as error:
-            raise ConfigError(
-                f"[hub] prometheus_url {url!r}: expected http://HOST:PORT or https://HOST:PORT"
-            ) from error
+        self._endpoint = endpoint_of(url)
         self._tls = tls_context(ca) if self._endpoint.scheme == "https" else None
 
     def ask(self, question: SampleQuestion, own: Collection[str]) -> NodeCurves | None:
@@ -94,6 +89,14 @@ class PrometheusSamples:
         for series in json.loads(answer.body)["data"]["result"]:
             columns[str(series["metric"]["uuid"])[:128]] = _column(series["values"], times, digits)
         return columns
+
+
+def endpoint_of(url: str) -> Endpoint:
+    """Return where Prometheus listens. Raises ConfigError."""
+    try:
+        return parse_endpoint(url)
+    except ConfigError as error:
+        raise ConfigError(f"[hub] prometheus_url {url!r}: expected http://HOST:PORT or https://") from error
 
 
 def _column(values: list[list[Any]], times: range, digits: int) -> _Column:
