@@ -24,7 +24,7 @@ from gpuwaste.agent.metrics import Health
 from gpuwaste.agent.node_store import RAW, NodeStore
 from gpuwaste.agent.outbox import Outbox
 from gpuwaste.agent.own_node import OwnNode, Stopped, find_own_node
-from gpuwaste.agent.sample_server import SampleServer
+from gpuwaste.agent.sample_server import Askers, SampleServer, hub_asks
 from gpuwaste.agent.sampler import Sampler
 from gpuwaste.agent.sinks import HourSink, RawSink
 from gpuwaste.agent.snapshot import LatestSnapshot
@@ -40,10 +40,9 @@ from gpuwaste.core.version import own_version
 from gpuwaste.slurm.client import SlurmClient
 from gpuwaste.slurm.commands import CommandClient
 from gpuwaste.wire.batch import Batch, Envelope
-from gpuwaste.wire.daemon_client import daemon_client, hub_uid
+from gpuwaste.wire.daemon_client import daemon_client
 from gpuwaste.wire.exporter import Answers
 from gpuwaste.wire.hub_client import HubClient
-from gpuwaste.wire.munge import Munge, MungeChecker
 from gpuwaste.wire.notify import SILENT, SystemdNotifier
 from gpuwaste.wire.samples import SAMPLES_PATH
 from gpuwaste.wire.shipper import Shipper
@@ -107,6 +106,7 @@ def run_agent(config: Config, edges: Edges = NODE, path: Path | None = None) -> 
             events=events,
             slurm=slurm,
             hub=daemon_client(config),
+            askers=hub_asks(config),
             edges=edges,
             notifier=notifier,
         )
@@ -143,10 +143,12 @@ class Agent:
         events: EventLog,
         slurm: SlurmClient,
         hub: HubClient,
+        askers: Askers | None = None,
         edges: Edges = NODE,
         notifier: SystemdNotifier = SILENT,
     ) -> None:
         self._config = config
+        self._askers = askers
         self._notifier = notifier
         self._site = site
         self._clock = clock
@@ -313,17 +315,15 @@ class Agent:
         )
 
     def _sample_answers(self) -> Answers:
-        """Return what answers the hub for samples; nothing at a site without munge."""
-        agent, common = self._config.agent, self._config.common
-        if common.token_file or not agent.serve_samples:
+        """Return what answers the hub for samples; nothing where nobody may ask."""
+        if self._askers is None:
             return {}
         server = SampleServer(
-            Path(agent.state_dir) / RAW,
+            Path(self._config.agent.state_dir) / RAW,
             self._site.node,
-            {"munge": MungeChecker(Munge(common.munge_socket))},
-            {0, hub_uid(self._config)},
+            self._askers,
             kept_days=lambda: self._store.retention_days,
-            gap_us=int(agent.interval_s * GAP_INTERVALS * 1e6),
+            gap_us=int(self._config.agent.interval_s * GAP_INTERVALS * 1e6),
         )
         return {SAMPLES_PATH: server.answer}
 

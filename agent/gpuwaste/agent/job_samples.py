@@ -35,7 +35,7 @@ _NOT_READ: Final = log_event.warning(
     "job-samples-day-skipped: cannot read a file of raw samples for a job's curves: {error}",
     "That day is missing in the curves. Reports do not need it. Disk, permissions?",
 )
-DEADLINE_S: Final = 8
+DEADLINE_S: Final = 15
 _MOST_VALUES: Final = 16 * MOST_POINTS  # of a quantity, over all GPUs: fewer instants where there are many
 _FEWEST_SLOTS: Final = 60
 _OPTIONS: Final = {"access_mode": "READ_ONLY", "memory_limit": "32MB"}

@@ -7,16 +7,20 @@ sampling thread has no part in it.
 
 import subprocess
 import threading
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
 from typing import Final
 
 from gpuwaste.agent.child import exit_words, start_child
 from gpuwaste.core import log_event
+from gpuwaste.core.config import Config
 from gpuwaste.core.errors import AuthError, RetryableWireError, StoreError
+from gpuwaste.wire.daemon_client import hub_uid
 from gpuwaste.wire.exporter import Reply
 from gpuwaste.wire.identity import CredentialChecker, Via
+from gpuwaste.wire.munge import Munge, MungeChecker
 from gpuwaste.wire.samples import MOST_ANSWER_B, SampleQuestion
 from gpuwaste.wire.signing import sign_ack, verify_request
 
@@ -24,7 +28,22 @@ _ENDED: Final = log_event.warning(
     "job-samples-failed: cannot read the samples of a run for the hub: {error}",
     "The hub says so where the curves would be. Killed (signal 9: out of memory?) or too slow (signal 14)?",
 )
-_WAIT_S: Final = 10.0  # longer than the child's own deadline: only a disk that hangs takes so long
+_WAIT_S: Final = 17.0  # longer than the child's own deadline: only a disk that hangs takes so long
+
+
+@dataclass(frozen=True, slots=True)
+class Askers:
+    """Who may ask, and how they prove it."""
+
+    checkers: Mapping[Via, CredentialChecker]
+    uids: frozenset[int]
+
+
+def hub_asks(config: Config) -> Askers | None:
+    """Return the hub's user and root, by munge; None where nobody may ask. Raises ConfigError."""
+    if config.common.token_file or not config.agent.serve_samples:
+        return None
+    return Askers({"munge": MungeChecker(Munge(config.common.munge_socket))}, frozenset({0, hub_uid(config)}))
 
 
 class SampleServer:
@@ -34,17 +53,15 @@ class SampleServer:
         self,
         folder: Path,
         node: str,
-        checkers: Mapping[Via, CredentialChecker],
-        uids: Collection[int],
+        askers: Askers,
         *,
         kept_days: Callable[[], int],
         gap_us: int,
     ) -> None:
-        """`uids` may ask; `folder` has the node store's files; samples further apart than `gap_us` have a gap."""
+        """`folder` has the node store's files; samples further apart than `gap_us` have a gap between them."""
         self._folder = folder
         self._node = node
-        self._checkers = checkers
-        self._uids = frozenset(uids)
+        self._askers = askers
         self._kept_days = kept_days
         self._gap_us = gap_us
         self._busy = threading.Lock()
@@ -60,14 +77,14 @@ class SampleServer:
 
     def _answer(self, target: str, authorization: str) -> Reply:
         try:
-            caller = verify_request(self._checkers, authorization, "GET", target)
-            if caller.uid not in self._uids:
+            caller = verify_request(self._askers.checkers, authorization, "GET", target)
+            if caller.uid not in self._askers.uids:
                 return _words(HTTPStatus.FORBIDDEN, "only the hub's user may ask for samples")
             question = SampleQuestion.from_target(target)
             if question is None or question.node != self._node:
                 return _words(HTTPStatus.BAD_REQUEST, f"this is no question for samples of node {self._node}")
             body = self._read(question)
-            acknowledged = sign_ack(self._checkers, caller, body)
+            acknowledged = sign_ack(self._askers.checkers, caller, body)
         except AuthError as error:
             retry = isinstance(error, RetryableWireError)
             return _words(HTTPStatus.SERVICE_UNAVAILABLE if retry else HTTPStatus.UNAUTHORIZED, str(error))

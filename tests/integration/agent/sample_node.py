@@ -14,7 +14,7 @@ from tests.unit.agent.fakes import START_US
 from tests.unit.agent.samples import a_store
 
 from gpuwaste.agent.node_store import NodeStore
-from gpuwaste.agent.sample_server import SampleServer
+from gpuwaste.agent.sample_server import Askers, SampleServer
 from gpuwaste.documents.curve_types import NodeSamples
 from gpuwaste.wire.exporter import MetricsServer
 from gpuwaste.wire.munge import Munge, MungeChecker, MungeIssuer
@@ -77,8 +77,8 @@ def answering_node(munge: str, directory: Path) -> Iterator[Node]:
     """Run the server of node gpu1 on a store in `directory`; it answers this process' user."""
     raw = directory / "raw"
     store = a_store(directory)
-    checkers = {"munge": MungeChecker(Munge(munge))}
-    server = SampleServer(raw, "gpu1", checkers, {HUB}, kept_days=lambda: 14, gap_us=25_000_000)  # type: ignore[arg-type]
+    askers = Askers({"munge": MungeChecker(Munge(munge))}, frozenset({HUB}))
+    server = SampleServer(raw, "gpu1", askers, kept_days=lambda: 14, gap_us=25_000_000)
     exporter = MetricsServer("127.0.0.1:0", CollectorRegistry(), section="agent", answers={SAMPLES_PATH: server.answer})
     exporter.start()
     yield Node(munge, store, exporter, raw)

@@ -23,7 +23,7 @@ _REFUSED: Final = log_event.warning(
     "curves-refused: the agent of node {node} refuses to answer for a job's samples: {error}",
     "Does [agent] hub_user name the hub's user there? Compare the clocks, and munge's keys.",
 )
-PATIENCE_S: Final = 12.0  # of an exchange: the agent's child has eight seconds
+PATIENCE_S: Final = 20.0  # of an exchange: the agent's child has fifteen seconds
 _BUSY_S: Final = 0.5
 _TRIES: Final = 3
 _WORDS: Final[dict[NodeState, str]] = {
