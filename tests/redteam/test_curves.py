@@ -130,7 +130,9 @@ def told(node: HostileNode, patience_s: float = 20.0, own: tuple[str, ...] = (),
     slurm = FakeSlurm(node_list=[NodeInfo("gpu1", address="127.0.0.1")])
     url = f"http://{{address}}:{node.listener.getsockname()[1]}"
     issuer = MungeIssuer(Munge(node.munge), os.geteuid())
-    agents = AgentSamples(url, "", issuer, ClusterFacts(slurm, SystemClock(), "gw"), patience_s)
+    agents = AgentSamples(
+        url, "", issuer, ClusterFacts(slurm, SystemClock(), "gw"), SystemClock(), patience_s=patience_s
+    )
     return agents.ask(QUESTION, own, most_gpus)
 
 
@@ -139,6 +141,20 @@ def test_an_honest_answer_is_taken(munge: str) -> None:
     with hostile(munge, says(packed(HONEST))) as node:
         found = told(node)
     assert (found.state, found.t_ms, found.gpus) == ("answered", HONEST.t_ms, [GPU])
+
+
+def test_a_busy_agent_is_asked_again(munge: str) -> None:
+    """An agent that answers somebody else's question first is asked until it has time."""
+
+    def busy_twice(node: HostileNode, peer: socket.socket) -> None:
+        if node.asked <= 2:
+            node.send(peer, b"HTTP/1.0 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n")
+        else:
+            says(packed(HONEST))(node, peer)
+
+    with hostile(munge, busy_twice) as node:
+        assert told(node).state == "answered"
+        assert node.asked == 3
 
 
 def test_an_answer_without_end_is_hung_up_on(munge: str) -> None:
@@ -279,7 +295,7 @@ def test_a_user_s_minute_has_room_again_later() -> None:
     budget = QuestionBudget(clock, most=10)
     for _ in range(2):
         budget.take("alice", 5)
-    with pytest.raises(Refusal, match="try again") as refused:
+    with pytest.raises(Refusal, match="retry later") as refused:
         budget.take("alice", 1)
     assert refused.value.extra == {"retry_after": 61}
     budget.take("bob", 10)

@@ -4,12 +4,16 @@ import json
 import time
 from dataclasses import replace
 from http.client import HTTPConnection
+from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.integration.hub.rig import running_hub
+from tests.integration.hub.test_reads import ALICE
 from tests.system.conftest import SiteFactory
 from tests.system.prometheus_server import Prometheus
 from tests.system.test_prometheus import exporter, jobs, prometheus
+from tests.unit.hub.rig import record
 
 from gpuwaste.hub.curves.prometheus import PrometheusSamples
 from gpuwaste.testing.cluster import LoopbackCluster
@@ -79,7 +83,7 @@ def test_a_job_s_samples_come_from_its_node(cluster: LoopbackCluster, make_site:
     assert without["hours"][0]["gpu_uuid"] == device["gpu_uuid"]
 
 
-def test_prometheus_has_what_a_node_does_not(prometheus: Prometheus) -> None:
+def test_prometheus_has_what_a_node_does_not(prometheus: Prometheus, tmp_path: Path) -> None:
     """Of two GPUs that are scraped, the one that the job held is drawn, and only since it was seen to hold it."""
     prometheus.wait_for('gpuwaste_gpu_job_info{jobid="77"}', "the job's GPU")
     now = int(time.time())
@@ -98,3 +102,12 @@ def test_prometheus_has_what_a_node_does_not(prometheus: Prometheus) -> None:
     assert gpu.power_w is None
     assert samples.ask(SampleQuestion("gpu1", replace(window, job_id=78)), ()) is None
     assert samples.ask(question, ("GPU-0",)) is None
+    with running_hub(tmp_path / "hub", hub_keys={"prometheus_url": prometheus.url}) as hub:
+        run: dict[str, Any] = {"submit": now - 60, "start": now - 60, "end": now + 60, "state": "COMPLETED"}
+        hub.store.upsert_jobs([record(77, "alice", **run)])
+        (told,) = hub.get(ALICE, "/v1/jobs/77/curves").json["runs"][0]["nodes"]
+    assert (told["state"], told["source"], [found["gpu_uuid"] for found in told["gpus"]]) == (
+        "answered",
+        "prometheus",
+        ["GPU-1"],
+    )

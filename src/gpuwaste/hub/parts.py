@@ -151,7 +151,7 @@ class Hub:
             self._reads,
             self.store,
             clock,
-            agents=AgentSamples(url, ca, ports.agents, self.site) if url and ports.agents is not None else None,
+            agents=AgentSamples(url, ca, ports.agents, self.site, clock) if url and ports.agents is not None else None,
             prometheus=PrometheusSamples(hub.prometheus_url, ca) if hub.prometheus_url else None,
         )
         self.backups = Backups(self.store, Path(hub.state_dir), clock, lambda: self.site.known_cluster)

@@ -190,6 +190,20 @@ def test_gpus_that_the_ledger_does_not_know_of_the_run_are_left_out(node: Node, 
     assert ([gpu["gpu_uuid"] for gpu in found["gpus"]], found["gpus_left_out"]) == (["GPU-z"], 1)
 
 
+def test_older_runs_are_counted_within_what_the_reader_may_see(node: Node, hubs: Hubs) -> None:
+    """Of six runs of an id the newest four are drawn; an operator's answer, kept, tells alice nothing of bob's run."""
+    hub = hubs(f"http://127.0.0.1:{node.port}")
+    times: list[dict[str, Any]] = [
+        {"submit": START - at_s, "start": START - at_s, "end": START - at_s + 10} for at_s in (60, 120, 180, 240)
+    ]
+    hub.store.upsert_jobs([record(9, "alice", **more, state="REQUEUED") for more in times])
+    hub.store.upsert_jobs([record(9, "bob", "proj2", submit=START - 900, start=START - 900, end=START - 800)])
+    told = {uid: curves(hub, uid=uid) for uid in (OPER, ALICE)}
+    assert [run["start"] for run in told[ALICE]["runs"]] == [START, START - 60, START - 120, START - 180]
+    assert told[OPER]["runs"] == told[ALICE]["runs"]
+    assert {uid: found["runs_left_out"] for uid, found in told.items()} == {OPER: 2, ALICE: 1}
+
+
 def test_only_so_many_nodes_are_asked_and_one_can_be_picked(node: Node, hubs: Hubs) -> None:
     """Of a run on 40 nodes the first 16 are asked, the others are counted, and each of them can be asked for."""
     slurm = FakeSlurm(node_list=[])

@@ -1,11 +1,12 @@
 """Asks the agent of a node for the samples of a run: signed by the hub, and the answer by the agents' user."""
 
 import ipaddress
-import time
+import threading
 from collections.abc import Collection
 from typing import Final
 
 from gpuwaste.core import log_event
+from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import AuthError, ConfigError, ParseError, RetryableWireError, WireError
 from gpuwaste.documents.curve_types import NodeCurves, NodeState
 from gpuwaste.hub.cluster_facts import ClusterFacts, UnknownSiteError
@@ -24,14 +25,13 @@ _REFUSED: Final = log_event.warning(
     "Does [agent] hub_user name the hub's user there? Compare the clocks, and munge's keys.",
 )
 PATIENCE_S: Final = 20.0  # of an exchange: the agent's child has fifteen seconds
-_BUSY_S: Final = 0.5
-_TRIES: Final = 3
+_BUSY_S: Final = 0.5  # between two tries, in the first half of the time
 _WORDS: Final[dict[NodeState, str]] = {
     "unreachable": "the node's agent does not answer",
     "gone": "Slurm no longer has this node",
     "not_served": "the node's agent does not serve samples: an older version, or [agent] serve_samples is off",
     "refused": "the node's agent refuses the hub: see the hub's log",
-    "busy": "the node's agent is answering others: try again",
+    "busy": "the node's agent is answering other questions: retry",
     "failed": "the node's agent cannot read its samples: see its log",
     "invalid": "the node's answer is rejected: see the hub's log",
     "not_asked": "agents are not asked: [hub] agent_url is not set",
@@ -44,11 +44,19 @@ class AgentSamples:
     """Asks agents; threads may share one object. Raises ConfigError where the URL or the CA cannot be used."""
 
     def __init__(
-        self, url: str, ca: str, issuer: CredentialIssuer, site: ClusterFacts, patience_s: float = PATIENCE_S
+        self,
+        url: str,
+        ca: str,
+        issuer: CredentialIssuer,
+        site: ClusterFacts,
+        clock: Clock,
+        *,
+        patience_s: float = PATIENCE_S,
     ) -> None:
-        """`url` has {address} (NodeAddr) or {node} in the host's place; an answer may take `patience_s`."""
+        """`url` has {address} (NodeAddr) or {node} in the host's place; a node has `patience_s` for its answer."""
         self._url = url
         self._patience_s = patience_s
+        self._clock = clock
         self._issuer = issuer
         self._site = site
         self._tls = tls_context(ca) if scheme_of(url) == "https" else None
@@ -74,15 +82,16 @@ class AgentSamples:
             return without(question.node, "invalid")
 
     def _answer(self, url: str, target: str) -> HttpAnswer:
-        """Send the question, again where the agent is answering another one. Raises WireError."""
-        exchange = HttpExchange(parse_endpoint(url), self._tls, self._patience_s, MOST_ANSWER_B)
-        for left in reversed(range(_TRIES)):
+        """Send the question, again while the agent answers another one. Raises WireError."""
+        until_us = self._clock.mono_us() + int(self._patience_s * 1e6)
+        while True:
+            left_s = (until_us - self._clock.mono_us()) / 1e6
+            exchange = HttpExchange(parse_endpoint(url), self._tls, max(_BUSY_S, left_s), MOST_ANSWER_B)
             headers = {"Accept-Encoding": "gzip", **sign_request(self._issuer, "GET", target)}
             answer = exchange.send(HttpRequest("GET", target, b"", headers))
-            if _STATES.get(answer.status) != "busy" or not left:
-                break
-            time.sleep(_BUSY_S)
-        return answer
+            if _STATES.get(answer.status) != "busy" or left_s < self._patience_s / 2:
+                return answer
+            self._clock.wait(threading.Event(), _BUSY_S)
 
     def _refusal(self, node: str, answer: HttpAnswer) -> NodeCurves:
         state = _STATES.get(answer.status, "invalid")

@@ -64,6 +64,6 @@ class QuestionBudget:
             while times and times[0] < now_us - _MINUTE_US:
                 times.popleft()
             if times and len(times) + questions > self._most:
-                words = f"{self._most} questions to nodes in a minute are enough for one user: try again"
+                words = f"at most {self._most} questions to nodes per minute for one user: retry later"
                 raise Refusal(TOO_MANY, words, retry_after=1 + (times[0] + _MINUTE_US - now_us) // 1_000_000)
             times.extend([now_us] * questions)

@@ -67,7 +67,7 @@ class Curves:
         self._budget = QuestionBudget(clock)
         self._lock = threading.Lock()
         self._under_way: dict[Hashable, Future[bytes]] = {}
-        self._pool = ThreadPoolExecutor(MOST_NODES, "curves")
+        self._pool = ThreadPoolExecutor(_MOST_AT_ONCE * MOST_NODES, "curves")  # nobody waits for another's node
 
     def packed(self, scope: Scope, printed_id: str, question: JobQuestion, node: str | None) -> bytes:
         """Return the document as gzip'd JSON; `node` keeps to one node of the runs. Raises Refusal."""
@@ -78,7 +78,7 @@ class Curves:
             runs = [(run, names) for run, names in runs if names]
             if not runs:
                 raise not_found()
-        key = (printed_id, node, tuple((run.run_key, run.end) for run, _ in runs))
+        key = (printed_id, node, len(started), tuple((run.run_key, run.end) for run, _ in runs))
         with self._lock:
             kept = self._kept.get(key)
             if kept is not None:
@@ -86,7 +86,7 @@ class Curves:
             mine = key not in self._under_way
             if mine:
                 if len(self._under_way) >= _MOST_AT_ONCE:
-                    raise Refusal(LATER, "the curves of several jobs are being asked for: try again", retry_after=2)
+                    raise Refusal(LATER, "the hub is fetching the samples of other jobs: retry", retry_after=2)
                 if self._agents is not None and not scope.everything:
                     self._budget.take(scope.user, max(1, min(MOST_NODES, sum(len(names) for _, names in runs))))
                 self._under_way[key] = Future()
@@ -184,7 +184,7 @@ def _result_of(future: "Future[bytes]") -> bytes:
     try:
         return future.result(2 * _DEADLINE_S)
     except TooLate as error:
-        raise Refusal(LATER, "the curves are not here yet: try again", retry_after=2) from error
+        raise Refusal(LATER, "the samples have not arrived yet: retry", retry_after=2) from error
 
 
 def _nodes(run: JobRecord, only: str | None) -> list[str]:
