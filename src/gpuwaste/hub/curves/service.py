@@ -87,7 +87,7 @@ class Curves:
             if mine:
                 if len(self._under_way) >= _MOST_AT_ONCE:
                     raise Refusal(LATER, "the hub is fetching the samples of other jobs: retry", retry_after=2)
-                if self._agents is not None and not scope.everything:
+                if (self._agents or self._prometheus) and not scope.everything:
                     self._budget.take(scope.user, max(1, min(MOST_NODES, sum(len(names) for _, names in runs))))
                 self._under_way[key] = Future()
             future = self._under_way[key]
