@@ -98,6 +98,9 @@ bench-codec: $(STAMP) ## a batch of hours read with msgspec and with pydantic: m
 bench-agent: $(STAMP) native ## what the agent costs a node: CPU, memory, bytes a day, scrapes
 	@$(PY) -m bench.agent
 
+bench-curves: $(STAMP) native ## a job's samples from a node, 8 GPUs x 24 h: seconds, bytes, the agent's memory
+	@$(PY) -m bench.curves
+
 bench-features: $(STAMP) ## features: jobs per second, us for an update and a vector, bytes of a key
 	@$(PY) -m bench.features
 
@@ -136,4 +139,4 @@ bench-packages: $(STAMP) ## sizes of the RPMs, what an agent downloads
 
 .PHONY: audit data help venv packages native plugins rpm lint types layers demo docs docs-check unit test figures-tests faults matrix scorecard baseline
 .PHONY: bench-report bench-startup bench-table bench-ingest bench-codec bench-agent bench-features bench-attribution bench-predict bench-train bench-history
-.PHONY: bench-unit bench-advisor bench-policy bench-submit bench-soak bench-year bench-packages
+.PHONY: bench-curves bench-unit bench-advisor bench-policy bench-submit bench-soak bench-year bench-packages

@@ -104,8 +104,8 @@ def _pipes(process: "subprocess.Popen[str]") -> tuple[TextIO, TextIO]:
 class AgentProcess:
     """The child, as the parent speaks to it."""
 
-    def __init__(self, directory: Path, node: SimNode, hub_url: str) -> None:
-        command = [sys.executable, "-m", "bench.agent_child", str(directory), hub_url]
+    def __init__(self, directory: Path, node: SimNode, hub_url: str, *more: str) -> None:
+        command = [sys.executable, "-m", "bench.agent_child", str(directory), hub_url, *more]
         env = {**os.environ, **library_env(build_native()), **node.env}
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env)
 

@@ -18,11 +18,13 @@ from gpuwaste.agent.collectors.nvml import NvmlCollector
 from gpuwaste.agent.daemon import Agent, Edges
 from gpuwaste.agent.event_log import EventLog
 from gpuwaste.agent.own_node import OwnNode
+from gpuwaste.agent.sample_server import Askers
 from gpuwaste.core.config import AgentConfig, CommonConfig, Config
 from gpuwaste.slurm.slurmd_g import DevicePosition
 from gpuwaste.testing.daemon_config import free_port
 from gpuwaste.testing.fake_slurm import FakeSlurm
 from gpuwaste.wire.hub_client import HubClient
+from gpuwaste.wire.munge import Munge, MungeChecker
 from gpuwaste.wire.tokens import TokenIssuer
 
 INTERVAL_S: Final = 10
@@ -91,7 +93,7 @@ class LastSeconds:
         return stop.wait(seconds)
 
 
-def run_child(directory: Path, hub_url: str) -> None:
+def run_child(directory: Path, hub_url: str, munge_socket: str) -> None:
     """Be the agent: obey "go TICKS", "time", "usage" and "port" on stdin, one JSON answer each."""
     start_us = (time.time_ns() // 1000 // (DAY_S * 1_000_000) + 1) * DAY_S * 1_000_000
     clock = DayClock(start_us, 0)
@@ -113,6 +115,7 @@ def run_child(directory: Path, hub_url: str) -> None:
         events=EventLog(clock),
         slurm=slurm,
         hub=HubClient(hub_url, TokenIssuer(directory / "token")),
+        askers=_askers(munge_socket) if munge_socket else None,
         edges=Edges(collectors=lambda *_: Collectors([NvmlCollector(LastSeconds(), directory / "none")], [host])),
     )
     stop = threading.Event()
@@ -134,6 +137,10 @@ def run_child(directory: Path, hub_url: str) -> None:
     agent.close()
 
 
+def _askers(munge_socket: str) -> Askers:
+    return Askers({"munge": MungeChecker(Munge(munge_socket))}, frozenset({os.geteuid()}))
+
+
 def _usage() -> dict[str, float]:
     own, children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu_s = own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime
@@ -149,5 +156,6 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("directory", type=Path)
     parser.add_argument("hub")
+    parser.add_argument("--munge", default="", help="answer this process' user for samples")
     options = parser.parse_args()
-    run_child(options.directory, options.hub)
+    run_child(options.directory, options.hub, options.munge)

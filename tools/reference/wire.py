@@ -9,6 +9,7 @@ from msgspec.json import schema_components
 
 from gpuwaste.core.hour import HOUR_CODEC, AllocationHour
 from gpuwaste.core.run import RunKey
+from gpuwaste.documents.curve_types import JobCurves, NodeSamples
 from gpuwaste.documents.notice_types import NoticePreview, NoticeReplay, NoticeRun, NoticesDocument, NoticeWished
 from gpuwaste.documents.prediction import PredictAnswer
 from gpuwaste.documents.report_types import JobDocument, ReportDocument, TopDocument
@@ -21,6 +22,7 @@ from gpuwaste.hub.openapi import schema
 from gpuwaste.hub.services import ServiceLimits, Services
 from gpuwaste.predict.request_json import RequestForm
 from gpuwaste.wire.batch import MAX_BATCH_BYTES, PROTOCOL, PROTOCOL_MAX, PROTOCOL_MIN, Batch, Envelope, encode_hour
+from gpuwaste.wire.samples import RunWindow, SampleQuestion
 from gpuwaste.wire.signing import ACK_HEADER
 from tools.reference import wire_advice
 from tools.reference.markdown import code, document, table
@@ -49,6 +51,7 @@ or, for a token, the HMAC-SHA256 of that digest under the caller's token.
 """
 
 
+_QUESTION: Final = SampleQuestion("gpu1", RunWindow(7, 1750000000, 1749999940_000000, 1750003660_000000, 2000))
 _PREDICT: Final = f"""
 `POST /v1/predict`, JSON with up to {questions.MAX_REQUESTS} requests; unknown fields are an error:
 
@@ -60,6 +63,19 @@ Users who are not operators get predictions only for themselves: another user's 
 exist. While the hub loads the job history after its start, the answer is 503 with `Retry-After`.
 `GET /v1/predict?job=ID` takes the request from accounting, without anything that was known only after the submission,
 and predicts it as if it were submitted now.
+"""
+
+
+_SAMPLES: Final = f"""
+The hub asks an agent's exporter, with a munge credential of its own user over the target; the parameters are in this
+order:
+
+```
+GET {_QUESTION.target}
+```
+
+`since_us` and `until_us` are UTC microseconds. The answer is gzip'd JSON and carries `{ACK_HEADER}` of the agents'
+user. 400: another node's question; 401, 403: not the hub; 503: another question is being answered.
 """
 
 
@@ -76,6 +92,7 @@ def answers() -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the name and the schema of the answers' types and their parts."""
     kinds = [thing for thing in vars(models).values() if getattr(thing, "__module__", "") == models.__name__]
     kinds += [ReportDocument, JobDocument, TopDocument, VerdictsDocument, ScoreDocument, PredictAnswer]
+    kinds += [JobCurves]
     kinds += [NoticesDocument, NoticePreview, NoticeReplay, NoticeRun, NoticeWished]
     yield from schema_components(kinds)[1].items()
 
@@ -97,6 +114,8 @@ def page() -> str:
         "A row is stored by (cluster, jobid, start, node, gpu_uuid, hour_utc). Unknown fields are ignored.",
         f"## A request for predictions\n\n{_PREDICT.strip()}",
         *(_shape(kind.__name__, schema(kind)) for kind in (questions.PredictQuestion, RequestForm)),
+        f"## The samples of a run, from an agent\n\n{_SAMPLES.strip()}",
+        *(_shape(name, part) for name, part in schema_components([NodeSamples])[1].items() if name == "NodeSamples"),
         "## Answers that are not 200\n\nA JSON object with `error`, one line.",
         table(("status", "meaning"), [(str(status), meaning) for status, meaning in STATUSES.items()]),
         "## Shapes of the answers",

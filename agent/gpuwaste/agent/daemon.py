@@ -21,9 +21,10 @@ from gpuwaste.agent.hour_book import GAP_INTERVALS, HourBook, replay_from_us
 from gpuwaste.agent.jobstats import JobstatsCollector, Owners
 from gpuwaste.agent.map_queries import Questions
 from gpuwaste.agent.metrics import Health
-from gpuwaste.agent.node_store import NodeStore
+from gpuwaste.agent.node_store import RAW, NodeStore
 from gpuwaste.agent.outbox import Outbox
 from gpuwaste.agent.own_node import OwnNode, Stopped, find_own_node
+from gpuwaste.agent.sample_server import Askers, SampleServer, hub_asks
 from gpuwaste.agent.sampler import Sampler
 from gpuwaste.agent.sinks import HourSink, RawSink
 from gpuwaste.agent.snapshot import LatestSnapshot
@@ -40,8 +41,10 @@ from gpuwaste.slurm.client import SlurmClient
 from gpuwaste.slurm.commands import CommandClient
 from gpuwaste.wire.batch import Batch, Envelope
 from gpuwaste.wire.daemon_client import daemon_client
+from gpuwaste.wire.exporter import Answers
 from gpuwaste.wire.hub_client import HubClient
 from gpuwaste.wire.notify import SILENT, SystemdNotifier
+from gpuwaste.wire.samples import SAMPLES_PATH
 from gpuwaste.wire.shipper import Shipper
 
 _STARTED: Final = log_event.info("agent-started: agent {version}: node {node} of cluster {cluster}")
@@ -103,6 +106,7 @@ def run_agent(config: Config, edges: Edges = NODE, path: Path | None = None) -> 
             events=events,
             slurm=slurm,
             hub=daemon_client(config),
+            askers=hub_asks(config),
             edges=edges,
             notifier=notifier,
         )
@@ -139,10 +143,12 @@ class Agent:
         events: EventLog,
         slurm: SlurmClient,
         hub: HubClient,
+        askers: Askers | None = None,
         edges: Edges = NODE,
         notifier: SystemdNotifier = SILENT,
     ) -> None:
         self._config = config
+        self._askers = askers
         self._notifier = notifier
         self._site = site
         self._clock = clock
@@ -305,7 +311,21 @@ class Agent:
             tls_key=agent.tls_key,
             token_file=agent.metrics_token_file,
             more=more,
+            answers=self._sample_answers(),
         )
+
+    def _sample_answers(self) -> Answers:
+        """Return what answers the hub for samples; nothing where nobody may ask."""
+        if self._askers is None:
+            return {}
+        server = SampleServer(
+            Path(self._config.agent.state_dir) / RAW,
+            self._site.node,
+            self._askers,
+            kept_days=lambda: self._store.retention_days,
+            gap_us=int(self._config.agent.interval_s * GAP_INTERVALS * 1e6),
+        )
+        return {SAMPLES_PATH: server.answer}
 
     def restore(self) -> None:
         """Go on from the rows and samples that an earlier agent left; a failure costs those alone."""

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from prometheus_client.registry import Collector, CollectorRegistry
 
 from gpuwaste.agent.metrics import Health, SnapshotCollector
-from gpuwaste.wire.exporter import MetricsServer
+from gpuwaste.wire.exporter import Answers, MetricsServer
 from gpuwaste.wire.program_metrics import ProgramCollector
 
 
@@ -21,10 +21,19 @@ class Exporter(MetricsServer):
         tls_key: str = "",
         token_file: str = "",
         more: Sequence[Collector] = (),
+        answers: Answers | None = None,
     ) -> None:
         registry = CollectorRegistry(auto_describe=False)
         registry.register(SnapshotCollector(health))
         registry.register(ProgramCollector(health.version, health.now_us, health.state_dir))
         for collector in more:
             registry.register(collector)
-        super().__init__(listen, registry, section="agent", tls_cert=tls_cert, tls_key=tls_key, token_file=token_file)
+        super().__init__(
+            listen,
+            registry,
+            section="agent",
+            tls_cert=tls_cert,
+            tls_key=tls_key,
+            token_file=token_file,
+            answers=answers,
+        )

@@ -9,7 +9,6 @@ import contextlib
 import fcntl
 import os
 import re
-import resource
 import signal
 import sys
 from collections.abc import Iterator
@@ -19,11 +18,12 @@ from typing import Final
 
 import duckdb
 
+from gpuwaste.agent.child import hold_back
 from gpuwaste.agent.day_file import DayFile
 from gpuwaste.agent.segment import Name, day_of, read_ticks, segments, to_line
 from gpuwaste.core import log_event
 from gpuwaste.core.errors import StoreError
-from gpuwaste.core.files import UMASK, open_lock
+from gpuwaste.core.files import open_lock
 from gpuwaste.core.logs import set_up_logging
 from gpuwaste.core.sample import Sample
 
@@ -47,9 +47,8 @@ _SET_ASIDE: Final = log_event.error(
     "raw-samples-set-aside: damaged file of raw samples set aside as {file}: {error}",
     "A new file is started. Delete the damaged one when you do not need it.",
 )
+LOCK_NAME: Final = "fold.lock"
 _STEP_S: Final = 300  # to wait for another child, to fold a segment, to write a day anew
-_ADDRESSES_B: Final = 2 << 30
-_NICE: Final = 19
 _DAY: Final = re.compile(r"(\d{4}-\d{2}-\d{2})\.duckdb")
 # DuckDB's words where the file itself is sound and the machine is not.
 _NOT_THE_FILE: Final = re.compile(
@@ -63,7 +62,7 @@ def main(folder: Path, below: int, *, today: str = "", pack_today: bool = False,
     With `today` the last day before it is written anew, and with `pack_today` today's file as well. With `since_us` the
     samples after it go to standard output, a line a tick, oldest first, those included that could not be folded.
     """
-    _limit_ourselves()
+    hold_back(_STEP_S)
     set_up_logging()
     try:
         with _alone(folder):
@@ -72,7 +71,7 @@ def main(folder: Path, below: int, *, today: str = "", pack_today: bool = False,
                 _print_since(folder, since_us, left)
                 return 0
             if today:
-                for path in [path for path in _days(folder) if path.stem < today][-1:]:
+                for path in [path for path in days(folder) if path.stem < today][-1:]:
                     _compact(path, over=True)
             if pack_today and (path := folder / f"{today}.duckdb").exists():
                 _compact(path, over=False)
@@ -82,21 +81,10 @@ def main(folder: Path, below: int, *, today: str = "", pack_today: bool = False,
         return 1
 
 
-def _limit_ourselves() -> None:
-    """Step back behind all others; where the unit's filter forbids it, its own limits hold."""
-    os.umask(UMASK)
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    signal.alarm(_STEP_S)
-    with contextlib.suppress(OSError):
-        os.nice(_NICE)
-    with contextlib.suppress(OSError, ValueError):
-        resource.setrlimit(resource.RLIMIT_AS, (_ADDRESSES_B, _ADDRESSES_B))
-
-
 @contextlib.contextmanager
 def _alone(folder: Path) -> Iterator[None]:
     """Wait for a child of an agent that was killed, and clear away what a killed child left."""
-    lock = open_lock(folder / "fold.lock")
+    lock = open_lock(folder / LOCK_NAME)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX)
         for leftover in folder.glob("*.tmp*"):
@@ -136,7 +124,7 @@ def _fold_one(day: DayFile, name: Name) -> None:
 def _print_since(folder: Path, since_us: int, left: list[Name]) -> None:
     """Write the samples after an instant to standard output; a day that cannot be read is left out."""
     out, last_us = sys.stdout.buffer, since_us
-    for path in (path for path in _days(folder) if path.stem >= day_of(since_us)):
+    for path in (path for path in days(folder) if path.stem >= day_of(since_us)):
         signal.alarm(_STEP_S)
         try:
             with contextlib.closing(_open_or_set_aside(path)) as day:
@@ -188,5 +176,6 @@ def _set_aside(path: Path, error: Exception) -> None:
     _SET_ASIDE.log(file=aside.name, error=error)
 
 
-def _days(folder: Path) -> list[Path]:
+def days(folder: Path) -> list[Path]:
+    """Return the files of the days, the oldest first."""
     return sorted(path for path in folder.iterdir() if _DAY.fullmatch(path.name))

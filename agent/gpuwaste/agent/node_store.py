@@ -10,13 +10,13 @@ import contextlib
 import errno
 import re
 import subprocess
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
+from gpuwaste.agent.child import exit_words, start_child
 from gpuwaste.agent.segment import Segment, day_of, from_line, segments
 from gpuwaste.core import log_event
 from gpuwaste.core.errors import StoreError
@@ -42,6 +42,7 @@ _NOT_DELETED: Final = log_event.warning(
     "raw-samples-not-deleted: cannot delete {file}: {error}",
     "Permissions of `[agent] state_dir`? Its disk fills up.",
 )
+RAW: Final = "raw"
 _SEGMENT_US: Final = 15 * 60 * 1_000_000
 _SEGMENT_B: Final = 4 << 20
 _PACK_SEGMENTS: Final = 16  # four hours, after which today's file is written anew
@@ -55,8 +56,8 @@ class NodeStore:
     """The raw samples under `state_dir`/raw, for one thread. Raises StoreError where the folder cannot be used."""
 
     def __init__(self, state_dir: Path, retention_days: int, retention_bytes: int) -> None:
-        self._folder = state_dir / "raw"
-        self._retention_days = retention_days
+        self._folder = state_dir / RAW
+        self.retention_days = retention_days
         self._retention_bytes = retention_bytes
         self._segment: Segment | None = None
         self._began_us = 0  # steady time of the segment's first tick
@@ -70,7 +71,7 @@ class NodeStore:
 
     def keep(self, retention_days: int, retention_bytes: int) -> None:
         """Keep so much from the next segment or shortage on; for any thread."""
-        self._retention_days, self._retention_bytes = retention_days, retention_bytes
+        self.retention_days, self._retention_bytes = retention_days, retention_bytes
 
     def append(self, samples: Sequence[Sample]) -> None:
         """Write the samples of one tick, durably. Raises StoreError, and the next call tries again.
@@ -123,7 +124,7 @@ class NodeStore:
                         t_us = max(t_us, samples[0].t_utc_us)
             if child.returncode == 0:
                 return
-            _READER_ENDED.log(status=_status(child.returncode))
+            _READER_ENDED.log(status=exit_words(child.returncode))
         raise StoreError(f"{self._folder}: raw samples cannot be read: time that was not sent yet is unknown")
 
     def _ticks_of(self, line: bytes) -> list[Sample]:
@@ -135,7 +136,7 @@ class NodeStore:
     def prune(self, now_us: int) -> None:
         """Drop days that are too old, then the oldest file until the size fits; today's day file always stays."""
         today = day_of(now_us)
-        oldest = (datetime.fromtimestamp(now_us / 1e6, UTC) - timedelta(days=self._retention_days)).strftime("%Y-%m-%d")
+        oldest = (datetime.fromtimestamp(now_us / 1e6, UTC) - timedelta(days=self.retention_days)).strftime("%Y-%m-%d")
         for path in self._files():
             if _day(path) < oldest:
                 self._drop(path)
@@ -186,18 +187,10 @@ class NodeStore:
             return
         self._child = None
         if child.returncode not in {0, 1}:  # 1: it has said why
-            _FOLDER_ENDED.log(status=_status(child.returncode))
+            _FOLDER_ENDED.log(status=exit_words(child.returncode))
 
     def _run(self, more: str, stdout: int) -> "subprocess.Popen[bytes]":
-        """Start a child of this interpreter with our own path and nothing else of the site's. Raises StoreError."""
-        program = (
-            f"import sys; sys.path[:] = {sys.path!r}; from pathlib import Path; from gpuwaste.agent.fold import main; "
-            f"sys.exit(main(Path({str(self._folder)!r}), {self._next}, {more}))"
-        )
-        try:
-            return subprocess.Popen([sys.executable, "-IBS", "-c", program], stdin=subprocess.DEVNULL, stdout=stdout)
-        except OSError as error:
-            raise StoreError(f"{sys.executable}: cannot be started: {error.strerror}") from error
+        return start_child("fold", f"Path({str(self._folder)!r}), {self._next}, {more}", stdout)
 
     def _refused(self, error: OSError) -> StoreError:
         return StoreError(f"{error.filename or self._folder}: samples cannot be written: {error.strerror}")
@@ -231,7 +224,3 @@ class NodeStore:
 def _day(path: Path) -> str:
     match = _FILE.fullmatch(path.name)
     return match[1] if match else ""
-
-
-def _status(code: int) -> str:
-    return f"signal {-code}" if code < 0 else f"exit code {code}"

@@ -95,10 +95,22 @@ def _slurm_user(config: Config) -> None:
 
 
 def _callers(config: Config) -> None:
-    from gpuwaste.hub.daemon import make_checkers
+    from gpuwaste.hub.daemon import agent_issuer, make_checkers
     from gpuwaste.hub.parts import agent_uid
 
-    agent_uid(config.hub.agent_user, make_checkers(config))
+    checkers = make_checkers(config)
+    agent_uid(config.hub.agent_user, checkers)
+    agent_issuer(config, checkers)
+
+
+def _curves(config: Config) -> None:
+    from gpuwaste.hub.curves.agents import scheme_of
+    from gpuwaste.hub.curves.prometheus import endpoint_of
+
+    if config.hub.agent_url:
+        scheme_of(config.hub.agent_url)
+    if config.hub.prometheus_url:
+        endpoint_of(config.hub.prometheus_url)
 
 
 def _own_client(config: Config) -> None:
@@ -123,7 +135,7 @@ def _metrics_of(section: str) -> Attempt:
     return attempt
 
 
-_VALUES: Final[tuple[Attempt, ...]] = (_hub_url, _munge_socket, _slurm_client, _notices, _collectors, _xids)
+_VALUES: Final[tuple[Attempt, ...]] = (_hub_url, _munge_socket, _slurm_client, _notices, _collectors, _xids, _curves)
 _STARTS: Final[dict[Role, tuple[Attempt, ...]]] = {
     Role.AGENT: (_control_socket, _daemon_client, _metrics_of("agent")),
     Role.HUB: (_callers, _metrics_of("hub"), _slurmrestd_token),

@@ -68,6 +68,10 @@ class AgentConfig:
     tls_cert: str = _key("", "PEM certificate for /metrics; empty: plain HTTP.")
     tls_key: str = _key("", "PEM key for /metrics.")
     metrics_token_file: str = _key("", "File with the bearer token that a scrape must send; empty: none.")
+    serve_samples: bool = _key(
+        default=True,
+        text="Also answer the hub, proven by munge, with the samples of a run; never anybody else. Needs listen.",
+    )
     jobstats_metrics: bool = _key(
         default=False,
         text="Also serve jobstats' metric names; the owner's uid only if metrics_token_file is set.",
@@ -105,6 +109,14 @@ class HubConfig:
         default=True, text="Reject hour rows whose credential was created on another host than the node."
     )
     node_tokens_file: str = _key("", "File with lines NODE TOKEN, for agents at a site without munge.")
+    agent_url: str = _key(
+        "",
+        "URL at which agents answer for a job's curves, such as http://{address}:9460; {address} is Slurm's NodeAddr."
+        " Empty: agents are not asked.",
+    )
+    prometheus_url: str = _key(
+        "", "URL of the Prometheus that scrapes the agents, for curves that the agent does not have; empty: not used."
+    )
     sacct_every_s: float = _key(60.0, "Interval between two imports from accounting.")
     sacct_overlap_s: float = _key(3600.0, "Overlap of two imports, for rows that slurmdbd gets late.")
     sacct_first_days: int = _key(30, "Days of accounting that the first import reads.")

@@ -14,13 +14,14 @@ from gpuwaste.core.errors import ConfigError
 from gpuwaste.core.files import UMASK, closed_directory
 from gpuwaste.core.logs import set_up_logging
 from gpuwaste.core.version import own_version
+from gpuwaste.hub.authentication import Checkers
 from gpuwaste.hub.memory import collect_seldom, use_few_arenas
-from gpuwaste.hub.parts import Hub, HubPorts
+from gpuwaste.hub.parts import Hub, HubPorts, agent_uid
 from gpuwaste.hub.roller import FIRST_S
 from gpuwaste.hub.server import WebServer, listening, make_room, open_tcp, open_unix
 from gpuwaste.slurm.choice import accounting_client
-from gpuwaste.wire.identity import CredentialChecker, Via
-from gpuwaste.wire.munge import Munge, MungeChecker
+from gpuwaste.wire.identity import CredentialChecker, CredentialIssuer, Via
+from gpuwaste.wire.munge import Munge, MungeChecker, MungeIssuer
 from gpuwaste.wire.notify import SILENT, SystemdNotifier
 from gpuwaste.wire.tokens import TokenChecker
 
@@ -43,7 +44,8 @@ def run_hub(config: Config, path: Path | None = None) -> int:
     slurm = accounting_client(config)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # until the server takes signals over
     signal.signal(signal.SIGHUP, lambda *_: None)  # what it asks for is about to be done
-    hub = Hub(config, HubPorts(slurm, SystemClock(), make_checkers(config)))
+    checkers = make_checkers(config)
+    hub = Hub(config, HubPorts(slurm, SystemClock(), checkers, agents=agent_issuer(config, checkers)))
     signal.signal(signal.SIGHUP, hub.reloader(lambda: load_config(path)).in_thread)
     tcp = open_tcp(config.hub.listen) if config.hub.listen else None
     unix = open_unix(Path(config.hub.socket)) if config.hub.socket else None
@@ -84,6 +86,7 @@ def serve(hub: Hub, tcp: socket.socket | None, unix: socket.socket | None, notif
             worker.end()
         hub.cluster_map.stop()
         hub.backups.stop()
+        hub.curves.close()
         for worker in workers:
             # A Slurm command may hang; a write after the close fails, and is done again at the next start.
             worker.stop(_PATIENCE_S)
@@ -98,3 +101,15 @@ def make_checkers(config: Config) -> dict[Via, CredentialChecker]:
     if not config.common.token_file:
         checkers["munge"] = MungeChecker(Munge(config.common.munge_socket))
     return checkers
+
+
+def agent_issuer(config: Config, checkers: Checkers) -> CredentialIssuer | None:
+    """Return how the hub proves itself to agents that it asks for samples; None where it asks none.
+
+    Raises ConfigError where the site has no munge: a token that an agent is shown would be the agent's to use.
+    """
+    if not config.hub.agent_url:
+        return None
+    if "munge" not in checkers:
+        raise ConfigError("[hub] agent_url needs munge: without it, set prometheus_url instead")
+    return MungeIssuer(Munge(config.common.munge_socket), agent_uid(config.hub.agent_user, checkers))

@@ -18,6 +18,9 @@ from gpuwaste.hub.app import build_app
 from gpuwaste.hub.authentication import Checkers, Identity
 from gpuwaste.hub.backup import Backups
 from gpuwaste.hub.cluster_facts import ClusterFacts
+from gpuwaste.hub.curves.agents import AgentSamples
+from gpuwaste.hub.curves.prometheus import PrometheusSamples
+from gpuwaste.hub.curves.service import Curves
 from gpuwaste.hub.ingest import Ingest
 from gpuwaste.hub.judging import Judging
 from gpuwaste.hub.map import ClusterMap
@@ -41,6 +44,7 @@ from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.verdict_store import VerdictStore
 from gpuwaste.waste.ledger_settings import LedgerSettings
 from gpuwaste.wire.batch import PROTOCOL_MAX, PROTOCOL_MIN
+from gpuwaste.wire.identity import CredentialIssuer
 from gpuwaste.wire.program_metrics import ProgramCollector
 
 STORE_NAME: Final = "hub.duckdb"
@@ -71,6 +75,8 @@ class HubPorts:
     name_of: Callable[[int], str] = user_name
     groups_of: Callable[[str], frozenset[str]] = unix_groups
     uid_of: Callable[[str, Checkers], int | None] = agent_uid
+    agents: CredentialIssuer | None = None
+    """By which agents know the hub; None where they are not asked for samples."""
     limits: ServiceLimits | None = None
     """What a client may take; None for what the configuration says."""
 
@@ -140,6 +146,14 @@ class Hub:
             unaccounted=self.unaccounted,
         )
         self._reads = Reads(self.store, ledger, clock)
+        url, ca = hub.agent_url, config.common.hub_ca
+        self.curves = Curves(
+            self._reads,
+            self.store,
+            clock,
+            agents=AgentSamples(url, ca, ports.agents, self.site, clock) if url and ports.agents is not None else None,
+            prometheus=PrometheusSamples(hub.prometheus_url, ca) if hub.prometheus_url else None,
+        )
         self.backups = Backups(self.store, Path(hub.state_dir), clock, lambda: self.site.known_cluster)
         self.services = Services(
             self.identity,
@@ -152,6 +166,7 @@ class Hub:
             VerdictIngest(verdict_store, self.identity, self.site, self.metrics, clock),
             self.notify.service,
             self.backups,
+            self.curves,
             self.health,
         )
         self.app = build_app(

@@ -7,6 +7,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from gpuwaste.core.clock import Clock
+from gpuwaste.core.job import JobRecord
 from gpuwaste.core.units import DAY_S, HOUR_S
 from gpuwaste.documents.report import job_document, report_document, top_document
 from gpuwaste.documents.report_types import JobDocument, ReportDocument, TopDocument
@@ -68,14 +69,9 @@ class Reads:
 
     def job(self, scope: Scope, printed_id: str, question: JobQuestion = ANY) -> JobDocument:
         """Return the runs of a job that are asked for and that the caller may see, with what was said at submission."""
-        if not PRINTED_ID.fullmatch(printed_id):
-            raise not_found()
-        if question.owner is not None:
-            scope = scope.seen_by(question.owner)
-        accounts, reader = None if scope.everything else scope.accounts, scope.user or None
-        runs = picked_runs(self._store.runs_named(printed_id, accounts=accounts, reader=reader), question)
-        if not runs:
-            raise not_found()
+        runs = self.runs(scope, printed_id, question)
+        scope = _seen_by(scope, question)
+        accounts, reader = _readable(scope)
         keys = {run.run_key for run in runs}
         with self._store.reader() as db:
             document = job_document(
@@ -84,6 +80,16 @@ class Reads:
         if document is None:
             raise not_found()
         return replace(document, advice=self._verdicts.advice(scope, runs))
+
+    def runs(self, scope: Scope, printed_id: str, question: JobQuestion = ANY) -> list[JobRecord]:
+        """Return the runs of a job that are asked for and that the caller may see. Raises Refusal 404 for none."""
+        if not PRINTED_ID.fullmatch(printed_id):
+            raise not_found()
+        accounts, reader = _readable(_seen_by(scope, question))
+        runs = picked_runs(self._store.runs_named(printed_id, accounts=accounts, reader=reader), question)
+        if not runs:
+            raise not_found()
+        return runs
 
     def top(self, scope: Scope, since: int | None, limit: int | None) -> TopDocument:
         """Return who wastes now, among the runs that the caller may see."""
@@ -106,6 +112,16 @@ class Reads:
 
     def _now(self) -> int:
         return self._clock.utc_us() // 1_000_000
+
+
+def _seen_by(scope: Scope, question: JobQuestion) -> Scope:
+    """Return the view that a question is asked with."""
+    return scope if question.owner is None else scope.seen_by(question.owner)
+
+
+def _readable(scope: Scope) -> tuple[frozenset[str] | None, str | None]:
+    """Return the accounts, None for all, and the user whose runs a scope has."""
+    return None if scope.everything else scope.accounts, scope.user or None
 
 
 def _subject(scope: Scope, question: ReportQuestion) -> tuple[ReportScope, str]:

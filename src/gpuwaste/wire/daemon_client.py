@@ -15,11 +15,15 @@ def daemon_client(config: Config) -> HubClient:
     common = config.common
     if common.token_file:
         return HubClient(common.hub_url, TokenIssuer(Path(common.token_file)), ca=common.hub_ca)
+    return HubClient(common.hub_url, MungeIssuer(Munge(common.munge_socket), hub_uid(config)), ca=common.hub_ca)
+
+
+def hub_uid(config: Config) -> int:
+    """Return the uid that the hub's credentials carry. Raises ConfigError."""
     user = config.agent.hub_user
     try:
-        uid = pwd.getpwnam(user).pw_uid
+        return pwd.getpwnam(user).pw_uid
     except KeyError as error:
         raise ConfigError(
             f"[agent] hub_user: {user!r} is not a user on this host: set the user that the hub runs as"
         ) from error
-    return HubClient(common.hub_url, MungeIssuer(Munge(common.munge_socket), uid), ca=common.hub_ca)

@@ -4,7 +4,8 @@ import hmac
 import io
 import socket
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
@@ -22,6 +23,19 @@ _TOO_LARGE: Final = b"HTTP/1.0 431 Request Header Fields Too Large\r\nConnection
 _MAX_TOKEN: Final = 4096  # bytes of the token's file
 
 
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What is answered on a path of its own."""
+
+    status: HTTPStatus
+    body: bytes
+    headers: tuple[tuple[str, str], ...]
+
+
+Answers = Mapping[str, Callable[[str, str], Reply]]
+"""By path, from the target and the Authorization header."""
+
+
 class MetricsServer:
     """Serves a registry for the daemon of a section of gpuwaste.toml.
 
@@ -37,7 +51,9 @@ class MetricsServer:
         tls_cert: str = "",
         tls_key: str = "",
         token_file: str = "",
+        answers: Answers | None = None,
     ) -> None:
+        """`answers` are paths beside /metrics, which know by themselves whom they answer."""
         token = server_token(token_file, section) if token_file else b""
         context = server_tls(tls_cert, tls_key, section) if tls_cert else None
         host, port = _address(listen, section)
@@ -48,7 +64,7 @@ class MetricsServer:
             listener.listen()
         except (OSError, OverflowError) as error:
             raise ConfigError(f"[{section}] listen: {listen}: {error}") from error
-        self._server = RequestServer("exporter", listener, _answerer(registry, token), _LIMITS, context)
+        self._server = RequestServer("exporter", listener, _answerer(registry, token, answers or {}), _LIMITS, context)
 
     @property
     def port(self) -> int:
@@ -80,7 +96,7 @@ class _Memory:
         self.answer += data
 
 
-def _answerer(registry: CollectorRegistry, token: bytes) -> Callable[[Request], bytes]:
+def _answerer(registry: CollectorRegistry, token: bytes, answers: Answers) -> Callable[[Request], bytes]:
     """Return what answers a request; HTTP is read and written by the standard library's handler."""
 
     class Handler(BaseHTTPRequestHandler):
@@ -88,11 +104,16 @@ def _answerer(registry: CollectorRegistry, token: bytes) -> Callable[[Request], 
         sys_version = ""
 
         def do_GET(self) -> None:
-            """Answer /metrics."""
-            if self.path.partition("?")[0] != "/metrics":
+            """Answer /metrics, or what answers on a path of its own."""
+            path, authorization = self.path.partition("?")[0], self.headers.get("Authorization", "")
+            if path in answers:
+                reply = answers[path](self.path, authorization)
+                self._answer(reply.status, reply.body, *reply.headers)
+                return
+            if path != "/metrics":
                 self._answer(HTTPStatus.NOT_FOUND, b"see /metrics\n")
                 return
-            shown = self.headers.get("Authorization", "").encode("latin-1", "replace")
+            shown = authorization.encode("latin-1", "replace")
             if token and not hmac.compare_digest(shown, b"Bearer " + token):
                 self._answer(HTTPStatus.UNAUTHORIZED, b"a bearer token is needed\n", ("WWW-Authenticate", "Bearer"))
                 return

@@ -4,7 +4,7 @@ import contextlib
 import json
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from http.client import HTTPConnection
 from pathlib import Path
@@ -24,7 +24,7 @@ from gpuwaste.hub.services import ServiceLimits, Services
 from gpuwaste.slurm.cluster_config import NodeInfo
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.fake_slurm import FakeSlurm
-from gpuwaste.wire.identity import Caller, RetryableAuthError
+from gpuwaste.wire.identity import Caller, CredentialIssuer, RetryableAuthError
 from gpuwaste.wire.signing import request_digest
 
 USERS = {1001: "alice", 1002: "bob", 1003: "carol", 1004: "oper", AGENT_UID: "gpuwaste"}
@@ -142,6 +142,8 @@ def running_hub(
     bounds: Bounds | None = None,
     clock: SystemClock | None = None,
     unaccounted_days: int = 0,
+    agents: CredentialIssuer | None = None,
+    hub_keys: Mapping[str, Any] | None = None,
 ) -> Iterator[Rig]:
     """Run a hub on a free port and on a Unix socket."""
     clock = clock or SystemClock()
@@ -152,7 +154,9 @@ def running_hub(
     )
     config = Config(
         common=CommonConfig(models_dir=str(directory / "models")),
-        hub=HubConfig(state_dir=str(directory), map_min_interval_s=0.01, unaccounted_days=unaccounted_days),
+        hub=HubConfig(
+            state_dir=str(directory), map_min_interval_s=0.01, unaccounted_days=unaccounted_days, **(hub_keys or {})
+        ),
         advisor=AdvisorConfig(policies_dir=str(directory / "policies.d")),
         notify=notify or NotifyConfig(),
     )
@@ -161,6 +165,7 @@ def running_hub(
         name_of=lambda uid: USERS.get(uid) or user_name(uid),
         groups_of=lambda _: frozenset(),
         uid_of=lambda *_: AGENT_UID,
+        agents=agents,
         limits=limits or ServiceLimits(body_deadline_s=20, map_wait_s=10),
     )  # fmt: skip
     hub = Hub(config, ports)
@@ -179,5 +184,6 @@ def running_hub(
         server.stop()
         thread.join(30)
         hub.cluster_map.stop()
+        hub.curves.close()
         hub.store.close()
         short.cleanup()

@@ -53,6 +53,10 @@ def test_a_foreign_job_looks_like_one_that_does_not_exist(filled: Rig) -> None:
         "/v1/jobs/7_1",
         "/v1/jobs/x%27%20OR%201",
         "/v1/jobs/7?user=alice",
+        "/v1/jobs/7/curves",
+        "/v1/jobs/7/curves?node=gpu1",
+        "/v1/jobs/8/curves?node=gpu2",
+        "/v1/jobs/4711/curves",
         "/v1/report?user=alice",
         "/v1/report?user=nobody",
         "/v1/report?account=proj1",
@@ -171,7 +175,7 @@ def test_a_captured_credential_is_of_no_use(filled: Rig) -> None:
 
 def test_without_a_credential_nothing_is_told(filled: Rig) -> None:
     """Every route with data in it answers 401 to a caller without a credential."""
-    for target in ("/v1/report", "/v1/jobs/7", "/v1/top", "/v1/history", "/v1/map?node=gpu1"):
+    for target in ("/v1/report", "/v1/jobs/7", "/v1/jobs/7/curves", "/v1/top", "/v1/history", "/v1/map?node=gpu1"):
         assert filled.send("GET", target).status == 401, target
 
 
@@ -265,6 +269,7 @@ def test_the_api_describes_itself(filled: Rig) -> None:
     routes = "/v1/hours /v1/report /v1/jobs/{job_id} /v1/top /v1/history /v1/map /v1/health /v1/predict"
     routes += " /v1/history/snapshot /v1/verdicts /v1/verdicts/score /v1/notices /v1/notices/preview"
     routes += " /v1/notices/replay /v1/notices/run /v1/notices/wish /v1/backup /v1/backup/file"
+    routes += " /v1/jobs/{job_id}/curves"
     assert set(found["paths"]) == set(routes.split())
     asked = found["paths"]["/v1/predict"]["post"]["requestBody"]["content"]["application/json"]["schema"]
     assert set(asked["properties"]["requests"]["items"]["properties"]) == {f.name for f in fields(JobRequest)}
@@ -277,7 +282,7 @@ def test_the_api_describes_itself(filled: Rig) -> None:
     assert shapes == {
         *("AckAnswer", "PredictAnswer", "MapAnswer", "HistoryAnswer", "VerdictsDocument"),
         *("ScoreDocument", "NoticesDocument", "NoticePreview", "NoticeReplay", "NoticeRun", "NoticeWished"),
-        *("BackupAnswer", "HealthAnswer", "ReportDocument", "JobDocument", "TopDocument"),
+        *("BackupAnswer", "HealthAnswer", "ReportDocument", "JobDocument", "TopDocument", "JobCurves"),
     }
     event = found["paths"]["/v1/history"]["get"]["responses"]["200"]["content"]["application/json"]["schema"]
     assert {"seq", "job", "use", "script"} <= set(event["properties"]["events"]["items"]["properties"])

@@ -1,0 +1,114 @@
+"""GET /v1/samples: the samples of one run, for the hub's user alone, one answer at a time.
+
+The hub signs each question with munge, over the very target, which names the node and the run; the answer is signed as
+acknowledgements are. The samples are read by a child (job_samples.py), so that the agent's memory stays as it is; the
+sampling thread has no part in it.
+"""
+
+import subprocess
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from pathlib import Path
+from typing import Final
+
+from gpuwaste.agent.child import exit_words, start_child
+from gpuwaste.core import log_event
+from gpuwaste.core.config import Config
+from gpuwaste.core.errors import AuthError, RetryableWireError, StoreError
+from gpuwaste.wire.daemon_client import hub_uid
+from gpuwaste.wire.exporter import Reply
+from gpuwaste.wire.identity import CredentialChecker, Via
+from gpuwaste.wire.munge import Munge, MungeChecker
+from gpuwaste.wire.samples import MOST_ANSWER_B, SampleQuestion
+from gpuwaste.wire.signing import sign_ack, verify_request
+
+_ENDED: Final = log_event.warning(
+    "job-samples-failed: cannot read the samples of a run for the hub: {error}",
+    "The hub says so where the curves would be. Killed (signal 9: out of memory?) or too slow (signal 14)?",
+)
+_WAIT_S: Final = 17.0  # longer than the child's own deadline: only a disk that hangs takes so long
+
+
+@dataclass(frozen=True, slots=True)
+class Askers:
+    """Who may ask, and how they prove it."""
+
+    checkers: Mapping[Via, CredentialChecker]
+    uids: frozenset[int]
+
+
+def hub_asks(config: Config) -> Askers | None:
+    """Return the hub's user and root, by munge; None where nobody may ask. Raises ConfigError."""
+    if config.common.token_file or not config.agent.serve_samples:
+        return None
+    return Askers({"munge": MungeChecker(Munge(config.common.munge_socket))}, frozenset({0, hub_uid(config)}))
+
+
+class SampleServer:
+    """Answers the hub's questions for the samples of a run on this node."""
+
+    def __init__(
+        self,
+        folder: Path,
+        node: str,
+        askers: Askers,
+        *,
+        kept_days: Callable[[], int],
+        gap_us: int,
+    ) -> None:
+        """`folder` has the node store's files; samples further apart than `gap_us` have a gap between them."""
+        self._folder = folder
+        self._node = node
+        self._askers = askers
+        self._kept_days = kept_days
+        self._gap_us = gap_us
+        self._busy = threading.Lock()
+
+    def answer(self, target: str, authorization: str) -> Reply:
+        """Answer one question; while another one is answered, that it has to wait."""
+        if not self._busy.acquire(blocking=False):
+            return _words(HTTPStatus.SERVICE_UNAVAILABLE, "another question is being answered", ("Retry-After", "1"))
+        try:
+            return self._answer(target, authorization)
+        finally:
+            self._busy.release()
+
+    def _answer(self, target: str, authorization: str) -> Reply:
+        try:
+            caller = verify_request(self._askers.checkers, authorization, "GET", target)
+            if caller.uid not in self._askers.uids:
+                return _words(HTTPStatus.FORBIDDEN, "only the hub's user may ask for samples")
+            question = SampleQuestion.from_target(target)
+            if question is None or question.node != self._node:
+                return _words(HTTPStatus.BAD_REQUEST, f"this is no question for samples of node {self._node}")
+            body = self._read(question)
+            acknowledged = sign_ack(self._askers.checkers, caller, body)
+        except AuthError as error:
+            retry = isinstance(error, RetryableWireError)
+            return _words(HTTPStatus.SERVICE_UNAVAILABLE if retry else HTTPStatus.UNAUTHORIZED, str(error))
+        except StoreError as error:
+            _ENDED.log(error=error)
+            return _words(HTTPStatus.INTERNAL_SERVER_ERROR, "the samples cannot be read: see the agent's log")
+        headers = {"Content-Type": "application/json", "Content-Encoding": "gzip", **acknowledged}
+        return Reply(HTTPStatus.OK, body, tuple(headers.items()))
+
+    def _read(self, question: SampleQuestion) -> bytes:
+        """Return what the child writes. Raises StoreError."""
+        asked = f"Path({str(self._folder)!r}), {self._node!r}, {question.numbers}"
+        child = start_child("job_samples", f"{asked}, {self._kept_days()}, {self._gap_us}", subprocess.PIPE)
+        try:
+            written, _ = child.communicate(timeout=_WAIT_S)
+        except subprocess.TimeoutExpired as error:
+            child.kill()
+            raise StoreError("the child that reads them hangs: does the disk answer?") from error
+        if child.returncode != 0 or len(written) > MOST_ANSWER_B:
+            raise StoreError(f"the child ended with {exit_words(child.returncode)} after {len(written)} bytes")
+        return written
+
+
+def _words(status: HTTPStatus, words: str, *headers: tuple[str, str]) -> Reply:
+    return Reply(
+        status, words.encode("utf-8", "replace") + b"\n", (("Content-Type", "text/plain; charset=utf-8"), *headers)
+    )

@@ -1,0 +1,86 @@
+"""A node for tests: its store, and the server that answers the hub for samples, over real munge and HTTP."""
+
+import contextlib
+import gzip
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from http.client import HTTPConnection
+from pathlib import Path
+
+import msgspec
+from prometheus_client.registry import CollectorRegistry
+from tests.unit.agent.fakes import START_US
+from tests.unit.agent.samples import a_store
+
+from gpuwaste.agent.node_store import NodeStore
+from gpuwaste.agent.sample_server import Askers, SampleServer
+from gpuwaste.documents.curve_types import NodeSamples
+from gpuwaste.wire.exporter import MetricsServer
+from gpuwaste.wire.munge import Munge, MungeChecker, MungeIssuer
+from gpuwaste.wire.samples import SAMPLES_PATH, RunWindow, SampleQuestion
+from gpuwaste.wire.signing import ACK_HEADER, sign_request, verify_ack
+
+HUB = os.geteuid()
+START = 1_700_000_000
+WINDOW = RunWindow(9, START, START_US - 1, START_US + 86_400_000_000, 2000)
+
+
+@dataclass
+class Answer:
+    """What came back."""
+
+    status: int
+    body: bytes
+    ack: str
+
+
+@dataclass
+class Node:
+    """A node's store and the server that answers for it."""
+
+    munge: str
+    store: NodeStore
+    exporter: MetricsServer
+    raw: Path
+
+    @property
+    def port(self) -> int:
+        """Where it answers."""
+        return self.exporter.port
+
+    def get(self, target: str, headers: dict[str, str]) -> Answer:
+        """Send a request."""
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=30)
+        try:
+            connection.request("GET", target, headers=headers)
+            answer = connection.getresponse()
+            return Answer(answer.status, answer.read(), answer.getheader(ACK_HEADER, ""))
+        finally:
+            connection.close()
+
+    def asked(self, window: RunWindow = WINDOW, node: str = "gpu1") -> Answer:
+        """Ask as the hub does."""
+        target = SampleQuestion(node, window).target
+        return self.get(target, sign_request(MungeIssuer(Munge(self.munge)), "GET", target))
+
+    def samples(self, **changes: int) -> NodeSamples:
+        """Return the samples of a window, their signature checked."""
+        answer = self.asked(replace(WINDOW, **changes))
+        assert answer.status == 200, answer.body
+        verify_ack(MungeIssuer(Munge(self.munge), HUB), answer.ack, answer.body)
+        return msgspec.json.decode(gzip.decompress(answer.body), type=NodeSamples)
+
+
+@contextlib.contextmanager
+def answering_node(munge: str, directory: Path) -> Iterator[Node]:
+    """Run the server of node gpu1 on a store in `directory`; it answers this process' user."""
+    raw = directory / "raw"
+    store = a_store(directory)
+    askers = Askers({"munge": MungeChecker(Munge(munge))}, frozenset({HUB}))
+    server = SampleServer(raw, "gpu1", askers, kept_days=lambda: 14, gap_us=25_000_000)
+    exporter = MetricsServer("127.0.0.1:0", CollectorRegistry(), section="agent", answers={SAMPLES_PATH: server.answer})
+    exporter.start()
+    yield Node(munge, store, exporter, raw)
+    exporter.stop()
+    store.close()
