@@ -13,7 +13,7 @@ from typing import Any
 from tests.unit.hub.rig import AGENT_UID
 
 from gpuwaste.core.clock import SystemClock
-from gpuwaste.core.config import AdvisorConfig, CommonConfig, Config, HubConfig, NotifyConfig
+from gpuwaste.core.config import AdvisorConfig, CommonConfig, Config, HubConfig, NotifyConfig, WebConfig
 from gpuwaste.core.errors import AuthError
 from gpuwaste.core.groups import user_name
 from gpuwaste.hub.metrics import HubMetrics
@@ -142,6 +142,7 @@ def running_hub(
     bounds: Bounds | None = None,
     clock: SystemClock | None = None,
     unaccounted_days: int = 0,
+    web: WebConfig | None = None,
 ) -> Iterator[Rig]:
     """Run a hub on a free port and on a Unix socket."""
     clock = clock or SystemClock()
@@ -152,9 +153,12 @@ def running_hub(
     )
     config = Config(
         common=CommonConfig(models_dir=str(directory / "models")),
-        hub=HubConfig(state_dir=str(directory), map_min_interval_s=0.01, unaccounted_days=unaccounted_days),
+        hub=HubConfig(
+            state_dir=str(directory), map_min_interval_s=0.01, unaccounted_days=unaccounted_days, socket="hub.sock"
+        ),
         advisor=AdvisorConfig(policies_dir=str(directory / "policies.d")),
         notify=notify or NotifyConfig(),
+        web=web or WebConfig(),
     )
     ports = HubPorts(
         slurm, clock, {"munge": FakeChecker()},
