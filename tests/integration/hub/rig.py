@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 from tests.unit.hub.rig import AGENT_UID
 
@@ -122,6 +123,13 @@ class Rig:
         """Send a batch."""
         authorization = self.credential(uid, "POST", target, body, origin=origin)
         return self.send("POST", target, body, {"Authorization": authorization})
+
+    def page(self, uid: int, target: str) -> Answer:
+        """Look at a page as a user who signs in for it by a link."""
+        link = self.post(b"{}", uid, target="/v1/web/link").json["url"]
+        body = urlencode({"link": link}).encode()
+        entered = self.send("POST", "/enter", body, {"Sec-Fetch-Site": "same-origin"})
+        return self.send("GET", target, headers={"Cookie": entered.headers["set-cookie"].partition(";")[0]})
 
     def hours(self) -> list[dict[str, Any]]:
         """Return what the store holds."""

@@ -11,8 +11,7 @@ from gpuwaste.hub.openapi import answers
 from gpuwaste.hub.refusal import BAD, Refusal
 from gpuwaste.hub.sign_in import page
 from gpuwaste.hub.sign_in.cookie import drop_cookie, set_cookie
-from gpuwaste.hub.sign_in.rejection import SignInNeeded
-from gpuwaste.hub.sign_in.visitors import LINK_S
+from gpuwaste.hub.sign_in.visitors import LINK_S, SignInNeeded
 from gpuwaste.wire.hub_client import LINK_PATH
 
 _HOME: Final = "/me"

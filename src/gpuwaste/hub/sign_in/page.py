@@ -46,7 +46,7 @@ _PAGE: Final = """\
 _FORM: Final = """\
 <form method="post" action="/enter"{signed_in}>
 <p><label for="link">Link or token from <code>gpuwaste web</code></label>
-<input id="link" name="link" type="password" autocomplete="off" spellcheck="false" required maxlength="1024"></p>
+<input id="link" name="link" type="text" autocomplete="off" spellcheck="false" required maxlength="1024"></p>
 <p><button type="submit">Sign in</button></p>
 </form>
 <script src="/enter.js"></script>"""

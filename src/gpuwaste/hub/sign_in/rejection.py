@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from gpuwaste.hub.refusal import FORBIDDEN, UNAUTHORIZED, Refusal
+from gpuwaste.hub.refusal import FORBIDDEN, Refusal
 
 HOST: Final = "host"
 CLEAR: Final = "clear"
@@ -18,10 +18,3 @@ class Rejection(Refusal):
     def __init__(self, reason: str, words: str) -> None:
         super().__init__(FORBIDDEN, words)
         self.reason = reason
-
-
-class SignInNeeded(Refusal):
-    """A 401: nobody is signed in; the application answers with the page that says how to."""
-
-    def __init__(self) -> None:
-        super().__init__(UNAUTHORIZED, "nobody is signed in: run `gpuwaste web` and open its link")

@@ -11,12 +11,12 @@ from gpuwaste.core.clock import Clock
 from gpuwaste.core.config import Config, WebConfig
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.core.units import HOUR_S
-from gpuwaste.hub.refusal import FORBIDDEN, NOT_INSTALLED, Refusal
+from gpuwaste.hub.refusal import FORBIDDEN, NOT_INSTALLED, UNAUTHORIZED, Refusal
 from gpuwaste.hub.roles import Scope
 from gpuwaste.hub.sign_in.cookie import cookie_of
 from gpuwaste.hub.sign_in.origins import Origins, require_same_origin
 from gpuwaste.hub.sign_in.proxy_header import ProxyHeader, uids_of
-from gpuwaste.hub.sign_in.rejection import LINK, Rejection, SignInNeeded
+from gpuwaste.hub.sign_in.rejection import LINK, Rejection
 from gpuwaste.hub.sign_in.sign_in_metrics import SignInMetrics
 from gpuwaste.hub.sign_in.token_table import TokenLimits, TokenTable
 
@@ -31,6 +31,13 @@ _REJECTED: Final = log_event.warning(
     "page-rejected: rejected requests for pages ({reason}): {error}",
     "Somebody tries to get pages that are not theirs, or `[web] url` or the proxy is not as in docs/how-to/web.md.",
 )
+
+
+class SignInNeeded(Refusal):
+    """A 401: nobody is signed in; the application answers with the page that says how to."""
+
+    def __init__(self) -> None:
+        super().__init__(UNAUTHORIZED, "nobody is signed in: run `gpuwaste web` and open its link")
 
 
 class Visitors:

@@ -123,6 +123,12 @@ def test_a_proxy_asks_the_api_nothing_for_itself(tmp_path: Path) -> None:
         assert Browser(rig, unix=True).send("POST", "/v1/web/link").status == 200
 
 
+def test_the_rig_signs_in_for_a_page(hub: Rig, tmp_path: Path) -> None:
+    """Tests of pages look at them as a user on loopback, where links lead to the hub's address."""
+    with pages(tmp_path / "loopback", WebConfig()) as rig:
+        assert rig.page(1001, PAGE).json["user"] == "alice"
+
+
 def test_a_node_gets_no_link(hub: Rig) -> None:
     """A node's token, which reads no job, gets no link; nor does a uid without a name."""
     assert hub.post(b"{}", 54321, target="/v1/web/link").status == 403
