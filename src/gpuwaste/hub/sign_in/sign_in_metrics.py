@@ -17,7 +17,7 @@ class SignInMetrics:
         )
         self._rejected = Counter(
             "gpuwaste_hub_page_rejections",
-            "Requests for pages that were rejected: a foreign host name, no TLS, another site, a forged header,"
+            "Requests for pages that were rejected: a foreign host name, no TLS, a foreign origin, a forged header,"
             " a link that is used or expired.",
             ["reason"],
             registry=registry,
