@@ -20,6 +20,7 @@ from gpuwaste.core.groups import user_name
 from gpuwaste.hub.metrics import HubMetrics
 from gpuwaste.hub.parts import Hub, HubPorts
 from gpuwaste.hub.protocol import Bounds
+from gpuwaste.hub.roles import Scope
 from gpuwaste.hub.server import WebServer, open_tcp, open_unix
 from gpuwaste.hub.services import ServiceLimits, Services
 from gpuwaste.slurm.cluster_config import NodeInfo
@@ -125,11 +126,14 @@ class Rig:
         return self.send("POST", target, body, {"Authorization": authorization})
 
     def page(self, uid: int, target: str) -> Answer:
-        """Look at a page as a user who signs in for it by a link."""
-        link = self.post(b"{}", uid, target="/v1/web/link").json["url"]
-        body = urlencode({"link": link}).encode()
+        """Look at a page as a user who signs in for it."""
+        return self.send("GET", target, headers={"Cookie": self.cookie(uid)})
+
+    def cookie(self, uid: int) -> str:
+        """Sign a user in by a link; return NAME=VALUE of their session's cookie."""
+        body = urlencode({"link": self.services.visitors.link(Scope(USERS[uid]))}).encode()
         entered = self.send("POST", "/enter", body, {"Sec-Fetch-Site": "same-origin"})
-        return self.send("GET", target, headers={"Cookie": entered.headers["set-cookie"].partition(";")[0]})
+        return entered.headers["set-cookie"].partition(";")[0]
 
     def hours(self) -> list[dict[str, Any]]:
         """Return what the store holds."""
