@@ -38,9 +38,10 @@ class TokenTable:
         self._clock = clock
         self._lock = threading.Lock()
         self._given: dict[bytes, _Given] = {}  # in the order of their last use
+        self._of_user: dict[str, dict[bytes, None]] = {}  # in the same order
 
     def __len__(self) -> int:
-        """Return how many are kept, expired ones until the next `give` included."""
+        """Return how many are kept; some may have expired since the last `give`."""
         return len(self._given)
 
     def give(self, user: str) -> str:
@@ -48,7 +49,7 @@ class TokenTable:
         token, now = secrets.token_urlsafe(_BYTES), self._clock.mono_us()
         with self._lock:
             self._make_room(user, now)
-            self._given[_digest(token)] = _Given(user, now, now)
+            self._keep(_digest(token), _Given(user, now, now))
         return token
 
     def use(self, token: str) -> str | None:
@@ -64,21 +65,36 @@ class TokenTable:
             return None
         now, digest = self._clock.mono_us(), _digest(token)
         with self._lock:
-            found = self._given.pop(digest, None)
+            found = self._drop(digest)
             if found is None or not self._is_good(found, now):
                 return None
             if keep:
                 found.used_us = now
-                self._given[digest] = found
+                self._keep(digest, found)
             return found.user
 
     def _make_room(self, user: str, now: int) -> None:
-        self._given = {digest: given for digest, given in self._given.items() if self._is_good(given, now)}
-        own = [digest for digest, given in self._given.items() if given.user == user]
-        surplus = own[: max(0, len(own) + 1 - self._limits.per_user)]
-        surplus += list(self._given)[: max(0, len(self._given) + 1 - self._limits.in_all)]
-        for digest in surplus:
-            self._given.pop(digest, None)
+        """Drop what was unused for too long, then the oldest of this user's and of all where there is no room."""
+        while self._given and now - next(iter(self._given.values())).used_us >= self._limits.idle_s * 1e6:
+            self._drop(next(iter(self._given)))
+        own = self._of_user.get(user, {})
+        if len(own) >= self._limits.per_user:
+            self._drop(next(iter(own)))
+        if len(self._given) >= self._limits.in_all:
+            self._drop(next(iter(self._given)))
+
+    def _keep(self, digest: bytes, given: _Given) -> None:
+        self._given[digest] = given
+        self._of_user.setdefault(given.user, {})[digest] = None
+
+    def _drop(self, digest: bytes) -> _Given | None:
+        given = self._given.pop(digest, None)
+        if given is not None:
+            own = self._of_user[given.user]
+            del own[digest]
+            if not own:
+                del self._of_user[given.user]
+        return given
 
     def _is_good(self, given: _Given, now: int) -> bool:
         limits = self._limits

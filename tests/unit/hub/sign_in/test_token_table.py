@@ -57,6 +57,7 @@ def test_there_are_no_more_than_the_limit_in_all() -> None:
     clock.advance(40)
     tokens.give("alice")
     assert len(tokens) == 1
+    assert list(tokens._of_user) == ["alice"]
 
 
 def test_what_is_kept_is_no_token() -> None:
