@@ -13,6 +13,7 @@ from gpuwaste.agent.metrics import METRICS
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.hub import judging
 from gpuwaste.hub.metrics import Gauges, HubMetrics
+from gpuwaste.hub.sign_in.sign_in_metrics import SignInMetrics
 from gpuwaste.hub.waste_day import families
 from gpuwaste.waste.tally import Tally
 from gpuwaste.wire.program_metrics import ProgramCollector
@@ -62,6 +63,7 @@ def hub_rows() -> Iterator[Row]:
     hub.batch("gpu1", 1, 0, 0)
     hub.request("GET", "/v1/health", 200, 0.001)
     hub.more.append(lambda: families({("gpu", ""): Tally()}))
+    SignInMetrics(hub.registry, lambda: 0)
     hub.more.append(lambda: judging.families(judging.JudgingProgress(0, 1.0), 0))
     return _rows(hub.registry)
 

@@ -113,6 +113,16 @@ def _curves(config: Config) -> None:
         endpoint_of(config.hub.prometheus_url)
 
 
+def _pages(config: Config) -> None:
+    from prometheus_client import CollectorRegistry
+
+    from gpuwaste.core.clock import SystemClock
+    from gpuwaste.hub.roles import Scope
+    from gpuwaste.hub.sign_in.visitors import make_visitors
+
+    make_visitors(config, Scope, SystemClock(), CollectorRegistry())
+
+
 def _own_client(config: Config) -> None:
     """Try what the commands need of files; munge has a line of the doctor."""
     from gpuwaste.wire.hub_client import HubClient
@@ -138,7 +148,7 @@ def _metrics_of(section: str) -> Attempt:
 _VALUES: Final[tuple[Attempt, ...]] = (_hub_url, _munge_socket, _slurm_client, _notices, _collectors, _xids, _curves)
 _STARTS: Final[dict[Role, tuple[Attempt, ...]]] = {
     Role.AGENT: (_control_socket, _daemon_client, _metrics_of("agent")),
-    Role.HUB: (_callers, _metrics_of("hub"), _slurmrestd_token),
+    Role.HUB: (_callers, _pages, _metrics_of("hub"), _slurmrestd_token),
     Role.ADVISOR: (_daemon_client, _slurm_user, _metrics_of("advisor")),
     Role.LOGIN: (_own_client,),
 }

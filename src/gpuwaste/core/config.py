@@ -244,6 +244,24 @@ class NotifyConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class WebConfig:
+    """Pages of the hub in a browser, and how users sign in."""
+
+    enabled: bool = _key(default=True, text="Serve pages, and links to sign in to them.")
+    url: str = _key(
+        "", "URL of the pages in a browser, https://HOST[:PORT], without a path; empty: the address of [hub] listen."
+    )
+    proxy_users: tuple[str, ...] = _key(
+        (),
+        "Users of reverse proxies, such as www-data, that connect to [hub] socket and name the user in proxy_header;"
+        " no other process of these users may be controlled by users.",
+    )
+    proxy_header: str = _key("X-Remote-User", "Header in which such a proxy names the user who has signed in to it.")
+    session_h: float = _key(12.0, "Maximum duration of a session, hours, up to 12.")
+    idle_h: float = _key(2.0, "Maximum time between two requests of a session, hours.")
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     """The whole file."""
 
@@ -254,6 +272,7 @@ class Config:
     advisor: AdvisorConfig = field(default_factory=AdvisorConfig)
     plugin: PluginConfig = field(default_factory=PluginConfig)
     notify: NotifyConfig = field(default_factory=NotifyConfig)
+    web: WebConfig = field(default_factory=WebConfig)
 
 
 def load_config(path: Path | None = None) -> Config:

@@ -1,6 +1,6 @@
 """From a request to its sender: a credential, or the peer of the Unix socket, and what they may read."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 
 from gpuwaste.core.errors import AuthError, RetryableWireError
@@ -26,12 +26,14 @@ class Identity:
         name_of: Callable[[int], str] | None = None,
         *,
         agent_user: str = "",
+        proxy_uids: Collection[int] = (),
     ) -> None:
         self.checkers = checkers
         self._roles = roles
         self._site = site
         self._agent_uid = agent_uid
         self._agent_user = agent_user
+        self._proxy_uids = proxy_uids
         self._name_of = name_of or user_name
 
     def caller(self, authorization: str, method: str, target: str, body: bytes = b"") -> Caller:
@@ -47,9 +49,9 @@ class Identity:
     ) -> Scope:
         """Return what the sender of a question may read: by their credential, or by the Unix socket's peer uid.
 
-        Raises Refusal.
+        A reverse proxy's uid proves nothing: what it passes on needs the credential. Raises Refusal.
         """
-        if peer_uid is not None:
+        if peer_uid is not None and peer_uid not in self._proxy_uids:
             return self.scope(Caller(peer_uid, "", "peer"))
         return self.scope(self.caller(authorization, method, target, body))
 

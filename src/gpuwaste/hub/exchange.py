@@ -30,15 +30,17 @@ class Exchange:
         self.limits = limits
         self._orders = Gate(limits.gate, lambda: None)
 
-    async def body(self, request: Request, chunks: AsyncIterator[bytes] | None = None) -> bytes:
-        """Return the request's body, read from `chunks` where they are given."""
+    async def body(
+        self, request: Request, chunks: AsyncIterator[bytes] | None = None, max_bytes: int | None = None
+    ) -> bytes:
+        """Return the request's body, read from `chunks` where they are given; `max_bytes` is below the hub's limit."""
         headers = request.headers
         try:
             return await read_body(
                 chunks or request.stream(),
                 length=headers.get("content-length"),
                 encoding=headers.get("content-encoding", ""),
-                max_bytes=self.limits.max_body_bytes,
+                max_bytes=self.limits.max_body_bytes if max_bytes is None else max_bytes,
                 deadline_s=self.limits.body_deadline_s,
             )
         except ClientDisconnect as error:

@@ -99,6 +99,13 @@ class HealthAnswer(Struct):
     nodes_reporting: Annotated[int, Meta(description="Nodes whose last batch is younger than an hour.")]
 
 
+class LinkAnswer(Struct):
+    """A link by which a user signs in to the pages."""
+
+    url: Annotated[str, Meta(description="What to open in a browser; its fragment is the secret, good once.")]
+    expires_s: Annotated[int, Meta(description="Seconds for which it is good.")]
+
+
 class BackupAnswer(Struct):
     """How a backup stands; one that is ready also has what its member backup.json says."""
 

@@ -32,6 +32,7 @@ from gpuwaste.hub.reads import Reads
 from gpuwaste.hub.roles import Roles
 from gpuwaste.hub.roller import Roller
 from gpuwaste.hub.services import ServiceLimits, Services
+from gpuwaste.hub.sign_in.visitors import make_visitors
 from gpuwaste.hub.unaccounted import Unaccounted
 from gpuwaste.hub.unaccounted_store import UnaccountedStore
 from gpuwaste.hub.verdict_ingest import VerdictIngest
@@ -100,6 +101,7 @@ class Hub:
         self.metrics.registry.register(ProgramCollector(own_version(), clock.utc_us, Path(hub.state_dir)))
         self.metrics.more += [self.waste_day.metrics, self.judging.metrics]
         self._roles = Roles(slurm, clock, hub.staff_groups, ports.groups_of)
+        visitors = make_visitors(config, self._roles.scope, clock, self.metrics.registry)
         self.identity = Identity(
             ports.checkers,
             self._roles,
@@ -107,6 +109,7 @@ class Hub:
             ports.uid_of(hub.agent_user, ports.checkers),
             ports.name_of,
             agent_user=hub.agent_user,
+            proxy_uids=visitors.proxy_uids,
         )
         verdict_store = VerdictStore(self.store, clock)
         self.verdicts = VerdictKeeper(verdict_store, clock, hub.verdict_days)
@@ -168,6 +171,7 @@ class Hub:
             self.backups,
             self.curves,
             self.health,
+            visitors,
         )
         self.app = build_app(
             self.services, own_version(), ports.limits or ServiceLimits(max_body_bytes=hub.max_body_bytes)
@@ -185,7 +189,7 @@ class Hub:
         return Reloader(
             self.config,
             read,
-            ("common", "hub"),
+            ("common", "hub", "web"),
             {
                 _THRESHOLDS: lambda c: self.judging.judge_by(LedgerSettings.from_config(c.hub, c.agent.ship_every_s)),
                 ("hub.staff_groups",): lambda c: self._roles.set_staff(c.hub.staff_groups),

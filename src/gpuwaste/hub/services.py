@@ -14,6 +14,7 @@ from gpuwaste.hub.metrics import HubMetrics
 from gpuwaste.hub.notify.service import NoticeService
 from gpuwaste.hub.predictions import Predictions
 from gpuwaste.hub.reads import Reads
+from gpuwaste.hub.sign_in.visitors import Visitors
 from gpuwaste.hub.turns import Turns
 from gpuwaste.hub.verdict_ingest import VerdictIngest
 from gpuwaste.hub.verdict_reads import VerdictReads
@@ -45,4 +46,5 @@ class Services:
     backups: Backups
     curves: Curves
     health: Callable[[], dict[str, Any]]
+    visitors: Visitors
     turns: Turns = field(default_factory=Turns)

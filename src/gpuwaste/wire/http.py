@@ -36,7 +36,7 @@ class Endpoint:
     @property
     def clear(self) -> bool:
         """Whether others on the network could read what is sent."""
-        return self.scheme == "http" and not _is_loopback(self.host)
+        return self.scheme == "http" and not is_loopback(self.host)
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +220,8 @@ def _words(error: Exception) -> str:
     return (" ".join(text.split()) or type(error).__name__)[:200]
 
 
-def _is_loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
+    """Tell whether a host name or address is this host's loopback."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

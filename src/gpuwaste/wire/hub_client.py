@@ -34,6 +34,7 @@ HISTORY_PATH: Final = "/v1/history"
 SCORE_PATH: Final = "/v1/verdicts/score"
 SNAPSHOT_PATH: Final = "/v1/history/snapshot"
 PREDICT_PATH: Final = "/v1/predict"
+LINK_PATH: Final = "/v1/web/link"
 _MAX_SNAPSHOT_BYTES: Final = 4 * 1024**3
 _SNAPSHOT_S: Final = 300.0
 _MAX_ACK_BYTES: Final = 8 * 1024**2

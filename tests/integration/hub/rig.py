@@ -9,16 +9,18 @@ from dataclasses import dataclass, field
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 from tests.unit.hub.rig import AGENT_UID
 
 from gpuwaste.core.clock import SystemClock
-from gpuwaste.core.config import AdvisorConfig, CommonConfig, Config, HubConfig, NotifyConfig
+from gpuwaste.core.config import AdvisorConfig, CommonConfig, Config, HubConfig, NotifyConfig, WebConfig
 from gpuwaste.core.errors import AuthError
 from gpuwaste.core.groups import user_name
 from gpuwaste.hub.metrics import HubMetrics
 from gpuwaste.hub.parts import Hub, HubPorts
 from gpuwaste.hub.protocol import Bounds
+from gpuwaste.hub.roles import Scope
 from gpuwaste.hub.server import WebServer, open_tcp, open_unix
 from gpuwaste.hub.services import ServiceLimits, Services
 from gpuwaste.slurm.cluster_config import NodeInfo
@@ -123,6 +125,16 @@ class Rig:
         authorization = self.credential(uid, "POST", target, body, origin=origin)
         return self.send("POST", target, body, {"Authorization": authorization})
 
+    def page(self, uid: int, target: str) -> Answer:
+        """Look at a page as a user who signs in for it."""
+        return self.send("GET", target, headers={"Cookie": self.cookie(uid)})
+
+    def cookie(self, uid: int) -> str:
+        """Sign a user in by a link; return NAME=VALUE of their session's cookie."""
+        body = urlencode({"link": self.services.visitors.link(Scope(USERS[uid]))}).encode()
+        entered = self.send("POST", "/enter", body, {"Sec-Fetch-Site": "same-origin"})
+        return entered.headers["set-cookie"].partition(";")[0]
+
     def hours(self) -> list[dict[str, Any]]:
         """Return what the store holds."""
         with self.store.reader() as db:
@@ -144,6 +156,7 @@ def running_hub(
     unaccounted_days: int = 0,
     agents: CredentialIssuer | None = None,
     hub_keys: Mapping[str, Any] | None = None,
+    web: WebConfig | None = None,
 ) -> Iterator[Rig]:
     """Run a hub on a free port and on a Unix socket."""
     clock = clock or SystemClock()
@@ -155,10 +168,15 @@ def running_hub(
     config = Config(
         common=CommonConfig(models_dir=str(directory / "models")),
         hub=HubConfig(
-            state_dir=str(directory), map_min_interval_s=0.01, unaccounted_days=unaccounted_days, **(hub_keys or {})
+            state_dir=str(directory),
+            map_min_interval_s=0.01,
+            unaccounted_days=unaccounted_days,
+            socket="hub.sock",
+            **(hub_keys or {}),
         ),
         advisor=AdvisorConfig(policies_dir=str(directory / "policies.d")),
         notify=notify or NotifyConfig(),
+        web=web or WebConfig(),
     )
     ports = HubPorts(
         slurm, clock, {"munge": FakeChecker()},

@@ -1,0 +1,107 @@
+"""Origins: under which names and schemes browsers reach the pages; a request for another one is none of ours.
+
+A name that an attacker's DNS points here (DNS rebinding) is refused by the Host header, a form on another site by the
+browser's Sec-Fetch-Site or Origin. Nothing here looks at the request's URL: Starlette builds that from the Host header.
+"""
+
+import re
+from typing import Final
+from urllib.parse import urlsplit
+
+from fastapi import Request
+
+from gpuwaste.core.errors import ConfigError
+from gpuwaste.hub.sign_in.rejection import CLEAR, HOST, ORIGIN, Rejection
+from gpuwaste.wire.http import is_loopback
+
+_HOST: Final = re.compile(r"(\[[0-9a-f:.]{2,45}\]|[a-z0-9_.-]{1,253})(?::([0-9]{1,5}))?", re.ASCII)
+_PORTS: Final = {"https": 443, "http": 80}
+_ANY: Final = frozenset({"0.0.0.0", "::", ""})  # noqa: S104 what `listen` says for every address
+_READING: Final = frozenset({"GET", "HEAD"})
+
+
+class Origins:
+    """The origin of the pages, as `[web] url` and `[hub] listen` say."""
+
+    def __init__(self, url: str, listen: str, *, tls: bool) -> None:
+        """Read where the pages are. Raises ConfigError for a URL that is no origin, or without TLS."""
+        self._public = _public(url) if url else ""
+        self.base = self._public or _listening(listen, tls=tls)
+        """Where links lead; empty: not known."""
+
+    def of(self, request: Request) -> str:
+        """Return the origin that the browser sees for this request. Raises Rejection where it is none of ours."""
+        host = _one(request, "host").lower()
+        over_unix = getattr(request.state, "peer_uid", None) is not None
+        scheme = request.scope["scheme"]
+        address, port = request.scope.get("server") or ("", None)
+        if not over_unix and scheme != "https" and not is_loopback(address):
+            raise Rejection(CLEAR, "pages are served over TLS or on loopback only: set [hub] tls_cert, or use a proxy")
+        if self._public and host == _host(self._public):
+            return self._public
+        if not over_unix and _is_own(host, scheme, address, port):
+            return f"{scheme}://{host}"
+        known = f"the pages are at {self._public}" if self._public else "set [web] url to where the pages are"
+        raise Rejection(HOST, f"this host name is not the hub's: {known} (a proxy has to pass the Host header on)")
+
+
+def require_same_origin(request: Request, origin: str) -> None:
+    """Raise Rejection for a request that may change something, unless a page of this origin sent it."""
+    if request.method in _READING:
+        return
+    sites = request.headers.getlist("sec-fetch-site")
+    origins = request.headers.getlist("origin")
+    if sites == ["same-origin"] or (not sites and origins == [origin]):
+        return
+    raise Rejection(ORIGIN, "this request comes from another site: use the form on the hub's own page")
+
+
+def _one(request: Request, name: str) -> str:
+    """Return the value of a header that was sent once, empty otherwise."""
+    values = request.headers.getlist(name)
+    return values[0] if len(values) == 1 else ""
+
+
+def _is_own(host: str, scheme: str, address: str, port: int | None) -> bool:
+    """Tell whether a Host header is the address that was connected to; any port of loopback: it may be a tunnel's."""
+    found = _HOST.fullmatch(host)
+    if found is None:
+        return False
+    name = found[1].strip("[]")
+    if is_loopback(address):
+        return is_loopback(name)
+    return name == address.lower() and int(found[2] or _PORTS[scheme]) == port
+
+
+def _public(url: str) -> str:
+    """Return the origin of `[web] url`, as browsers write it."""
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError as error:
+        raise ConfigError(f"[web] url {url!r}: {error}") from error
+    origin = _joined(parts.scheme, parts.hostname or "", port)
+    if parts.scheme not in _PORTS or not _HOST.fullmatch(_host(origin)):
+        raise ConfigError(f"[web] url {url!r}: expected https://HOST or https://HOST:PORT")
+    if parts.path not in {"", "/"} or parts.query or parts.fragment or parts.username is not None:
+        raise ConfigError(f"[web] url {url!r}: expected a host name of its own, without a path, query or user")
+    if parts.scheme == "http" and not is_loopback(parts.hostname or ""):
+        raise ConfigError(f"[web] url {url!r}: sessions need TLS: expected https://, or http:// on loopback")
+    return origin
+
+
+def _listening(listen: str, *, tls: bool) -> str:
+    host, _, port = listen.rpartition(":")
+    name = host.strip("[]")
+    if name in _ANY or not port.isdecimal() or not (tls or is_loopback(name)):
+        return ""
+    return _joined("https" if tls else "http", name, int(port))
+
+
+def _host(origin: str) -> str:
+    return origin.partition("://")[2]
+
+
+def _joined(scheme: str, name: str, port: int | None) -> str:
+    host = f"[{name}]" if ":" in name else name
+    return f"{scheme}://{host}" if port in {None, _PORTS.get(scheme)} else f"{scheme}://{host}:{port}"

@@ -1,0 +1,105 @@
+"""Secrets that were given to users: bounded per user and in all, with a lifetime; only their SHA-256 is kept."""
+
+import hashlib
+import re
+import secrets
+import threading
+from dataclasses import dataclass
+from typing import Final
+
+from gpuwaste.core.clock import Clock
+
+_BYTES: Final = 32
+_FORM: Final = re.compile(r"[A-Za-z0-9_-]{43}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class TokenLimits:
+    """How many tokens a user and all users may have, and their seconds: in all, and without being used."""
+
+    per_user: int
+    in_all: int
+    life_s: float
+    idle_s: float
+
+
+@dataclass(slots=True)
+class _Given:
+    user: str
+    made_us: int
+    used_us: int
+
+
+class TokenTable:
+    """Users by token; for any thread. The token that was unused for longest makes room for a new one."""
+
+    def __init__(self, limits: TokenLimits, clock: Clock) -> None:
+        self._limits = limits
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._given: dict[bytes, _Given] = {}  # in the order of their last use
+        self._of_user: dict[str, dict[bytes, None]] = {}  # in the same order
+
+    def __len__(self) -> int:
+        """Return how many are kept; some may have expired since the last `give`."""
+        return len(self._given)
+
+    def give(self, user: str) -> str:
+        """Return a new token of a user."""
+        token, now = secrets.token_urlsafe(_BYTES), self._clock.mono_us()
+        with self._lock:
+            self._make_room(user, now)
+            self._keep(_digest(token), _Given(user, now, now))
+        return token
+
+    def use(self, token: str) -> str | None:
+        """Return whose token this is, None for none that is good; it counts as used now."""
+        return self._found(token, keep=True)
+
+    def take(self, token: str) -> str | None:
+        """Return whose token this is, None for none that is good; it is good for nothing from now on."""
+        return self._found(token, keep=False)
+
+    def _found(self, token: str, *, keep: bool) -> str | None:
+        if not _FORM.fullmatch(token):
+            return None
+        now, digest = self._clock.mono_us(), _digest(token)
+        with self._lock:
+            found = self._drop(digest)
+            if found is None or not self._is_good(found, now):
+                return None
+            if keep:
+                found.used_us = now
+                self._keep(digest, found)
+            return found.user
+
+    def _make_room(self, user: str, now: int) -> None:
+        """Drop what was unused for too long, then the oldest of this user's and of all where there is no room."""
+        while self._given and now - next(iter(self._given.values())).used_us >= self._limits.idle_s * 1e6:
+            self._drop(next(iter(self._given)))
+        own = self._of_user.get(user, {})
+        if len(own) >= self._limits.per_user:
+            self._drop(next(iter(own)))
+        if len(self._given) >= self._limits.in_all:
+            self._drop(next(iter(self._given)))
+
+    def _keep(self, digest: bytes, given: _Given) -> None:
+        self._given[digest] = given
+        self._of_user.setdefault(given.user, {})[digest] = None
+
+    def _drop(self, digest: bytes) -> _Given | None:
+        given = self._given.pop(digest, None)
+        if given is not None:
+            own = self._of_user[given.user]
+            del own[digest]
+            if not own:
+                del self._of_user[given.user]
+        return given
+
+    def _is_good(self, given: _Given, now: int) -> bool:
+        limits = self._limits
+        return now - given.made_us < limits.life_s * 1e6 and now - given.used_us < limits.idle_s * 1e6
+
+
+def _digest(token: str) -> bytes:
+    return hashlib.sha256(token.encode("ascii")).digest()

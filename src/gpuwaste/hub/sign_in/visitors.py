@@ -1,0 +1,147 @@
+"""Visitors: who looks at a page, by their session or by the proxy that signed them in, and what they may see."""
+
+from collections.abc import Callable
+from typing import Final
+
+from fastapi import Request
+from prometheus_client import CollectorRegistry
+
+from gpuwaste.core import log_event
+from gpuwaste.core.clock import Clock
+from gpuwaste.core.config import Config, WebConfig
+from gpuwaste.core.errors import ConfigError
+from gpuwaste.core.units import HOUR_S
+from gpuwaste.hub.refusal import FORBIDDEN, NOT_INSTALLED, UNAUTHORIZED, Refusal
+from gpuwaste.hub.roles import Scope
+from gpuwaste.hub.sign_in.cookie import cookie_of
+from gpuwaste.hub.sign_in.origins import Origins, require_same_origin
+from gpuwaste.hub.sign_in.proxy_header import ProxyHeader, uids_of
+from gpuwaste.hub.sign_in.rejection import LINK, Rejection
+from gpuwaste.hub.sign_in.sign_in_metrics import SignInMetrics
+from gpuwaste.hub.sign_in.token_table import TokenLimits, TokenTable
+
+LINK_S: Final = 60
+LONGEST_SESSION_H: Final = 12.0
+_LINKS: Final = TokenLimits(per_user=4, in_all=4096, life_s=LINK_S, idle_s=LINK_S)
+_SESSIONS_PER_USER: Final = 8
+_SESSIONS: Final = 16_384
+_SIGNED_IN: Final = log_event.info("page-sign-in: {user} has signed in to the pages by a one-time link")
+_SIGNED_OUT: Final = log_event.info("page-sign-out: {user} has signed out of the pages")
+_REJECTED: Final = log_event.warning(
+    "page-rejected: rejected requests for pages ({reason}): {error}",
+    "Somebody tries to get pages that are not theirs, or `[web] url` or the proxy is not as in docs/how-to/web.md.",
+)
+
+
+class SignInNeeded(Refusal):
+    """A 401: nobody is signed in; the application answers with the page that says how to."""
+
+    def __init__(self) -> None:
+        super().__init__(UNAUTHORIZED, "nobody is signed in: run `gpuwaste web` and open its link")
+
+
+class Visitors:
+    """Links, sessions and the proxy's header; for any thread. What is refused is counted and logged here."""
+
+    def __init__(
+        self,
+        settings: WebConfig,
+        origins: Origins,
+        scope_of: Callable[[str], Scope],
+        clock: Clock,
+        registry: CollectorRegistry,
+    ) -> None:
+        """`scope_of` is what the API knows of a user. Raises ConfigError."""
+        self.enabled = settings.enabled
+        self._proxy = ProxyHeader(settings.proxy_header, uids_of(settings.proxy_users))
+        self._origins = origins
+        self._scope_of = scope_of
+        self._links = TokenTable(_LINKS, clock)
+        self._sessions = TokenTable(_session_limits(settings), clock)
+        self._metrics = SignInMetrics(registry, lambda: len(self._sessions))
+
+    @property
+    def proxy_uids(self) -> frozenset[int]:
+        """The uids that speak for others, never for themselves."""
+        return self._proxy.uids
+
+    def scope(self, request: Request) -> Scope:
+        """Return what the visitor may see; may block. Raises SignInNeeded, and Refusal for what is no page of ours."""
+        user = self.user(request)
+        if user is None:
+            raise SignInNeeded
+        return self._scope_of(user)
+
+    def user(self, request: Request) -> str | None:
+        """Return who is signed in, None for nobody. Raises Refusal."""
+        origin = self.origin(request)
+        return self._named(request) or self._sessions.use(cookie_of(request, origin))
+
+    def origin(self, request: Request) -> str:
+        """Return the origin of the page, once the request is known to be for it and from it. Raises Refusal."""
+        self._require_pages()
+        try:
+            origin = self._origins.of(request)
+            require_same_origin(request, origin)
+        except Rejection as rejection:
+            raise self._noted(rejection) from None
+        return origin
+
+    def link(self, scope: Scope) -> str:
+        """Return the URL by which the sender of a question signs in once. Raises Refusal."""
+        self._require_pages()
+        if not self._origins.base:
+            raise Refusal(NOT_INSTALLED, "the hub does not know the URL of its pages: set [web] url on its host")
+        if not scope.user:
+            raise Refusal(FORBIDDEN, "this token is a node's: pages are for users")
+        return f"{self._origins.base}/enter#{self._links.give(scope.user)}"
+
+    def enter(self, request: Request, origin: str, link: str) -> str | None:
+        """Use a link up; return the token of the new session, None where the link is used or expired."""
+        user = self._links.take(link.rpartition("#")[2].strip())
+        if user is None:
+            self._noted(Rejection(LINK, "the link is used, expired or unknown"))
+            return None
+        self._sessions.take(cookie_of(request, origin))
+        self._metrics.signed_in.inc()
+        _SIGNED_IN.log(user=user)
+        return self._sessions.give(user)
+
+    def leave(self, request: Request, origin: str) -> bool:
+        """End the session; tell whether a proxy keeps the user signed in. Raises Refusal."""
+        user = self._sessions.take(cookie_of(request, origin))
+        if user is not None:
+            _SIGNED_OUT.log(user=user)
+        return self._named(request) is not None
+
+    def _named(self, request: Request) -> str | None:
+        try:
+            return self._proxy.user(request)
+        except Rejection as rejection:
+            raise self._noted(rejection) from None
+
+    def _require_pages(self) -> None:
+        if not self.enabled:
+            raise Refusal(NOT_INSTALLED, "this hub serves no pages: [web] enabled is false")
+
+    def _noted(self, rejection: Rejection) -> Rejection:
+        self._metrics.rejected(rejection.reason)
+        _REJECTED.log(reason=rejection.reason, error=rejection)
+        return rejection
+
+
+def make_visitors(
+    config: Config, scope_of: Callable[[str], Scope], clock: Clock, registry: CollectorRegistry
+) -> Visitors:
+    """Return the visitors of the hub's pages, as [web] says. Raises ConfigError."""
+    if config.web.proxy_users and not config.hub.socket:
+        raise ConfigError("[web] proxy_users needs [hub] socket: the proxy connects to it")
+    origins = Origins(config.web.url, config.hub.listen, tls=bool(config.hub.tls_cert))
+    return Visitors(config.web, origins, scope_of, clock, registry)
+
+
+def _session_limits(settings: WebConfig) -> TokenLimits:
+    for key, hours in (("session_h", settings.session_h), ("idle_h", settings.idle_h)):
+        if not 0 < hours <= LONGEST_SESSION_H:
+            raise ConfigError(f"[web] {key} {hours:g}: expected more than 0 and at most {LONGEST_SESSION_H:g} hours")
+    return TokenLimits(_SESSIONS_PER_USER, _SESSIONS, settings.session_h * HOUR_S, settings.idle_h * HOUR_S)
