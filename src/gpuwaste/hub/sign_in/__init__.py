@@ -1,0 +1,1 @@
+"""Who reads the pages: a browser has no munge."""
