@@ -11,7 +11,7 @@ from gpuwaste.web.environment import Frame, page
 from gpuwaste.web.words import duration, gpu_hours, share
 
 RUNS: Final = 50
-_MUCH: Final = 0.1  # of the GPU-time: less waste than this is nothing to change
+_MUCH: Final = 0.1  # of the GPU-time: less waste needs no cause
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +73,10 @@ def _sentence(document: JobDocument) -> str:
         return f"{job} held no GPU of its own."
     if not any(run.totals.coverage for run in started):
         return f"What {job} did with its GPUs is not known."
-    title = document.findings[0].title if document.findings else ""
-    if title and wasted_s >= _MUCH * gpu_s:
-        return f"{job}: {title}."
     so_far = " so far" if any(run.running for run in started) else ""
-    return f"{job} wasted {gpu_hours(wasted_s)} of {gpu_hours(gpu_s)} GPU-hours{so_far} ({share(wasted_s, gpu_s)})."
+    wasted = f"{job} wasted {gpu_hours(wasted_s)} of {gpu_hours(gpu_s)} GPU-hours{so_far} ({share(wasted_s, gpu_s)})"
+    cause = document.findings[0].title.partition(": ")[0][:200] if document.findings else ""
+    return f"{wasted}: {cause}." if cause and wasted_s >= _MUCH * gpu_s else f"{wasted}."
 
 
 def _sum(runs: Sequence[RunRow], name: str) -> float:
