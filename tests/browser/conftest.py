@@ -17,7 +17,9 @@ CHROMIUM: Final = Path("/usr/bin/chromium")
 AXE: Final = Path(__file__).parents[2] / "build" / "browser" / "axe.min.js"
 _COLLECT: Final = """
 window.refusedByPolicy = [];
-document.addEventListener("securitypolicyviolation", (e) => refusedByPolicy.push(`${e.violatedDirective} ${e.blockedURI}`));
+document.addEventListener("securitypolicyviolation", (refused) => {
+  refusedByPolicy.push(`${refused.violatedDirective} ${refused.blockedURI}`);
+});
 """
 _AXE_RUN: Final = """async () => (await axe.run(document, {runOnly: ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa"]}))
   .violations.map((found) => `${found.id}: ${found.nodes.map((node) => node.html).slice(0, 3).join(" ")}`)"""

@@ -6,22 +6,21 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from gpuwaste.core.units import format_size
-from gpuwaste.documents.report_types import DeviceHours, DeviceRow, JobDocument, RunRow
+from gpuwaste.documents.report_types import DeviceRow, HourCell, JobDocument, RunRow
 from gpuwaste.web.environment import Frame, page
 from gpuwaste.web.words import duration, gpu_hours, share
 
-RUNS: Final = 50
+TRACKS: Final = 64
 _MUCH: Final = 0.1  # of the GPU-time: less waste needs no cause
 
 
 @dataclass(frozen=True, slots=True)
 class Track:
-    """One GPU of a run with its strip."""
+    """One GPU of a run with what it did over time."""
 
     name: str
-    node: str
     device: DeviceRow
-    hours: DeviceHours | None
+    cells: Sequence[HourCell]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,32 +32,28 @@ class Comparison:
     used: str
 
 
-@dataclass(frozen=True, slots=True)
-class RunView:
-    """One run as the page shows it."""
-
-    row: RunRow
-    start: int
-    end: int
-    tracks: Sequence[Track]
-    comparisons: Sequence[Comparison]
-
-
 def job_page(document: JobDocument, frame: Frame) -> str:
-    """Return the page of a job's runs."""
+    """Return the page of a job's runs: their GPUs on one axis of time."""
     path = f"/jobs/{document.job_id}"
-    runs = [_run(run, document) for run in document.runs[:RUNS]]
-    states = Counter(run.state for run in document.runs)
+    runs = document.runs
+    started = [run for run in runs if run.start is not None]
+    start = min((run.start or 0 for run in started), default=document.generated)
+    states = Counter(run.state for run in runs)
     return page(
         "job",
         replace(frame, links={"csv": f"{path}.csv", "json": f"{path}.json"}),
         document=document,
+        first=runs[0],
         sentence=_sentence(document),
-        runs=runs,
-        left_out=len(document.runs) - len(runs),
-        states=", ".join(f"{count} {state.lower().replace('_', ' ')}" for state, count in states.most_common(6)),
-        gpu_s=_sum(document.runs, "gpu_s"),
-        wasted_s=_sum(document.runs, "wasted_s"),
+        tracks=_tracks(document)[:TRACKS],
+        gpus=sum(len(run.devices) + len(run.shared) for run in runs),
+        start=start,
+        end=max((run.end or document.generated for run in started), default=start),
+        running=any(run.running for run in runs),
+        comparisons=_comparisons(runs[0]),
+        states=", ".join(f"{count} {state.lower().replace('_', ' ')[:40]}" for state, count in states.most_common(6)),
+        gpu_s=_sum(runs, "gpu_s"),
+        wasted_s=_sum(runs, "wasted_s"),
     )
 
 
@@ -72,7 +67,7 @@ def _sentence(document: JobDocument) -> str:
     if not gpu_s:
         return f"{job} held no GPU of its own."
     if not any(run.totals.coverage for run in started):
-        return f"What {job} did with its GPUs is not known."
+        return f"What j{job[1:]} did with its GPUs is not known."
     so_far = " so far" if any(run.running for run in started) else ""
     wasted = f"{job} wasted {gpu_hours(wasted_s)} of {gpu_hours(gpu_s)} GPU-hours{so_far} ({share(wasted_s, gpu_s)})"
     cause = document.findings[0].title.partition(": ")[0][:200] if document.findings else ""
@@ -83,20 +78,24 @@ def _sum(runs: Sequence[RunRow], name: str) -> float:
     return sum(float(getattr(run.totals, name)) for run in runs if run.start is not None)
 
 
-def _run(run: RunRow, document: JobDocument) -> RunView:
-    hours = {
-        (found.node, found.gpu_uuid): found
-        for found in document.hours
-        if (found.cluster, found.raw_id, found.start) == (run.cluster, run.raw_id, run.start)
-    }
-    devices = sorted([*run.devices, *run.shared], key=lambda device: (device.node or "~", device.gpu_uuid or ""))
-    tracks = [
-        Track(f"GPU {place}", device.node or "", device, hours.get((device.node or "", device.gpu_uuid or "")))
-        for place, device in enumerate(devices)
+def _tracks(document: JobDocument) -> list[Track]:
+    """Return the GPUs of all runs, numbered within each."""
+    cells = {(of.cluster, of.raw_id, of.start, of.node, of.gpu_uuid): of.cells for of in document.hours}
+    several = len(document.runs) > 1
+    return [
+        Track(
+            f"{run.jobid} GPU {place}" if several else f"GPU {place}",
+            device,
+            cells.get((run.cluster, run.raw_id, run.start or 0, device.node or "", device.gpu_uuid or ""), ()),
+        )
+        for run in document.runs
+        for place, device in enumerate(sorted([*run.devices, *run.shared], key=_place))
     ]
-    start = run.start or run.submit
-    end = run.end or document.generated
-    return RunView(run, start, max(end, start + 1), tracks, _comparisons(run))
+
+
+def _place(device: DeviceRow) -> tuple[bool, str, str]:
+    """Return what the GPUs of a run are sorted by; those that no agent reported are last."""
+    return not device.gpu_uuid, device.node or "", device.gpu_uuid or ""
 
 
 def _comparisons(run: RunRow) -> list[Comparison]:
