@@ -1,4 +1,4 @@
-"""A heat strip: what one GPU did over time. What no cell has is hatched: it is not known."""
+"""A heat strip: what one GPU did over time. What no cell has of a run is hatched: it is not known."""
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
@@ -7,26 +7,30 @@ from typing import Final
 
 from markupsafe import Markup
 
+from gpuwaste.core.text import harmless
 from gpuwaste.documents.report_types import HourCell, Thresholds
-from gpuwaste.web.words import level_of
+from gpuwaste.web.words import cut, level_of
 
 _HALF: Final = 0.5  # of a cell must be known for it to have a level
 _RECT: Final = Markup('<rect x="{:.3f}%" y="0" width="{:.3f}%" height="100%" class="{}"><title>{}</title></rect>')
 Stretch = tuple[float, float, str]
 """From, to (UTC seconds), level."""
+Span = tuple[float, float]
+"""From, to, UTC seconds."""
 
 
-def strip(cells: Sequence[HourCell], start: float, end: float, limits: Thresholds, name: str) -> Markup:
-    """Return the strip of a GPU between `start` and `end`, UTC seconds."""
-    span = max(end - start, 1.0)
-    parts = [
-        _RECT.format(100 * (t0 - start) / span, 100 * (t1 - t0) / span, level, f"{_clock(t0)} to {_clock(t1)}: {level}")
-        for t0, t1, level in stretches(cells, start, end, limits)
-    ]
-    return Markup(
-        '<svg class="strip" width="100%" height="22" role="img" aria-label="{}">'
-        '<rect x="0" y="0" width="100%" height="100%" class="unknown"/>{}</svg>'
-    ).format(f"use of {name} over time", Markup("").join(parts))
+def strip(cells: Sequence[HourCell], ran: Span, axis: Span, limits: Thresholds, name: str) -> Markup:
+    """Return the strip of a GPU of a run that ran over one span, on an axis of another."""
+    start, span = axis[0], max(axis[1] - axis[0], 1.0)
+
+    def rect(t0: float, t1: float, level: str) -> Markup:
+        title = f"{_clock(t0)} to {_clock(t1)}: {level}"
+        return _RECT.format(100 * (t0 - start) / span, 100 * (t1 - t0) / span, level, title)
+
+    parts = [rect(*ran, "unknown"), *(rect(*stretch) for stretch in stretches(cells, *ran, limits))]
+    return Markup('<svg class="strip" width="100%" height="22" role="img" aria-label="{}">{}</svg>').format(
+        f"use of {harmless(cut(name))} over time", Markup("").join(parts)
+    )
 
 
 def stretches(cells: Iterable[HourCell], start: float, end: float, limits: Thresholds) -> list[Stretch]:

@@ -7,8 +7,9 @@ from typing import Final
 
 from gpuwaste.core.units import format_size
 from gpuwaste.documents.report_types import DeviceRow, HourCell, JobDocument, RunRow
+from gpuwaste.web.charts.strip import Span
 from gpuwaste.web.environment import Frame, page
-from gpuwaste.web.words import duration, gpu_hours, share
+from gpuwaste.web.words import cut, duration, gpu_hours, share
 
 TRACKS: Final = 64
 _MUCH: Final = 0.1  # of the GPU-time: less waste needs no cause
@@ -21,6 +22,7 @@ class Track:
     name: str
     device: DeviceRow
     cells: Sequence[HourCell]
+    ran: Span
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,7 @@ def job_page(document: JobDocument, frame: Frame) -> str:
 
 def _sentence(document: JobDocument) -> str:
     runs = document.runs
-    job = f"Job {document.job_id} {runs[0].name[:60]}".rstrip()
+    job = f"Job {document.job_id} {cut(runs[0].name)}".rstrip()
     started = [run for run in runs if run.start is not None]
     if not started:
         return f"{job} has not started."
@@ -87,6 +89,7 @@ def _tracks(document: JobDocument) -> list[Track]:
             f"{run.jobid} GPU {place}" if several else f"GPU {place}",
             device,
             cells.get((run.cluster, run.raw_id, run.start or 0, device.node or "", device.gpu_uuid or ""), ()),
+            (run.start or 0, run.end or document.generated),
         )
         for run in document.runs
         for place, device in enumerate(sorted([*run.devices, *run.shared], key=_place))

@@ -8,7 +8,7 @@ from gpuwaste.core.units import DAY_S
 from gpuwaste.documents.report_types import GpuTime, JobRow, NameRow, ReportDocument
 from gpuwaste.waste.judged_runs import EVERY_LINE, LineFilter
 from gpuwaste.web.environment import Frame, page
-from gpuwaste.web.words import gpu_hours, share
+from gpuwaste.web.words import cut, gpu_hours, share
 
 ROWS: Final = 50
 STATES: Final = (
@@ -70,7 +70,7 @@ def usage_page(report: ReportDocument, before: GpuTime | None, asked: Asked, fra
     return page(
         "usage",
         framed,
-        title=f"{report.scope.capitalize()} {report.name}",
+        title=f"{report.scope.capitalize()} {cut(report.name)}",
         report=report,
         sentence=_sentence(report, asked, frame),
         more=_more(report, before),
@@ -116,8 +116,8 @@ def _sentence(report: ReportDocument, asked: Asked, frame: Frame) -> str:
 
 def _who(report: ReportDocument, frame: Frame) -> str:
     if report.scope == "user":
-        return "you" if report.name == frame.user else f"user {report.name}"
-    return f"account {report.name}" if report.scope == "account" else "the cluster"
+        return "you" if report.name == frame.user else f"user {cut(report.name)}"
+    return f"account {cut(report.name)}" if report.scope == "account" else "the cluster"
 
 
 def _more(report: ReportDocument, before: GpuTime | None) -> str:
@@ -129,7 +129,7 @@ def _worst(worst: NameRow | None, totals: GpuTime) -> str:
     if worst is None or not totals.wasted_s or worst.wasted_s < _MOST_OF_IT * totals.wasted_s:
         return ""
     jobs = "one job" if worst.jobs == 1 else f"{worst.jobs} jobs"
-    return f"{share(worst.wasted_s, totals.wasted_s)} of it is {jobs} of the name {worst.name[:60]}."
+    return f"{share(worst.wasted_s, totals.wasted_s)} of it is {jobs} of the name {cut(worst.name)}."
 
 
 def _trend(totals: GpuTime, before: GpuTime | None) -> str:
