@@ -311,6 +311,16 @@ class DeviceHours(Struct, kw_only=True, frozen=True):
     cells: list[HourCell]
 
 
+class Dispute(Struct, kw_only=True, frozen=True):
+    """What the owner of runs says of their judgement."""
+
+    printed_id: Annotated[str, Meta(description="Of the first of the runs.")]
+    user: str
+    at_utc: Utc
+    words: str
+    runs: Annotated[int, Meta(description="Of how many runs.")]
+
+
 class JobDocument(Document, kw_only=True, frozen=True):
     """Every run of one job, array or het job, with its devices and findings."""
 
@@ -324,6 +334,7 @@ class JobDocument(Document, kw_only=True, frozen=True):
     notes: list[str]
     thresholds: Thresholds
     advice: Annotated[list[Advice], Meta(description="What was said at submission, the oldest first.")] = []  # noqa: RUF012 copied
+    disputes: Annotated[list[Dispute], Meta(description="What the owner says of the judgement.")] = []  # noqa: RUF012 copied
     hours: Annotated[list[DeviceHours], Meta(description="GPUs over time, where asked for; the first 64.")] = []  # noqa: RUF012 copied
 
 

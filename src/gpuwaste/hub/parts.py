@@ -18,6 +18,7 @@ from gpuwaste.hub.app import build_app
 from gpuwaste.hub.authentication import Checkers, Identity
 from gpuwaste.hub.backup import Backups
 from gpuwaste.hub.cluster_facts import ClusterFacts
+from gpuwaste.hub.disputes import Disputes
 from gpuwaste.hub.ingest import Ingest
 from gpuwaste.hub.judging import Judging
 from gpuwaste.hub.map import ClusterMap
@@ -37,6 +38,7 @@ from gpuwaste.hub.verdict_reads import VerdictReads
 from gpuwaste.hub.waste_day import WasteDay
 from gpuwaste.ingest.accounting import ImportSettings
 from gpuwaste.slurm.client import SlurmClient
+from gpuwaste.store.hub.dispute_store import DisputeStore
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.verdict_store import VerdictStore
 from gpuwaste.waste.ledger_settings import LedgerSettings
@@ -152,6 +154,7 @@ class Hub:
             VerdictIngest(verdict_store, self.identity, self.site, self.metrics, clock),
             self.notify.service,
             self.backups,
+            Disputes(DisputeStore(self.store, clock)),
             self.health,
         )
         self.app = build_app(

@@ -6,6 +6,7 @@ from typing import Any
 
 from gpuwaste.hub.authentication import Identity
 from gpuwaste.hub.backup import Backups
+from gpuwaste.hub.disputes import Disputes
 from gpuwaste.hub.gate import GateLimits
 from gpuwaste.hub.ingest import Ingest
 from gpuwaste.hub.map import ClusterMap
@@ -42,5 +43,6 @@ class Services:
     verdict_ingest: VerdictIngest
     notices: NoticeService
     backups: Backups
+    disputes: Disputes
     health: Callable[[], dict[str, Any]]
     turns: Turns = field(default_factory=Turns)

@@ -2,14 +2,21 @@
 
 import csv
 import io
+import os
+import socket
 from html.parser import HTMLParser
+from http.client import HTTPConnection
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from tests.integration.hub.rig import Answer, Rig
 from tests.unit.hub.rig import HOUR, batch, hour, record
 
+from gpuwaste.core.groups import user_name
 from gpuwaste.core.units import DAY_S
+from gpuwaste.hub.roles import Scope
+from gpuwaste.store.hub.verdict_store import VerdictStore
 
 ALICE, BOB, CAROL, OPER = 1001, 1002, 1003, 1004
 WINDOW = f"start={HOUR - DAY_S}&end={HOUR + DAY_S}"
@@ -230,6 +237,73 @@ def test_only_operators_see_scores(filled: Rig) -> None:
     assert "How often they were right" in page(filled, OPER, "/verdicts").text
     assert "How often they were right" not in page(filled, ALICE, "/verdicts").text
     assert "shown to operators" in page(filled, ALICE, "/models").text
+
+
+def over_socket(rig: Rig, method: str, target: str, body: bytes = b"") -> Answer:
+    """Send a request on the Unix socket, as the user of this process."""
+    connection = HTTPConnection("localhost", timeout=20)
+    connection.sock = socket.socket(socket.AF_UNIX)
+    connection.sock.connect(str(rig.socket))
+    try:
+        connection.request(method, target, body or None)
+        response = connection.getresponse()
+        return Answer(response.status, {k.lower(): v for k, v in response.getheaders()}, response.read())
+    finally:
+        connection.close()
+
+
+def test_the_owner_can_say_that_it_is_wrong(filled: Rig) -> None:
+    """What they say last is on the page, in the JSON and on the operators' page; it is text, whatever is in it."""
+    own = user_name(os.getuid())
+    filled.store.upsert_jobs(
+        [record(20 + n, own, array_job_id=20, array_task_id=n, printed_id=f"20_{n}") for n in range(3)]
+    )
+    assert "This is wrong" in over_socket(filled, "GET", "/jobs/20").body.decode()
+    for words in ("said before", "<b>the GPUs were warm</b>"):
+        answer = over_socket(filled, "POST", "/jobs/20/dispute", urlencode({"words": f" {words}\n"}).encode())
+        assert (answer.status, answer.headers["location"]) == (303, "/jobs/20#disputes")
+    shown = Page(over_socket(filled, "GET", "/jobs/20"))
+    assert "<b>the GPUs were warm</b>" in shown.text
+    assert "said before" not in shown.text
+    (kept,) = filled.get(OPER, "/jobs/20.json").json["disputes"]
+    assert (kept["words"], kept["user"], kept["runs"]) == ("<b>the GPUs were warm</b>", own, 3)
+    assert "the GPUs were warm" in page(filled, OPER, "/verdicts").text
+    assert "the GPUs were warm" not in page(filled, ALICE, "/verdicts").text
+    assert "This is wrong" not in page(filled, OPER, "/jobs/20").text
+
+
+@pytest.mark.parametrize(
+    ("target", "body", "status"),
+    [
+        ("/jobs/7/dispute", b"words=mine", 404),
+        ("/jobs/4711/dispute", b"words=mine", 404),
+        ("/jobs/20/dispute", b"words=+%0a+", 400),
+        ("/jobs/20/dispute", b"", 400),
+        ("/jobs/20/dispute", b"\xff\xfe", 400),
+        ("/jobs/20/dispute", b"a&" * 100, 400),
+        ("/jobs/20/dispute", b"words=" + b"x" * 501, 400),
+        ("/jobs/20/dispute", b"words=" + b"x" * 2_000_000, 413),
+    ],
+)
+def test_a_form_that_is_not_the_owner_s_or_not_whole_changes_nothing(
+    filled: Rig, target: str, body: bytes, status: int
+) -> None:
+    """A foreign job is not found as an absent one; empty, broken and long texts are refused in the layout."""
+    filled.store.upsert_jobs([record(20, user_name(os.getuid()))])
+    answer = over_socket(filled, "POST", target, body)
+    assert (answer.status, answer.headers["content-security-policy"]) == (status, CSP)
+    for job in (7, 20):
+        assert filled.get(OPER, f"/jobs/{job}.json").json["disputes"] == []
+
+
+def test_what_was_said_goes_with_the_verdicts_of_its_time(filled: Rig) -> None:
+    """It is kept as long as verdicts are."""
+    filled.services.disputes.say(Scope("alice"), "7", b"words=x")
+    store = VerdictStore(filled.store, filled.clock)
+    store.prune(1)
+    assert len(filled.get(ALICE, "/jobs/7.json").json["disputes"]) == 1
+    store.prune(-1)
+    assert filled.get(ALICE, "/jobs/7.json").json["disputes"] == []
 
 
 def test_one_user_s_hundredth_page_waits_for_nobody(filled: Rig) -> None:

@@ -1,6 +1,6 @@
 """How a page is answered: in the reader's scope, with the headers that each has, and errors as pages too."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from http import HTTPStatus
 from typing import Final
 
@@ -26,6 +26,7 @@ HEADERS: Final = {
     "Referrer-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
+SEE_OTHER: Final = 303
 _HTML: Final = "text/html; charset=utf-8"
 _UNSERVED: Final = log_event.error(
     "page-failed: cannot answer a request for a page: {error}",
@@ -39,7 +40,8 @@ _HEADINGS: Final = {
     HTTPStatus.INTERNAL_SERVER_ERROR: ("This page failed.", ("Report it to the operators of this cluster.",)),
     LATER: ("The hub cannot answer now.", ("Reload this page in a minute.",)),
 }
-Build = Callable[[Scope, Frame], Response]
+Build = Callable[[Scope, Frame, bytes], Response]
+Body = Callable[[Request], Awaitable[bytes]]
 
 
 def html(text: str, status: int = HTTPStatus.OK) -> Response:
@@ -55,18 +57,26 @@ def plain(text: str, media_type: str) -> Response:
 class Pages:
     """Answers requests for pages."""
 
-    def __init__(self, visitors: Visitors, turns: Turns) -> None:
+    def __init__(self, visitors: Visitors, turns: Turns, body: Body) -> None:
         self._visitors = visitors
         self._turns = turns
+        self._body = body
 
-    async def answer(self, request: Request, build: Build) -> Response:
+    async def answer(self, request: Request, build: Callable[[Scope, Frame], Response]) -> Response:
         """Answer by what `build` returns, made in a thread; what is refused is a page in the same layout."""
+        return await self._answer(request, lambda scope, frame, _: build(scope, frame), _no_body)
+
+    async def order(self, request: Request, do: Build) -> Response:
+        """Answer a form likewise; its body is read of a reader who is signed in."""
+        return await self._answer(request, do, self._body)
+
+    async def _answer(self, request: Request, build: Build, read: Body) -> Response:
         frame = Frame()
         try:
             scope = await run_in_threadpool(self._visitors.scope, request)
             frame = _frame(request, scope)
             with self._turns.taken(scope):
-                return await run_in_threadpool(build, scope, frame)
+                return await run_in_threadpool(build, scope, frame, await read(request))
         except SignInNeeded:
             return html(sign_in_page(), UNAUTHORIZED)
         except Refusal as refusal:
@@ -77,6 +87,10 @@ class Pages:
         except Exception as error:  # noqa: BLE001 a defect of one page ends no other
             BUG.log(error, what="page")
             return _refused(Refusal(HTTPStatus.INTERNAL_SERVER_ERROR, "The hub's log has the traceback."), frame)
+
+
+async def _no_body(_: Request) -> bytes:
+    return b""
 
 
 def _frame(request: Request, scope: Scope) -> Frame:

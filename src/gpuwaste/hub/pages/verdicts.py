@@ -5,10 +5,12 @@ from typing import Any
 
 from fastapi import Response
 from msgspec import convert
+from msgspec.structs import replace
 from starlette.datastructures import QueryParams
 
 from gpuwaste.documents.prediction_health import PredictionHealth
 from gpuwaste.documents.verdict_score import ScoreDocument
+from gpuwaste.hub.disputes import Disputes
 from gpuwaste.hub.pages.forms import in_form
 from gpuwaste.hub.pages.question import page_number
 from gpuwaste.hub.roles import Scope
@@ -21,13 +23,16 @@ from gpuwaste.web.pages.verdicts import verdicts_page
 class VerdictViews:
     """The pages of verdicts and of the model that made them."""
 
-    def __init__(self, verdicts: VerdictReads, health: Callable[[], dict[str, Any]]) -> None:
+    def __init__(self, verdicts: VerdictReads, disputes: Disputes, health: Callable[[], dict[str, Any]]) -> None:
         self._verdicts = verdicts
+        self._disputes = disputes
         self._health = health
 
     def listed(self, scope: Scope, frame: Frame, query: QueryParams, form: str) -> Response:
         """Answer with the verdicts of the last days. Raises Refusal."""
         document = self._verdicts.listed(scope, VerdictQuestion())
+        if scope.everything:
+            document = replace(document, disputes=self._disputes.newest())
         number = page_number(query)
         return in_form(form, lambda: verdicts_page(document, self._score(scope), number, frame), lambda: document)
 

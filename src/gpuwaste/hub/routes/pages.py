@@ -9,7 +9,7 @@ from starlette.datastructures import QueryParams
 from starlette.responses import RedirectResponse
 
 from gpuwaste.hub.exchange import Exchange
-from gpuwaste.hub.pages.answers import HEADERS, Pages
+from gpuwaste.hub.pages.answers import HEADERS, SEE_OTHER, Pages
 from gpuwaste.hub.pages.jobs import JobViews
 from gpuwaste.hub.pages.usage import UsageViews
 from gpuwaste.hub.pages.verdicts import VerdictViews
@@ -17,21 +17,20 @@ from gpuwaste.hub.roles import Scope
 from gpuwaste.hub.sign_in.visitors import Visitors
 from gpuwaste.web.environment import Frame
 
-_SEE_OTHER: Final = 303
 _LONGEST_ID: Final = 32
 
 
 def add(app: FastAPI, exchange: Exchange) -> None:
     """Add the routes of this subject."""
     services = exchange.services
-    pages = Pages(Visitors(services.identity), services.turns)
+    pages = Pages(Visitors(services.identity), services.turns, exchange.body)
     usage = UsageViews(services.reads)
-    jobs = JobViews(services.reads)
-    verdicts = VerdictViews(services.verdicts, services.health)
+    jobs = JobViews(services.reads, services.disputes)
+    verdicts = VerdictViews(services.verdicts, services.disputes, services.health)
 
     @app.get("/", include_in_schema=False)
     async def root() -> Response:
-        return RedirectResponse("/me", _SEE_OTHER, HEADERS)
+        return RedirectResponse("/me", SEE_OTHER, HEADERS)
 
     @app.get("/users/{user}", include_in_schema=False)
     async def user_page(request: Request, user: str) -> Response:
@@ -47,11 +46,15 @@ def add(app: FastAPI, exchange: Exchange) -> None:
     async def find_job(request: Request) -> Response:
         """Lead from the header's form to a job's page."""
         wanted = request.query_params.get("id", "").strip()[:_LONGEST_ID]
-        return RedirectResponse(f"/jobs/{quote(wanted, safe='+')}" if wanted else "/me", _SEE_OTHER, HEADERS)
+        return RedirectResponse(f"/jobs/{quote(wanted, safe='+')}" if wanted else "/me", SEE_OTHER, HEADERS)
 
     @app.get("/jobs/{job_id}", include_in_schema=False)
     async def job(request: Request, job_id: str) -> Response:
         return await pages.answer(request, lambda scope, frame: jobs.answer(scope, frame, job_id))
+
+    @app.post("/jobs/{job_id}/dispute", include_in_schema=False)
+    async def dispute(request: Request, job_id: str) -> Response:
+        return await pages.order(request, lambda scope, _, body: jobs.dispute(scope, job_id, body))
 
     def add_forms(path: str, answer: Callable[[Scope, Frame, QueryParams, str], Response], *forms: str) -> None:
         async def route(request: Request) -> Response:

@@ -52,6 +52,7 @@ def job_page(document: JobDocument, frame: Frame) -> str:
         start=start,
         end=max((run.end or document.generated for run in started), default=start),
         running=any(run.running for run in runs),
+        own=any(run.user == frame.user and run.start is not None for run in runs),
         comparisons=_comparisons(runs[0]),
         states=", ".join(f"{count} {state.lower().replace('_', ' ')[:40]}" for state, count in states.most_common(6)),
         gpu_s=_sum(runs, "gpu_s"),
