@@ -18,6 +18,9 @@ venv: $(STAMP) ## create .venv with the locked dependencies
 packages: ## install the Debian packages that the real-cluster tests need (root, Debian 12)
 	@tools/install-debian-packages
 
+browser-tools: ## axe-core for tests/browser, into build/browser (npm)
+	@tools/browser-tools
+
 native: $(STAMP) ## build the simulated NVML and its load program
 	@$(MAKE) --no-print-directory -C native OUT=$(CURDIR)/$(NATIVE) PYTHON=$(CURDIR)/$(PY)
 
@@ -58,7 +61,7 @@ unit: $(STAMP) ## the tests without servers, root, Debian packages and builds, o
 	@$(VENV)/bin/pytest -q -n auto --dist loadscope --hypothesis-profile unit --durations 10 tests/unit
 
 test: export PYTHONDONTWRITEBYTECODE =
-test: venv packages native plugins ## all tests, the real cluster included, WORKERS at the same time
+test: venv packages native plugins browser-tools ## all tests, the real cluster included, WORKERS at the same time
 	@$(PY) -m tools.rpm --for-tests
 	@WORKERS=$(WORKERS) tools/run-tests
 

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-OURS: Final = {"agent": "agent", "hub": "hub", "advisor": "advisor", "models": "models"}
+OURS: Final = {"agent": "agent", "hub": "hub", "web": "hub", "advisor": "advisor", "models": "models"}
 """Which package a folder of gpuwaste goes into; every other goes into the common one."""
 BASELINE: Final = PurePosixPath("predict/baseline")
 WHEELS: Final = {"runtime": "runtime", "onnx": "onnx", "web": "hub"}

@@ -9,6 +9,7 @@ from msgspec import convert
 from gpuwaste.core.hour import HOUR_S
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.run import RunKey
+from gpuwaste.documents.job_hours import device_hours
 from gpuwaste.documents.report_types import (
     DeviceRow,
     FindingCount,
@@ -23,11 +24,11 @@ from gpuwaste.documents.report_types import (
     TopDocument,
     UnderUsed,
 )
-from gpuwaste.documents.rows import finding_rows, job_row, user_rows
+from gpuwaste.documents.rows import day_rows, finding_rows, job_row, name_row, user_rows
 from gpuwaste.store.database import Database
 from gpuwaste.waste.efficiency import cpu_efficiency
 from gpuwaste.waste.judged import findings_json, judged_last
-from gpuwaste.waste.judged_runs import RunSums, judged_runs, runs_judged_last
+from gpuwaste.waste.judged_runs import EVERY_LINE, LineFilter, RunSums, judged_runs, runs_judged_last
 from gpuwaste.waste.ledger import DeviceLedger, JobLedger
 from gpuwaste.waste.ledger_settings import LedgerSettings
 from gpuwaste.waste.load import Selection, judge_job, judge_runs
@@ -56,11 +57,13 @@ def report_document(  # noqa: PLR0917 the order in which a question is asked; th
     *,
     accounts: Collection[str] | None = None,
     limit: int | None = None,
+    offset: int = 0,
+    lines: LineFilter = EVERY_LINE,
 ) -> ReportDocument:
     """Report on a user, an account or a cluster (`name` empty: every cluster) over [start, end), UTC seconds.
 
     `accounts` keeps to runs of these accounts, for a reader who may see no others; `limit` keeps the job table and the
-    findings to that many of the largest waste.
+    findings to that many of the largest waste; `lines` and `offset` pick lines of the job table alone.
     """
     where: dict[Scope, Selection] = {
         "user": Selection(start, end, user=name, accounts=accounts),
@@ -70,9 +73,10 @@ def report_document(  # noqa: PLR0917 the order in which a question is asked; th
     with judged_runs(db, where[scope], settings, now) as runs:
         sums = runs.sums()
         total = RunSums.of(sums.values())
-        lines, left_out = runs.lines(limit, total.jobs)
+        rows, matching = runs.lines(limit, total.jobs, lines, offset)
         findings, finding_counts = runs.findings(limit)
         cut = runs.cut()
+        days, worst = runs.days(), runs.worst_name()
     return ReportDocument(
         recorded=_recorded(db),
         generated=now,
@@ -86,8 +90,11 @@ def report_document(  # noqa: PLR0917 the order in which a question is asked; th
         under_used=UnderUsed(**total.under_used_json()),
         job_count=total.jobs,
         users=user_rows(sums),
-        jobs=[job_row(line) for line in lines],
-        jobs_left_out=left_out,
+        jobs=[job_row(line) for line in rows],
+        jobs_left_out=matching - len(rows),
+        jobs_matching=matching,
+        days=day_rows(days),
+        worst_name=name_row(worst),
         findings=finding_rows(findings),
         finding_counts={kind: FindingCount(**count) for kind, count in finding_counts.items()},
         notes=_notes(total, cut),
@@ -104,10 +111,12 @@ def job_document(
     accounts: Collection[str] | None = None,
     reader: str | None = None,
     keys: Collection[RunKey] | None = None,
+    hours: bool = False,
 ) -> JobDocument | None:
     """Report on the runs of one job (7, 3_1, 4+1) in scope; None where there is none.
 
     `accounts` keeps to runs of these accounts and, where `reader` is given, to that user's own; `keys` to these runs.
+    With `hours` it has what each GPU did over time.
     """
     jobs = judge_job(db, printed_id, settings, now, accounts=accounts, reader=reader)
     if keys is not None:
@@ -128,6 +137,7 @@ def job_document(
         findings=finding_rows(findings_json(runs)),
         notes=_notes(total),
         thresholds=_thresholds(settings),
+        hours=device_hours(db, [j.job for j in jobs], now) if hours else [],
     )
 
 

@@ -114,6 +114,31 @@ class JobRow(GpuTime, frozen=True):
     shared_gpu_s: Annotated[float, Meta(description="GPU-seconds of shares of GPUs.")]
     cpu_efficiency: MaybeRatio
     memory_efficiency: MaybeRatio
+    devices_by_level: Annotated[Mapping[str, int], Meta(description="GPUs by the level of their mean.")] = {}
+    finding: Annotated[str, Meta(description="The kind of the finding with the largest waste; empty: none.")] = ""
+    why: Annotated[str, Meta(description="The title of that finding.")] = ""
+
+
+class DayRow(Struct, kw_only=True, frozen=True):
+    """The GPU-time of the runs that ended on one UTC day, within the window."""
+
+    day: Annotated[int, Meta(description="When the day begins, UTC seconds.")]
+    jobs: int
+    gpu_s: GpuSeconds
+    idle_s: GpuSeconds
+    low_s: GpuSeconds
+    moderate_s: GpuSeconds
+    high_s: GpuSeconds
+    wasted_s: GpuSeconds
+
+
+class NameRow(Struct, kw_only=True, frozen=True):
+    """The GPU-time of the runs of one job name, within the window."""
+
+    name: str
+    jobs: int
+    gpu_s: GpuSeconds
+    wasted_s: GpuSeconds
 
 
 class FindingRun(Struct, kw_only=True, frozen=True):
@@ -257,10 +282,43 @@ class ReportDocument(Document, kw_only=True, frozen=True):
     users: Annotated[list[UserRow], Meta(description="The largest waste first.")]
     jobs: Annotated[list[JobRow], Meta(description="The largest waste first.")]
     jobs_left_out: int
+    jobs_matching: Annotated[int | None, Meta(description="Lines of the job table, with those left out.")] = None
+    days: Annotated[list[DayRow], Meta(description="By the day on which runs ended; the last has the open ones.")] = []  # noqa: RUF012 copied
+    worst_name: Annotated[NameRow | None, Meta(description="The job name of the largest waste.")] = None
     findings: Annotated[list[FindingRow], Meta(description="The largest waste first.")]
     finding_counts: Annotated[Mapping[str, FindingCount], Meta(description="Of all findings, by kind.")]
     notes: list[str]
     thresholds: Thresholds
+
+
+class HourCell(Struct, kw_only=True, frozen=True):
+    """What one GPU did in a stretch of time."""
+
+    t0: Annotated[float, Meta(description="UTC seconds.")]
+    t1: Annotated[float, Meta(description="UTC seconds.")]
+    known_s: GpuSeconds
+    mean_util_pct: _Percent
+
+
+class DeviceHours(Struct, kw_only=True, frozen=True):
+    """One GPU of a run over time; what no cell has was not reported."""
+
+    cluster: str
+    raw_id: int
+    start: Annotated[int, Meta(description="Of the run, UTC seconds.")]
+    node: str
+    gpu_uuid: str
+    cells: list[HourCell]
+
+
+class Dispute(Struct, kw_only=True, frozen=True):
+    """What the owner of runs says of their judgement."""
+
+    printed_id: Annotated[str, Meta(description="Of the first of the runs.")]
+    user: str
+    at_utc: Utc
+    words: str
+    runs: Annotated[int, Meta(description="Of how many runs.")]
 
 
 class JobDocument(Document, kw_only=True, frozen=True):
@@ -276,6 +334,8 @@ class JobDocument(Document, kw_only=True, frozen=True):
     notes: list[str]
     thresholds: Thresholds
     advice: Annotated[list[Advice], Meta(description="What was said at submission, the oldest first.")] = []  # noqa: RUF012 copied
+    disputes: Annotated[list[Dispute], Meta(description="What the owner says of the judgement.")] = []  # noqa: RUF012 copied
+    hours: Annotated[list[DeviceHours], Meta(description="GPUs over time, where asked for; the first 64.")] = []  # noqa: RUF012 copied
 
 
 class TopDocument(Document, kw_only=True, frozen=True):

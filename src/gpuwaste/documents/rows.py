@@ -2,14 +2,18 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from typing import Any, Final
 
 from msgspec import convert
 
-from gpuwaste.documents.report_types import FindingRow, JobRow, UnderUsed, UserRow
+from gpuwaste.documents.report_types import DayRow, FindingRow, JobRow, NameRow, UnderUsed, UserRow
 from gpuwaste.waste.efficiency import ratio
 from gpuwaste.waste.job_lines import JobLine
 from gpuwaste.waste.judged_runs import Group, RunSums
+from gpuwaste.waste.ledger import Level
 from gpuwaste.waste.tally import Tally, seconds
+
+_NO_CAUSE: Final = {"kind": "", "title": ""}
 
 
 def job_row(line: JobLine) -> JobRow:
@@ -19,6 +23,8 @@ def job_row(line: JobLine) -> JobRow:
     states = Counter(t.state for t in tasks)
     ends = [t.end for t in tasks]
     memory = [t.memory_ratio for t in tasks if t.memory_ratio is not None]
+    levels = [sum(devices) for devices in zip(*(t.level_devices for t in tasks), strict=True)]
+    cause = max((c for t in tasks for c in t.causes), key=lambda c: float(c["wasted_gpu_s"]), default=_NO_CAUSE)
     return JobRow(
         cluster=first.cluster,
         jobid=line.printed_id,
@@ -39,8 +45,26 @@ def job_row(line: JobLine) -> JobRow:
         shared_gpu_s=seconds(sum(t.shared.alloc_ms for t in tasks if t.shared is not None)),
         cpu_efficiency=ratio(sum(t.cpu_used_s or 0.0 for t in tasks), sum(t.cpu_held_s or 0.0 for t in tasks)),
         memory_efficiency=round(max(memory), 4) if memory else None,
+        devices_by_level={str(level): devices for level, devices in zip(Level, levels, strict=True) if devices},
+        finding=cause["kind"],
+        why=cause["title"],
         **Tally.sum(t.own for t in tasks).to_json(),
     )
+
+
+def day_rows(found: Iterable[Mapping[str, int]]) -> list[DayRow]:
+    """Return the sums by day, as query judged_days has them."""
+    return [DayRow(day=row["day"], jobs=row["jobs"], **_times(row)) for row in found]
+
+
+def name_row(row: Mapping[str, Any] | None) -> NameRow | None:
+    """Return the sums of one job name, as query judged_names has them; None where it wasted nothing."""
+    return NameRow(name=row["name"], jobs=row["jobs"], **_times(row)) if row and row["wasted_ms"] else None
+
+
+def _times(row: Mapping[str, Any]) -> dict[str, float]:
+    named = {name.removesuffix("_ms"): value for name, value in row.items() if name.endswith("_ms")}
+    return {f"{'gpu' if name == 'alloc' else name}_s": seconds(ms) for name, ms in named.items()}
 
 
 def user_rows(sums: Mapping[Group, RunSums]) -> list[UserRow]:

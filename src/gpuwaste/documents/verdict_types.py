@@ -8,6 +8,7 @@ from msgspec import UNSET, Meta, defstruct
 from gpuwaste.core.codec import annotated
 from gpuwaste.core.verdict import Verdict
 from gpuwaste.documents.fields import Document, Recorded, Utc
+from gpuwaste.documents.report_types import Dispute
 
 SCHEMA: Final = 1
 FOR_USERS: Final = (
@@ -57,3 +58,4 @@ class VerdictsDocument(Document, kw_only=True, frozen=True):
     start: Utc
     end: Utc
     verdicts: list[VerdictRow]
+    disputes: Annotated[list[Dispute], Meta(description="What owners said last of judgements; for operators.")] = []  # noqa: RUF012 copied

@@ -6,6 +6,7 @@ from msgspec import Meta, Struct, defstruct
 
 from gpuwaste.core.job_event import EVENT_CODEC
 from gpuwaste.core.underuse import UnderUse
+from gpuwaste.documents.prediction_health import PredictionHealth
 
 _EVENT: Final[Any] = EVENT_CODEC.struct
 
@@ -60,20 +61,6 @@ class MapAnswer(Struct):
 
 HistoryAnswer: Final = defstruct("HistoryAnswer", [("events", list[_EVENT]), ("next", int), ("under_use", UnderUse)])
 HistoryAnswer.__doc__ = "Events in order, the use of GPUs counted by a rule; ask again with `next` as `after`."
-
-
-class PredictionHealth(Struct):
-    """How prediction stands."""
-
-    state: Literal["starting", "ready", "not installed"]
-    model: Annotated[str, Meta(description="The name of the bundle in use; empty: none.")]
-    model_hash: str
-    created: Annotated[int | None, Meta(description="When the bundle was made, UTC seconds.")]
-    event: Annotated[int | None, Meta(description="The last event of the history that is known.")]
-    note: Annotated[str, Meta(description="How the bundle differs from the site's settings; empty: nothing.")]
-    error: Annotated[
-        str, Meta(description="Why the champion, or what is new in the history, is not in use; empty: nothing.")
-    ]
 
 
 class AccountingHealth(Struct):

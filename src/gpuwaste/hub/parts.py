@@ -21,6 +21,7 @@ from gpuwaste.hub.cluster_facts import ClusterFacts
 from gpuwaste.hub.curves.agents import AgentSamples
 from gpuwaste.hub.curves.prometheus import PrometheusSamples
 from gpuwaste.hub.curves.service import Curves
+from gpuwaste.hub.disputes import Disputes
 from gpuwaste.hub.ingest import Ingest
 from gpuwaste.hub.judging import Judging
 from gpuwaste.hub.map import ClusterMap
@@ -41,6 +42,7 @@ from gpuwaste.hub.verdict_reads import VerdictReads
 from gpuwaste.hub.waste_day import WasteDay
 from gpuwaste.ingest.accounting import ImportSettings
 from gpuwaste.slurm.client import SlurmClient
+from gpuwaste.store.hub.dispute_store import DisputeStore
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.verdict_store import VerdictStore
 from gpuwaste.waste.ledger_settings import LedgerSettings
@@ -170,6 +172,7 @@ class Hub:
             self.notify.service,
             self.backups,
             self.curves,
+            Disputes(DisputeStore(self.store, clock)),
             self.health,
             visitors,
         )

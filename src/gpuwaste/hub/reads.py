@@ -18,6 +18,7 @@ from gpuwaste.hub.run_choice import ANY, JobQuestion, picked_runs
 from gpuwaste.hub.verdict_reads import VerdictReads
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.verdict_store import VerdictStore
+from gpuwaste.waste.judged_runs import EVERY_LINE, LineFilter
 from gpuwaste.waste.ledger_settings import LedgerSettings
 
 MAX_HISTORY: Final = 10_000
@@ -36,6 +37,8 @@ class ReportQuestion:
     start: int | None = None
     end: int | None = None
     limit: int | None = None
+    offset: int = 0
+    lines: LineFilter = EVERY_LINE
 
 
 class Reads:
@@ -54,7 +57,7 @@ class Reads:
     def report(self, scope: Scope, question: ReportQuestion) -> ReportDocument:
         """Return a report. Raises Refusal: 404 alike for what is not there and what is not the caller's to see."""
         kind, name = _subject(scope, question)
-        now = self._now()
+        now = self.now()
         end = now if question.end is None else question.end
         start = end - _REPORT_DAYS * DAY_S if question.start is None else question.start
         if start > end:
@@ -62,20 +65,26 @@ class Reads:
         accounts = _accounts(scope, kind, name)
         limit = MAX_ROWS if question.limit is None else min(question.limit, MAX_ROWS)
         with self._store.reader() as db:
-            document = report_document(db, kind, name, start, end, self._settings, now, accounts=accounts, limit=limit)
+            document = report_document(
+                db, kind, name, start, end, self._settings, now,
+                accounts=accounts, limit=limit, offset=question.offset, lines=question.lines,
+            )  # fmt: skip
         if accounts is not None and not document.job_count:
             raise not_found()
         return document
 
-    def job(self, scope: Scope, printed_id: str, question: JobQuestion = ANY) -> JobDocument:
-        """Return the runs of a job that are asked for and that the caller may see, with what was said at submission."""
+    def job(self, scope: Scope, printed_id: str, question: JobQuestion = ANY, *, hours: bool = False) -> JobDocument:
+        """Return the runs of a job that are asked for and that the caller may see, with what was said at submission.
+
+        With `hours` it has what each GPU did over time.
+        """
         runs = self.runs(scope, printed_id, question)
         scope = _seen_by(scope, question)
         accounts, reader = _readable(scope)
         keys = {run.run_key for run in runs}
         with self._store.reader() as db:
             document = job_document(
-                db, printed_id, self._settings, self._now(), accounts=accounts, reader=reader, keys=keys
+                db, printed_id, self._settings, self.now(), accounts=accounts, reader=reader, keys=keys, hours=hours
             )
         if document is None:
             raise not_found()
@@ -93,7 +102,7 @@ class Reads:
 
     def top(self, scope: Scope, since: int | None, limit: int | None) -> TopDocument:
         """Return who wastes now, among the runs that the caller may see."""
-        now = self._now()
+        now = self.now()
         accounts = None if scope.everything else scope.accounts
         with self._store.reader() as db:
             return top_document(
@@ -110,7 +119,8 @@ class Reads:
         counted = asdict(self._store.under_use)
         return {"events": [event.to_json() for event in events], "next": following, "under_use": counted}
 
-    def _now(self) -> int:
+    def now(self) -> int:
+        """Return UTC seconds."""
         return self._clock.utc_us() // 1_000_000
 
 

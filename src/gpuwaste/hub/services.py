@@ -7,6 +7,7 @@ from typing import Any
 from gpuwaste.hub.authentication import Identity
 from gpuwaste.hub.backup import Backups
 from gpuwaste.hub.curves.service import Curves
+from gpuwaste.hub.disputes import Disputes
 from gpuwaste.hub.gate import GateLimits
 from gpuwaste.hub.ingest import Ingest
 from gpuwaste.hub.map import ClusterMap
@@ -45,6 +46,7 @@ class Services:
     notices: NoticeService
     backups: Backups
     curves: Curves
+    disputes: Disputes
     health: Callable[[], dict[str, Any]]
     visitors: Visitors
     turns: Turns = field(default_factory=Turns)

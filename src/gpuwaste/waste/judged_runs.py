@@ -7,7 +7,7 @@ findings, and the lines of the job table, are of runs as a whole.
 import json
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final, Self
 
 from gpuwaste.store.database import Database
@@ -26,6 +26,19 @@ _COUNTS: Final = (
 )  # fmt: skip
 Group = tuple[str, str, str]
 """User, account and partition."""
+
+
+@dataclass(frozen=True, slots=True)
+class LineFilter:
+    """Which lines of the job table: those of a run with all of this; None is "any". `name` is a part of the name."""
+
+    state: str | None = None
+    partition: str | None = None
+    name: str | None = None
+    finding: str | None = None
+
+
+EVERY_LINE: Final = LineFilter()
 
 
 @dataclass(slots=True)
@@ -99,14 +112,30 @@ class JudgedRuns:
         """Return how many of the runs lie partly outside of the window."""
         return int(self._db.rows("waste.judged_cut")[0]["runs"])
 
-    def lines(self, limit: int | None, runs: int) -> tuple[list[JobLine], int]:
-        """Return the lines of the largest waste, and how many are left out of those of `runs` runs."""
-        self._db.run("waste.judged_lines", {**self._runs, "limit": _ALL if limit is None else limit})
+    def lines(
+        self, limit: int | None, runs: int, wanted: LineFilter = EVERY_LINE, offset: int = 0
+    ) -> tuple[list[JobLine], int]:
+        """Return the wanted lines of the largest waste after the first `offset`, and how many there are.
+
+        `runs` is how many runs the lines of the selection are of.
+        """
+        fits = self._runs | asdict(wanted)
+        limits = {"limit": _ALL if limit is None else limit, "offset": offset}
+        self._db.run("waste.judged_lines", fits | limits)
         rows = self._db.rows("waste.judged_of_lines", self._runs)
         newest = {(row["cluster"], row["job_id"]): row["newest_start"] for row in rows}
         lines = job_lines(map(JudgedRun.from_row, rows), newest)
-        rolled = self._db.rows("waste.judged_rolled", self._runs)[0]["rolled"]
-        return lines, runs - rolled - len(lines)
+        if wanted == EVERY_LINE:  # cheaper than counting them
+            return lines, runs - int(self._db.rows("waste.judged_rolled", self._runs)[0]["rolled"])
+        return lines, int(self._db.rows("waste.judged_line_count", fits)[0]["lines"])
+
+    def days(self) -> list[dict[str, Any]]:
+        """Return the sums by the day on which runs ended (query judged_days)."""
+        return self._db.rows("waste.judged_days", self._window)
+
+    def worst_name(self) -> dict[str, Any] | None:
+        """Return the sums of the job name with the largest waste; None without any run."""
+        return next(iter(self._db.rows("waste.judged_names", self._window)), None)
 
     def findings(self, limit: int | None) -> tuple[list[dict[str, Any]], dict[str, dict[str, Any]]]:
         """Return the findings of the largest waste, and the counts of all by kind."""

@@ -71,9 +71,10 @@ class VerdictStore:
             return [str(action) for (action,) in db.run("verdicts_add", values).fetchall()]
 
     def prune(self, days: int) -> int:
-        """Remove verdicts that are older than `days`; returns how many."""
+        """Remove verdicts, and what owners said, older than `days`; returns how many verdicts."""
         before = self._clock.utc_us() - days * DAY_S * 1_000_000
         with self._store.writing() as db:
+            db.run("disputes_prune", {"before": before // 1_000_000})
             return len(db.run("verdicts_prune", {"before_us": before}).fetchall())
 
     def counts(self) -> dict[tuple[str, bool], int]:

@@ -1,0 +1,37 @@
+"""/jobs/ID within the reader's scope: a foreign job is not found, as one that is not there."""
+
+from urllib.parse import quote
+
+from fastapi import Response
+from msgspec.structs import replace
+from starlette.responses import RedirectResponse
+
+from gpuwaste.core.run import RunKey
+from gpuwaste.hub.disputes import Disputes
+from gpuwaste.hub.pages.answers import HEADERS, SEE_OTHER
+from gpuwaste.hub.pages.forms import in_form, split_form
+from gpuwaste.hub.reads import Reads
+from gpuwaste.hub.roles import Scope
+from gpuwaste.web.environment import Frame
+from gpuwaste.web.pages.job import job_page
+
+
+class JobViews:
+    """The page of a job."""
+
+    def __init__(self, reads: Reads, disputes: Disputes) -> None:
+        self._reads = reads
+        self._disputes = disputes
+
+    def answer(self, scope: Scope, frame: Frame, name: str) -> Response:
+        """Answer for a job, array or het job, as Slurm prints its id. Raises Refusal."""
+        job_id, form = split_form(name)
+        found = self._reads.job(scope, job_id, hours=True)
+        runs = [RunKey(run.cluster, run.raw_id, run.start) for run in found.runs if run.start is not None]
+        document = replace(found, disputes=self._disputes.of(runs))
+        return in_form(form, lambda: job_page(document, frame), lambda: document)
+
+    def dispute(self, scope: Scope, job_id: str, body: bytes) -> Response:
+        """Keep what the owner says of the judgement, and show the job again. Raises Refusal."""
+        self._disputes.say(scope, job_id, body)
+        return RedirectResponse(f"/jobs/{quote(job_id, safe='+')}#disputes", SEE_OTHER, HEADERS)

@@ -1,0 +1,65 @@
+"""/me, /users/U, /accounts/A within the reader's scope."""
+
+from dataclasses import replace
+from typing import Final
+
+from fastapi import Response
+from starlette.datastructures import QueryParams
+
+from gpuwaste.documents.report_types import GpuTime, ReportDocument
+from gpuwaste.hub.pages.forms import in_form, split_form
+from gpuwaste.hub.pages.question import asked
+from gpuwaste.hub.reads import Reads, ReportQuestion
+from gpuwaste.hub.refusal import Refusal
+from gpuwaste.hub.roles import Scope
+from gpuwaste.waste.judged_runs import EVERY_LINE
+from gpuwaste.web.environment import Frame
+from gpuwaste.web.pages.usage import ROWS, Asked, usage_page
+
+_ALL: Final = 10_000  # lines of the table in JSON and CSV
+
+
+class UsageViews:
+    """The pages of a report."""
+
+    def __init__(self, reads: Reads) -> None:
+        self._reads = reads
+
+    def me(self, scope: Scope, frame: Frame, query: QueryParams, form: str) -> Response:
+        """Answer for the reader's own jobs. Raises Refusal."""
+        return self._answer(scope, frame, query, form, ReportQuestion())
+
+    def user(self, scope: Scope, frame: Frame, query: QueryParams, name: str) -> Response:
+        """Answer for the jobs of a user. Raises Refusal."""
+        user, form = split_form(name)
+        return self._answer(scope, frame, query, form, ReportQuestion(user=user))
+
+    def account(self, scope: Scope, frame: Frame, query: QueryParams, name: str) -> Response:
+        """Answer for the jobs of an account. Raises Refusal."""
+        account, form = split_form(name)
+        return self._answer(scope, frame, query, form, ReportQuestion(account=account))
+
+    def _answer(self, scope: Scope, frame: Frame, query: QueryParams, form: str, subject: ReportQuestion) -> Response:
+        wanted = asked(query, frame.path.removesuffix(form), self._reads.now())
+        question = replace(subject, start=wanted.start, end=wanted.end, lines=wanted.lines)
+        return in_form(
+            form,
+            lambda: self._page(scope, frame, wanted, question),
+            lambda: self._reads.report(scope, replace(question, limit=_ALL)),
+        )
+
+    def _page(self, scope: Scope, frame: Frame, wanted: Asked, question: ReportQuestion) -> str:
+        report = self._reads.report(scope, replace(question, limit=ROWS, offset=(wanted.number - 1) * ROWS))
+        return usage_page(report, self._before(scope, report, question), wanted, frame)
+
+    def _before(self, scope: Scope, report: ReportDocument, question: ReportQuestion) -> GpuTime | None:
+        """Return the totals of as much time before the report's; None where the reader may see none."""
+        start = 2 * report.start - report.end
+        if start < 0 or start == report.start:
+            return None
+        try:
+            return self._reads.report(
+                scope, replace(question, start=start, end=report.start, limit=0, lines=EVERY_LINE)
+            ).totals
+        except Refusal:
+            return None

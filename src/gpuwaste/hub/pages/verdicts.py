@@ -1,0 +1,45 @@
+"""/verdicts and /models within the reader's scope; the score is for operators."""
+
+from collections.abc import Callable
+from typing import Any
+
+from fastapi import Response
+from msgspec import convert
+from msgspec.structs import replace
+from starlette.datastructures import QueryParams
+
+from gpuwaste.documents.prediction_health import PredictionHealth
+from gpuwaste.documents.verdict_score import ScoreDocument
+from gpuwaste.hub.disputes import Disputes
+from gpuwaste.hub.pages.forms import in_form
+from gpuwaste.hub.pages.question import page_number
+from gpuwaste.hub.roles import Scope
+from gpuwaste.hub.verdict_reads import VerdictQuestion, VerdictReads
+from gpuwaste.web.environment import Frame
+from gpuwaste.web.pages.models import models_page
+from gpuwaste.web.pages.verdicts import verdicts_page
+
+
+class VerdictViews:
+    """The pages of verdicts and of the model that made them."""
+
+    def __init__(self, verdicts: VerdictReads, disputes: Disputes, health: Callable[[], dict[str, Any]]) -> None:
+        self._verdicts = verdicts
+        self._disputes = disputes
+        self._health = health
+
+    def listed(self, scope: Scope, frame: Frame, query: QueryParams, form: str) -> Response:
+        """Answer with the verdicts of the last days. Raises Refusal."""
+        document = self._verdicts.listed(scope, VerdictQuestion())
+        if scope.everything:
+            document = replace(document, disputes=self._disputes.newest())
+        number = page_number(query)
+        return in_form(form, lambda: verdicts_page(document, self._score(scope), number, frame), lambda: document)
+
+    def model(self, scope: Scope, frame: Frame, _: QueryParams, form: str) -> Response:
+        """Answer with the model in use."""
+        health = convert(self._health()["prediction"], PredictionHealth)
+        return in_form(form, lambda: models_page(health, self._score(scope), frame), lambda: health)
+
+    def _score(self, scope: Scope) -> ScoreDocument | None:
+        return self._verdicts.score(scope, None) if scope.everything else None

@@ -1,0 +1,68 @@
+"""The pages for browsers: /me, /users/U, /accounts/A, /jobs/ID, /verdicts, /models; each also as .json and .csv."""
+
+from collections.abc import Callable
+from typing import Final
+from urllib.parse import quote
+
+from fastapi import FastAPI, Request, Response
+from starlette.datastructures import QueryParams
+from starlette.responses import RedirectResponse
+
+from gpuwaste.hub.exchange import Exchange
+from gpuwaste.hub.pages.answers import HEADERS, SEE_OTHER, Pages
+from gpuwaste.hub.pages.jobs import JobViews
+from gpuwaste.hub.pages.usage import UsageViews
+from gpuwaste.hub.pages.verdicts import VerdictViews
+from gpuwaste.hub.roles import Scope
+from gpuwaste.web.environment import Frame
+
+_LONGEST_ID: Final = 32
+
+
+def add(app: FastAPI, exchange: Exchange) -> None:
+    """Add the routes of this subject."""
+    services = exchange.services
+    pages = Pages(services.visitors, services.turns, exchange.body)
+    usage = UsageViews(services.reads)
+    jobs = JobViews(services.reads, services.disputes)
+    verdicts = VerdictViews(services.verdicts, services.disputes, services.health)
+
+    @app.get("/", include_in_schema=False)
+    async def root() -> Response:
+        return RedirectResponse("/me", SEE_OTHER, HEADERS)
+
+    @app.get("/users/{user}", include_in_schema=False)
+    async def user_page(request: Request, user: str) -> Response:
+        return await pages.answer(request, lambda scope, frame: usage.user(scope, frame, request.query_params, user))
+
+    @app.get("/accounts/{account}", include_in_schema=False)
+    async def account_page(request: Request, account: str) -> Response:
+        return await pages.answer(
+            request, lambda scope, frame: usage.account(scope, frame, request.query_params, account)
+        )
+
+    @app.get("/jobs", include_in_schema=False)
+    async def find_job(request: Request) -> Response:
+        """Lead from the header's form to a job's page."""
+        wanted = request.query_params.get("id", "").strip()[:_LONGEST_ID]
+        return RedirectResponse(f"/jobs/{quote(wanted, safe='+')}" if wanted else "/me", SEE_OTHER, HEADERS)
+
+    @app.get("/jobs/{job_id}", include_in_schema=False)
+    async def job(request: Request, job_id: str) -> Response:
+        return await pages.answer(request, lambda scope, frame: jobs.answer(scope, frame, job_id))
+
+    @app.post("/jobs/{job_id}/dispute", include_in_schema=False)
+    async def dispute(request: Request, job_id: str) -> Response:
+        return await pages.order(request, lambda scope, _, body: jobs.dispute(scope, job_id, body))
+
+    def add_forms(path: str, answer: Callable[[Scope, Frame, QueryParams, str], Response], *forms: str) -> None:
+        async def route(request: Request) -> Response:
+            form = request.scope["path"].removeprefix(path)
+            return await pages.answer(request, lambda scope, frame: answer(scope, frame, request.query_params, form))
+
+        for form in ("", *forms):
+            app.add_api_route(f"{path}{form}", route, methods=["GET"], include_in_schema=False)
+
+    add_forms("/me", usage.me, ".json", ".csv")
+    add_forms("/verdicts", verdicts.listed, ".json", ".csv")
+    add_forms("/models", verdicts.model, ".json")

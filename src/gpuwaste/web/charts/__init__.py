@@ -1,0 +1,1 @@
+"""Charts as SVG without style attributes: colours are classes of gpuwaste.css."""

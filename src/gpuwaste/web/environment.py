@@ -1,0 +1,75 @@
+"""The templates' environment: everything is escaped, nothing undefined is printed, texts of users are made harmless."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, Final
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from gpuwaste.core.text import harmless
+from gpuwaste.core.units import format_size
+from gpuwaste.web import words
+from gpuwaste.web.charts.day_bars import day_bars
+from gpuwaste.web.charts.level_bar import level_bar
+from gpuwaste.web.charts.strip import strip
+from gpuwaste.web.static_files import static_url
+
+NAVIGATION: Final = (("/me", "My jobs"), ("/verdicts", "Verdicts"), ("/models", "Model"))
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What the layout of each page needs: who reads, what they may see, and where they are."""
+
+    user: str = ""
+    path: str = ""
+    accounts: tuple[str, ...] = ()
+    session: bool = False
+    """Whether the reader can sign out."""
+    links: Mapping[str, str] = field(default_factory=dict)
+    """The same view in other formats: name -> URL."""
+
+
+def page(name: str, frame: Frame, **values: Any) -> str:
+    """Return a page."""
+    return _environment().get_template(f"{name}.html").render(frame=frame, **values)
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        autoescape=True,
+        undefined=StrictUndefined,
+        loader=PackageLoader("gpuwaste.web"),
+        auto_reload=False,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_finalized,
+    )
+    environment.filters.update(
+        gpu_hours=words.gpu_hours,
+        share=words.share,
+        duration=words.duration,
+        utc=words.utc,
+        day=words.day,
+        size=format_size,
+        level_name=words.level_name,
+        letter=words.letter,
+        cut=words.cut,
+    )
+    environment.globals.update(
+        static=static_url,
+        navigation=NAVIGATION,
+        level_bar=level_bar,
+        day_bars=day_bars,
+        strip=strip,
+        unknown=words.UNKNOWN,
+    )
+    return environment
+
+
+def _finalized(value: Any) -> Any:
+    """Return what is printed: a text without controls and without characters that change the direction of others."""
+    return harmless(value) if isinstance(value, str) and not isinstance(value, Markup) else value

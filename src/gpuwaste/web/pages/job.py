@@ -1,0 +1,125 @@
+"""/jobs/ID: what a job did with its GPUs, why, what to change, and every number behind it."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from gpuwaste.core.units import format_size
+from gpuwaste.documents.report_types import DeviceRow, HourCell, JobDocument, RunRow
+from gpuwaste.web.charts.strip import Span
+from gpuwaste.web.environment import Frame, page
+from gpuwaste.web.words import cut, duration, gpu_hours, share
+
+TRACKS: Final = 64
+_MUCH: Final = 0.1  # of the GPU-time: less waste needs no cause
+
+
+@dataclass(frozen=True, slots=True)
+class Track:
+    """One GPU of a run with what it did over time."""
+
+    name: str
+    device: DeviceRow
+    cells: Sequence[HourCell]
+    ran: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """One thing that was requested, and what was used of it."""
+
+    name: str
+    requested: str
+    used: str
+
+
+def job_page(document: JobDocument, frame: Frame) -> str:
+    """Return the page of a job's runs: their GPUs on one axis of time."""
+    path = f"/jobs/{document.job_id}"
+    runs = document.runs
+    started = [run for run in runs if run.start is not None]
+    start = min((run.start or 0 for run in started), default=document.generated)
+    states = Counter(run.state for run in runs)
+    return page(
+        "job",
+        replace(frame, links={"csv": f"{path}.csv", "json": f"{path}.json"}),
+        document=document,
+        first=runs[0],
+        sentence=_sentence(document),
+        tracks=_tracks(document)[:TRACKS],
+        gpus=sum(len(run.devices) + len(run.shared) for run in runs),
+        start=start,
+        end=max((run.end or document.generated for run in started), default=start),
+        running=any(run.running for run in runs),
+        own=any(run.user == frame.user and run.start is not None for run in runs),
+        comparisons=_comparisons(runs[0]),
+        states=", ".join(f"{count} {state.lower().replace('_', ' ')[:40]}" for state, count in states.most_common(6)),
+        gpu_s=_sum(runs, "gpu_s"),
+        wasted_s=_sum(runs, "wasted_s"),
+    )
+
+
+def _sentence(document: JobDocument) -> str:
+    runs = document.runs
+    job = f"Job {document.job_id} {cut(runs[0].name)}".rstrip()
+    started = [run for run in runs if run.start is not None]
+    if not started:
+        return f"{job} has not started."
+    gpu_s, wasted_s = _sum(runs, "gpu_s"), _sum(runs, "wasted_s")
+    if not gpu_s:
+        return f"{job} held no GPU of its own."
+    if not any(run.totals.coverage for run in started):
+        return f"What j{job[1:]} did with its GPUs is not known."
+    so_far = " so far" if any(run.running for run in started) else ""
+    wasted = f"{job} wasted {gpu_hours(wasted_s)} of {gpu_hours(gpu_s)} GPU-hours{so_far} ({share(wasted_s, gpu_s)})"
+    cause = document.findings[0].title.partition(": ")[0][:200] if document.findings else ""
+    return f"{wasted}: {cause}." if cause and wasted_s >= _MUCH * gpu_s else f"{wasted}."
+
+
+def _sum(runs: Sequence[RunRow], name: str) -> float:
+    return sum(float(getattr(run.totals, name)) for run in runs if run.start is not None)
+
+
+def _tracks(document: JobDocument) -> list[Track]:
+    """Return the GPUs of all runs, numbered within each."""
+    cells = {(of.cluster, of.raw_id, of.start, of.node, of.gpu_uuid): of.cells for of in document.hours}
+    several = len(document.runs) > 1
+    return [
+        Track(
+            f"{run.jobid} GPU {place}" if several else f"GPU {place}",
+            device,
+            cells.get((run.cluster, run.raw_id, run.start or 0, device.node or "", device.gpu_uuid or ""), ()),
+            (run.start or 0, run.end or document.generated),
+        )
+        for run in document.runs
+        for place, device in enumerate(sorted([*run.devices, *run.shared], key=_place))
+    ]
+
+
+def _place(device: DeviceRow) -> tuple[bool, str, str]:
+    """Return what the GPUs of a run are sorted by; those that no agent reported are last."""
+    return not device.gpu_uuid, device.node or "", device.gpu_uuid or ""
+
+
+def _comparisons(run: RunRow) -> list[Comparison]:
+    """Return what was requested and used; a line without any figure is left out."""
+    known = [device for device in run.devices if device.level != "unknown"]
+    used = str(sum(device.level != "none" for device in known)) if known else "not known"
+    found = [Comparison("GPUs", f"{run.gpus or 0} {run.gpu_type[:32]}".rstrip(), used)]
+    if run.cpus:
+        busy = "not known" if run.cpu_efficiency is None else f"{run.cpus * run.cpu_efficiency:.1f}"
+        found.append(Comparison("CPUs", str(run.cpus), busy))
+    if run.mem_req_b or run.max_rss_b:
+        requested = format_size(run.mem_req_b) if run.mem_req_b else "not known"
+        found.append(Comparison("Memory", requested, _memory(run)))
+    if run.elapsed_s is not None:
+        limit = duration(run.time_limit_s) if run.time_limit_s else "no limit"
+        found.append(Comparison("Time", limit, duration(run.elapsed_s)))
+    return found
+
+
+def _memory(run: RunRow) -> str:
+    if run.memory_efficiency is not None:
+        return share(run.memory_efficiency)
+    return format_size(run.max_rss_b) if run.max_rss_b else "not known"
