@@ -1,0 +1,1 @@
+"""One file per page: what its template is given, and nothing that reads a store."""
