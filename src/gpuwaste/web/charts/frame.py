@@ -184,7 +184,7 @@ def names_axis(names: Sequence[str], plot: Plot, title: str) -> Markup:
 
 def unknown_area(d: str, key: str, words: str) -> Markup:
     """Return the hatched area of what is not known."""
-    return titled("path", {"d": d, "class": "unknown", "fill": pattern(key, "hatch")}, words)
+    return titled("path", {"d": d, "class": "not-known", "fill": pattern(key, "hatch")}, words)
 
 
 def empty(top: Markup, y: float, sheet: Sheet, words: str = "No data in this window") -> Drawn:
