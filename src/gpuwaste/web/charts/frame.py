@@ -16,7 +16,7 @@ from gpuwaste.web.charts.times import Time, zone_name
 
 TITLE_SIZE: Final = 17  # 16 in bold
 LINE: Final = 18
-_TITLE_LINE: Final = 22
+_TITLE_LINE: Final = 24
 _SWATCH: Final = 12
 _GAP: Final = 8
 _MOST_NAMED: Final = 12
@@ -95,6 +95,8 @@ def scale_of(axis: Axis, values: Sequence[float], zone: tzinfo) -> Scale:
 def axis_words(axis: Axis, zone: tzinfo) -> str:
     """Return an axis' title with its unit; the zone is the unit of a time, and durations have theirs at each tick."""
     unit = zone_name(zone) if axis.scale == "time" else "" if axis.unit == "s" else axis.unit
+    if axis.title == axis.unit == "s":
+        return ""
     return axis.title if not unit or unit == axis.title else f"{axis.title}, {unit}" if axis.title else unit
 
 

@@ -13,7 +13,7 @@ from gpuwaste.web.charts import NARROW, WIDE, chart_svg
 from gpuwaste.web.charts.labels import figure
 from gpuwaste.web.charts.scale import value_words
 from gpuwaste.web.charts.svg import finite
-from gpuwaste.web.charts.times import time_words, zone_name
+from gpuwaste.web.charts.times import local, time_words, zone_name
 from gpuwaste.web.environment import Frame, page
 
 ROWS: Final = 50
@@ -43,10 +43,10 @@ class CellWords:
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """The head of a column; numbers are aligned to the right."""
+    """The head of a column; its kind (text, number, time) aligns it."""
 
     title: str
-    number: bool
+    kind: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +74,7 @@ class ViewBody:
     columns: Sequence[Heading]
     rows: Sequence[Sequence[CellWords]]
     range: str
+    zeros: str
     pages: Sequence[tuple[str, str]]
     links: Sequence[tuple[str, str]]
     facts: Sequence[FactWords]
@@ -100,6 +101,8 @@ def view_body(
     first = (number - 1) * ROWS
     rows = document.rows[first : first + ROWS]
     sentences = [_cut(sentence, _LONGEST_SENTENCE) for sentence in document.narrative[:_MOST_SENTENCES]]
+    zeros = _zeros(document)
+    kept = [index for index, column in enumerate(document.columns) if column not in zeros]
     pages = [("previous", page_link(number - 1))] if number > 1 else []
     pages += [("next", page_link(number + 1))] if number < last else []
     return ViewBody(
@@ -111,9 +114,10 @@ def view_body(
         narrative=sentences[1:],
         notes=[_cut(note, _LONGEST_SENTENCE) for note in document.notes[:_MOST_SENTENCES]],
         charts=[_drawn(document, index, zone) for index in range(min(_MOST_CHARTS, len(document.charts)))],
-        columns=[_heading(column, index, document.rows) for index, column in enumerate(document.columns)],
-        rows=[_cells(row, document.columns, zone) for row in rows],
+        columns=[_heading(document.columns[index], index, document.rows) for index in kept],
+        rows=[[_cell(row[index], document.columns[index].unit, zone) for index in kept] for row in rows],
         range=_range_words(first, len(rows), document),
+        zeros=", ".join(_cut(column.title, _LONGEST) for column in zeros),
         pages=pages,
         links=list(links.items()),
         facts=[_fact(fact) for fact in document.facts[:_MOST_FACTS]],
@@ -142,14 +146,26 @@ def _range_words(first: int, count: int, document: ViewDocument) -> str:
     return f"Rows {first + 1:,} to {first + count:,} of {total:,}{left_out}"
 
 
+def _zeros(document: ViewDocument) -> list[Column]:
+    """Return the columns with numbers that are 0 in every row: a table without them is one that can be read."""
+    return [
+        column
+        for index, column in enumerate(document.columns)
+        if document.rows and all(_is_zero(row[index]) for row in document.rows)
+    ]
+
+
+def _is_zero(value: Cell) -> bool:
+    return value == 0 and not isinstance(value, bool)
+
+
 def _heading(column: Column, index: int, rows: Sequence[Sequence[Cell]]) -> Heading:
-    text = any(isinstance(row[index], str) for row in rows if index < len(row))
-    unit = "" if column.unit in {"", "s", "share", "UTC s"} or column.unit == column.title else f", {column.unit}"
-    return Heading(_cut(f"{column.title}{unit}", _LONGEST), not text and column.unit != "UTC s")
-
-
-def _cells(row: Sequence[Cell], columns: Sequence[Column], zone: tzinfo) -> list[CellWords]:
-    return [_cell(value, column.unit, zone) for value, column in zip(row, columns, strict=False)]
+    title, unit = _cut(column.title, _LONGEST), column.unit
+    if unit == "UTC s":
+        return Heading(title, "time")
+    kind = "text" if any(isinstance(row[index], str) for row in rows) else "number"
+    plain = unit in {"", "s", "share"} or unit.casefold() in title.casefold()
+    return Heading(title if plain else f"{title}, {_cut(unit, _LONGEST)}", kind)
 
 
 def _cell(value: Cell, unit: str, zone: tzinfo) -> CellWords:
@@ -165,7 +181,8 @@ def _number(value: float, unit: str, zone: tzinfo) -> str:
     if finite(value) is None:
         return "not known"
     if unit == "UTC s":
-        return time_words(value, zone)
+        found = local(value, zone)
+        return f"{found:%Y-%m-%d}" if not (found.hour or found.minute) else f"{found:%Y-%m-%d %H:%M}"
     if unit == "share":
         return f"{figure(100 * value)} %"
     if unit == "s":
