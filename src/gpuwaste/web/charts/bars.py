@@ -13,7 +13,7 @@ from gpuwaste.web.charts.labels import label, listed, width
 from gpuwaste.web.charts.scale import Linear, Scale, value_words
 from gpuwaste.web.charts.slots import Slot, fewer, names_of, place_words, slot_words, slots_of, summary
 from gpuwaste.web.charts.stack import Segment, highest, segments, value_scale
-from gpuwaste.web.charts.svg import element, group, joined, number, titled
+from gpuwaste.web.charts.svg import element, group, joined, number, shown, titled
 
 _HEIGHT: Final = 260
 _ROW: Final = 24
@@ -107,7 +107,7 @@ def _upright(chart: Bars, slots: Sequence[Slot], texts: Sequence[str], y: float,
 
 def _lying(chart: Bars, slots: Sequence[Slot], texts: Sequence[str], y: float, sheet: Sheet) -> tuple[Markup, float]:
     scale = value_scale(chart.y, slots, stacked=chart.stacked)
-    left = min(max(width(text) for text in texts), sheet.width * 0.36) + 10
+    left = min(max(width(shown(text, 60)) for text in texts), sheet.width * 0.36) + 10
     totals = [_total(chart, slot) for slot in slots]
     plot = Plot(left, y + 2, sheet.width - left - max(width(total) for total in totals) - 14, _ROW * len(slots))
     layout = _Layout(plot, scale, [(plot.top + index * _ROW + 3, _ROW - 6) for index in range(len(slots))], lying=True)

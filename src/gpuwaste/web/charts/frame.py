@@ -14,7 +14,7 @@ from gpuwaste.web.charts.scale import Linear, Log, Scale, Tick
 from gpuwaste.web.charts.svg import Value, element, group, joined, pattern, shown, titled
 from gpuwaste.web.charts.times import Time, zone_name
 
-TITLE_SIZE: Final = 17  # 16 in bold
+TITLE_SIZE: Final = 17.6  # 16 in bold
 LINE: Final = 18
 _TITLE_LINE: Final = 24
 _SWATCH: Final = 12
@@ -95,9 +95,10 @@ def scale_of(axis: Axis, values: Sequence[float], zone: tzinfo) -> Scale:
 def axis_words(axis: Axis, zone: tzinfo) -> str:
     """Return an axis' title with its unit; the zone is the unit of a time, and durations have theirs at each tick."""
     unit = zone_name(zone) if axis.scale == "time" else "" if axis.unit == "s" else axis.unit
-    if axis.title == axis.unit == "s":
-        return ""
-    return axis.title if not unit or unit == axis.title else f"{axis.title}, {unit}" if axis.title else unit
+    title = "" if axis.title == axis.unit == "s" else axis.title
+    if not unit or unit.casefold() == title.casefold():
+        return title
+    return f"{title}, {unit}" if title else unit
 
 
 def head(title: str, entries: Sequence[Entry], sheet: Sheet) -> tuple[Markup, float]:
@@ -137,8 +138,12 @@ def room_for_values(scale: Scale, height: float) -> float:
 
 
 def upright(scale: Scale, height: float) -> list[Tick]:
-    """Return the ticks of an upright axis: at least 28 pixels apart."""
-    return scale.ticks(max(2, min(6, int(height / 28))))
+    """Return the ticks of an upright axis that have room above one another."""
+    found: list[Tick] = []
+    for tick in scale.ticks(max(2, min(6, int(height / 28)))):
+        if not found or (scale.at(tick.value) - scale.at(found[-1].value)) * height >= LINE - 4:
+            found.append(tick)
+    return found
 
 
 def value_axis(scale: Scale, plot: Plot, title: str, left: float = 0.0) -> Markup:
@@ -168,7 +173,7 @@ def level_axis(
     for tick, x in _apart(scale, plot, room, period):
         rules += f"M{plot.x(scale.at(tick.value)):.1f} {top:.1f}V{plot.bottom + 4:.1f}"
         texts.append(element("text", {"x": x, "y": plot.bottom + LINE}, tick.text))
-    return joined([_rules(rules), group("tick middle", *texts), _level_title(title, plot)])
+    return joined([_rules(rules), group("tick middle", *texts), _level_title(title, plot, room[0])])
 
 
 def names_axis(names: Sequence[str], plot: Plot, title: str) -> Markup:
@@ -176,12 +181,12 @@ def names_axis(names: Sequence[str], plot: Plot, title: str) -> Markup:
     part = plot.width / max(1, len(names))
     widest = max((width(shown(name, 40)) for name in names), default=0.0)
     every = max(1, ceil((widest + _GAP) / part)) if part else 1
-    texts = [
-        label(name, max(part * every - 4, 10), {"x": plot.left + (index + 0.5) * part, "y": plot.bottom + LINE})
-        for index, name in enumerate(names)
-        if index % every == 0
-    ]
-    return joined([group("tick middle", *texts), _level_title(title, plot)])
+    texts = []
+    for index in range(0, len(names), every):
+        middle = plot.left + (index + 0.5) * part
+        room = min(part * every - 4, 2 * middle, 2 * (plot.right - middle))
+        texts.append(label(names[index], max(room, 10.0), {"x": middle, "y": plot.bottom + LINE}))
+    return joined([group("tick middle", *texts), _level_title(title, plot, 0.0)])
 
 
 def unknown_area(d: str, key: str, words: str) -> Markup:
@@ -200,8 +205,8 @@ def note(words: str, height: float) -> Markup:
     return element("text", {"x": 0, "y": height + 10, "class": "axis"}, words)
 
 
-def _level_title(title: str, plot: Plot) -> Markup:
-    return label(title, plot.width, {"x": plot.right, "y": plot.bottom + 2 * LINE, "class": "axis end"})
+def _level_title(title: str, plot: Plot, left: float) -> Markup:
+    return label(title, plot.right - left, {"x": plot.right, "y": plot.bottom + 2 * LINE, "class": "axis end"})
 
 
 def _rules(d: str, kind: str = "") -> Markup:

@@ -120,7 +120,7 @@ class Log:
     def ticks(self, most: int) -> list[Tick]:
         """Return ticks at powers of ten, with 2 and 5 between where there is room; durations at round ones."""
         values = [value for value in self._candidates(most) if self.low * 0.999 <= value <= self.high * 1.001]
-        every = ceil(len(values) / max(1, most))
+        every = max(1, ceil(len(values) / max(1, most)))
         found = [Tick(value, _tick_words(value, self.unit)) for value in values[::every]]
         return [Tick(0.0, "0"), *found] if self.zero else found
 

@@ -60,7 +60,7 @@ def place_words(axis: Axis, zone: tzinfo, names: Sequence[str]) -> Callable[[Slo
 
     def words(slot: Slot) -> str:
         if axis.scale == "category":
-            return shown(names[int(slot.at)], 80)
+            return names[int(slot.at)]
         if axis.scale == "time":
             days = (slot.end - slot.at) / slot.count > 0.9 * DAY_S
             begin = time_words(slot.at, zone, days)
@@ -82,7 +82,7 @@ def column_words(column: float | str, axis: Axis, zone: tzinfo) -> str:
 def slot_words(place: str, series: Sequence[Series], values: Sequence[float | None], unit: str) -> str:
     """Return what is shown where somebody points at a slot: each series with its value and unit."""
     lines = [f"{shown(one.name, 60)}: {value_words(value, unit)}" for one, value in zip(series, values, strict=True)]
-    return "\n".join([place, *lines])
+    return "\n".join([shown(place, 80), *lines])
 
 
 def summary(slots: Sequence[Slot], series: Sequence[Series], unit: str, words: Callable[[Slot], str]) -> str:
@@ -94,7 +94,7 @@ def summary(slots: Sequence[Slot], series: Sequence[Series], unit: str, words: C
                 best = (value, index, slot)
     if best is None:
         return "Nothing is known here."
-    place = words(best[2]).replace("\n", " ")
+    place = shown(words(best[2]), 80)
     return f"The largest value is {value_words(best[0], unit)}: {shown(series[best[1]].name, 60)}, {place}."
 
 

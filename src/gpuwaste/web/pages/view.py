@@ -10,7 +10,6 @@ from markupsafe import Markup
 from gpuwaste.analytics.document import Cell, Column, Fact, ViewDocument
 from gpuwaste.core.text import harmless
 from gpuwaste.web.charts import NARROW, WIDE, chart_svg
-from gpuwaste.web.charts.labels import figure
 from gpuwaste.web.charts.scale import value_words
 from gpuwaste.web.charts.svg import finite
 from gpuwaste.web.charts.times import local, time_words, zone_name
@@ -184,7 +183,7 @@ def _number(value: float, unit: str, zone: tzinfo) -> str:
         found = local(value, zone)
         return f"{found:%Y-%m-%d}" if not (found.hour or found.minute) else f"{found:%Y-%m-%d %H:%M}"
     if unit == "share":
-        return f"{figure(100 * value)} %"
+        return f"{100 * value:.{1 if 0 < value < 0.01 else 0}f} %"  # noqa: PLR2004 what would round to 0
     if unit == "s":
         return value_words(value, "s")
     return f"{value:,}" if isinstance(value, int) else f"{value:,.1f}"
