@@ -27,7 +27,7 @@ def test_a_chart_is_xml_and_its_texts_stay_apart(name: str, size: int) -> None:
     assert len(chart_svg(CHARTS[name], size)) < _LARGEST_B
 
 
-@settings(max_examples=examples(300))
+@settings(max_examples=examples(100))
 @given(
     values=st.lists(st.one_of(st.none(), st.floats()), max_size=40),
     scale=st.sampled_from(["linear", "log", "time", "category"]),
@@ -146,6 +146,15 @@ def test_bars_from_zero_negative_ones_go_down() -> None:
     assert base is not None
     assert float(d[2]) == pytest.approx(float(base[1]), abs=0.1)
     assert float(d[4]) < float(base[1])
+
+
+def test_the_value_of_a_lying_bar_is_beside_it() -> None:
+    """The number of a negative bar is right of 0, not over the bar; that of a positive one right of its end."""
+    root = root_of(chart_svg(bars(sideways=True, series=[Series(name="a", role="idle", y=[-5, 3, None])])))
+    texts = {text.words: text for text in texts_of(root)}
+    ticks = {text.words: (text.left + text.right) / 2 for text in texts_of(root) if text.base == texts["0"].base}
+    assert ticks["0"] < texts["-5"].left < ticks["0"] + 10
+    assert texts["not known"].left == pytest.approx(texts["-5"].left + 6, abs=1)
 
 
 def test_a_single_point_is_a_dot() -> None:

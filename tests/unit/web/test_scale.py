@@ -106,6 +106,13 @@ def test_the_first_tick_of_a_year_has_the_year() -> None:
     assert texts(Time(at(2019, 6, 1, zone=utc), at(2022, 6, 1, zone=utc), UTC), 4) == ["2020", "2021", "2022"]
 
 
+def test_ticks_end_with_the_calendar() -> None:
+    """An axis that goes on after the last year of the calendar has few ticks, and none there."""
+    ticks = Time(252_936_755_200, 252_936_755_200 + 339_311_600, BERLIN).ticks(2)
+    assert 0 < len(ticks) <= 3
+    assert Time(9e12, 9.1e12, BERLIN).ticks(5) != []
+
+
 def test_weeks_begin_on_monday() -> None:
     """Ticks of seven days are Mondays."""
     utc = ZoneInfo("UTC")

@@ -36,7 +36,7 @@ def segments(slot: Slot, *, stacked: bool) -> list[Segment]:
 
 def highest(slot: Slot, *, stacked: bool) -> float:
     """Return where the marks of a slot end: what is not known begins there."""
-    return max((one.end for one in segments(slot, stacked=stacked)), default=0.0)
+    return max([0.0, *(one.end for one in segments(slot, stacked=stacked))])
 
 
 def value_scale(axis: Axis, slots: Sequence[Slot], *, stacked: bool) -> Scale:

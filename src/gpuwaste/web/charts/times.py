@@ -54,17 +54,18 @@ class Time:
 
     def ticks(self, most: int) -> list[Tick]:
         """Return ticks at round times of the zone; the first of each year has the year."""
-        if self.high <= self.low:
+        low, high = max(_EARLIEST, self.low), min(_LATEST, self.high)
+        if high <= low:
             return [Tick(self.low, time_words(self.low, self.zone))]
-        span = min(_LATEST, self.high) - max(_EARLIEST, self.low)
+        span = high - low
         unit, count = next(
             ((unit, count) for step_s, unit, count in _STEPS if span / step_s <= most), ("month", 12 * 5000)
         )
-        begin = local(self.low, self.zone).date()
-        instants = _minutes(begin, self.high, count, self.zone) if unit == "minute" else self._dates(begin, unit, count)
+        begin = local(low, self.zone).date()
+        instants = _minutes(begin, high, count, self.zone) if unit == "minute" else self._dates(begin, unit, count)
         found, before = [], None
         for instant in instants:
-            if self.low <= instant <= self.high:
+            if low <= instant <= high:
                 found.append(Tick(instant, _words(local(instant, self.zone), before, unit)))
                 before = local(instant, self.zone)
         return found
