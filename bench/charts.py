@@ -21,7 +21,7 @@ from typing import Any, Final
 
 from bench.chart_samples import all_kinds, points
 from gpuwaste.analytics.chart import Bars, Chart, Grid, Lines
-from gpuwaste.web.charts import chart_svg
+from gpuwaste.web.charts.draw import chart_svg
 
 TARGET_B: Final = {"bins": 25_000}
 _PLOTLY: Final = """

@@ -1,4 +1,4 @@
-"""Documents in, pages out: HTML, SVG, and folders of pages that open from disk.
+"""Documents as pages: HTML and SVG from templates, and the files that go with them.
 
-May import analytics, documents and below.
+May import documents, analytics, waste and core; `report` makes the same documents into texts and stands beside it.
 """

@@ -14,7 +14,7 @@ from gpuwaste.analytics.document import ViewDocument
 from gpuwaste.core.errors import UsageError
 from gpuwaste.core.files import TEMPORARY, sync_directory, write_whole
 from gpuwaste.core.version import own_version
-from gpuwaste.web.charts import chart_file
+from gpuwaste.web.charts.draw import chart_file
 from gpuwaste.web.charts.times import zone_name
 from gpuwaste.web.environment import Frame, page
 from gpuwaste.web.pages.view import ROWS, ViewBody, view_body, window_words

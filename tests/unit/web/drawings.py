@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from gpuwaste.analytics.chart import Axis, Bars, Bins, Chart, Grid, Layer, Lines, Series
-from gpuwaste.web.charts import chart_svg
+from gpuwaste.web.charts.draw import chart_svg
 from gpuwaste.web.charts.labels import width
 
 NS: Final = "{http://www.w3.org/2000/svg}"

@@ -44,6 +44,12 @@ class Reading(HTMLParser):
     def said(self, tag: str) -> str:
         return " ".join("".join(self.words.get(tag, [])).split())
 
+    def charts(self) -> list[dict[str, str | None]]:
+        return [one for one in self.all("svg") if one.get("class") == "chart"]
+
+    def foreign_scripts(self) -> list[dict[str, str | None]]:
+        return [one for one in self.all("script") if not str(one.get("src")).startswith("/static/")]
+
     def all(self, tag: str) -> list[dict[str, str | None]]:
         return [attributes for name, attributes in self.tags if name == tag]
 
@@ -75,10 +81,10 @@ def test_each_chart_is_drawn_for_a_desk_and_a_telephone() -> None:
     """Two charts make four drawings; no id is there twice; nothing has a style or a script of its own."""
     found = read(view())
     assert len(found.all("figure")) == 2
-    assert [drawing["width"] for drawing in found.all("svg")] == ["960", "328", "960", "328"]
+    assert [drawing["width"] for drawing in found.charts()] == ["960", "328", "960", "328"]
     ids = [str(attributes["id"]) for _, attributes in found.tags if "id" in attributes]
     assert len(ids) == len(set(ids))
-    assert not found.all("script")
+    assert not found.foreign_scripts()
     assert not found.all("style")
     assert not [attributes for _, attributes in found.tags if "style" in attributes]
 
@@ -131,7 +137,8 @@ def test_how_it_is_computed_is_shown() -> None:
     assert "$end" in found.said("dt")
     assert "wait_p50_s" in found.said("code")
     assert "9 min to 11 min" in found.said("td")
-    assert [link["href"] for link in found.all("a")][:3] == [
+    links = [str(link["href"]) for link in found.all("a")]
+    assert [link for link in links if link.startswith("/analytics/waits.")] == [
         "/analytics/waits.csv",
         "/analytics/waits.json",
         "/analytics/waits.svg",
@@ -143,7 +150,7 @@ def test_an_empty_view_says_so() -> None:
     found = read(view(rows=[], rows_left_out=0, charts=[], narrative=[], facts=[], parameters={}, clusters=[]))
     assert found.said("h1") == "Waits: nothing in this window."
     assert "No rows in this window." in found.said("p")
-    assert not found.all("svg")
+    assert not found.charts()
 
 
 def test_hostile_names_stay_text_and_are_bounded() -> None:
@@ -164,7 +171,7 @@ def test_hostile_names_stay_text_and_are_bounded() -> None:
     )
     text = view_page(document, 1, Frame(links={"csv": f"/analytics/{HOSTILE}"}), page_link)
     found = Reading(text)
-    assert not found.all("script")
+    assert not found.foreign_scripts()
     assert not {"\x00", "\x1b", "\u202e", "\ud800"} & set(text)
     assert len(text) < 1_500_000
     assert "700 more facts are in the JSON file." in found.said("p")

@@ -1,1 +1,1 @@
-"""One file per page: what its template is given, and nothing that reads a store."""
+"""One file for each page: a function from documents to HTML."""

@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from gpuwaste.analytics.document import Cell, Column, Fact, ViewDocument
 from gpuwaste.core.text import harmless
-from gpuwaste.web.charts import NARROW, WIDE, chart_svg
+from gpuwaste.web.charts.draw import NARROW, WIDE, chart_svg
 from gpuwaste.web.charts.scale import value_words
 from gpuwaste.web.charts.svg import finite
 from gpuwaste.web.charts.times import local, time_words, zone_name

@@ -13,7 +13,7 @@ from tests.examples import examples
 from tests.unit.web.drawings import HOSTILE, LONG, NS, bars, faults_of, nasty, root_of, texts_of, titles_of
 
 from gpuwaste.analytics.chart import Axis, Bars, Chart, Grid, Lines, Series
-from gpuwaste.web.charts import NARROW, WIDE, chart_file, chart_svg, file_policy
+from gpuwaste.web.charts.draw import NARROW, WIDE, chart_file, chart_svg, file_policy
 
 CHARTS: Final[dict[str, Chart]] = {**all_kinds(), **nasty()}
 _LARGEST_B: Final = 300_000
