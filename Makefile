@@ -137,9 +137,12 @@ bench-soak: $(STAMP) ## a thousand agents against one hub: a month, 8 hours with
 bench-year: $(STAMP) ## a year of 2,000 nodes in the hub: roll-up, reports, a backup under ingest (hours, 20 GB in TMPDIR; YEAR="--hours-of-days 6 --rollup-s 60": 8 minutes)
 	@$(PY) -m bench.year $(YEAR)
 
+bench-charts: $(STAMP) ## bytes and milliseconds of each kind of chart as SVG, beside Plotly (network, for Plotly)
+	@$(PY) -m bench.charts
+
 bench-packages: $(STAMP) ## sizes of the RPMs, what an agent downloads
 	@$(PY) -m bench.packages
 
 .PHONY: audit data help venv packages native plugins rpm lint types layers demo docs docs-check unit test figures-tests faults matrix scorecard baseline
 .PHONY: bench-report bench-startup bench-table bench-ingest bench-codec bench-agent bench-features bench-attribution bench-predict bench-train bench-history
-.PHONY: bench-curves bench-unit bench-advisor bench-policy bench-submit bench-soak bench-year bench-packages
+.PHONY: bench-charts bench-curves bench-unit bench-advisor bench-policy bench-submit bench-soak bench-year bench-packages

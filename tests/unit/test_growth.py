@@ -47,6 +47,7 @@ from gpuwaste.slurm.swf import read_swf
 from gpuwaste.slurm.times import parse_cpu_s, parse_time_s
 from gpuwaste.slurm.tres import parse_tres
 from gpuwaste.waste import gpu_options as gpu_request
+from gpuwaste.web.charts.labels import lines_of
 from gpuwaste.wire.advice import decode_body
 
 _NOON: Final = datetime(2026, 11, 18, 12, tzinfo=UTC)
@@ -110,6 +111,7 @@ READERS: Final[Mapping[str, Read]] = {
     "policy's line": policy_text.line,
     "policy's harmless": policy_text.harmless,
     "cell": lambda text: cells.fit(harmless(text), 40),
+    "title of a chart": lambda text: lines_of(text, 300, 13),
     "words of a server": words_of,
     "stored text": storable,
     "submit line": lambda text: gpu_request.gpu_request(JobRecord("gw", 7, 0, submit_line=f"sbatch {text}")),

@@ -10,7 +10,7 @@ import pytest
 from gpuwaste.web.static_files import PREFIX, served_files, static_files, static_url
 
 FOLDER = resources.files("gpuwaste.web") / "static"
-OURS = {"gpuwaste.css", "gpuwaste.js", "icon.svg", "VENDORED.toml"}
+OURS = {"charts.css", "gpuwaste.css", "gpuwaste.js", "icon.svg", "VENDORED.toml"}
 CSS = (FOLDER / "gpuwaste.css").read_text(encoding="utf-8")
 
 

@@ -1,0 +1,87 @@
+"""SVG elements as text: whatever a name holds, it stays text."""
+
+from collections.abc import Mapping, Sequence
+from math import isfinite
+from typing import Final
+
+from markupsafe import Markup, escape
+
+from gpuwaste.core.text import harmless
+
+NAMESPACE: Final = "http://www.w3.org/2000/svg"
+LONGEST: Final = 1000
+"""Characters of a text that is kept in full where it is named once."""
+
+Value = str | float
+_HUGE: Final = 1e100
+
+
+def finite(value: float | None) -> float | None:
+    """Return a number that can be drawn; NaN and infinities are not known, as null is."""
+    return value if value is not None and isfinite(value) and abs(value) < _HUGE else None
+
+
+def shown(text: str, most: int = LONGEST) -> str:
+    """Return a text in one line without controls and marks of direction, cut at `most` characters."""
+    plain = harmless(" ".join(text[:most].split()))[:most]
+    return plain if len(text) <= most else plain[: most - 1] + "…"
+
+
+def number(value: float) -> str:
+    """Return a coordinate with one decimal, as short as it can be written; a part of 1 has two."""
+    return f"{round(value, 2) + 0.0:g}" if 0 < value < 1 else f"{round(value, 1) + 0.0:.1f}".removesuffix(".0")
+
+
+def element(name: str, attributes: Mapping[str, Value] | None = None, *children: str) -> Markup:
+    """Return one element; children that are not Markup and attributes are made harmless and escaped."""
+    found = "".join(f' {key}="{_attribute(value)}"' for key, value in (attributes or {}).items())
+    inner = "".join(child if isinstance(child, Markup) else _escaped(child) for child in children)
+    return Markup(f"<{name}{found}>{inner}</{name}>" if inner else f"<{name}{found}/>")  # noqa: S704 escaped above
+
+
+def joined(parts: Sequence[Markup]) -> Markup:
+    """Return elements one after the other."""
+    return Markup("").join(parts)
+
+
+def titled(name: str, attributes: Mapping[str, Value], title: str) -> Markup:
+    """Return a mark with the text that is shown when somebody points at it."""
+    return element(name, attributes, element("title", {}, title))
+
+
+def group(kind: str, *children: Markup) -> Markup:
+    """Return a group with a class."""
+    return element("g", {"class": kind}, *children)
+
+
+def pattern(key: str, kind: str) -> str:
+    """Return the reference to one of the patterns of `patterns`."""
+    return f"url(#{key}-{kind})"
+
+
+def patterns(key: str) -> Markup:
+    """Return the hatch of what is unknown and the dots of what is suspended; ids start with the chart's key."""
+    area: dict[str, Value] = {"width": 6, "height": 6, "patternUnits": "userSpaceOnUse"}
+    panel = element("rect", {"width": 6, "height": 6, "class": "panel"})
+    return element(
+        "defs",
+        {},
+        element(
+            "pattern", {"id": f"{key}-hatch", **area}, panel, element("path", {"d": "M-1 7L7-1", "class": "hatch"})
+        ),
+        element(
+            "pattern",
+            {"id": f"{key}-dots", **area},
+            panel,
+            element("circle", {"cx": 3, "cy": 3, "r": 1.2, "class": "dot"}),
+        ),
+    )
+
+
+def _attribute(value: Value) -> str:
+    return _escaped(value) if isinstance(value, str) else number(value)
+
+
+def _escaped(text: str) -> str:
+    """Return a text without what XML forbids; lines stay lines: a title may have several."""
+    return str(escape("\n".join(map(harmless, text.split("\n")))))
