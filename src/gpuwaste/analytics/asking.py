@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from gpuwaste.core.errors import NoDataError, UsageError
 from gpuwaste.core.units import DAY_S, HOUR_S
 from gpuwaste.store.database import Database, QueryAnswer, query_text
 from gpuwaste.waste.ledger_settings import LedgerSettings
@@ -12,6 +13,7 @@ from gpuwaste.waste.ledger_settings import LedgerSettings
 MAX_BINS: Final = 400
 MAX_BLOCKS: Final = 60
 MIN_DAYS: Final = 7
+MAX_DAYS: Final = 50 * 366
 _PARAMETER: Final = re.compile(r"\$([a-z_]+)")
 _COMMENT: Final = re.compile(r"^--.*\n?", re.MULTILINE)
 
@@ -98,3 +100,31 @@ class Asking:
             "block": window.block,
             "offset": window.utc_offset_s,
         }
+
+
+def checked(window: Window) -> Window:
+    """Return a window that can be asked about, its end not after `now`. Raises UsageError."""
+    if window.start >= window.end:
+        raise UsageError(f"start {window.start} is not before end {window.end}")
+    if window.end - window.start > MAX_DAYS * DAY_S:
+        raise UsageError(f"the window is longer than {MAX_DAYS} days: give a later start")
+    return replace(window, end=min(window.end, window.now)) if window.start < window.now else window
+
+
+def stored_window(
+    db: Database, start: int | None, end: int | None, clusters: Sequence[str] = (), utc_offset_s: int = 0
+) -> Window:
+    """Return a window on a store that nothing is written to: all its jobs, by default, as of the last time in it.
+
+    Raises NoDataError where it has no jobs, or none of one of the clusters; UsageError.
+    """
+    known = [row["cluster"] for row in db.rows("analytics.clusters")]
+    if missing := sorted(set(clusters) - set(known)):
+        raise NoDataError(f"no jobs of cluster {missing[0]!r}: there are {', '.join(known[:MIN_DAYS]) or 'none'}")
+    bounds = db.rows("analytics.store_bounds", {"clusters": list(clusters) or None})[0]
+    if bounds["first"] is None:
+        raise NoDataError("the store has no jobs")
+    now = bounds["last"] + 1
+    first = bounds["first"] - (bounds["first"] + utc_offset_s) % DAY_S
+    window = Window(first if start is None else start, now if end is None else end, now, clusters, utc_offset_s)
+    return checked(window)

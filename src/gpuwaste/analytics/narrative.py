@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from gpuwaste.analytics.document import Fact
+from gpuwaste.analytics.document import Change, Fact
 
 _PLACE: Final = re.compile(r"\{([\w.]+)\}")
 
@@ -17,3 +17,23 @@ def narrate(sentences: Sequence[str], facts: Iterable[Fact]) -> list[str]:
         for sentence in sentences
         if all(name in known for name in _PLACE.findall(sentence))
     ]
+
+
+def narrate_changes(changes: Sequence[Change]) -> list[str]:
+    """Return what changed, the largest change first, and what did not."""
+    clear = [change for change in changes if change.beyond_noise]
+    same = [change for change in changes if change.beyond_noise is False]
+    unclear = [change for change in changes if change.beyond_noise is None and change.difference]
+    sentences = [f"{_moved(change)}: more than the days vary." for change in clear]
+    if same:
+        names = "; ".join(f"{change.means} ({change.before_text}, then {change.after_text})" for change in same)
+        sentences.append(f"No change beyond what the days vary: {names}.")
+    if not clear and not same:
+        sentences += [f"{_moved(change)}; too few days to tell a change from noise." for change in unclear]
+    return sentences or ["No change."]
+
+
+def _moved(change: Change) -> str:
+    verb = "rises" if change.difference > 0 else "falls"
+    means = change.means[0].upper() + change.means[1:]
+    return f"{means}: {verb} from {change.before_text} to {change.after_text} ({change.text})"

@@ -34,6 +34,7 @@ from gpuwaste.hub.unaccounted_store import UnaccountedStore
 from gpuwaste.hub.verdict_ingest import VerdictIngest
 from gpuwaste.hub.verdict_keeper import VerdictKeeper
 from gpuwaste.hub.verdict_reads import VerdictReads
+from gpuwaste.hub.view_reads import ViewReads
 from gpuwaste.hub.waste_day import WasteDay
 from gpuwaste.ingest.accounting import ImportSettings
 from gpuwaste.slurm.client import SlurmClient
@@ -140,6 +141,7 @@ class Hub:
             unaccounted=self.unaccounted,
         )
         self._reads = Reads(self.store, ledger, clock)
+        views = ViewReads(self.store, ledger, clock)
         self.backups = Backups(self.store, Path(hub.state_dir), clock, lambda: self.site.known_cluster)
         self.services = Services(
             self.identity,
@@ -152,6 +154,7 @@ class Hub:
             VerdictIngest(verdict_store, self.identity, self.site, self.metrics, clock),
             self.notify.service,
             self.backups,
+            views,
             self.health,
         )
         self.app = build_app(
@@ -162,7 +165,7 @@ class Hub:
         bus.subscribe(Imported, lambda event: self.unaccounted.step(event.read_until))
         bus.subscribe(Imported, lambda _: self.waste_day.step())
         bus.subscribe(LedgerSettings, lambda ledger: setattr(self.store, "under_use", ledger.under_use))
-        for part in (self._reads, self.waste_day):
+        for part in (self._reads, self.waste_day, views):
             bus.subscribe(LedgerSettings, part.judge_by)
 
     def reloader(self, read: Callable[[], Config]) -> Reloader:

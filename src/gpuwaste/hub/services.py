@@ -16,6 +16,7 @@ from gpuwaste.hub.reads import Reads
 from gpuwaste.hub.turns import Turns
 from gpuwaste.hub.verdict_ingest import VerdictIngest
 from gpuwaste.hub.verdict_reads import VerdictReads
+from gpuwaste.hub.view_reads import ViewReads
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,5 +43,6 @@ class Services:
     verdict_ingest: VerdictIngest
     notices: NoticeService
     backups: Backups
+    views: ViewReads
     health: Callable[[], dict[str, Any]]
     turns: Turns = field(default_factory=Turns)

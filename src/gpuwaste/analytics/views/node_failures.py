@@ -66,8 +66,8 @@ def answer(asking: Asking) -> Answer:
     notes = [
         RUNS_NOTE,
         (
-            f"Failures within {duration_text(GAP_S)} of each other are one group; a lost job counts for each of its nodes, "
-            "as accounting does not name the one that failed."
+            f"Failures within {duration_text(GAP_S)} of each other are one group; a lost job counts for each of its "
+            "nodes, as accounting does not name the one that failed."
         ),
         "Xid errors of GPUs are not in the hub's store: see the agents' metrics.",
     ]

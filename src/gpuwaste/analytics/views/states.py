@@ -11,8 +11,10 @@ from gpuwaste.analytics.facts import Facts, ratio
 TITLE: Final = "End states by user and account"
 QUESTION: Final = "How do jobs end, and whose jobs fail?"
 SENTENCES: Final = (
-    "Of {ended} that ended, {failed_share} failed, {timeout_share} reached their time limit and "
-    "{cancelled_share} were cancelled.",
+    (
+        "Of {ended} that ended, {failed_share} failed, {timeout_share} reached their time limit and "
+        "{cancelled_share} were cancelled."
+    ),
     "Of {users}, {top_user} has the most failed jobs: {top_user_failed}, {top_user_share} of all that failed.",
 )
 _COLUMNS: Final = (
