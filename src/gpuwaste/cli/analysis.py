@@ -1,7 +1,6 @@
-"""What `gpuwaste analyze` does: views of the hub, or of files that are imported first; printed, or written to a folder."""
+"""What `gpuwaste analyze` does: views of the hub, or of files that are imported first; printed or written."""
 
 import argparse
-from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,6 +12,8 @@ from gpuwaste.core.config import Config
 from gpuwaste.core.errors import ParseError, StoreError, UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from gpuwaste.analytics.asking import Window
     from gpuwaste.analytics.document import ComparisonDocument, ViewDocument
     from gpuwaste.ingest.source import Source
@@ -188,7 +189,8 @@ class StoreAnswers:
 
     def view(self, name: str, period: Period) -> "ViewDocument":
         """Make a view."""
-        return self._viewed(name, period).document
+        document: ViewDocument = self._viewed(name, period).document
+        return document
 
     def compared(self, name: str, before: Period, after: Period) -> "ComparisonDocument":
         """Make a comparison."""

@@ -19,10 +19,8 @@ def view_text(document: ViewDocument, look: Look) -> str:
     lines = [*look.title(document.title), f"  {_period(document, look)}", ""]
     for sentence in document.narrative or ["Nothing in this window."]:
         lines += bullet(sentence)
-    heads = [column.title.upper() for column in document.columns]
-    shown = [_line(document.columns, row, look) for row in document.rows[:_ROWS]]
-    left = frozenset(place for place, column in enumerate(document.columns) if _is_name(document, place, column))
-    lines += ["", *look.table(heads, shown, left)] if shown else []
+    shown = document.rows[:_ROWS]
+    lines += ["", *_table(document, look)] if shown else []
     more = len(document.rows) - len(shown) + document.rows_left_out
     lines += [f"  {more} more rows" if more != 1 else "  1 more row"] if more else []
     lines.append("")
@@ -83,5 +81,11 @@ def _cell(value: Cell, unit: str, look: Look) -> str:
     return value_text(value, unit)
 
 
-def _is_name(document: ViewDocument, place: int, column: Column) -> bool:
-    return not column.unit and any(isinstance(row[place], str) for row in document.rows)
+def _table(document: ViewDocument, look: Look) -> list[str]:
+    """Return the first rows, without the columns that are 0 in all of them."""
+    rows = document.rows[:_ROWS]
+    places = [place for place, _ in enumerate(document.columns) if any(row[place] != 0 for row in rows)]
+    columns = [document.columns[place] for place in places]
+    left = frozenset(at for at, place in enumerate(places) if any(isinstance(row[place], str) for row in rows))
+    cells = [_line(columns, [row[place] for place in places], look) for row in rows]
+    return look.table([column.title.upper() for column in columns], cells, left)

@@ -14,7 +14,7 @@ TITLE: Final = "Size against run time"
 QUESTION: Final = "How large are the jobs, how long do they run, and how do they end?"
 SENTENCES: Final = (
     "{runs} ran and ended; {largest_class_share} of them asked for {largest_class}.",
-    "The longest-held size is {heavy_class}: {heavy_share} of the time that GPUs or jobs were held.",
+    "Most time goes to jobs of {heavy_class}: {heavy_share}.",
 )
 _COLUMNS: Final = (
     Column(name="size", title="Size"),
