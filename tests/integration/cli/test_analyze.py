@@ -106,7 +106,7 @@ def test_sacct_text_is_enough(sacct: Path, tmp_path: Path, capsys: pytest.Captur
 def test_start_and_end_cut(sacct: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """From the middle of a job to the middle of the next: half of each one's GPU-hours, one submit, one end."""
     first = 1_709_251_200 + 9 * DAY
-    window = ["-S", str(first + 25 * 60), "-E", str(first + 5 * 3600 + 25 * 60)]
+    window = ["-S", f"uts{first + 25 * 60}", "-E", f"uts{first + 5 * 3600 + 25 * 60}"]
     words = ["--sacct", str(sacct), "--time-zone", "UTC", "--config", "/dev/null", "--view", "jobs", "--json"]
     assert main(["analyze", *words, *window]) == 0
     facts = _facts(capsys)

@@ -14,7 +14,7 @@ QUANTILES = {"walltime": {"0.5": 1000.0, "0.9": 2000.0}}
 
 
 def test_predicted_times_are_scored_by_what_happened() -> None:
-    """Runs of 900 s, 1800 s and 3000 s of one median and bound: one of three within the median, two within the bound."""
+    """Runs of 900 s, 1800 s and 3000 s of one median and bound: one is within the median, two the bound."""
     clock = FakeClock(NOW)
     store = HubStore.open(":memory:", clock)
     said = [verdict(n, cluster="gw", quantiles=QUANTILES) for n in range(4)]

@@ -1,5 +1,7 @@
 """View waste says what the ledger says, cut at the window's edges."""
 
+from typing import Any
+
 import pytest
 from tests.unit.analytics.sites import fact
 from tests.unit.hub.rig import HOUR, FakeClock, hour, record
@@ -18,7 +20,7 @@ def store() -> HubStore:
     """Alice's job idles for half an hour, bob's works; both hold a GPU each from HOUR on."""
     store = HubStore.open(":memory:", FakeClock(NOW))
     store.upsert_jobs([record(7, "alice"), record(8, "bob", "proj2")])
-    idle = {"util_ms": {0: 1_800_000}, "idle_run_ms": 1_800_000, "proc_seen": True}
+    idle: dict[str, Any] = {"util_ms": {0: 1_800_000}, "idle_run_ms": 1_800_000, "proc_seen": True}
     store.upsert_hours([hour(7, final=True, **idle), hour(8, final=True, gpu_uuid="GPU-b")])
     return store
 
