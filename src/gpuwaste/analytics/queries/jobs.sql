@@ -17,18 +17,15 @@ starts AS (
     GROUP BY bin
 ),
 ends AS (
-    SELECT
-        ("end" - $start) // $step AS bin,
-        count(*) AS ended,
-        count(*) FILTER (state = 'COMPLETED') AS completed,
-        count(*) FILTER (state = 'FAILED') AS failed,
-        count(*) FILTER (state = 'TIMEOUT') AS timeout,
-        count(*) FILTER (state = 'OUT_OF_MEMORY') AS out_of_memory,
-        count(*) FILTER (state = 'CANCELLED') AS cancelled,
-        count(*) FILTER (state IN ('NODE_FAIL', 'BOOT_FAIL')) AS node_fail,
-    FROM jobs
-    WHERE "end" >= $start AND "end" < $end
+    SELECT bin,
+-- include: analytics.state_sums
+    FROM (
+        SELECT ("end" - $start) // $step AS bin, state, count(*) AS n
+        FROM jobs
+        WHERE "end" >= $start AND "end" < $end
 -- include: analytics.scope
+        GROUP BY ALL
+    )
     GROUP BY bin
 )
 SELECT
@@ -43,7 +40,7 @@ SELECT
     coalesce(out_of_memory, 0) AS out_of_memory,
     coalesce(cancelled, 0) AS cancelled,
     coalesce(node_fail, 0) AS node_fail,
-    coalesce(ended - completed - failed - timeout - out_of_memory - cancelled - node_fail, 0) AS other,
+    coalesce(other, 0) AS other,
     gpu_s::BIGINT AS gpu_s,
     cpu_s::BIGINT AS cpu_s
 FROM held

@@ -38,7 +38,7 @@ _COLUMNS: Final = (
 def answer(asking: Asking) -> Answer:
     """Ask for the runs that a node ended, and put those together that ended within minutes."""
     rows = asking.rows("node_failures", gap_s=GAP_S, limit=_LIMIT)
-    days = asking.rows("node_failures_blocks")
+    days = asking.rows("states_blocks")
     groups: dict[tuple[str, int], list[dict[str, Any]]] = {}
     nodes: Counter[str] = Counter()
     for row in rows:
@@ -46,10 +46,10 @@ def answer(asking: Asking) -> Answer:
         nodes.update(row["names"])
         groups.setdefault((row["cluster"], row["number"]), []).append(row)
     facts = Facts("node_failures")
-    ended, failed = (sum(day[name] for day in days) for name in ("ended", "failed"))
+    ended, failed = (sum(day[name] for day in days) for name in ("ended", "node_fail"))
     facts.add("ended", ended, "jobs", "jobs that ended")
     facts.add("failed", failed, "jobs", "jobs that a failed node ended")
-    sample = ratio(days, "failed", "ended", asking.window.blocks)
+    sample = ratio(days, "node_fail", "ended", asking.window.blocks)
     facts.share("failed_share", failed, ended, "share of jobs that a failed node ended", sample=sample)
     facts.add("clusters", len(groups), "groups", "groups of failures")
     facts.add("gpu_hours", sum(row["gpu_s"] for row in rows) / HOUR_S, "GPU-hours", "GPU-hours of the lost jobs")

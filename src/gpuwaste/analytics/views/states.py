@@ -33,6 +33,8 @@ def answer(asking: Asking) -> Answer:
     facts, blocks = Facts("states"), asking.window.blocks
     ended = sum(row["ended"] for row in rows)
     facts.add("ended", ended, "jobs", "jobs that ended")
+    for day in days:
+        day["failed"] += day["out_of_memory"]
     for name, means in (("failed", "failed"), ("timeout", "reached their time limit"), ("cancelled", "were cancelled")):
         part = sum(day[name] for day in days)
         facts.share(

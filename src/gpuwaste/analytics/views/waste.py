@@ -1,7 +1,9 @@
 """GPU-hours wasted by account and cause, and by the users who waste most."""
 
 from collections import Counter
-from typing import Any, Final
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Final, Self
 
 from gpuwaste.analytics.answer import Answer
 from gpuwaste.analytics.asking import Asking
@@ -39,11 +41,27 @@ _TOP: Final = 10
 _ROLES: Final[tuple[Role, ...]] = ("idle", "low", "moderate", "main", "second", "high", "failed", "timeout", "muted")
 
 
+@dataclass(frozen=True, slots=True)
+class Held:
+    """GPU-milliseconds of own GPUs: held, wasted, unknown."""
+
+    alloc_ms: int
+    wasted_ms: int
+    unknown_ms: int
+
+    @classmethod
+    def of(cls, sums: Iterable[RunSums]) -> Self:
+        """Add up the sums of partitions and clusters."""
+        own = [part.own for part in sums]
+        unknown = sum(sum(tally.unknown.values()) for tally in own)
+        return cls(sum(tally.alloc_ms for tally in own), sum(tally.wasted_ms for tally in own), unknown)
+
+
 def answer(asking: Asking) -> Answer:
     """Ask the ledger where agents report, else accounting for what was held."""
     if not asking.rows("samples_kept")[0]["seen"]:
         return _held(asking)
-    sums: dict[tuple[str, str], RunSums] = {}
+    sums: dict[tuple[str, str], list[RunSums]] = {}
     causes: dict[str, Counter[str]] = {}
     blocks: list[dict[str, Any]] = []
     window = asking.window
@@ -51,14 +69,15 @@ def answer(asking: Asking) -> Answer:
         selection = Selection(window.start, window.end, cluster=cluster)
         with judged_runs(asking.db, selection, asking.settings, window.now) as runs:
             for (user, account, _), own in runs.sums().items():
-                sums[user, account] = RunSums.of([sums.get((user, account), RunSums()), own])
+                sums.setdefault((user, account), []).append(own)
             for account, kinds in runs.account_causes().items():
                 causes.setdefault(account, Counter()).update(kinds)
             blocks += runs.blocks(window.block)
     facts = Facts("waste")
-    _add_totals(facts, sums, blocks, window.blocks)
-    _add_top(facts, sums, causes)
-    lines = sorted((_line(key, own) for key, own in sums.items()), key=lambda line: (-line[3], -line[2], line[:2]))
+    held = {key: Held.of(own) for key, own in sums.items()}
+    _add_totals(facts, held, blocks, window.blocks)
+    _add_top(facts, held, causes)
+    lines = sorted((_line(key, own) for key, own in held.items()), key=lambda line: (-line[3], -line[2], line[:2]))
     notes = [
         CUT_NOTE,
         "Causes are findings of whole jobs that overlap the window: one hour may have several causes, some have none.",
@@ -67,23 +86,21 @@ def answer(asking: Asking) -> Answer:
     return Answer(facts, _COLUMNS, lines, _charts(lines, causes), notes)
 
 
-def _add_totals(facts: Facts, sums: dict[tuple[str, str], RunSums], blocks: list[dict[str, Any]], count: int) -> None:
-    whole = RunSums.of(sums.values()).own
-    facts.add("held_hours", whole.alloc_ms / _MS_H, "GPU-hours", "GPU-hours held")
-    facts.add("wasted_hours", whole.wasted_ms / _MS_H, "GPU-hours", "GPU-hours wasted")
+def _add_totals(facts: Facts, sums: dict[tuple[str, str], Held], blocks: list[dict[str, Any]], count: int) -> None:
+    alloc_ms, wasted_ms = (sum(getattr(own, name) for own in sums.values()) for name in ("alloc_ms", "wasted_ms"))
+    unknown = sum(own.unknown_ms for own in sums.values())
+    facts.add("held_hours", alloc_ms / _MS_H, "GPU-hours", "GPU-hours held")
+    facts.add("wasted_hours", wasted_ms / _MS_H, "GPU-hours", "GPU-hours wasted")
     sample = ratio(blocks, "wasted_ms", "alloc_ms", count)
-    facts.share(
-        "wasted_share", whole.wasted_ms, whole.alloc_ms, "share of the GPU-hours that was wasted", sample=sample
-    )
-    unknown = sum(whole.unknown.values())
-    facts.share("unknown_share", unknown, whole.alloc_ms, "share of the GPU-hours of which nothing is known")
+    facts.share("wasted_share", wasted_ms, alloc_ms, "share of the GPU-hours that was wasted", sample=sample)
+    facts.share("unknown_share", unknown, alloc_ms, "share of the GPU-hours of which nothing is known")
 
 
-def _add_top(facts: Facts, sums: dict[tuple[str, str], RunSums], causes: dict[str, Counter[str]]) -> None:
+def _add_top(facts: Facts, sums: dict[tuple[str, str], Held], causes: dict[str, Counter[str]]) -> None:
     users, accounts = Counter[str](), Counter[str]()
     for (user, account), own in sums.items():
-        users[user] += own.own.wasted_ms
-        accounts[account] += own.own.wasted_ms
+        users[user] += own.wasted_ms
+        accounts[account] += own.wasted_ms
     whole = users.total()
     if whole:
         for name, of in (("user", users), ("account", accounts)):
@@ -101,10 +118,9 @@ def _add_top(facts: Facts, sums: dict[tuple[str, str], RunSums], causes: dict[st
         facts.add("top_cause_hours", wasted_s / HOUR_S, "GPU-hours", "GPU-hours wasted by it")
 
 
-def _line(key: tuple[str, str], sums: RunSums) -> list[Any]:
-    own = sums.own
+def _line(key: tuple[str, str], own: Held) -> list[Any]:
     share = own.wasted_ms / own.alloc_ms if own.alloc_ms else None
-    return [*key, own.alloc_ms / _MS_H, own.wasted_ms / _MS_H, share, sum(own.unknown.values()) / _MS_H]
+    return [*key, own.alloc_ms / _MS_H, own.wasted_ms / _MS_H, share, own.unknown_ms / _MS_H]
 
 
 def _charts(lines: list[list[Any]], causes: dict[str, Counter[str]]) -> list[Chart]:
