@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from math import ceil
 from typing import Any, Final
 
-from gpuwaste.analytics.asking import Window
+from gpuwaste.analytics.asking import Asking, Window
 from gpuwaste.analytics.chart import Axis, Bars, Bins, Layer, Role, Series
 from gpuwaste.core.text import harmless
 
@@ -19,6 +19,7 @@ ENDS: Final[Mapping[str, Role]] = {
 }
 """The end states as queries name them (analytics/queries/end_state.sql)."""
 PER_DECADE: Final = 8
+_NAMED: Final = 3
 RUNS_NOTE: Final = "Jobs are whole and counted by run: a requeued job counts once for each run."
 CUT_NOTE: Final = "GPU-hours and CPU-hours are cut at the edges of the window, as sreport does; suspended time is held."
 _UNITS: Final = {"gpus": ("GPU", "GPUs"), "nodes": ("node", "nodes"), "cpus": ("CPU", "CPUs")}
@@ -37,6 +38,12 @@ def end_series(rows: Sequence[Mapping[str, Any]]) -> list[Series]:
         for name, role in ENDS.items()
         if any(row[name] for row in rows)
     ]
+
+
+def without_waits(asking: Asking) -> str:
+    """Return why waits are not known, "" where they are: a log without waits has its submissions as starts."""
+    names = [harmless(row["cluster"]) for row in asking.rows("without_waits")]
+    return f"The log of {', '.join(names[:_NAMED])} records no waits: choose other clusters with -M." if names else ""
 
 
 def words(name: str) -> str:

@@ -17,7 +17,8 @@ METHOD: Final = (
 def compare(before: Viewed, after: Viewed) -> ComparisonDocument:
     """Return the changes of the facts that both sides know."""
     first = {fact.id: fact for fact in before.document.facts}
-    pairs = [(first[fact.id], fact) for fact in after.document.facts if fact.id in first and fact.unit]
+    named = {fact.id.partition("_")[0] for fact in (*before.document.facts, *after.document.facts) if not fact.unit}
+    pairs = [(first[fact.id], fact) for fact in after.document.facts if fact.id in first and _comparable(fact, named)]
     changes = [change for pair in pairs if (change := _change(*pair, before, after)) is not None]
     changes.sort(key=lambda c: (not c.beyond_noise, c.beyond_noise is None, -_weight(c), c.id))
     return ComparisonDocument(
@@ -29,6 +30,11 @@ def compare(before: Viewed, after: Viewed) -> ComparisonDocument:
         narrative=narrate_changes(changes),
         notes=[METHOD],
     )
+
+
+def _comparable(fact: Fact, named: set[str]) -> bool:
+    """Tell whether a fact is of the same thing on both sides: what is said of top_user may be of two users."""
+    return bool(fact.unit) and fact.id.partition("_")[0] not in named
 
 
 def _change(before: Fact, after: Fact, first: Viewed, second: Viewed) -> Change | None:

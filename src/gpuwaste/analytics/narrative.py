@@ -29,7 +29,7 @@ def narrate_changes(changes: Sequence[Change]) -> list[str]:
         names = "; ".join(f"{change.means} ({change.before_text}, then {change.after_text})" for change in same)
         sentences.append(f"No change beyond what the days vary: {names}.")
     if not clear and not same:
-        sentences += [f"{_moved(change)}; too few days to tell a change from noise." for change in unclear]
+        sentences += [f"{_moved(change)}; whether it is more than noise is not known." for change in unclear]
     return sentences or ["No change."]
 
 

@@ -185,5 +185,17 @@ def test_a_public_log_has_its_own_numbers(capsys: pytest.CaptureFixture[str]) ->
     assert facts["failed_share"] == pytest.approx(7_946 / 28_476)
 
 
+def test_a_log_without_waits_has_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its waits and its queue are not known, which a note says; they are not 0."""
+    log = tmp_path / "log.swf"
+    rows = (f"{n} {n * 600} -1 60 4 -1 -1 4 120 -1 1 1 1 -1 1 -1 -1 -1" for n in range(1, 50))
+    log.write_text("; UnixStartTime: 0\n" + "\n".join(rows) + "\n", encoding="utf-8")
+    for name in ("waits", "queue"):
+        assert main(["analyze", "--swf", str(log), "--view", name, "--json", "--config", "/dev/null"]) == 0
+        found = json.loads(capsys.readouterr().out)
+        assert (found["facts"], found["rows"], found["narrative"]) == ([], [], [])
+        assert "records no waits" in found["notes"][0]
+
+
 def _facts(capsys: pytest.CaptureFixture[str]) -> dict[str, float]:
     return {fact["id"]: fact["value"] for fact in json.loads(capsys.readouterr().out)["facts"]}

@@ -35,7 +35,16 @@ def test_too_few_days_are_called_so() -> None:
     after = viewed(busy(), "states", (MONTH + 3 * DAY, MONTH + 5 * DAY))
     found = compare(before, after)
     assert all(change.beyond_noise is None for change in found.changes)
-    assert any("too few days" in sentence for sentence in found.narrative)
+    assert any("whether it is more than noise is not known" in sentence for sentence in found.narrative)
+
+
+def test_what_is_said_of_two_things_is_not_compared() -> None:
+    """The share of the user who failed most, and the waits of the slowest group, may be of others on each side."""
+    one = viewed(busy(), "states", MONTH_LONG)
+    assert "top_user_share" in {fact.id for fact in one.document.facts}
+    assert not {c.id for c in compare(one, one).changes} & {"top_user", "top_user_share", "top_user_failed"}
+    waits = viewed(busy(), "waits", MONTH_LONG)
+    assert {c.id for c in compare(waits, waits).changes} >= {"wait_p50_s", "wait_p95_s", "runs"}
 
 
 def test_nothing_on_one_side_is_not_compared() -> None:

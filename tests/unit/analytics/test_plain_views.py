@@ -23,7 +23,7 @@ def numbers(found: ViewDocument, place: int) -> list[float]:
     return [cell for row in found.rows if isinstance(cell := row[place], int | float)]
 
 
-@settings(max_examples=examples(80))
+@settings(max_examples=examples(40))
 @given(jobs(), edges)
 def test_what_jobs_hold_is_cut_at_the_window_and_adds_up_over_days(runs: list[JobRecord], window: Edges) -> None:
     """GPU- and CPU-hours of view jobs are those of each job's part in the window, in sum and as the sum of the days."""
@@ -37,7 +37,7 @@ def test_what_jobs_hold_is_cut_at_the_window_and_adds_up_over_days(runs: list[Jo
         assert fact(found, told) == within([getattr(run, name) for run in runs], window)
 
 
-@settings(max_examples=examples(80))
+@settings(max_examples=examples(40))
 @given(jobs(), edges, st.integers(0, 9 * DAY))
 def test_two_windows_that_meet_add_up_to_one(runs: list[JobRecord], window: Edges, at: int) -> None:
     """What jobs hold in two windows is what they hold in both together, to the second."""
@@ -48,7 +48,7 @@ def test_two_windows_that_meet_add_up_to_one(runs: list[JobRecord], window: Edge
     assert sum(parts) == pytest.approx(fact(document(runs, "jobs", window), "gpu_hours"))
 
 
-@settings(max_examples=examples(80))
+@settings(max_examples=examples(40))
 @given(jobs(), edges)
 def test_the_depth_of_the_queue_is_the_waiting_time_over_the_window(runs: list[JobRecord], window: Edges) -> None:
     """The mean depth is the seconds that jobs waited within the window over its length; all hours together have it."""
@@ -60,7 +60,7 @@ def test_the_depth_of_the_queue_is_the_waiting_time_over_the_window(runs: list[J
     assert most <= len(runs)
 
 
-@settings(max_examples=examples(60))
+@settings(max_examples=examples(30))
 @given(jobs(), edges)
 def test_waits_are_those_of_the_jobs_that_started(runs: list[JobRecord], window: Edges) -> None:
     """Median and 95th percentile are values that occur, the least that so many waits do not exceed."""
@@ -73,7 +73,7 @@ def test_waits_are_those_of_the_jobs_that_started(runs: list[JobRecord], window:
         assert fact(found, "wait_longest_s") == max(waits)
 
 
-@settings(max_examples=examples(60))
+@settings(max_examples=examples(30))
 @given(jobs(), edges)
 def test_end_states_limits_and_kinds_count_the_jobs_that_ended(runs: list[JobRecord], window: Edges) -> None:
     """Each job that ended in the window counts once, whole, in each view that it belongs to."""

@@ -6,6 +6,7 @@ from gpuwaste.analytics.answer import Answer
 from gpuwaste.analytics.asking import Asking
 from gpuwaste.analytics.bootstrap import Sample
 from gpuwaste.analytics.chart import Axis, Grid
+from gpuwaste.analytics.charting import without_waits
 from gpuwaste.analytics.document import Column
 from gpuwaste.analytics.facts import Facts
 from gpuwaste.core.units import HOUR_S
@@ -31,6 +32,8 @@ _DAYS: Final = 92
 
 def answer(asking: Asking) -> Answer:
     """Ask for each hour."""
+    if unknown := without_waits(asking):
+        return Answer(Facts("without_waits"), _COLUMNS, [], [], [unknown])
     window = asking.window
     rows = asking.rows("queue")
     lengths = [min(HOUR_S, window.end - window.start - row["hour"] * HOUR_S) for row in rows]

@@ -7,7 +7,7 @@ from typing import Any, Final
 from gpuwaste.analytics.answer import Answer
 from gpuwaste.analytics.asking import Asking
 from gpuwaste.analytics.chart import Axis, Chart, Lines, Series
-from gpuwaste.analytics.charting import PER_DECADE, RUNS_NOTE, sideways, size_text
+from gpuwaste.analytics.charting import PER_DECADE, RUNS_NOTE, sideways, size_text, without_waits
 from gpuwaste.analytics.document import Column
 from gpuwaste.analytics.facts import Facts, histogram
 
@@ -36,6 +36,8 @@ _QUANTILES: Final = (0.5, 0.95)
 
 def answer(asking: Asking) -> Answer:
     """Ask for the groups, all jobs, and the bins by hour and by day."""
+    if unknown := without_waits(asking):
+        return Answer(Facts("without_waits"), _COLUMNS, [], [], [unknown])
     groups, (whole,) = asking.rows("waits"), asking.rows("waits_all")
     bins = asking.answer("waits_bins").rows
     facts = Facts("waits_all")
@@ -72,8 +74,6 @@ def answer(asking: Asking) -> Answer:
             f"{PER_DECADE} steps in each power of ten."
         ),
     ]
-    if whole["runs"] and not whole["longest_s"]:
-        notes.append("Every wait is 0: the log may not record waits.")
     return Answer(facts, _COLUMNS, table, _charts(groups, hours, asking.window.hour_text()), notes)
 
 

@@ -21,7 +21,7 @@ SENTENCES: Final = (
     "{wasted_hours} of {held_hours} were wasted ({wasted_share}); of {unknown_share} nothing is known.",
     (
         "{top_user} wasted most: {top_user_hours}, {top_user_share} of all waste; "
-        "the {top_users} who waste most made {top_users_share} of it."
+        "the {most_users} who waste most made {most_users_share} of it."
     ),
     "Account {top_account} wasted most: {top_account_hours}, {top_account_share} of all waste.",
     "The largest cause is {top_cause}: {top_cause_hours} of whole jobs.",
@@ -109,8 +109,8 @@ def _add_top(facts: Facts, sums: dict[tuple[str, str], Held], causes: dict[str, 
             facts.add(f"top_{name}_hours", ms / _MS_H, "GPU-hours", f"GPU-hours that this {name} wasted")
             facts.share(f"top_{name}_share", ms, whole, f"share of all waste that is this {name}'s")
         most = [ms for _, ms in users.most_common(_TOP) if ms]
-        facts.add("top_users", len(most), "users", "users who wasted most")
-        facts.share("top_users_share", sum(most), whole, "share of all waste that is theirs")
+        facts.add("most_users", len(most), "users", "users who wasted most")
+        facts.share("most_users_share", sum(most), whole, "share of all waste that is theirs")
     kinds = sum(causes.values(), Counter[str]())
     if kinds:
         kind, wasted_s = min(kinds.items(), key=lambda item: (-item[1], item[0]))
