@@ -173,10 +173,8 @@ def ask(path: Path, rounds: int) -> dict[str, Any]:
             times.append((time.perf_counter() - began) * 1000)
         cpu_ms = round((time.process_time() - busy) * 1000 / rounds)
         met = statistics.median(times) <= TARGET_MS and size <= TARGET_KB * 1000
-        print(
-            f"{view.name:<20}{_spread(times):<30}{cpu_ms:7} ms of CPU{size / 1000:9.1f} KB  {'met' if met else 'MISSED'}",
-            flush=True,
-        )
+        kb, said = f"{size / 1000:9.1f} KB", "met" if met else "MISSED"
+        print(f"{view.name:<20}{_spread(times):<30}{cpu_ms:7} ms of CPU{kb}  {said}", flush=True)
         figures[view.name] = {"ms": [round(ms) for ms in times], "cpu_ms": cpu_ms, "bytes": size, "met": met}
     peak_mb = peak_rss_b(os.getpid()) // 2**20
     print(f"gpuwaste: {peak_mb} MB at most; target {TARGET_MS} ms, {TARGET_KB} KB")
