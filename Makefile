@@ -89,6 +89,9 @@ bench-report: $(STAMP) ## time of gpuwaste report with a million jobs in the hub
 bench-startup: $(STAMP) ## start-up of the command: --help and a report, beside python3 and sacct
 	@$(PY) -m bench.startup
 
+bench-analytics: $(STAMP) ## each view over 16 million jobs: ms, bytes; three beside pandas (pypi; ANALYTICS="--jobs 2000000")
+	@$(PY) -m bench.analytics $(ANALYTICS)
+
 bench-table: $(STAMP) ## a million jobs from the store to a table and to the state of predictions: seconds, memory
 	@$(PY) -m bench.table
 
@@ -145,4 +148,4 @@ bench-packages: $(STAMP) ## sizes of the RPMs, what an agent downloads
 
 .PHONY: audit data help venv packages native plugins rpm lint types layers demo docs docs-check unit test figures-tests faults matrix scorecard baseline
 .PHONY: bench-report bench-startup bench-table bench-ingest bench-codec bench-agent bench-features bench-attribution bench-predict bench-train bench-history
-.PHONY: bench-charts bench-curves bench-unit bench-advisor bench-policy bench-submit bench-soak bench-year bench-packages
+.PHONY: bench-analytics bench-charts bench-curves bench-unit bench-advisor bench-policy bench-submit bench-soak bench-year bench-packages

@@ -52,3 +52,48 @@ class ViewDocument(Struct, kw_only=True, frozen=True):
     ]
     sql: Annotated[str, Meta(description="The query as it was asked.")]
     parameters: dict[str, Any]
+
+
+class ViewEntry(Struct, kw_only=True, frozen=True):
+    """One view that can be asked for."""
+
+    name: str
+    title: str
+    question: str
+
+
+class ViewsDocument(Struct, kw_only=True, frozen=True):
+    """The views that there are."""
+
+    views: Sequence[ViewEntry]
+
+
+class Change(Struct, kw_only=True, frozen=True):
+    """One fact of two windows or two systems."""
+
+    id: str
+    means: str
+    unit: str
+    before: float
+    after: float
+    before_text: str
+    after_text: str
+    difference: float
+    text: Annotated[str, Meta(description="The difference as it is printed: +35 %, -4 points.")]
+    low: Annotated[float | None, Meta(description="Lower end of the 95 % interval of the difference.")] = None
+    high: float | None = None
+    beyond_noise: Annotated[
+        bool | None, Meta(description="Whether the interval is above or below 0; null where there are too few days.")
+    ] = None
+
+
+class ComparisonDocument(Struct, kw_only=True, frozen=True):
+    """One view of two windows, or of two systems."""
+
+    view: str
+    title: str
+    before: ViewDocument
+    after: ViewDocument
+    changes: Annotated[Sequence[Change], Meta(description="What is more than noise first, the largest change first.")]
+    narrative: Sequence[str]
+    notes: Sequence[str]

@@ -35,13 +35,13 @@ def bring(options: argparse.Namespace, config: Config) -> Answer:
     _become_owner(path, options)
     with _opened(path) as store:
         if options.again:
-            with _progress("pages", len(store.kept_pages())) as progress:
+            with import_progress("pages", len(store.kept_pages())) as progress:
                 results = import_again(store, path, progress=progress)
             if not results:
                 raise NoDataError(f"{path}: no raw pages in this store: import something first")
         else:
             source = _source(options, config)
-            with _progress(source.key, source.size) as progress:
+            with import_progress(source.key, source.size) as progress:
                 results = [import_source(store, path, source, processes=options.threads, progress=progress)]
             if not results[0].pages and store.resume(source.key) is None:
                 raise NoDataError(f"{source.key}: empty: nothing to import")
@@ -129,7 +129,7 @@ def _period(options: argparse.Namespace, config: Config) -> "Period":
 
 
 @contextmanager
-def _progress(what: str, total: int | None) -> "Iterator[Progress]":
+def import_progress(what: str, total: int | None) -> "Iterator[Progress]":
     """Show a bar where stderr is a terminal and tqdm is installed."""
     try:
         from tqdm import tqdm

@@ -39,6 +39,7 @@ from gpuwaste.hub.unaccounted_store import UnaccountedStore
 from gpuwaste.hub.verdict_ingest import VerdictIngest
 from gpuwaste.hub.verdict_keeper import VerdictKeeper
 from gpuwaste.hub.verdict_reads import VerdictReads
+from gpuwaste.hub.view_reads import ViewReads
 from gpuwaste.hub.waste_day import WasteDay
 from gpuwaste.ingest.accounting import ImportSettings
 from gpuwaste.slurm.client import SlurmClient
@@ -159,22 +160,24 @@ class Hub:
             agents=AgentSamples(url, ca, ports.agents, self.site, clock) if url and ports.agents is not None else None,
             prometheus=PrometheusSamples(hub.prometheus_url, ca) if hub.prometheus_url else None,
         )
+        views = ViewReads(self.store, ledger, clock)
         self.backups = Backups(self.store, Path(hub.state_dir), clock, lambda: self.site.known_cluster)
         self.services = Services(
-            self.identity,
-            self._ingest,
-            self._reads,
-            self.cluster_map,
-            self.metrics,
-            self.predictions,
-            verdict_reads,
-            VerdictIngest(verdict_store, self.identity, self.site, self.metrics, clock),
-            self.notify.service,
-            self.backups,
-            self.curves,
-            Disputes(DisputeStore(self.store, clock)),
-            self.health,
-            visitors,
+            identity=self.identity,
+            ingest=self._ingest,
+            reads=self._reads,
+            cluster_map=self.cluster_map,
+            metrics=self.metrics,
+            predictions=self.predictions,
+            verdicts=verdict_reads,
+            verdict_ingest=VerdictIngest(verdict_store, self.identity, self.site, self.metrics, clock),
+            notices=self.notify.service,
+            backups=self.backups,
+            curves=self.curves,
+            disputes=Disputes(DisputeStore(self.store, clock)),
+            views=views,
+            health=self.health,
+            visitors=visitors,
         )
         self.app = build_app(
             self.services, own_version(), ports.limits or ServiceLimits(max_body_bytes=hub.max_body_bytes)
@@ -184,7 +187,7 @@ class Hub:
         bus.subscribe(Imported, lambda event: self.unaccounted.step(event.read_until))
         bus.subscribe(Imported, lambda _: self.waste_day.step())
         bus.subscribe(LedgerSettings, lambda ledger: setattr(self.store, "under_use", ledger.under_use))
-        for part in (self._reads, self.waste_day):
+        for part in (self._reads, self.waste_day, views):
             bus.subscribe(LedgerSettings, part.judge_by)
 
     def reloader(self, read: Callable[[], Config]) -> Reloader:

@@ -19,6 +19,7 @@ from gpuwaste.hub.sign_in.visitors import Visitors
 from gpuwaste.hub.turns import Turns
 from gpuwaste.hub.verdict_ingest import VerdictIngest
 from gpuwaste.hub.verdict_reads import VerdictReads
+from gpuwaste.hub.view_reads import ViewReads
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,7 @@ class Services:
     backups: Backups
     curves: Curves
     disputes: Disputes
+    views: ViewReads
     health: Callable[[], dict[str, Any]]
     visitors: Visitors
     turns: Turns = field(default_factory=Turns)

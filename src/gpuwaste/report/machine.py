@@ -50,7 +50,11 @@ def to_json(document: Mapping[str, Any]) -> str:
 
 def to_parsable(document: Document, header: bool = True) -> str:
     """Return one line per row, `|` between the cells, times in UTC seconds; an unknown cell is empty."""
-    columns, rows = table(document)
+    return parsable_rows(*table(document), header=header)
+
+
+def parsable_rows(columns: Sequence[str], rows: Iterable[Row], *, header: bool = True) -> str:
+    """Return one line per row, as `to_parsable` does for the rows of a document."""
     lines = ["|".join(columns)] if header else []
     lines += ["|".join(_cell(row.get(c)).replace("|", "\\x7c") for c in columns) for row in rows]
     return "".join(f"{line}\n" for line in lines)
@@ -58,7 +62,11 @@ def to_parsable(document: Document, header: bool = True) -> str:
 
 def to_csv(document: Document, header: bool = True) -> str:
     """Return CSV; a text that a spreadsheet would take for a formula starts with an apostrophe."""
-    columns, rows = table(document)
+    return csv_rows(*table(document), header=header)
+
+
+def csv_rows(columns: Sequence[str], rows: Iterable[Row], *, header: bool = True) -> str:
+    """Return CSV, as `to_csv` does for the rows of a document."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     if header:

@@ -149,6 +149,17 @@ class JudgedRuns:
             found += named([cause], {(ran["cluster"], ran["jobid"]): row["printed_id"]})
         return sorted(found, key=finding_order)[:limit], counts
 
+    def account_causes(self) -> dict[str, dict[str, float]]:
+        """Return the GPU-seconds that each cause wastes, by account; of whole runs."""
+        found: dict[str, dict[str, float]] = {}
+        for row in self._db.rows("waste.judged_account_causes", self._runs):
+            found.setdefault(row["account"], {})[row["kind"]] = row["wasted_s"]
+        return found
+
+    def blocks(self, block_s: int) -> list[dict[str, Any]]:
+        """Return what the runs that ended in each block of seconds held and wasted, GPU-milliseconds; whole runs."""
+        return self._db.rows("waste.judged_blocks", {**self._runs, "block": block_s})
+
     def _finding_counts(self, groups_found: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
         """Return the counts of findings by kind, that with the largest finding first."""
         rows = [

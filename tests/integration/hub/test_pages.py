@@ -2,10 +2,7 @@
 
 import csv
 import io
-import os
-import socket
 from html.parser import HTMLParser
-from http.client import HTTPConnection
 from typing import Any
 from urllib.parse import urlencode
 
@@ -13,7 +10,6 @@ import pytest
 from tests.integration.hub.rig import Answer, Rig
 from tests.unit.hub.rig import HOUR, batch, hour, record
 
-from gpuwaste.core.groups import user_name
 from gpuwaste.core.units import DAY_S
 from gpuwaste.hub.roles import Scope
 from gpuwaste.store.hub.verdict_store import VerdictStore

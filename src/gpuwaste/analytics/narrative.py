@@ -1,0 +1,39 @@
+"""Sentences from facts by rules: every number is the text of a fact, and a sentence without its facts is left out."""
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from gpuwaste.analytics.document import Change, Fact
+
+_PLACE: Final = re.compile(r"\{([\w.]+)\}")
+
+
+def narrate(sentences: Sequence[str], facts: Iterable[Fact]) -> list[str]:
+    """Return the sentences, `{fact_id}` replaced by the fact's text; one with a fact that is not known is left out."""
+    known = {fact.id: fact.text for fact in facts if fact.value is not None}
+    return [
+        _PLACE.sub(lambda match: known[match[1]], sentence)
+        for sentence in sentences
+        if all(name in known for name in _PLACE.findall(sentence))
+    ]
+
+
+def narrate_changes(changes: Sequence[Change]) -> list[str]:
+    """Return what changed, the largest change first, and what did not."""
+    clear = [change for change in changes if change.beyond_noise]
+    same = [change for change in changes if change.beyond_noise is False]
+    unclear = [change for change in changes if change.beyond_noise is None and change.difference]
+    sentences = [f"{_moved(change)}: more than the days vary." for change in clear]
+    if same:
+        names = "; ".join(f"{change.means} ({change.before_text}, then {change.after_text})" for change in same)
+        sentences.append(f"No change beyond what the days vary: {names}.")
+    if not clear and not same:
+        sentences += [f"{_moved(change)}; whether it is more than noise is not known." for change in unclear]
+    return sentences or ["No change."]
+
+
+def _moved(change: Change) -> str:
+    verb = "rises" if change.difference > 0 else "falls"
+    means = change.means[0].upper() + change.means[1:]
+    return f"{means}: {verb} from {change.before_text} to {change.after_text} ({change.text})"

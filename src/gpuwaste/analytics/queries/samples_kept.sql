@@ -1,0 +1,2 @@
+-- Whether any GPU was seen by an agent.
+SELECT (EXISTS (FROM hours) OR EXISTS (FROM days)) AS seen

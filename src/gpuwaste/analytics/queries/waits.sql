@@ -1,0 +1,12 @@
+-- Waits of the runs that started in the window, by partition and class of size.
+SELECT
+    "partition", kind, level, count(*) AS runs, quantile_disc(wait, [0.5, 0.95]) AS wait_s, max(wait) AS longest_s
+FROM (
+    SELECT "partition", greatest("start" - submit, 0) AS wait,
+-- include: analytics.size_class
+    FROM jobs
+    WHERE "start" >= $start AND "start" < $end
+-- include: analytics.scope
+)
+GROUP BY ALL
+ORDER BY runs DESC, "partition", kind, level

@@ -1,0 +1,73 @@
+"""Jobs by day: submitted, started, ended by state, and what they held."""
+
+from typing import Final
+
+from gpuwaste.analytics.answer import Answer
+from gpuwaste.analytics.asking import Asking
+from gpuwaste.analytics.chart import Axis, Bars, Chart, Series
+from gpuwaste.analytics.charting import CUT_NOTE, ENDS, RUNS_NOTE, end_series, step_axis, words
+from gpuwaste.analytics.document import Column
+from gpuwaste.analytics.facts import Facts, ratio
+from gpuwaste.core.units import DAY_S, HOUR_S
+
+TITLE: Final = "Jobs by day"
+QUESTION: Final = "How many jobs are submitted, start and end each day, how do they end, and what do they hold?"
+SENTENCES: Final = (
+    "Submitted: {submitted}. Started: {started}. Ended: {ended}, {ended_by_day} a day.",
+    "{completed_share} of the jobs that ended completed.",
+    "Jobs held {gpu_hours} and {cpu_hours}.",
+)
+_COLUMNS: Final = (
+    Column(name="from", title="From", unit="UTC s"),
+    Column(name="submitted", title="Submitted", unit="jobs"),
+    Column(name="started", title="Started", unit="jobs"),
+    Column(name="ended", title="Ended", unit="jobs"),
+    *(Column(name=name, title=words(name).capitalize(), unit="jobs") for name in ENDS),
+    Column(name="gpu_hours", title="GPU-hours held", unit="GPU-hours"),
+    Column(name="cpu_hours", title="CPU-hours held", unit="CPU-hours"),
+)
+
+
+def answer(asking: Asking) -> Answer:
+    """Ask for each day."""
+    window = asking.window
+    rows = asking.rows("jobs")
+    for row in rows:
+        row["from"] = window.start + row["bin"] * window.step
+        row["days"] = (min(row["from"] + window.step, window.end) - row["from"]) / DAY_S
+        row["gpu_hours"], row["cpu_hours"] = row["gpu_s"] / HOUR_S, row["cpu_s"] / HOUR_S
+    facts = Facts("jobs")
+    total = {name: sum(row[name] for row in rows) for name in ("submitted", "started", "ended", "completed", "days")}
+    for name in ("submitted", "started", "ended"):
+        facts.add(name, total[name], "jobs", f"jobs {name}")
+    for name in ("submitted", "ended"):
+        sample = ratio(rows, name, "days", window.blocks)
+        facts.add(f"{name}_by_day", total[name] / total["days"], "jobs", f"jobs {name} per day", sample=sample)
+    sample = ratio(rows, "completed", "ended", window.blocks)
+    facts.share(
+        "completed_share", total["completed"], total["ended"], "share of ended jobs that completed", sample=sample
+    )
+    for kind in ("gpu", "cpu"):
+        held_s, unit = sum(row[f"{kind}_s"] for row in rows), f"{kind.upper()}-hours"
+        facts.add(f"{kind}_hours", held_s / HOUR_S, unit, f"{unit} held")
+        sample = ratio(rows, f"{kind}_hours", "days", window.blocks)
+        facts.add(f"{kind}_hours_by_day", held_s / HOUR_S / total["days"], unit, f"{unit} held per day", sample=sample)
+    table = [[row[column.name] for column in _COLUMNS] for row in rows]
+    return Answer(facts, _COLUMNS, table, _charts(asking, rows), [RUNS_NOTE, CUT_NOTE])
+
+
+def _charts(asking: Asking, rows: list[dict[str, int]]) -> list[Chart]:
+    at, axis = step_axis(asking.window)
+    unit = "GPU-hours" if any(row["gpu_s"] for row in rows) else "CPU-hours"
+    held = [round(row["gpu_hours" if unit == "GPU-hours" else "cpu_hours"], 2) for row in rows]
+    jobs = Axis(title="Jobs", unit="jobs")
+    return [
+        Bars(title="Jobs that ended, by end state", x=axis, y=jobs, at=at, series=end_series(rows)),
+        Bars(
+            title=f"{unit} held",
+            x=axis,
+            y=Axis(title=unit, unit=unit),
+            at=at,
+            series=[Series(name="held", role="main", y=held)],
+        ),
+    ]

@@ -1,0 +1,91 @@
+"""Node failures that come together."""
+
+from collections import Counter
+from typing import Any, Final
+
+from gpuwaste.analytics.answer import Answer
+from gpuwaste.analytics.asking import Asking
+from gpuwaste.analytics.chart import Series
+from gpuwaste.analytics.charting import RUNS_NOTE, sideways
+from gpuwaste.analytics.document import Column
+from gpuwaste.analytics.facts import Facts, duration_text, ratio
+from gpuwaste.core.errors import GpuwasteError
+from gpuwaste.core.units import HOUR_S, MINUTE_S
+from gpuwaste.slurm.hostlist import expand
+
+TITLE: Final = "Node failures"
+QUESTION: Final = "Which jobs are lost to failed nodes, and which failures come together?"
+SENTENCES: Final = (
+    "Failed nodes ended {failed} of {ended} ({failed_share}), in {clusters}; {gpu_hours} were lost.",
+    "The largest group of failures ended {largest} at once.",
+    "Node {worst_node} was in the most lost jobs: {worst_node_failed}.",
+)
+GAP_S: Final = 10 * MINUTE_S
+_LIMIT: Final = 5000
+_SHOWN: Final = 20
+_NODES: Final = 4096
+_COLUMNS: Final = (
+    Column(name="cluster", title="Cluster"),
+    Column(name="first", title="First", unit="UTC s"),
+    Column(name="last", title="Last", unit="UTC s"),
+    Column(name="jobs", title="Jobs", unit="jobs"),
+    Column(name="users", title="Users", unit="users"),
+    Column(name="gpu_hours", title="Lost", unit="GPU-hours"),
+    Column(name="common", title="Nodes of all of them"),
+)
+
+
+def answer(asking: Asking) -> Answer:
+    """Ask for the runs that a node ended, and put those together that ended within minutes."""
+    rows = asking.rows("node_failures", gap_s=GAP_S, limit=_LIMIT)
+    days = asking.rows("states_blocks")
+    groups: dict[tuple[str, int], list[dict[str, Any]]] = {}
+    nodes: Counter[str] = Counter()
+    for row in rows:
+        row["names"] = _nodes(row["nodes"])
+        nodes.update(row["names"])
+        groups.setdefault((row["cluster"], row["number"]), []).append(row)
+    facts = Facts("node_failures")
+    ended, failed = (sum(day[name] for day in days) for name in ("ended", "node_fail"))
+    facts.add("ended", ended, "jobs", "jobs that ended")
+    facts.add("failed", failed, "jobs", "jobs that a failed node ended")
+    sample = ratio(days, "node_fail", "ended", asking.window.blocks)
+    facts.share("failed_share", failed, ended, "share of jobs that a failed node ended", sample=sample)
+    facts.add("clusters", len(groups), "groups", "groups of failures")
+    facts.add("gpu_hours", sum(row["gpu_s"] for row in rows) / HOUR_S, "GPU-hours", "GPU-hours of the lost jobs")
+    if groups:
+        facts.add("largest", max(map(len, groups.values())), "jobs", "jobs in the largest group of failures")
+    if nodes:
+        node, count = min(nodes.items(), key=lambda item: (-item[1], item[0]))
+        facts.add("worst_node", node, "", "node in the most lost jobs")
+        facts.add("worst_node_failed", count, "jobs", "lost jobs in which that node was")
+    table = sorted((_line(own) for own in groups.values()), key=lambda line: (-line[3], line[1]))
+    top = sorted(nodes.items(), key=lambda item: (-item[1], item[0]))[:_SHOWN]
+    series = [Series(name="lost jobs", role="node_fail", y=[float(count) for _, count in top])]
+    chart = sideways("Lost jobs by node", [name for name, _ in top], "jobs", series, of="Node")
+    notes = [
+        RUNS_NOTE,
+        (
+            f"Failures within {duration_text(GAP_S)} of each other are one group; a lost job counts for each of its "
+            "nodes, as accounting does not name the one that failed."
+        ),
+        "Xid errors of GPUs are not in the hub's store: see the agents' metrics.",
+    ]
+    if failed > len(rows):
+        notes.append(f"Groups and nodes are of the first {len(rows)} lost jobs.")
+    return Answer(facts, _COLUMNS, table, [chart] if top else [], notes, parameters={"gap_s": GAP_S})
+
+
+def _nodes(text: str) -> frozenset[str]:
+    try:
+        return frozenset(expand(text)[:_NODES])
+    except GpuwasteError:
+        return frozenset()
+
+
+def _line(own: list[dict[str, Any]]) -> list[Any]:
+    common = frozenset.intersection(*(row["names"] for row in own))
+    return [
+        own[0]["cluster"], own[0]["end"], own[-1]["end"], len(own), len({row["user"] for row in own}),
+        sum(row["gpu_s"] for row in own) / HOUR_S, ",".join(sorted(common)[:_SHOWN]),
+    ]  # fmt: skip

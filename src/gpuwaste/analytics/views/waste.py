@@ -1,0 +1,160 @@
+"""GPU-hours wasted by account and cause, and by the users who waste most."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Final, Self
+
+from gpuwaste.analytics.answer import Answer
+from gpuwaste.analytics.asking import Asking
+from gpuwaste.analytics.chart import Chart, Role, Series
+from gpuwaste.analytics.charting import CUT_NOTE, sideways
+from gpuwaste.analytics.document import Column
+from gpuwaste.analytics.facts import Facts, ratio
+from gpuwaste.core.units import HOUR_S
+from gpuwaste.waste.judged_runs import RunSums, judged_runs
+from gpuwaste.waste.load import Selection
+
+TITLE: Final = "GPU-hours wasted"
+QUESTION: Final = "Which accounts and users waste GPU-hours, and by what?"
+SENTENCES: Final = (
+    "{wasted_hours} of {held_hours} were wasted ({wasted_share}); of {unknown_share} nothing is known.",
+    (
+        "{top_user} wasted most: {top_user_hours}, {top_user_share} of all waste; "
+        "the {most_users} who waste most made {most_users_share} of it."
+    ),
+    "Account {top_account} wasted most: {top_account_hours}, {top_account_share} of all waste.",
+    "The largest cause is {top_cause}: {top_cause_hours} of whole jobs.",
+    "Jobs held {held_only_hours}; how much of it was wasted is not known, as no agent reports GPUs.",
+)
+_COLUMNS: Final = (
+    Column(name="user", title="User"),
+    Column(name="account", title="Account"),
+    Column(name="held_hours", title="Held", unit="GPU-hours"),
+    Column(name="wasted_hours", title="Wasted", unit="GPU-hours"),
+    Column(name="wasted_share", title="Wasted of held", unit="share"),
+    Column(name="unknown_hours", title="Unknown", unit="GPU-hours"),
+)
+_MS_H: Final = HOUR_S * 1000
+_SHOWN: Final = 20
+_TOP: Final = 10
+_ROLES: Final[tuple[Role, ...]] = ("idle", "low", "moderate", "main", "second", "high", "failed", "timeout", "muted")
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """GPU-milliseconds of own GPUs: held, wasted, unknown."""
+
+    alloc_ms: int
+    wasted_ms: int
+    unknown_ms: int
+
+    @classmethod
+    def of(cls, sums: Iterable[RunSums]) -> Self:
+        """Add up the sums of partitions and clusters."""
+        own = [part.own for part in sums]
+        unknown = sum(sum(tally.unknown.values()) for tally in own)
+        return cls(sum(tally.alloc_ms for tally in own), sum(tally.wasted_ms for tally in own), unknown)
+
+
+def answer(asking: Asking) -> Answer:
+    """Ask the ledger where agents report, else accounting for what was held."""
+    if not asking.rows("samples_kept")[0]["seen"]:
+        return _held(asking)
+    sums: dict[tuple[str, str], list[RunSums]] = {}
+    causes: dict[str, Counter[str]] = {}
+    blocks: list[dict[str, Any]] = []
+    window = asking.window
+    for cluster in window.clusters or (None,):
+        selection = Selection(window.start, window.end, cluster=cluster)
+        with judged_runs(asking.db, selection, asking.settings, window.now) as runs:
+            for (user, account, _), own in runs.sums().items():
+                sums.setdefault((user, account), []).append(own)
+            for account, kinds in runs.account_causes().items():
+                causes.setdefault(account, Counter()).update(kinds)
+            blocks += runs.blocks(window.block)
+    facts = Facts("waste")
+    held = {key: Held.of(own) for key, own in sums.items()}
+    _add_totals(facts, held, blocks, window.blocks)
+    _add_top(facts, held, causes)
+    lines = sorted((_line(key, own) for key, own in held.items()), key=lambda line: (-line[3], -line[2], line[:2]))
+    notes = [
+        CUT_NOTE,
+        "Causes are findings of whole jobs that overlap the window: one hour may have several causes, some have none.",
+        "The interval of the wasted share is of whole jobs by the day of their end.",
+    ]
+    return Answer(facts, _COLUMNS, lines, _charts(lines, causes), notes)
+
+
+def _add_totals(facts: Facts, sums: dict[tuple[str, str], Held], blocks: list[dict[str, Any]], count: int) -> None:
+    alloc_ms, wasted_ms = (sum(getattr(own, name) for own in sums.values()) for name in ("alloc_ms", "wasted_ms"))
+    unknown = sum(own.unknown_ms for own in sums.values())
+    facts.add("held_hours", alloc_ms / _MS_H, "GPU-hours", "GPU-hours held")
+    facts.add("wasted_hours", wasted_ms / _MS_H, "GPU-hours", "GPU-hours wasted")
+    sample = ratio(blocks, "wasted_ms", "alloc_ms", count)
+    facts.share("wasted_share", wasted_ms, alloc_ms, "share of the GPU-hours that was wasted", sample=sample)
+    facts.share("unknown_share", unknown, alloc_ms, "share of the GPU-hours of which nothing is known")
+
+
+def _add_top(facts: Facts, sums: dict[tuple[str, str], Held], causes: dict[str, Counter[str]]) -> None:
+    users, accounts = Counter[str](), Counter[str]()
+    for (user, account), own in sums.items():
+        users[user] += own.wasted_ms
+        accounts[account] += own.wasted_ms
+    whole = users.total()
+    if whole:
+        for name, of in (("user", users), ("account", accounts)):
+            first, ms = min(of.items(), key=lambda item: (-item[1], item[0]))
+            facts.add(f"top_{name}", first, "", f"{name} that wasted most")
+            facts.add(f"top_{name}_hours", ms / _MS_H, "GPU-hours", f"GPU-hours that this {name} wasted")
+            facts.share(f"top_{name}_share", ms, whole, f"share of all waste that is this {name}'s")
+        most = [ms for _, ms in users.most_common(_TOP) if ms]
+        facts.add("most_users", len(most), "users", "users who wasted most")
+        facts.share("most_users_share", sum(most), whole, "share of all waste that is theirs")
+    kinds = sum(causes.values(), Counter[str]())
+    if kinds:
+        kind, wasted_s = min(kinds.items(), key=lambda item: (-item[1], item[0]))
+        facts.add("top_cause", kind.replace("_", " "), "", "cause of most waste")
+        facts.add("top_cause_hours", wasted_s / HOUR_S, "GPU-hours", "GPU-hours wasted by it")
+
+
+def _line(key: tuple[str, str], own: Held) -> list[Any]:
+    share = own.wasted_ms / own.alloc_ms if own.alloc_ms else None
+    return [*key, own.alloc_ms / _MS_H, own.wasted_ms / _MS_H, share, own.unknown_ms / _MS_H]
+
+
+def _charts(lines: list[list[Any]], causes: dict[str, Counter[str]]) -> list[Chart]:
+    shown = [line for line in lines if line[3]][:_SHOWN]
+    users = sideways(
+        "GPU-hours by user",
+        [f"{line[0][:40]} ({line[1][:40]})" for line in shown],
+        "GPU-hours",
+        [
+            Series(name="wasted", role="idle", y=[round(line[3], 2) for line in shown]),
+            Series(name="held, not wasted", role="muted", y=[round(line[2] - line[3], 2) for line in shown]),
+        ],
+        of="User and account",
+    )
+    accounts = sorted(causes, key=lambda name: (-causes[name].total(), name))[:_SHOWN]
+    kinds = sorted(
+        sum((causes[name] for name in accounts), Counter[str]()).items(), key=lambda item: (-item[1], item[0])
+    )
+    series = [
+        Series(
+            name=kind.replace("_", " "),
+            role=_ROLES[min(place, len(_ROLES) - 1)],
+            y=[round(causes[name][kind] / HOUR_S, 2) for name in accounts],
+        )
+        for place, (kind, _) in enumerate(kinds)
+    ]
+    by_cause = sideways("GPU-hours wasted by account and cause", accounts, "GPU-hours", series, of="Account")
+    return [chart for chart, some in ((users, shown), (by_cause, accounts)) if some]
+
+
+def _held(asking: Asking) -> Answer:
+    rows = asking.rows("held_by_account")
+    facts = Facts("held_by_account")
+    held = sum(row["gpu_s"] for row in rows) / HOUR_S
+    facts.add("held_only_hours", held, "GPU-hours", "GPU-hours held")
+    lines = [[row["user"], row["account"], row["gpu_s"] / HOUR_S, None, None, row["gpu_s"] / HOUR_S] for row in rows]
+    return Answer(facts, _COLUMNS, lines, [], [CUT_NOTE, "The store has no samples of GPUs: waste is not known."])

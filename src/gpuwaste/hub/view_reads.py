@@ -1,0 +1,77 @@
+"""What GET /v1/views answers: views of the whole system, for operators. Blocks on the store."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from gpuwaste.analytics.asking import Asking, Window, checked
+from gpuwaste.analytics.compare import compare
+from gpuwaste.analytics.document import ComparisonDocument, ViewDocument, ViewEntry, ViewsDocument
+from gpuwaste.analytics.view import Viewed, all_views, look, view_named
+from gpuwaste.core.clock import Clock
+from gpuwaste.core.errors import NoDataError, UsageError
+from gpuwaste.core.units import DAY_S
+from gpuwaste.hub.refusal import BAD, FORBIDDEN, NOT_FOUND, Refusal
+from gpuwaste.hub.roles import Scope
+from gpuwaste.store.hub.hub_store import HubStore
+from gpuwaste.waste.ledger_settings import LedgerSettings
+
+_DAYS: Final = 30
+MAX_OFFSET_S: Final = 14 * 3600
+
+
+@dataclass(frozen=True, slots=True)
+class ViewQuestion:
+    """The parameters of one view; clusters are names separated by commas, None is all of them."""
+
+    start: int | None = None
+    end: int | None = None
+    clusters: str | None = None
+    offset: int = 0
+
+
+class ViewReads:
+    """Builds views for operators."""
+
+    def __init__(self, store: HubStore, settings: LedgerSettings, clock: Clock) -> None:
+        self._store = store
+        self._settings = settings
+        self._clock = clock
+
+    def judge_by(self, settings: LedgerSettings) -> None:
+        """Use other thresholds from the next document on; for any thread."""
+        self._settings = settings
+
+    def listed(self, scope: Scope) -> ViewsDocument:
+        """Return the views that there are. Raises Refusal 403 for ordinary users."""
+        _allow(scope)
+        found = all_views().values()
+        return ViewsDocument(views=[ViewEntry(name=v.name, title=v.title, question=v.question) for v in found])
+
+    def view(self, scope: Scope, name: str, question: ViewQuestion) -> ViewDocument:
+        """Return a view. Raises Refusal: 403 for ordinary users, 404 for a view that there is not, 400."""
+        return self._viewed(scope, name, question).document
+
+    def compared(self, scope: Scope, name: str, before: ViewQuestion, after: ViewQuestion) -> ComparisonDocument:
+        """Return a view of two windows or two systems side by side. Raises Refusal as `view` does."""
+        return compare(self._viewed(scope, name, before), self._viewed(scope, name, after))
+
+    def _viewed(self, scope: Scope, name: str, question: ViewQuestion) -> Viewed:
+        _allow(scope)
+        now = self._clock.utc_us() // 1_000_000
+        end = now if question.end is None else question.end
+        start = end - _DAYS * DAY_S if question.start is None else question.start
+        clusters = tuple(filter(None, (question.clusters or "").split(",")))
+        try:
+            window = checked(Window(start, end, now, clusters, question.offset))
+            view = view_named(name)
+        except UsageError as error:
+            raise Refusal(BAD, str(error)) from error
+        except NoDataError as error:
+            raise Refusal(NOT_FOUND, str(error)) from error
+        with self._store.reader() as db:
+            return look(view, Asking(db, window, self._settings))
+
+
+def _allow(scope: Scope) -> None:
+    if not scope.everything:
+        raise Refusal(FORBIDDEN, "views of the whole system are for operators")

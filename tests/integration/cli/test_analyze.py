@@ -1,0 +1,201 @@
+"""`gpuwaste analyze`: from the hub and from files, printed and in a folder."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from msgspec import to_builtins
+from msgspec.json import decode
+from tests.integration.cli.hub_double import HubDouble, running_hub
+from tests.public_data import public
+from tests.unit.analytics.sites import viewed
+from tests.unit.analytics.test_views import MONTH_LONG, busy
+
+from gpuwaste.analytics.compare import compare
+from gpuwaste.analytics.document import Fact, ViewDocument, ViewEntry, ViewsDocument
+from gpuwaste.analytics.view import all_views
+from gpuwaste.cli.main import main
+
+COLUMNS = "Cluster|JobID|JobIDRaw|User|Account|Partition|State|Submit|Start|End|AllocCPUS|NNodes|AllocTRES|TimelimitRaw"
+DAY = 86400
+
+
+def sacct_text(days: int, cluster: str = "one") -> str:
+    """Return what sacct -P prints of three jobs a day, in UTC."""
+    lines = [COLUMNS]
+    for day in range(days):
+        for number in range(3):
+            raw = day * 3 + number + 1
+            at = f"2024-03-{day + 1:02d}T{number * 5:02d}"
+            state = "FAILED" if number == 2 else "COMPLETED"
+            lines.append(
+                f"{cluster}|{raw}|{raw}|user{number}|acct|gpu|{state}|{at}:00:00|{at}:10:00|{at}:40:00|8|1|"
+                f"cpu=8,gres/gpu=2|120"
+            )
+    return "".join(f"{line}\n" for line in lines)
+
+
+@pytest.fixture
+def sacct(tmp_path: Path) -> Path:
+    """Return a file of four weeks."""
+    file = tmp_path / "jobs.txt"
+    file.write_text(sacct_text(28), encoding="utf-8")
+    return file
+
+
+@pytest.fixture
+def hub(tmp_path: Path) -> Iterator[HubDouble]:
+    with running_hub(tmp_path) as double:
+        one = viewed(busy(), "waits", MONTH_LONG)
+        entries = [ViewEntry(name="waits", title="Waits", question="?")]
+        double.answers = {
+            "/v1/views": to_builtins(ViewsDocument(views=entries)),
+            "/v1/views/waits": to_builtins(one.document),
+            "/v1/views/waits/compare": to_builtins(compare(one, one)),
+        }
+        yield double
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> list[str]:
+    return ["--config", str(tmp_path / "gpuwaste.toml")]
+
+
+def test_the_hub_is_asked_for_a_month(hub: HubDouble, config: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """Each view that the hub has, of the last 30 days; sentences, table and notes are printed."""
+    assert main(["analyze", *config]) == 0
+    path, asked = hub.asked[-1]
+    assert path == "/v1/views/waits"
+    assert abs(int(asked["end"]) - int(asked["start"]) - 30 * DAY) <= 3601
+    assert "clusters" not in asked
+    said = capsys.readouterr().out
+    assert all(word in said for word in ("Half of the jobs", "MEDIAN WAIT", "Jobs are whole"))
+
+
+def test_the_hub_compares_the_month_before(
+    hub: HubDouble, config: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The other window is as long and ends where this one starts; clusters are passed on."""
+    words = ["-S", "2024-03-11", "-E", "2024-03-21", "--compare", "previous", "-M", "a,b"]
+    assert main(["analyze", *words, *config]) == 0
+    path, asked = hub.asked[-1]
+    assert path == "/v1/views/waits/compare"
+    assert asked["other_end"] == asked["start"]
+    assert int(asked["other_end"]) - int(asked["other_start"]) == 10 * DAY
+    assert (asked["clusters"], asked["other_clusters"]) == ("a,b", "a,b")
+    assert "No change beyond what the days vary" in capsys.readouterr().out
+
+
+def test_sacct_text_is_enough(sacct: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A folder has table, facts and document of every view; the totals are those of the file, cut at -S and -E."""
+    out = tmp_path / "views"
+    words = ["--sacct", str(sacct), "--time-zone", "UTC", "--config", "/dev/null"]
+    assert main(["analyze", *words, "-o", str(out)]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 3 * len(all_views())
+    for name in all_views():
+        view = decode((out / f"{name}.json").read_bytes(), type=ViewDocument)
+        facts = decode((out / f"{name}.facts.json").read_bytes(), type=list[Fact])
+        assert facts == view.facts
+        header = (out / f"{name}.csv").read_text(encoding="utf-8").splitlines()[0]
+        assert header == ",".join(column.name for column in view.columns)
+    jobs = {fact.id: fact.value for fact in decode((out / "jobs.json").read_bytes(), type=ViewDocument).facts}
+    assert (jobs["ended"], jobs["gpu_hours"]) == (84, 84.0)
+
+
+def test_start_and_end_cut(sacct: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """From the middle of a job to the middle of the next: half of each one's GPU-hours, one submit, one end."""
+    first = 1_709_251_200 + 9 * DAY
+    window = ["-S", f"uts{first + 25 * 60}", "-E", f"uts{first + 5 * 3600 + 25 * 60}"]
+    words = ["--sacct", str(sacct), "--time-zone", "UTC", "--config", "/dev/null", "--view", "jobs", "--json"]
+    assert main(["analyze", *words, *window]) == 0
+    facts = _facts(capsys)
+    assert (facts["gpu_hours"], facts["submitted"], facts["ended"]) == (1.0, 1, 1)
+
+
+def test_an_import_is_kept_and_goes_on(sacct: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With --into the second run reads what was added to the file, and --store reads it without the file."""
+    store = tmp_path / "store" / "history.duckdb"
+    words = ["--time-zone", "UTC", "--config", "/dev/null", "--view", "states", "--json"]
+    sacct.write_text(sacct_text(10), encoding="utf-8")
+    seen = []
+    for days in (10, 28):
+        sacct.write_text(sacct_text(days), encoding="utf-8")
+        assert main(["analyze", "--sacct", str(sacct), "--into", str(store), *words]) == 0
+        seen.append(_facts(capsys)["ended"])
+    assert main(["analyze", "--store", str(store), *words]) == 0
+    assert [*seen, _facts(capsys)["ended"]] == [30, 84, 84]
+
+
+def test_two_systems_stand_side_by_side(sacct: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Two files of two clusters: -M names them, the first is what the second is compared with."""
+    other = tmp_path / "other.txt"
+    other.write_text(sacct_text(14, "two"), encoding="utf-8")
+    words = ["--sacct", str(sacct), "--sacct", str(other), "--time-zone", "UTC", "--config", "/dev/null"]
+    assert main(["analyze", *words, "-M", "one,two", "--compare", "clusters", "--view", "states", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["before"]["clusters"], found["after"]["clusters"]) == (["one"], ["two"])
+    changes = {change["id"]: change for change in found["changes"]}
+    assert (changes["ended"]["before"], changes["ended"]["after"]) == (84, 42)
+    assert changes["failed_share"]["beyond_noise"] is False
+    assert main(["analyze", *words, "-M", "one", "--view", "states", "--json"]) == 0
+    assert _facts(capsys)["ended"] == 84
+
+
+def test_rows_for_programs(sacct: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """--parsable prints the table's cells with | between; -n leaves out the header."""
+    words = ["analyze", "--sacct", str(sacct), "--time-zone", "UTC", "--config", "/dev/null", "--view", "kinds", "-p"]
+    assert main(words) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "kind|runs|share|gpu_hours|gpu_share"
+    assert lines[1].startswith("tasks of arrays|0|0|")
+    assert main([*words, "-n"]) == 0
+    assert capsys.readouterr().out.splitlines() == lines[1:]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--view", "nothing"], "expected one of jobs"),
+        (["-M", "elsewhere"], "no jobs of cluster 'elsewhere': there are one"),
+        (["--compare", "previous"], "give -S and -E"),
+        (["--compare", "clusters"], "name two clusters"),
+        (["--compare", "yesterday"], "expected previous, clusters or START,END"),
+        (["--compare", "2024-03-05,2024-03-01"], "is not before"),
+        (["-S", "2024-03-05", "-E", "2024-03-01"], "is not before"),
+    ],
+)
+def test_wrong_words_are_one_clear_line(
+    words: list[str], said: str, sacct: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What is wrong, and what is expected."""
+    assert main(["analyze", "--sacct", str(sacct), "--time-zone", "UTC", "--config", "/dev/null", *words]) != 0
+    err = capsys.readouterr().err
+    assert said in err
+    assert len(err.splitlines()) == 1
+
+
+def test_a_public_log_has_its_own_numbers(capsys: pytest.CaptureFixture[str]) -> None:
+    """KTH-SP2: 28,476 jobs of 214 users, of which 7,946 failed, as its description says."""
+    log = public("swf/KTH-SP2-1996-2.1-cln.swf.xz")
+    words = ["analyze", "--swf", str(log), "--view", "states", "--json", "--config", "/dev/null"]
+    assert main(words) == 0
+    facts = _facts(capsys)
+    assert (facts["ended"], facts["users"]) == (28_476, 214)
+    assert facts["failed_share"] == pytest.approx(7_946 / 28_476)
+
+
+def test_a_log_without_waits_has_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its waits and its queue are not known, which a note says; they are not 0."""
+    log = tmp_path / "log.swf"
+    rows = (f"{n} {n * 600} -1 60 4 -1 -1 4 120 -1 1 1 1 -1 1 -1 -1 -1" for n in range(1, 50))
+    log.write_text("; UnixStartTime: 0\n" + "\n".join(rows) + "\n", encoding="utf-8")
+    for name in ("waits", "queue"):
+        assert main(["analyze", "--swf", str(log), "--view", name, "--json", "--config", "/dev/null"]) == 0
+        found = json.loads(capsys.readouterr().out)
+        assert (found["facts"], found["rows"], found["narrative"]) == ([], [], [])
+        assert "records no waits" in found["notes"][0]
+
+
+def _facts(capsys: pytest.CaptureFixture[str]) -> dict[str, float]:
+    return {fact["id"]: fact["value"] for fact in json.loads(capsys.readouterr().out)["facts"]}

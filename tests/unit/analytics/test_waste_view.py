@@ -1,0 +1,49 @@
+"""View waste says what the ledger says, cut at the window's edges."""
+
+from typing import Any
+
+import pytest
+from tests.unit.analytics.sites import fact
+from tests.unit.hub.rig import HOUR, FakeClock, hour, record
+
+from gpuwaste.analytics.asking import Asking, Window
+from gpuwaste.analytics.view import look, view_named
+from gpuwaste.documents.report import report_document
+from gpuwaste.store.hub.hub_store import HubStore
+from gpuwaste.waste.ledger_settings import LedgerSettings
+
+NOW = HOUR + 10 * 86400
+
+
+@pytest.fixture
+def store() -> HubStore:
+    """Alice's job idles for half an hour, bob's works; both hold a GPU each from HOUR on."""
+    store = HubStore.open(":memory:", FakeClock(NOW))
+    store.upsert_jobs([record(7, "alice"), record(8, "bob", "proj2")])
+    idle: dict[str, Any] = {"util_ms": {0: 1_800_000}, "idle_run_ms": 1_800_000, "proc_seen": True}
+    store.upsert_hours([hour(7, final=True, **idle), hour(8, final=True, gpu_uuid="GPU-b")])
+    return store
+
+
+@pytest.mark.parametrize("edges", [(HOUR - 60, HOUR + 3600), (HOUR + 600, HOUR + 3600), (HOUR, HOUR + 900)])
+def test_held_and_wasted_are_those_of_the_report(store: HubStore, edges: tuple[int, int]) -> None:
+    """Whole, and where an edge cuts the jobs: the same GPU-hours as `gpuwaste report` of the cluster."""
+    with store.reader() as db:
+        found = look(view_named("waste"), Asking(db, Window(*edges, NOW))).document
+        report = report_document(db, "cluster", "", *edges, LedgerSettings(), NOW)
+    assert fact(found, "held_hours") == pytest.approx(report.totals.gpu_s / 3600)
+    assert fact(found, "wasted_hours") == pytest.approx(report.totals.wasted_s / 3600)
+    assert fact(found, "wasted_hours") > 0
+    assert (fact(found, "top_user"), fact(found, "top_user_share")) == ("alice", 1)
+    assert [row[0] for row in found.rows] == ["alice", "bob"]
+
+
+def test_a_cluster_without_jobs_wastes_nothing(store: HubStore) -> None:
+    """Two clusters, of which one is not there: the figures of the other; that one alone holds nothing."""
+    edges = (HOUR - 60, HOUR + 3600)
+    with store.reader() as db:
+        both = look(view_named("waste"), Asking(db, Window(*edges, NOW, ("gw", "none")))).document
+        none = look(view_named("waste"), Asking(db, Window(*edges, NOW, ("none",)))).document
+    assert fact(both, "held_hours") == pytest.approx(1.0)
+    assert fact(none, "held_hours") == 0
+    assert fact(none, "wasted_share") is None
