@@ -83,7 +83,7 @@ def import_source(
                 raise _refused(store, source, page)
             import_id = store.begin(source.kind, source.key, source.cluster, source.context)
         result.add(*store.take(import_id, source.key, page, once=source.kind in EACH_ONCE))
-        page.rows.unlink(missing_ok=True)
+        page.discard()
         progress(page.until, page.runs)
     result.end_rule = _end_rule(store, source.key)
     if import_id is None and resume is not None and not resume.ended:  # it was cut off after its last page
@@ -96,7 +96,7 @@ def import_source(
 
 def _refused(store: HistoryStore, source: Source, page: PageRow) -> NoDataError:
     """Forget a first page without a run, and return what to say: this is no file of that kind."""
-    page.rows.unlink(missing_ok=True)
+    page.discard()
     store.drop(page.digest)
     first = page.bad[0]
     return NoDataError(
@@ -117,7 +117,7 @@ def import_again(store: HistoryStore, path: Path, *, progress: Progress = lambda
         page = work_page(kept.kind, kept.context, path, raw, Kept(kept.digest, len(data), 0))
         result = results.setdefault(kept.key, ImportResult(kept.kind, kept.key, kept.context.get("cluster", "")))
         result.add(*store.take_again(kept.import_id, page, once=kept.kind in EACH_ONCE))
-        page.rows.unlink(missing_ok=True)
+        page.discard()
         result.seconds += time.monotonic() - began
         progress(1, page.runs)
     for key, result in results.items():
