@@ -16,7 +16,7 @@ MAX_TEXT: Final = 200  # characters kept of each text
 class JobDetails:
     """What accounting tells of a run for analytics; None is "not known", "" is "none".
 
-    The sums over steps are those of the steps that one query lists: sacct leaves out steps that ended before its window.
+    The sums are over the steps that one query lists: sacct leaves out those that ended before its window.
     """
 
     eligible: Annotated[Int64 | None, Meta(description="UTC seconds.")] = None

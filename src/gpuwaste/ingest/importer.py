@@ -10,8 +10,8 @@ from gpuwaste.core.errors import NoDataError
 from gpuwaste.ingest.parsed_page import UNREAD
 from gpuwaste.ingest.source import EACH_ONCE, Page, Source
 from gpuwaste.ingest.work import work_page, work_pages
-from gpuwaste.store.hub.history_store import HistoryStore, PageRow
-from gpuwaste.store.hub.page_files import Kept
+from gpuwaste.store.hub.history_store import HistoryStore, KeptPage, PageRow
+from gpuwaste.store.hub.page_files import Kept, PageFiles
 
 ASSUMED: Final = "submit + run"
 _FEW_ASSUMED: Final = 0.01  # a source of which fewer of the starts are assumed is one with waits
@@ -112,9 +112,7 @@ def import_again(store: HistoryStore, path: Path, *, progress: Progress = lambda
         if kept.key not in results:
             store.forget_taken()
         began = time.monotonic()
-        data = store.files.read(kept.digest)
-        raw = Page(kept.number, kept.place, data, kept.position, kept.until, kept.until, kept.line)
-        page = work_page(kept.kind, kept.context, path, raw, Kept(kept.digest, len(data), 0))
+        page = read_again(store.files, path, kept)
         result = results.setdefault(kept.key, ImportResult(kept.kind, kept.key, kept.context.get("cluster", "")))
         result.add(*store.take_again(kept.import_id, page, once=kept.kind in EACH_ONCE))
         page.discard()
@@ -123,6 +121,13 @@ def import_again(store: HistoryStore, path: Path, *, progress: Progress = lambda
     for key, result in results.items():
         result.end_rule = _end_rule(store, key)
     return list(results.values())
+
+
+def read_again(files: PageFiles, path: Path, kept: KeptPage) -> PageRow:
+    """Parse a kept page of the store at `path`. Raises StoreError where it is gone, damaged or of a newer version."""
+    data = files.read(kept.digest)
+    raw = Page(kept.number, kept.place, data, kept.position, kept.until, kept.until, kept.line)
+    return work_page(kept.kind, kept.context, path, raw, Kept(kept.digest, len(data), 0))
 
 
 def _end_rule(store: HistoryStore, key: str) -> str:

@@ -48,7 +48,9 @@ class RestSteps:
         return JobDetails(
             eligible=self._noted("time.eligible", lambda: value.time_s(job, "time", "eligible")),
             priority=self._noted("priority", lambda: value.number(job, "priority")),
-            flags=self._noted("flags", lambda: flag_text(map(str, value.at(job, "flags"))) if _has(job, "flags") else None),
+            flags=self._noted(
+                "flags", lambda: flag_text(map(str, value.at(job, "flags"))) if _has(job, "flags") else None
+            ),
             reason=self._noted("state.reason", lambda: _text(job, own_text, "state", "reason")),
             constraints=self._noted("constraints", lambda: _text(job, short, "constraints")),
             reservation=self._noted("reservation.name", lambda: _reservation(job)),

@@ -11,8 +11,8 @@ from typing import Final
 
 from gpuwaste.core.errors import GpuwasteError, ParseError
 from gpuwaste.core.job import JobRecord
-from gpuwaste.slurm.sacct_run import RunRows
 from gpuwaste.slurm.sacct_rows import BadRow, read_rows
+from gpuwaste.slurm.sacct_run import RunRows
 from gpuwaste.slurm.times import format_time
 
 __all__ = ["ADMIN_COMMENT", "DELIMITER", "FIELDS", "MORE_FIELDS", "BadRow", "parse_sacct", "sacct_argv", "sacct_fields"]

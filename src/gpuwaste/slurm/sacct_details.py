@@ -1,4 +1,4 @@
-"""The columns of sacct that only analytics reads. One that cannot be read is unknown, and costs the run nothing else."""
+"""The columns of sacct that only analytics reads; one that cannot be read is unknown, and costs nothing else."""
 
 import re
 from collections.abc import Callable
@@ -48,9 +48,7 @@ def add_step(sums: StepSums, row: SacctRow, max_rss_b: int | None, zone: tzinfo,
     )
 
 
-def _step(
-    row: SacctRow, tasks: int | None, max_rss_b: int | None, zone: tzinfo, unread: Unread
-) -> StepRecord | None:
+def _step(row: SacctRow, tasks: int | None, max_rss_b: int | None, zone: tzinfo, unread: Unread) -> StepRecord | None:
     """Return the step; None where it has not ended."""
     if _noted(row, "End", lambda text: parse_time_s(text, zone), unread) is None:
         return None

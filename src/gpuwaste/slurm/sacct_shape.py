@@ -25,7 +25,9 @@ _SHAPES: Final = {
     "MaxRSS": r"|[\d.]{1,24}[KMGTP]?",
     **dict.fromkeys(("Submit", "Start", "End", "Eligible"), _TIME),
     **dict.fromkeys(("ElapsedRaw", "Elapsed", "TimelimitRaw", "TotalCPU", "Suspended"), _AMOUNT),
-    **dict.fromkeys(("NNodes", "AllocCPUS", "ReqCPUS", "ReqNodes", "UID", "Restarts", "Priority", "NTasks"), r"|\d{1,15}"),
+    **dict.fromkeys(
+        ("NNodes", "AllocCPUS", "ReqCPUS", "ReqNodes", "UID", "Restarts", "Priority", "NTasks"), r"|\d{1,15}"
+    ),
     "Flags": r"[A-Za-z_,]{0,200}",
     **dict.fromkeys(("ReqTRES", "AllocTRES"), _TRES),
 }

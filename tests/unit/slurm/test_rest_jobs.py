@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.public_data import public
 
+from gpuwaste.core.accounted_run import AccountedRun, JobDetails
 from gpuwaste.core.errors import ParseError
-from gpuwaste.core.accounted_run import AccountedRun, JobDetails, StepRecord
 from gpuwaste.core.job import JobRecord
 from gpuwaste.slurm.rest_jobs import parse_page
 from gpuwaste.slurm.sacct import ADMIN_COMMENT, FIELDS, BadRow, parse_sacct, sacct_fields

@@ -302,8 +302,17 @@ def more_row(**changes: str) -> bytes:
 
 
 def more_step(name: str, disk: tuple[int, int] | None = None, **changes: str) -> bytes:
-    read, written = (f"cpu=00:00:01,energy=0,fs/disk={disk[0]},mem=1", f"energy=0,fs/disk={disk[1]}") if disk else ("", "")
-    values = {"JobIDRaw": f"7.{name}", "JobID": f"7.{name}", "JobName": f"n{name}", "NTasks": "2", "Flags": "", "Reason": ""}
+    read, written = (
+        (f"cpu=00:00:01,energy=0,fs/disk={disk[0]},mem=1", f"energy=0,fs/disk={disk[1]}") if disk else ("", "")
+    )
+    values = {
+        "JobIDRaw": f"7.{name}",
+        "JobID": f"7.{name}",
+        "JobName": f"n{name}",
+        "NTasks": "2",
+        "Flags": "",
+        "Reason": "",
+    }
     return more_row(**(values | {"TRESUsageInTot": read, "TRESUsageOutTot": written} | changes))
 
 
@@ -364,7 +373,11 @@ def test_a_detail_that_cannot_be_read_costs_the_run_nothing_else() -> None:
 def test_of_very_many_steps_the_first_are_kept_and_all_are_counted() -> None:
     """A loop of srun must not fill memory or store."""
     run = detailed(more_row(), *(more_step(str(n), (1, 1)) for n in range(MAX_STEPS + 500)))
-    assert (len(run.steps), run.details.n_steps, run.details.disk_read_b) == (MAX_STEPS, MAX_STEPS + 500, MAX_STEPS + 500)
+    assert (len(run.steps), run.details.n_steps, run.details.disk_read_b) == (
+        MAX_STEPS,
+        MAX_STEPS + 500,
+        MAX_STEPS + 500,
+    )
 
 
 def test_long_texts_are_cut() -> None:
@@ -382,7 +395,7 @@ def test_means_of_a_task_stand_in_for_totals() -> None:
 
 
 def test_an_or_of_constraints_is_no_separator_of_columns() -> None:
-    """sacct -P writes `a|b` as it is: the other columns show where it belongs."""
+    """In sacct -P a constraint `a|b` is written as it is; the other columns show where it belongs."""
     columns = ("JobIDRaw", "Submit", "ReqMem", "Constraints", "ReqTRES", "JobName", "ExitCode")
     (run,) = parse_sacct([b"7|1700000000|100M|a100|h100|cpu=4,mem=100M|train|0:0\n"], "gw", columns, b"|")
     assert isinstance(run, AccountedRun)

@@ -13,17 +13,24 @@ STAGES: Final = ("jobs_stage_create", "steps_stage_create")
 """Queries that make the scratch tables of who writes."""
 
 
-def take_details(db: Database, stage: str, steps: Mapping[str, Any]) -> int:
-    """Write the details that query jobs_detailed has found, and the steps that query `stage` reads.
-
-    `steps` are its parameters, empty or without rows where there is none. Returns how many runs had new details.
-    """
+def take_details(db: Database) -> int:
+    """Write the details that query jobs_detailed has found; returns of how many runs."""
     ((detailed,),) = db.answer("jobs_detailed_count").rows
     if detailed:
         db.run("jobs_details").fetchall()
-    if steps and steps.get("rows") != NO_ROWS:
-        db.run("steps_stage_clear")
-        db.run(stage, steps)
-        for query in ("steps_changed", "steps_delete_old", "steps_insert"):
-            db.run(query).fetchall()
     return int(detailed)
+
+
+def take_steps(db: Database, stage: str, steps: Mapping[str, Any], *, only_known: bool = False) -> None:
+    """Write the steps that query `stage` reads by its parameters `steps`, empty or without rows where there are none.
+
+    `only_known` leaves out those of runs that query jobs_known has not found.
+    """
+    if not steps or steps.get("rows") == NO_ROWS:
+        return
+    db.run("steps_stage_clear")
+    db.run(stage, steps)
+    if only_known:
+        db.run("steps_stage_known")
+    for query in ("steps_changed", "steps_delete_old", "steps_insert"):
+        db.run(query).fetchall()

@@ -12,7 +12,7 @@ from typing import Any, Final, Self
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import StoreError
 from gpuwaste.store.database import Database
-from gpuwaste.store.hub.details import STAGES, take_details
+from gpuwaste.store.hub.details import STAGES, take_details, take_steps
 from gpuwaste.store.hub.hub_store import Aside, take_changed
 from gpuwaste.store.hub.json_rows import JOB_COLUMNS, STEP_COLUMNS, to_json
 from gpuwaste.store.hub.page_files import PageFiles
@@ -160,7 +160,10 @@ class HistoryStore:
                 for name in ("number", "place", "digest", "size_b", "packed_b", "position", "until", "line", "lines")
             }
             values |= {"import_id": import_id, "key": key, "runs": page.runs, "changed": changed}
-            self._db.run("page_add", {**values, "bad": page.bad_count, "notes": _notes(page), "now": self._now(), "version": PAGE_VERSION})
+            self._db.run(
+                "page_add",
+                {**values, "bad": page.bad_count, "notes": _notes(page), "now": self._now(), "version": PAGE_VERSION},
+            )
             self._db.run("mark_set", {"key": key, "value": page.mark})
         return page, changed
 
@@ -185,7 +188,7 @@ class HistoryStore:
 
     def kept_pages(self) -> list[KeptPage]:
         """Return every page that was read, in that order."""
-        return [KeptPage(**{**row, "context": json.loads(row["context"])}) for row in self._db.rows("pages_kept")]
+        return list(map(kept_page, self._db.rows("pages_kept")))
 
     def notes(self, key: str) -> tuple[int, dict[str, int]]:
         """Return the runs of a source and the sums of what its parser counted."""
@@ -211,7 +214,8 @@ class HistoryStore:
         if once:
             page = self._without_clashes(page)
         changed, _ = take_changed(self._db, "jobs_delete_replaced")
-        return page, changed + take_details(self._db, "steps_stage_file", page.step_file)
+        take_steps(self._db, "steps_stage_file", page.step_file)
+        return page, changed + take_details(self._db)
 
     def _without_clashes(self, page: PageRow) -> PageRow:
         """Take the runs that would replace another run of this import out of what changed, as bad rows."""
@@ -234,6 +238,11 @@ class HistoryStore:
 
     def _now(self) -> int:
         return self._clock.utc_us() // 1_000_000
+
+
+def kept_page(row: Mapping[str, Any]) -> KeptPage:
+    """Return the page of a row of query pages_kept or pages_due."""
+    return KeptPage(**{**row, "context": json.loads(row["context"])})
 
 
 def _notes(page: PageRow) -> str:

@@ -23,7 +23,7 @@ from gpuwaste.core.run import RunKey
 from gpuwaste.core.underuse import UNDER_USE, UnderUse
 from gpuwaste.core.units import HOUR_S
 from gpuwaste.store.database import MEMORY, Database, query_text
-from gpuwaste.store.hub.details import STAGES, take_details
+from gpuwaste.store.hub.details import STAGES, take_details, take_steps
 from gpuwaste.store.hub.job_columns import FAR_S
 from gpuwaste.store.hub.json_rows import (
     HOUR_COLUMNS,
@@ -152,7 +152,8 @@ class HubStore:
             if changed:
                 self._note_changes(((r.cluster, r.job_id, r.start) for r in rows), first_end)
             steps = {"rows": to_json(step_rows(jobs)), "shape": STEP_COLUMNS.shape}
-            return changed + take_details(db, "steps_stage", steps)
+            take_steps(db, "steps_stage", steps)
+            return changed + take_details(db)
 
     def open_runs(self, cluster: str) -> dict[RunKey, int]:
         """Return the runs that accounting has not ended, with their submit times."""
