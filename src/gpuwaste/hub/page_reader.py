@@ -21,7 +21,7 @@ _PROGRESS: Final = log_event.info("pages-read: {percent:.0f} % of {pages} raw pa
 _DONE: Final = log_event.info("pages-done: {pages} raw pages read again, new columns of {runs} runs")
 _FAILED: Final = log_event.warning(
     "pages-failed: {pages} raw pages cannot be read again, the new columns of their runs stay unknown: {error}",
-    "A raw page was removed or damaged, or the disk is full. The hub tries again in an hour; to have the columns, "
+    "A raw page is damaged, or the disk is full. The hub tries again in an hour; to have the columns, "
     "import that source again.",
 )
 
@@ -67,6 +67,8 @@ class PageReader:
         return failed
 
     def _read(self, kept: KeptPage) -> int:
+        if not self._files.has(kept.digest):
+            return self._pages.take(kept, None)
         page = read_again(self._files, self._path, kept)
         try:
             return self._pages.take(kept, page)

@@ -96,10 +96,20 @@ def test_what_accounting_told_since_stays(path: Path) -> None:
     store.close()
 
 
-def test_a_page_that_is_gone_costs_only_its_own_columns(path: Path) -> None:
+def test_a_page_that_was_removed_is_due_no_more(path: Path) -> None:
+    """An administrator may remove pages: the others are read, and nothing is tried again."""
+    min(path.with_suffix(".pages").rglob("*.z")).unlink()
+    store, reader = opened(path)
+    assert reader.worker.turn() is None
+    priority, *_, due = told(store)
+    assert 0 < priority < JOBS
+    assert due == 0
+    store.close()
+
+
+def test_a_damaged_page_costs_only_its_own_columns(path: Path) -> None:
     """The others are read; the hub says so and tries again."""
-    gone = min(path.with_suffix(".pages").rglob("*.z"))
-    gone.unlink()
+    min(path.with_suffix(".pages").rglob("*.z")).write_bytes(b"damaged")
     store, reader = opened(path)
     assert reader.worker.turn() == 3600
     priority, *_, due = told(store)

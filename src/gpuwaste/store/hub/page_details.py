@@ -26,11 +26,11 @@ class PageDetails:
         with self._store.reader() as db:
             return list(map(kept_page, db.rows("pages_due", _VERSION)))
 
-    def take(self, kept: KeptPage, page: PageRow) -> int:
-        """Write what a page gives; returns how many runs had new details."""
+    def take(self, kept: KeptPage, page: PageRow | None) -> int:
+        """Write what a page gives, None for one that is gone; returns how many runs had new details."""
         with self._store.writing() as db:
             taken = 0
-            if page.runs:
+            if page is not None and page.runs:
                 db.run("jobs_stage_clear")
                 db.run("jobs_stage_file", {"file": str(page.rows), "columns": JOB_COLUMNS.types})
                 for query in _STEPS:
