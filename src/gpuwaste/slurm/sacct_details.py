@@ -8,12 +8,13 @@ from typing import Final, TypeVar
 from gpuwaste.core.accounted_run import JobDetails, StepRecord
 from gpuwaste.core.errors import GpuwasteError, ParseError
 from gpuwaste.core.units import parse_size_b
-from gpuwaste.slurm.run_details import StepSums, flag_text, own_text, short
+from gpuwaste.slurm.run_details import UNKEPT, StepSums, flag_text, own_text, short
 from gpuwaste.slurm.sacct_row import SacctRow
 from gpuwaste.slurm.times import parse_time_s
 
 _DISK = re.compile(r"(?:^|,)fs/disk=([^,]{0,40})")
 _LIMIT: Final = 1 << 62
+_DIGITS: Final = 18  # of a number below that
 _T = TypeVar("_T")
 Unread = dict[str, str]
 """Columns that could not be read: why."""
@@ -41,7 +42,7 @@ def add_step(sums: StepSums, row: SacctRow, max_rss_b: int | None, zone: tzinfo,
     tasks = row.whole("NTasks")
     sums.add(
         row.step,
-        _step(row, tasks, max_rss_b, zone, unread),
+        None if row.step == UNKEPT else _step(row, tasks, max_rss_b, zone, unread),
         _noted(row, "ConsumedEnergyRaw", _amount, unread),
         _disk_b(row, "TRESUsageInTot", "AveDiskRead", tasks, unread),
         _disk_b(row, "TRESUsageOutTot", "AveDiskWrite", tasks, unread),
@@ -57,13 +58,18 @@ def _step(row: SacctRow, tasks: int | None, max_rss_b: int | None, zone: tzinfo,
         step=row.step,
         name=short(row.text("JobName")),
         start=_noted(row, "Start", lambda text: parse_time_s(text, zone), unread),
-        elapsed_s=_noted(row, "ElapsedRaw", lambda _: row.elapsed_s, unread),
+        elapsed_s=_elapsed_s(row, unread),
         tasks=tasks,
         max_rss_b=None if max_rss_b is None or max_rss_b >= _LIMIT else max_rss_b,
         state=row.state,
         exit_code=code,
         exit_signal=signal,
     )
+
+
+def _elapsed_s(row: SacctRow, unread: Unread) -> int | None:
+    raw = "ElapsedRaw" in row.values
+    return row.elapsed_s if raw else _noted(row, "Elapsed", lambda _: row.elapsed_s, unread)
 
 
 def _disk_b(row: SacctRow, total: str, mean: str, tasks: int | None, unread: Unread) -> int | None:
@@ -79,9 +85,9 @@ def _disk_total(text: str) -> int | None:
     return _amount(found[1]) if found else None
 
 
-def _amount(text: str) -> int | None:
-    if not text:
-        return None
+def _amount(text: str) -> int:
+    if text.isascii() and text.isdigit() and len(text) < _DIGITS:  # nearly all of them
+        return int(text)
     value = parse_size_b(text)
     if value >= _LIMIT:
         raise ParseError(f"{text[:40]!r} is larger than any number of Slurm's")
@@ -93,8 +99,11 @@ def _text(row: SacctRow, name: str, read: Callable[[str], str]) -> str | None:
 
 
 def _noted(row: SacctRow, name: str, read: Callable[[str], _T], unread: Unread) -> _T | None:
+    text = row.values.get(name)
+    if not text:
+        return None
     try:
-        return read(row.text(name))
+        return read(text)
     except GpuwasteError as error:
         unread.setdefault(name, str(error)[:200])
         return None
