@@ -40,8 +40,7 @@ def bound(cluster: LoopbackCluster) -> Iterator[int]:
     made = time.time()
     # slurmdbd gives a job the reservation that began in an earlier second than the job.
     wait_until(lambda: time.time() >= made + 2, 30, "the reservation to be two seconds old", poll_s=0.2)
-    options: dict[str, str | int | bool] = {"constraint": "nvlink|fast", "reservation": "course", "n": 2}
-    job = cluster.sbatch(WRITES + STEPS, output="/dev/null", **options)
+    job = cluster.sbatch(WRITES + STEPS, output="/dev/null", constraint="nvlink|fast", reservation="course", n=2)
     cluster.wait_accounted(job)
     yield job
     cluster.run(["scontrol", "delete", name])

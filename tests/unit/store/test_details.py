@@ -18,7 +18,14 @@ NAMES = [field.name for field in fields(JobDetails)]
 
 
 def accounted(details: JobDetails = FULL, steps: tuple[StepRecord, ...] = (STEP,), **more: Any) -> AccountedRun:
-    values = {"start": 1010, "end": 1020, "state": "COMPLETED", "gpus": 1, "elapsed_s": 10, "user": "alice"} | more
+    values: dict[str, Any] = {
+        "start": 1010,
+        "end": 1020,
+        "state": "COMPLETED",
+        "gpus": 1,
+        "elapsed_s": 10,
+        "user": "alice",
+    } | more
     return AccountedRun("gw", 7, 1000, details=details, steps=steps, **values)
 
 
