@@ -25,19 +25,24 @@ def raw(job: int) -> str:
     return f"{own}\n{job}.0|{at + 10}|{at + 10}|{at + 40}|30|COMPLETED|2|||work\n"
 
 
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
+def old_store(tmp_path: Path, page_b: int = 1000) -> Path:
     """Return a store with pages, as the version before left it: without details and steps."""
     file = tmp_path / "sacct.txt"
     file.write_text(COLUMNS + "\n" + "".join(map(raw, range(1, JOBS + 1))))
     path = tmp_path / "state" / "hub.duckdb"
     store = HistoryStore.open(path, SystemClock())
-    import_source(store, path, SacctFile(file, "gw", page_b=1000))
+    import_source(store, path, SacctFile(file, "gw", page_b=page_b))
     store._db.execute("DELETE FROM steps")
     store._db.execute("UPDATE jobs SET priority = NULL, flags = NULL, n_steps = NULL")
     store._db.execute("UPDATE pages SET version = 0")
     store.close()
     return path
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Return such a store."""
+    return old_store(tmp_path)
 
 
 def told(store: HubStore) -> tuple[Any, ...]:
