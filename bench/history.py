@@ -25,12 +25,13 @@ import psutil
 
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.job import JobRecord
-from gpuwaste.slurm.sacct import FIELDS, BadRow, parse_sacct
+from gpuwaste.slurm.sacct import FIELDS, MORE_FIELDS, BadRow, parse_sacct, sacct_fields
 from gpuwaste.store.hub.hub_store import HubStore
 
 TARGET_S: Final = 60
 GPUWASTE: Final = Path(sys.executable).with_name("gpuwaste")
 CHUNK: Final = 2000
+COLUMNS: Final = sacct_fields([*FIELDS, *MORE_FIELDS])
 STATES: Final = ("COMPLETED",) * 14 + ("FAILED", "FAILED", "TIMEOUT", "CANCELLED by 1001", "OUT_OF_MEMORY", "NODE_FAIL")
 
 
@@ -62,7 +63,13 @@ def main() -> int:
     for name, f in figures.items():
         print(f"{name:<28}{f['s']:8.1f}{f['rows_s']:10.0f}{f['cpu_s']:8.1f}{f['rss_mb']:8.0f}{f['runs']:9}{f['bad']:6}")
     document = {"bench": "history", "target_s": TARGET_S, "rows": rows, "raw_mb": round(size_mb)}
-    document |= {"pages_mb": round(kept_mb), "store_mb": round(store_mb), "load": round(os.getloadavg()[0], 1)}
+    stored_b = round(store_mb * 1e6 / max(1, int(first["runs"])))
+    document |= {
+        "pages_mb": round(kept_mb),
+        "store_mb": round(store_mb),
+        "store_b_each_run": stored_b,
+        "load": round(os.getloadavg()[0], 1),
+    }
     print(json.dumps(document | {"figures": figures}))
     return 0
 
@@ -76,7 +83,7 @@ def generate(path: Path, rows: int) -> int:
     """Write the file and return its rows, the header not counted."""
     written = 0
     with path.open("wb") as file:
-        file.write("|".join(FIELDS).encode() + b"\n")
+        file.write("|".join(COLUMNS).encode() + b"\n")
         for group in jobs(random.Random(1)):  # noqa: S311 the same rows each time
             file.writelines(group)
             written += len(group)
@@ -102,7 +109,11 @@ def jobs(draw: random.Random) -> Iterator[list[bytes]]:
             "AllocTRES": f"billing=8,cpu=8,mem=65536M,node=1{gres[1]}", "NodeList": f"gpu{job % 100}", "MaxRSS": "",
             "TotalCPU": "05:12:33.123", "JobName": f"train_{user}_{job % 97}",
             "SubmitLine": f"sbatch --gres=gpu:{gpus} train_{job % 97}.sh",
-            "AdminComment": f";gw={draw.getrandbits(64):016x}", "ExitCode": "0:0",
+            "AdminComment": f";gw={draw.getrandbits(64):016x}", "ExitCode": "0:0", "Restarts": "0",
+            "Eligible": f"{submit}", "Priority": f"{job}", "Reason": draw.choice(("None", "Priority")),
+            "Flags": draw.choice(("SchedMain,StartRecieved", "SchedBackfill,StartRecieved")),
+            "Constraints": draw.choice(("", "a100", "h100")), "Reservation": "", "ConsumedEnergyRaw": "",
+            "NTasks": "", "TRESUsageInTot": "", "TRESUsageOutTot": "",
         }  # fmt: skip
         yield odd(row, job) or [line(row), *steps(row)]
 
@@ -128,15 +139,21 @@ def odd(row: dict[str, str], job: int) -> list[bytes]:
 def steps(row: dict[str, str]) -> list[bytes]:
     """Return the batch and the extern step."""
     blank = dict.fromkeys(("User", "UID", "Group", "Partition", "QOS", "TimelimitRaw", "ReqMem", "ReqTRES"), "")
+    blank |= dict.fromkeys(("SubmitLine", "Priority", "Reason", "Flags", "Constraints", "Eligible", "Restarts"), "")
+    read, written = f"fs/disk={int(row['Submit']) % 10**9}", f"fs/disk={int(row['Submit']) % 10**6}"
+    used = {
+        "NTasks": "1", "ConsumedEnergyRaw": "0", "TRESUsageOutTot": f"energy=0,{written}",
+        "TRESUsageInTot": f"cpu=05:12:33,energy=0,{read},mem=12345678K,pages=12,vmem=23456789K",
+    }  # fmt: skip
     return [
-        line(row | blank | {"JobIDRaw": f"{row['JobIDRaw']}.{step}", "JobName": step, "MaxRSS": rss, "SubmitLine": ""})
+        line(row | blank | used | {"JobIDRaw": f"{row['JobIDRaw']}.{step}", "JobName": step, "MaxRSS": rss})
         for step, rss in (("batch", "12345678K"), ("extern", "0"))
     ]
 
 
 def line(row: dict[str, str]) -> bytes:
     """Return one row as sacct prints it."""
-    return "|".join(row.values()).encode() + b"\n"
+    return "|".join(row[name] for name in COLUMNS).encode() + b"\n"
 
 
 def timed_import(home: Path, processes: int, store: str = "hub.duckdb") -> dict[str, Any]:
@@ -182,7 +199,7 @@ def slow_path(home: Path, rows: int) -> None:
     runs, count, bad = list[JobRecord](), 0, 0
     with (home / "sacct.txt").open("rb") as file:
         next(file)
-        for row in parse_sacct(itertools.islice(file, rows), "gw", FIELDS, b"|"):
+        for row in parse_sacct(itertools.islice(file, rows), "gw", COLUMNS, b"|"):
             if isinstance(row, BadRow):
                 bad += 1
                 continue

@@ -3,7 +3,6 @@
 import os
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -18,7 +17,7 @@ from gpuwaste.slurm.sacct import BadRow
 from gpuwaste.testing.cluster import LoopbackCluster
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.job_mix import ODD_NAMES, run_job_mix
-from gpuwaste.testing.rest_differences import allowed
+from gpuwaste.testing.rest_differences import allowed, fields_of
 
 pytestmark = pytest.mark.cluster
 JOBS = 200
@@ -61,9 +60,11 @@ def test_a_mix_of_jobs_is_read_alike_both_ways(cluster: LoopbackCluster, tmp_pat
     told = by_key(rest.accounting(*window), ids)
     assert set(told) == set(seen)
     wrong = {
-        run.printed_id: [name for name, value in asdict(run).items() if value != expected[name]]
+        run.printed_id: [
+            (name, value, expected[name]) for name, value in fields_of(run).items() if value != expected[name]
+        ]
         for key, run in told.items()
-        if asdict(run) != (expected := asdict(seen[key]) | allowed(seen[key], run))
+        if fields_of(run) != (expected := fields_of(seen[key]) | allowed(seen[key], run))
     }
     assert not wrong
     pages = [row for page in rest.pages(*window) for row in parse_page(page, rest.cluster_name())]

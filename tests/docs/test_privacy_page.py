@@ -3,6 +3,7 @@
 import re
 import subprocess
 import sys
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,9 @@ import duckdb
 from tests.unit.store.test_verdict_store import run, said
 from tests.unit.waste import builders
 
+from gpuwaste.core.accounted_run import AccountedRun, JobDetails, StepRecord
 from gpuwaste.core.clock import SystemClock
+from gpuwaste.core.job import JobRecord
 from gpuwaste.store.hub.hub_store import Aside, HubStore
 from gpuwaste.store.hub.notice_store import NoticeStore
 from gpuwaste.store.hub.verdict_store import VerdictStore
@@ -26,12 +29,29 @@ def notice(user: str, document: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def accounted(job: JobRecord) -> AccountedRun:
+    """Return a run whose constraint and whose step name its user."""
+    values = {field.name: getattr(job, field.name) for field in fields(JobRecord)}
+    step = StepRecord("0", f"{job.user}-step", 1, 1, 1, None, "COMPLETED", 0, 0)
+    return AccountedRun(**values, details=JobDetails(constraints=f"of-{job.user}"), steps=(step,))
+
+
 def fill(path: Path) -> None:
     """Write a store in which each table that can name a user names alice, and dave."""
     store, clock = HubStore.open(path, SystemClock()), SystemClock()
     try:
         records = [
-            run(job, str(job), user=user, name=f"{user}-job", account=account, group=user, submit_line=f"sbatch {user}")
+            accounted(
+                run(
+                    job,
+                    str(job),
+                    user=user,
+                    name=f"{user}-job",
+                    account=account,
+                    group=user,
+                    submit_line=f"sbatch {user}",
+                )
+            )
             for job, user, account in ((1, "alice", "alice"), (2, "alice", "physics"), (3, "dave", "physics"))
         ]
         store.upsert_jobs(records)
@@ -73,6 +93,7 @@ def test_the_lines_erase_a_user_everywhere(tmp_path: Path) -> None:
     after = texts(path)
     assert "alice" not in after
     assert "dave-job" in after
+    assert "dave-step" in after
     assert "sbatch dave" in after
     store = HubStore.open(path, SystemClock())
     try:

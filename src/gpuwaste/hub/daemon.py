@@ -64,7 +64,7 @@ def serve(hub: Hub, tcp: socket.socket | None, unix: socket.socket | None, notif
 
     A sign of life needs both: the event loop that answers, and the importer's thread.
     """
-    workers = [hub.importer.worker, hub.predictions.worker, hub.roller.worker, hub.judging.worker]
+    workers = [hub.importer.worker, hub.predictions.worker, hub.roller.worker, hub.judging.worker, hub.pages.worker]
     if hub.notify.notifier is not None:
         hub.notify.notifier.begin()
         workers.append(hub.notify.notifier.worker)
@@ -78,7 +78,7 @@ def serve(hub: Hub, tcp: socket.socket | None, unix: socket.socket | None, notif
     try:
         hub.cluster_map.start()
         for worker in workers:
-            worker.start(FIRST_S if worker is hub.roller.worker else 0.0)
+            worker.start(FIRST_S if worker in {hub.roller.worker, hub.pages.worker} else 0.0)
         server.run()
     finally:
         notifier.stopping()

@@ -28,6 +28,7 @@ from gpuwaste.hub.map import ClusterMap
 from gpuwaste.hub.metrics import Gauges, HubMetrics
 from gpuwaste.hub.notify.parts import NotifyParts, notify_parts
 from gpuwaste.hub.notify.runner import Accounting
+from gpuwaste.hub.page_reader import PageReader
 from gpuwaste.hub.predictions import Predictions
 from gpuwaste.hub.reads import Reads
 from gpuwaste.hub.roles import Roles
@@ -117,6 +118,7 @@ class Hub:
         verdict_store = VerdictStore(self.store, clock)
         self.verdicts = VerdictKeeper(verdict_store, clock, hub.verdict_days)
         self.roller = Roller(self.store, clock, hub.rollup_days)
+        self.pages = PageReader(self.store, Path(hub.state_dir) / STORE_NAME, clock)
         verdict_reads = VerdictReads(verdict_store, clock)
         self.cluster_map = ClusterMap(slurm, self.store, self.site, clock, hub.map_min_interval_s)
         self.importer = Importer(

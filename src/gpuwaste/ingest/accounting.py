@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from gpuwaste.core.accounted_run import AccountedRun
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.run import RunKey
 from gpuwaste.core.units import DAY_S
@@ -13,6 +14,7 @@ from gpuwaste.slurm.client import SlurmClient
 from gpuwaste.store.hub.hub_store import Aside, HubStore
 
 CHUNK: Final = 2000  # runs written at a time
+CHUNK_STEPS: Final = 20_000  # and steps, which bound the memory of a chunk where jobs have very many
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +65,12 @@ class AccountingImport:
     def read(self, start: int, end: int) -> set[RunKey]:
         """Read the runs that overlap [start, end]; return their keys. Raises GpuwasteError, some runs may be stored."""
         told: set[RunKey] = set()
-        found = SortedRows()
+        found, steps = SortedRows(), 0
         for row in self._slurm.accounting(start, end):
             found.add(row)
-            if len(found.runs) >= CHUNK:
+            steps += len(row.steps) if isinstance(row, AccountedRun) else 0
+            if len(found.runs) >= CHUNK or steps >= CHUNK_STEPS:
+                steps = 0
                 told |= self._write(found)
         told |= self._write(found)
         if found.bad:

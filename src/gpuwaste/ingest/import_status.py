@@ -9,7 +9,7 @@ from tabulate import tabulate
 from gpuwaste.core.units import format_size
 from gpuwaste.ingest.parsed_page import UNREAD
 from gpuwaste.slurm.times import format_time
-from gpuwaste.store.hub.history_store import HistoryStore
+from gpuwaste.store.hub.history_store import PAGE_VERSION, HistoryStore
 
 QUARANTINE_ROWS: Final = 20
 _RAW_SHOWN: Final = 120
@@ -26,6 +26,7 @@ def status_document(store: HistoryStore, path: Path, now: int) -> dict[str, Any]
         "runs": store.ask("history_months"),
         "open": store.ask("history_open", {"now": now}),
         "unread": _unread(store, sources),
+        "pages_due": store.ask("pages_due_count", {"version": PAGE_VERSION})[0]["pages"],
         "quarantine": [{**row, "example": row["example"][:_RAW_SHOWN]} for row in quarantine],
         "quarantined": store.ask("counts")[0]["quarantine"],
     }
@@ -62,6 +63,11 @@ def status_text(document: Mapping[str, Any]) -> str:
         parts.append(_table(("source", "field", "runs in which it cannot be read"), [
             (row["source"], row["field"], row["runs"]) for row in document["unread"]
         ]))  # fmt: skip
+    if document["pages_due"]:
+        parts.append(
+            f"{document['pages_due']} raw pages have columns that an earlier version did not read: the hub reads them "
+            "again in the background, gpuwaste history import --again at once"
+        )
     if document["quarantined"]:
         parts.append(f"{document['quarantined']} rows kept aside")
         parts.append(_table(("rows", "source", "first line", "reason"), [

@@ -10,8 +10,8 @@ from gpuwaste.core.errors import NoDataError
 from gpuwaste.ingest.parsed_page import UNREAD
 from gpuwaste.ingest.source import EACH_ONCE, Page, Source
 from gpuwaste.ingest.work import work_page, work_pages
-from gpuwaste.store.hub.history_store import HistoryStore, PageRow
-from gpuwaste.store.hub.page_files import Kept
+from gpuwaste.store.hub.history_store import HistoryStore, KeptPage, PageRow
+from gpuwaste.store.hub.page_files import Kept, PageFiles
 
 ASSUMED: Final = "submit + run"
 _FEW_ASSUMED: Final = 0.01  # a source of which fewer of the starts are assumed is one with waits
@@ -83,7 +83,7 @@ def import_source(
                 raise _refused(store, source, page)
             import_id = store.begin(source.kind, source.key, source.cluster, source.context)
         result.add(*store.take(import_id, source.key, page, once=source.kind in EACH_ONCE))
-        page.rows.unlink(missing_ok=True)
+        page.discard()
         progress(page.until, page.runs)
     result.end_rule = _end_rule(store, source.key)
     if import_id is None and resume is not None and not resume.ended:  # it was cut off after its last page
@@ -96,7 +96,7 @@ def import_source(
 
 def _refused(store: HistoryStore, source: Source, page: PageRow) -> NoDataError:
     """Forget a first page without a run, and return what to say: this is no file of that kind."""
-    page.rows.unlink(missing_ok=True)
+    page.discard()
     store.drop(page.digest)
     first = page.bad[0]
     return NoDataError(
@@ -112,17 +112,22 @@ def import_again(store: HistoryStore, path: Path, *, progress: Progress = lambda
         if kept.key not in results:
             store.forget_taken()
         began = time.monotonic()
-        data = store.files.read(kept.digest)
-        raw = Page(kept.number, kept.place, data, kept.position, kept.until, kept.until, kept.line)
-        page = work_page(kept.kind, kept.context, path, raw, Kept(kept.digest, len(data), 0))
+        page = read_again(store.files, path, kept)
         result = results.setdefault(kept.key, ImportResult(kept.kind, kept.key, kept.context.get("cluster", "")))
         result.add(*store.take_again(kept.import_id, page, once=kept.kind in EACH_ONCE))
-        page.rows.unlink(missing_ok=True)
+        page.discard()
         result.seconds += time.monotonic() - began
         progress(1, page.runs)
     for key, result in results.items():
         result.end_rule = _end_rule(store, key)
     return list(results.values())
+
+
+def read_again(files: PageFiles, path: Path, kept: KeptPage) -> PageRow:
+    """Parse a kept page of the store at `path`. Raises StoreError where it is gone, damaged or of a newer version."""
+    data = files.read(kept.digest)
+    raw = Page(kept.number, kept.place, data, kept.position, kept.until, kept.until, kept.line)
+    return work_page(kept.kind, kept.context, path, raw, Kept(kept.digest, len(data), 0))
 
 
 def _end_rule(store: HistoryStore, key: str) -> str:

@@ -20,7 +20,7 @@ from gpuwaste.ingest.parsed_page import Notes, SortedRows
 from gpuwaste.ingest.source import Page, parser_of
 from gpuwaste.slurm.sacct import BadRow
 from gpuwaste.store.hub.history_store import PageRow
-from gpuwaste.store.hub.json_rows import job_row, to_json
+from gpuwaste.store.hub.json_rows import NO_ROWS, job_row, step_rows, to_json
 from gpuwaste.store.hub.page_files import Kept, PageFiles
 
 _AHEAD: Final = 2  # pages of each process that are read before they are needed
@@ -35,6 +35,10 @@ def work_page(kind: str, context: Mapping[str, str], store: Path, page: Page, ke
         found.add(row)
     rows = files.scratch / f"{kept.digest}.{os.getpid()}.json"
     rows.write_text(to_json(job_row(run) for run in found.runs.values()), encoding="utf-8")
+    steps = to_json(step_rows(found.runs.values()))
+    step_file = rows.with_suffix(".steps.json") if steps != NO_ROWS else None
+    if step_file is not None:
+        step_file.write_text(steps, encoding="utf-8")
     lines = page.data.count(b"\n") + (not page.data.endswith(b"\n"))
     return PageRow(
         number=page.number,
@@ -53,6 +57,7 @@ def work_page(kind: str, context: Mapping[str, str], store: Path, page: Page, ke
         unread=found.unread,
         notes=dict(found.notes),
         mark=page.mark,
+        steps=step_file,
     )
 
 

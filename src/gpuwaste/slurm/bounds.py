@@ -1,6 +1,6 @@
 """What a run's numbers may be: those that a store can hold. A larger one is damage, and costs its own row alone."""
 
-from typing import Final
+from typing import Final, TypeVar
 
 from gpuwaste.core.errors import ParseError
 from gpuwaste.core.job import JobRecord
@@ -11,9 +11,10 @@ _LARGE: Final = (
     *("mem_req_b", "end", "elapsed_s", "suspended_s", "total_cpu_s", "max_rss_b"),
 )
 _LIMITS: Final = (*((name, 1 << 31) for name in _SMALL), *((name, 1 << 62) for name in _LARGE))
+_Run = TypeVar("_Run", bound=JobRecord)
 
 
-def within(job: JobRecord) -> JobRecord:
+def within(job: _Run) -> _Run:
     """Return the run. Raises ParseError naming a number that is beyond any of Slurm's."""
     for name, limit in _LIMITS:
         value = getattr(job, name)

@@ -1,9 +1,11 @@
 """A CSV file of jobs, one run a row, as JobRecords, by a mapping."""
 
 import csv
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from gpuwaste.core.accounted_run import MAX_TEXT, AccountedRun, JobDetails
 from gpuwaste.core.errors import ParseError, UsageError
 from gpuwaste.core.job import JobRecord
 from gpuwaste.slurm.bounds import within
@@ -12,6 +14,7 @@ from gpuwaste.slurm.csv_tres import TresList
 from gpuwaste.slurm.csv_values import RowValues, drawn_id
 from gpuwaste.slurm.printed_id import PrintedId, parse_printed
 from gpuwaste.slurm.req_mem import printed as printed_memory
+from gpuwaste.slurm.run_details import flag_text
 from gpuwaste.slurm.sacct import BadRow
 from gpuwaste.slurm.tres import held_gpus, memory_b, parse_tres
 
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
 
 _KEPT: Final = 2000
 _TEXTS: Final = ("name", "user", "account", "group", "partition", "qos", "submit_line", "nodes", "gpu_type")
+_DETAIL_TEXTS: Final = ("flags", "reason", "constraints", "reservation")
 _TRUE: Final = frozenset({"1", "true", "yes", "y", "t"})
 _ADVICE: Final = "map array_task_id (and array_job_id), or an id that each run has to itself"
 _MAX_ID: Final = 15  # digits, far above any id
@@ -91,7 +95,7 @@ def _rows(lines: Iterable[bytes], mapped: CsvMapping, *, skip: bool) -> Iterator
         skip = skip and not row
 
 
-def _job(row: RowValues, cluster: str) -> JobRecord:
+def _job(row: RowValues, cluster: str) -> AccountedRun:
     ids = _identity(row)
     submit = row.time("submit")
     if submit is None:
@@ -107,7 +111,7 @@ def _job(row: RowValues, cluster: str) -> JobRecord:
     texts: dict[str, Any] = {name: row.text(name) for name in _TEXTS}
     memory = row.memory("mem_req_b", own["n_nodes"], own["cpus"])
     return within(
-        JobRecord(
+        AccountedRun(
             cluster=cluster,
             submit=submit,
             interactive=row.text("interactive").lower() in _TRUE,
@@ -125,8 +129,23 @@ def _job(row: RowValues, cluster: str) -> JobRecord:
             total_cpu_s=row.amount("total_cpu_s"),
             exit_code=code,
             exit_signal=signal,
+            details=_details(row),
             **(ids | own | texts | {"gpu_type": texts["gpu_type"] or kind}),
         )
+    )
+
+
+def _details(row: RowValues) -> JobDetails:
+    texts = {name: row.text(name)[:MAX_TEXT] for name in _DETAIL_TEXTS if name in row.mapped.columns}
+    return JobDetails(
+        eligible=row.time("eligible"),
+        priority=row.whole("priority"),
+        flags=flag_text(re.split(r"[,|; ]", texts.pop("flags"))) if "flags" in texts else None,
+        n_steps=row.count("n_steps"),
+        energy_j=row.whole("energy_j") or None,
+        disk_read_b=row.whole("disk_read_b"),
+        disk_write_b=row.whole("disk_write_b"),
+        **texts,
     )
 
 

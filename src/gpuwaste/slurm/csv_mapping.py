@@ -23,6 +23,7 @@ from datetime import tzinfo
 from pathlib import Path
 from typing import Any, Final
 
+from gpuwaste.core.accounted_run import JobDetails
 from gpuwaste.core.errors import ConfigError, ParseError, UsageError
 from gpuwaste.core.job import TERMINAL_STATES, JobRecord
 from gpuwaste.slurm.csv_tres import check_names
@@ -30,7 +31,8 @@ from gpuwaste.slurm.times import zone_of
 
 REQUEST: Final = {"req_cpus": "cpu", "req_mem_b": "mem", "req_nodes": "node", "req_gpus": "gres/gpu"}
 _NOT_MAPPED: Final = frozenset({"cluster", "printed_id", "het_job_id", "het_offset", "verdict_id"})
-FIELDS: Final = frozenset({f.name for f in fields(JobRecord)} - _NOT_MAPPED) | REQUEST.keys() | {"wait_s"}
+_DETAILS: Final = frozenset(f.name for f in fields(JobDetails))
+FIELDS: Final = frozenset({f.name for f in fields(JobRecord)} - _NOT_MAPPED) | _DETAILS | REQUEST.keys() | {"wait_s"}
 UNITS: Final = {
     "s": 1.0, "ms": 0.001, "min": 60.0, "h": 3600.0, "d": 86400.0,
     "B": 1.0, "K": 1024.0, "M": 1024.0**2, "G": 1024.0**3, "T": 1024.0**4,

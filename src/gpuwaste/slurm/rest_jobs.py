@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterator
 from typing import Any, Final
 
+from gpuwaste.core.accounted_run import AccountedRun
 from gpuwaste.core.errors import GpuwasteError, ParseError
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.text import storable
@@ -18,14 +19,13 @@ from gpuwaste.slurm import rest_value as value
 from gpuwaste.slurm.bitmap import task_text
 from gpuwaste.slurm.bounds import within
 from gpuwaste.slurm.interactive import is_interactive
+from gpuwaste.slurm.rest_steps import RestSteps
 from gpuwaste.slurm.sacct import BadRow
 from gpuwaste.slurm.times import own_start
 from gpuwaste.slurm.tres import held_gpus, memory_b, parse_tres
 
 _NOWHERE: Final = frozenset({"", "None assigned", "(null)", "None"})
 _KEPT: Final = 2000
-_HOUR_S: Final = 3600
-_MICRO: Final = 1_000_000
 
 
 def parse_page(data: bytes, cluster: str) -> Iterator[JobRecord | BadRow]:
@@ -41,12 +41,21 @@ def records(items: list[Any], cluster: str) -> Iterator[JobRecord | BadRow]:
     """Yield what `parse_page` does, from the jobs of a page."""
     for line, item in enumerate(items, 1):
         try:
-            yield _record(item, cluster)
+            steps = RestSteps(item)
+            run = _record(item, cluster, steps)
         except GpuwasteError as error:
-            yield BadRow(line, str(error), storable(json.dumps(item, ensure_ascii=False))[:_KEPT])
+            yield BadRow(line, str(error), _shown(item))
+            continue
+        for name, reason in steps.unread.items():
+            yield BadRow(line, f"{name}: {reason}", _shown(item), name)
+        yield run
 
 
-def _record(job: Any, cluster: str) -> JobRecord:
+def _shown(item: Any) -> str:
+    return storable(json.dumps(item, ensure_ascii=False))[:_KEPT]
+
+
+def _record(job: Any, cluster: str, steps: RestSteps) -> AccountedRun:
     own = value.text(job, "cluster")
     if cluster and own and own != cluster:
         raise ParseError(f"cluster: a job of {own}, where {cluster} was requested")
@@ -65,9 +74,9 @@ def _record(job: Any, cluster: str) -> JobRecord:
     limit_min = value.number(job, "time", "limit")
     code, signal = value.exit_of(job, "exit_code")
     submit_line = value.text(job, "submit_line")
-    ids, steps = _ids(job, job_id), _Steps(job)
+    ids = _ids(job, job_id)
     return within(
-        JobRecord(
+        AccountedRun(
             cluster=cluster or own,
             job_id=job_id,
             submit=submit,
@@ -100,6 +109,8 @@ def _record(job: Any, cluster: str) -> JobRecord:
             exit_signal=signal,
             total_cpu_s=steps.total_cpu_s(job, end),
             max_rss_b=steps.max_rss_b,
+            details=steps.details(job),
+            steps=tuple(steps.sums.kept),
         )
     )
 
@@ -147,38 +158,3 @@ def _cpus_before_start(job: Any) -> int | None:
 
 def _whole(tres: dict[str, str], name: str) -> int | None:
     return int(tres[name]) if name in tres else None
-
-
-class _Steps:
-    """What a job's steps add up to."""
-
-    def __init__(self, job: Any) -> None:
-        self.max_rss_b: int | None = None
-        self._cpu_us = 0
-        self.names: set[str] = set()
-        steps = value.at(job, "steps")
-        if steps is not None and not isinstance(steps, list):
-            raise ParseError("steps: expected a list")
-        for step in steps or ():
-            self._add(step)
-
-    def _add(self, step: Any) -> None:
-        name = value.text(step, "step", "id").rpartition(".")[2]  # 12.batch from v0.0.40 on
-        self.names.add("0" if name[:1].isdigit() else name)  # constant memory, however many there are
-        self._cpu_us += _cpu_us(step)
-        for kind, count in value.tres_items(step, "tres", "requested", "max"):
-            if kind == "mem":  # bytes here, unlike in an allocation
-                self.max_rss_b = max(count, self.max_rss_b or 0)
-
-    def total_cpu_s(self, job: Any, end: int | None) -> float | None:
-        """Return seconds, as precise as sacct prints them; a running job has none yet."""
-        best = max(self._cpu_us, _cpu_us(job))
-        if not best and end is None:
-            return None
-        seconds = best // _MICRO
-        return float(seconds) if seconds >= _HOUR_S else best // 1000 / 1000
-
-
-def _cpu_us(found: Any) -> int:
-    seconds = value.number(found, "time", "total", "seconds") or 0
-    return seconds * _MICRO + (value.number(found, "time", "total", "microseconds") or 0)

@@ -11,11 +11,11 @@ from typing import Final
 
 from gpuwaste.core.errors import GpuwasteError, ParseError
 from gpuwaste.core.job import JobRecord
-from gpuwaste.slurm.sacct_row import RunRows
 from gpuwaste.slurm.sacct_rows import BadRow, read_rows
+from gpuwaste.slurm.sacct_run import RunRows
 from gpuwaste.slurm.times import format_time
 
-__all__ = ["ADMIN_COMMENT", "DELIMITER", "FIELDS", "RESTARTS", "BadRow", "parse_sacct", "sacct_argv", "sacct_fields"]
+__all__ = ["ADMIN_COMMENT", "DELIMITER", "FIELDS", "MORE_FIELDS", "BadRow", "parse_sacct", "sacct_argv", "sacct_fields"]
 
 DELIMITER: Final = b"\x1f"
 ADMIN_COMMENT: Final = "AdminComment"  # free text of administrators, and the token of a verdict
@@ -24,7 +24,10 @@ FIELDS: Final = (
     *("ElapsedRaw", "Suspended", "TimelimitRaw", "NNodes", "AllocCPUS", "ReqMem", "ReqTRES", "AllocTRES", "NodeList"),
     *("MaxRSS", "TotalCPU", "JobName", "SubmitLine", ADMIN_COMMENT, "ExitCode"),
 )
-RESTARTS: Final = "Restarts"  # from Slurm 23.11 on
+MORE_FIELDS: Final = (  # Restarts came with Slurm 23.11; the others are what analytics reads
+    *("Restarts", "Eligible", "Priority", "Flags", "Reason", "Constraints", "Reservation", "ConsumedEnergyRaw"),
+    *("NTasks", "TRESUsageInTot", "TRESUsageOutTot"),
+)
 _NEEDED: Final = ("JobIDRaw", "Submit")
 _KEPT_B: Final = 2000
 
@@ -33,7 +36,7 @@ def sacct_fields(available: Iterable[str]) -> tuple[str, ...]:
     """Return the columns to ask for, given what `sacct --helpformat` names."""
     known = frozenset(available)
     own = (name for name in FIELDS[:-1] if name != ADMIN_COMMENT or name in known)
-    return (*own, *((RESTARTS,) if RESTARTS in known else ()), FIELDS[-1])
+    return (*own, *(name for name in MORE_FIELDS if name in known), FIELDS[-1])
 
 
 def sacct_argv(start: int, end: int, fields: Sequence[str] = FIELDS, delimiter: bytes = DELIMITER) -> list[str]:
@@ -54,7 +57,7 @@ def parse_sacct(
     delimiter: bytes = DELIMITER,
     zone: tzinfo = UTC,
 ) -> Iterator[JobRecord | BadRow]:
-    """Yield one JobRecord for each run, its steps folded in, and a BadRow for what cannot be read.
+    """Yield one JobRecord for each run, its steps folded in, and a BadRow for what cannot be read, row or detail.
 
     `fields` are the columns of the lines, JobIDRaw and Submit among them; dates without an offset are in `zone`. A
     column Cluster, where there is one, names the cluster. Raises ParseError where a needed column is missing, and for
@@ -69,16 +72,20 @@ def parse_sacct(
             yield item
         elif not item.is_step:
             if run is not None:
-                yield _finish(run, cluster, zone)
-            run = RunRows(item)
+                yield from _finish(run, cluster)
+            run = RunRows(item, zone)
         elif run is None or not run.add_step(item):
             yield BadRow(item.line, "a step without its job before it", item.raw[:_KEPT_B])
     if run is not None:
-        yield _finish(run, cluster, zone)
+        yield from _finish(run, cluster)
 
 
-def _finish(run: RunRows, cluster: str, zone: tzinfo) -> JobRecord | BadRow:
+def _finish(run: RunRows, cluster: str) -> Iterator[JobRecord | BadRow]:
     try:
-        return run.record(cluster, zone)
+        record = run.record(cluster)
     except GpuwasteError as error:
-        return BadRow(run.job.line, str(error), run.job.raw[:_KEPT_B])
+        yield BadRow(run.job.line, str(error), run.job.raw[:_KEPT_B])
+        return
+    for name, reason in run.unread.items():
+        yield BadRow(run.job.line, f"{name}: {reason}", run.job.raw[:_KEPT_B], name)
+    yield record

@@ -7,12 +7,15 @@ from dataclasses import dataclass
 from typing import Final
 
 from gpuwaste.core.errors import UsageError
-from gpuwaste.slurm.sacct import ADMIN_COMMENT, FIELDS, RESTARTS
+from gpuwaste.slurm.sacct import ADMIN_COMMENT, FIELDS, MORE_FIELDS
 from gpuwaste.slurm.sacct_row import is_row_start
 
 MAX_PAGE_B: Final = 64 * 1024**2
 _NAME = re.compile(r"[A-Za-z]{2,40}")
-_KNOWN: Final = (*FIELDS, RESTARTS, "Cluster", "Elapsed", "ReqCPUS", "ReqNodes", "ReqGRES")
+_KNOWN: Final = (
+    *(*FIELDS, *MORE_FIELDS, "Cluster", "Elapsed", "ReqCPUS", "ReqNodes", "ReqGRES"),
+    *("AveDiskRead", "AveDiskWrite"),
+)
 _ADVICE: Final = f"sacct -P --format={','.join(name for name in FIELDS if name != ADMIN_COMMENT)}"
 _CANONICAL: Final = {name.lower(): name for name in _KNOWN}
 # Columns that say the same as one that the reader knows, used where that one is not there.

@@ -11,7 +11,7 @@ from itertools import groupby, islice
 from typing import Final
 
 FREE: Final = frozenset(
-    {"JobName", "SubmitLine", "AdminComment", "comment", "systemcomment", "workdir", "extra", "constraints", "reason"}
+    {"JobName", "SubmitLine", "AdminComment", "comment", "systemcomment", "workdir", "extra", "Constraints"}
     | {"stdin", "stdout", "stderr", "container"}
 )
 _TIME = r"|\d{1,12}|\d{4}-\d\d-\d\d[T ][\d:+Z-]{1,20}|Unknown|None|N/A"
@@ -23,9 +23,12 @@ _SHAPES: Final = {
     "ExitCode": r"|\d{1,10}:\d{1,10}",
     "ReqMem": r"|\?|[\d.]{1,24}[KMGTP]?[nc]?",
     "MaxRSS": r"|[\d.]{1,24}[KMGTP]?",
-    **dict.fromkeys(("Submit", "Start", "End"), _TIME),
+    **dict.fromkeys(("Submit", "Start", "End", "Eligible"), _TIME),
     **dict.fromkeys(("ElapsedRaw", "Elapsed", "TimelimitRaw", "TotalCPU", "Suspended"), _AMOUNT),
-    **dict.fromkeys(("NNodes", "AllocCPUS", "ReqCPUS", "ReqNodes", "UID", "Restarts"), r"|\d{1,15}"),
+    **dict.fromkeys(
+        ("NNodes", "AllocCPUS", "ReqCPUS", "ReqNodes", "UID", "Restarts", "Priority", "NTasks"), r"|\d{1,15}"
+    ),
+    "Flags": r"[A-Za-z_,]{0,200}",
     **dict.fromkeys(("ReqTRES", "AllocTRES"), _TRES),
 }
 _SHAPED: Final = {name: re.compile(shape, re.ASCII) for name, shape in _SHAPES.items()}

@@ -4,9 +4,10 @@ Seen by running a mix of real jobs and reading it both ways: Slurm 22.05.8 (v0.0
 26.05.5 (v0.0.42 to v0.0.45).
 """
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
+from gpuwaste.core.accounted_run import AccountedRun
 from gpuwaste.core.job import JobRecord
 
 
@@ -51,7 +52,32 @@ DIFFERENCES: Final = (
         "another number for a run that goes on",
         "each counts to the moment at which it was asked",
     ),
+    Difference(
+        "flags",
+        "v0.0.38",
+        "without StartReceived",
+        "the JSON names only which scheduler started the job",
+    ),
+    Difference(
+        "reservation",
+        "v0.0.38",
+        "unknown",
+        "the JSON has a number in the place of the name",
+    ),
+    Difference(
+        "steps",
+        "v0.0.38",
+        "with unknown exit codes unless they completed",
+        "as of jobs: the JSON says SUCCESS and 0 for every exit code",
+    ),
 )
+_STARTED: Final = "StartReceived"
+
+
+def fields_of(run: JobRecord) -> dict[str, Any]:
+    """Return the fields of a run, its details among them."""
+    told = asdict(run)
+    return told | (told.pop("details", None) or {})
 
 
 def allowed(seen: JobRecord, told: JobRecord) -> dict[str, Any]:
@@ -67,4 +93,11 @@ def allowed(seen: JobRecord, told: JobRecord) -> dict[str, Any]:
         "restarts": told.restarts is None,
         "elapsed_s": told.start is not None and told.end is None,
     }
-    return {name: getattr(told, name) for name, excuse in excused.items() if excuse}
+    if isinstance(seen, AccountedRun) and isinstance(told, AccountedRun):
+        flags = (seen.details.flags or "").split(",")
+        excused["flags"] = told.details.flags == ",".join(flag for flag in flags if flag != _STARTED)
+        excused["reservation"] = told.details.reservation is None
+        silent = [step if step.state == "COMPLETED" else replace(step, exit_code=None) for step in seen.steps]
+        excused["steps"] = list(told.steps) == silent
+    fields = fields_of(told)
+    return {name: fields[name] for name, excuse in excused.items() if excuse}

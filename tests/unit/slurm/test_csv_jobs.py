@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gpuwaste.core.accounted_run import AccountedRun, JobDetails
 from gpuwaste.core.errors import ConfigError, GpuwasteError, UsageError
 from gpuwaste.core.job import JobRecord
 from gpuwaste.slurm.csv_jobs import header_of, read_csv
@@ -411,3 +412,17 @@ def test_no_value_raises(rows: list[dict[str, str]]) -> None:
         if isinstance(record, JobRecord):
             to_json([job_row(record)])
             assert record.gpus is None or 0 <= record.gpus < 2**31
+
+
+def test_what_only_analytics_reads_can_be_mapped() -> None:
+    """Details have columns like any other field; one that is not mapped is unknown, an empty text is none."""
+    names = ("eligible", "priority", "flags", "reason", "constraints", "n_steps", "energy_j", "disk_read_b")
+    mapping = "[columns]\njob_id='id'\nsubmit='t'\n" + "".join(f"{name}='{name}'\n" for name in names)
+    mapped = parse_mapping(mapping + "[units]\ndisk_read_b='M'\n", "m", "UTC")
+    header = ["id", "t", *names]
+    lines = [b'7,1700000000,1700000010,4294901760,"SchedBackfill,StartRecieved",Priority,,3,0,1.5\n']
+    (run,) = read_csv(lines, "gw", mapped, header)
+    assert isinstance(run, AccountedRun)
+    assert run.details == JobDetails(
+        1700000010, 4294901760, "SchedBackfill,StartReceived", "Priority", "", None, 3, None, 1572864
+    )

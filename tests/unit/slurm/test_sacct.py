@@ -6,10 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gpuwaste.core.accounted_run import MAX_STEPS, MAX_TEXT, AccountedRun, JobDetails, StepRecord
 from gpuwaste.core.errors import ParseError
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.run import RunKey
-from gpuwaste.slurm.sacct import ADMIN_COMMENT, FIELDS, RESTARTS, BadRow, parse_sacct, sacct_argv, sacct_fields
+from gpuwaste.slurm.sacct import ADMIN_COMMENT, FIELDS, MORE_FIELDS, BadRow, parse_sacct, sacct_argv, sacct_fields
 
 D = "\x1f"
 JOB = {
@@ -226,8 +227,8 @@ def test_an_export_without_the_comment_has_no_verdicts() -> None:
 
 def test_restarts_are_read_where_slurm_has_them() -> None:
     """The column is asked for only where sacct names it."""
-    assert RESTARTS not in sacct_fields(FIELDS)
-    fields = sacct_fields([*FIELDS, RESTARTS])
+    assert "Restarts" not in sacct_fields(FIELDS)
+    fields = sacct_fields([*FIELDS, "Restarts"])
     line = D.join([*[*JOB.values()][:-1], "2", "0:0"]).encode() + b"\n"
     (record,) = parse_sacct([line], "gw", fields)
     assert isinstance(record, JobRecord)
@@ -278,3 +279,124 @@ def test_no_bytes_raise(parts: list[bytes], data: st.DataObject) -> None:
     )
     for record in parse_sacct(lines, "gw"):
         assert isinstance(record, JobRecord | BadRow)
+
+
+MORE = {
+    "Restarts": "0",
+    "Eligible": "1700000050",
+    "Priority": "4294901759",
+    "Flags": "SchedBackfill,StartRecieved",
+    "Reason": "Resources",
+    "Constraints": "a100|h100&nvlink",
+    "Reservation": "course",
+    "ConsumedEnergyRaw": "",
+    "NTasks": "",
+    "TRESUsageInTot": "",
+    "TRESUsageOutTot": "",
+}
+
+
+def more_row(**changes: str) -> bytes:
+    values = JOB | MORE | changes
+    return D.join(values[name] for name in sacct_fields([*FIELDS, *MORE_FIELDS])).encode() + b"\n"
+
+
+def more_step(name: str, disk: tuple[int, int] | None = None, **changes: str) -> bytes:
+    read, written = (
+        (f"cpu=00:00:01,energy=0,fs/disk={disk[0]},mem=1", f"energy=0,fs/disk={disk[1]}") if disk else ("", "")
+    )
+    values = {
+        "JobIDRaw": f"7.{name}",
+        "JobID": f"7.{name}",
+        "JobName": f"n{name}",
+        "NTasks": "2",
+        "Flags": "",
+        "Reason": "",
+    }
+    return more_row(**(values | {"TRESUsageInTot": read, "TRESUsageOutTot": written} | changes))
+
+
+def read_more(*lines: bytes) -> list[JobRecord | BadRow]:
+    return list(parse_sacct(b"".join(lines).splitlines(keepends=True), "gw", sacct_fields([*FIELDS, *MORE_FIELDS])))
+
+
+def detailed(*lines: bytes) -> AccountedRun:
+    (record,) = read_more(*lines)
+    assert isinstance(record, AccountedRun), record
+    return record
+
+
+def test_what_only_analytics_reads_is_told_with_the_run() -> None:
+    """Since when it could start, its priority, who started it, what it waited for, where it was bound to run."""
+    assert detailed(more_row()).details == JobDetails(
+        eligible=1700000050,
+        priority=4294901759,
+        flags="SchedBackfill,StartReceived",
+        reason="Resources",
+        constraints="a100|h100&nvlink",
+        reservation="course",
+    )
+
+
+def test_steps_are_kept_and_added_up() -> None:
+    """Steps of srun are counted, disk is summed, energy is the largest step's, extern is added up but not kept."""
+    run = detailed(
+        more_row(),
+        more_step("batch", (100, 10), ConsumedEnergyRaw="500", MaxRSS="2048K"),
+        more_step("extern", (1, 0), ConsumedEnergyRaw="0"),
+        more_step("0", (30, 4), ConsumedEnergyRaw="400", State="FAILED", ExitCode="3:0"),
+        more_step("1", End="Unknown", State="RUNNING"),
+    )
+    details = run.details
+    assert (details.n_steps, details.energy_j, details.disk_read_b, details.disk_write_b) == (2, 500, 131, 14)
+    assert run.steps == (
+        StepRecord("batch", "nbatch", 1700000100, 90, 2, 2048 * 1024, "COMPLETED", 1, 9),
+        StepRecord("0", "n0", 1700000100, 90, 2, None, "FAILED", 3, 0),
+    )
+
+
+def test_energy_of_0_is_not_known_and_the_job_s_own_counts_first() -> None:
+    """Without a plugin that measures, Slurm writes 0 joules."""
+    assert detailed(more_row(ConsumedEnergyRaw="0"), more_step("0", ConsumedEnergyRaw="0")).details.energy_j is None
+    assert detailed(more_row(ConsumedEnergyRaw="900"), more_step("0", ConsumedEnergyRaw="400")).details.energy_j == 900
+
+
+def test_a_detail_that_cannot_be_read_costs_the_run_nothing_else() -> None:
+    """The field is named, and the run comes with all the rest."""
+    *aside, run = read_more(more_row(Eligible="soon"), more_step("0", (5, 5), ConsumedEnergyRaw="9" * 20 + "E"))
+    assert {row.field for row in aside if isinstance(row, BadRow)} == {"Eligible", "ConsumedEnergyRaw"}
+    assert isinstance(run, AccountedRun)
+    assert (run.details.eligible, run.details.energy_j) == (None, None)
+    assert (run.details.reason, run.details.disk_read_b, len(run.steps)) == ("Resources", 5, 1)
+
+
+def test_of_very_many_steps_the_first_are_kept_and_all_are_counted() -> None:
+    """A loop of srun must not fill memory or store."""
+    run = detailed(more_row(), *(more_step(str(n), (1, 1)) for n in range(MAX_STEPS + 500)))
+    assert (len(run.steps), run.details.n_steps, run.details.disk_read_b) == (
+        MAX_STEPS,
+        MAX_STEPS + 500,
+        MAX_STEPS + 500,
+    )
+
+
+def test_long_texts_are_cut() -> None:
+    """Names of steps and constraints are users' own, and have a bound."""
+    run = detailed(more_row(Constraints="c" * 5000), more_step("0", JobName="n" * 5000))
+    assert (run.details.constraints, run.steps[0].name) == ("c" * MAX_TEXT, "n" * MAX_TEXT)
+
+
+def test_means_of_a_task_stand_in_for_totals() -> None:
+    """A file with AveDiskRead in place of TRESUsageInTot tells the same, but for rounding."""
+    columns = ("JobIDRaw", "Submit", "NTasks", "AveDiskRead", "AveDiskWrite")
+    (run,) = parse_sacct([b"7|1700000000|||\n", b"7.0|1700000000|4|1.5M|10\n"], "gw", columns, b"|")
+    assert isinstance(run, AccountedRun)
+    assert (run.details.disk_read_b, run.details.disk_write_b) == (6 * 1024**2, 40)
+
+
+def test_an_or_of_constraints_is_no_separator_of_columns() -> None:
+    """In sacct -P a constraint `a|b` is written as it is; the other columns show where it belongs."""
+    columns = ("JobIDRaw", "Submit", "ReqMem", "Constraints", "ReqTRES", "JobName", "ExitCode")
+    (run,) = parse_sacct([b"7|1700000000|100M|a100|h100|cpu=4,mem=100M|train|0:0\n"], "gw", columns, b"|")
+    assert isinstance(run, AccountedRun)
+    assert (run.details.constraints, run.req_tres, run.name) == ("a100|h100", "cpu=4,mem=100M", "train")

@@ -8,13 +8,14 @@ from tests.unit.hub.rig import hour
 
 from gpuwaste.store.database import MEMORY, Database
 from gpuwaste.store.hub.columns import Columns
-from gpuwaste.store.hub.json_rows import HOUR_COLUMNS, HOUR_KEY, JOB_COLUMNS, VERDICT_COLUMNS
+from gpuwaste.store.hub.json_rows import HOUR_COLUMNS, HOUR_KEY, JOB_COLUMNS, STEP_COLUMNS, VERDICT_COLUMNS
 
 WIDE = {"UTINYINT": "BIGINT", "INTEGER": "BIGINT", "UTINYINT[]": "BIGINT[]", "INTEGER[]": "BIGINT[]"}
 
 
 @pytest.mark.parametrize(
-    ("table", "columns"), [("hours", HOUR_COLUMNS), ("jobs", JOB_COLUMNS), ("verdicts", VERDICT_COLUMNS)]
+    ("table", "columns"),
+    [("hours", HOUR_COLUMNS), ("jobs", JOB_COLUMNS), ("steps", STEP_COLUMNS), ("verdicts", VERDICT_COLUMNS)],
 )
 def test_a_table_has_the_columns_of_its_record(table: str, columns: Columns[Any]) -> None:
     """No migration was forgotten for a field, and none has a column that no field fills; numbers may be narrower."""

@@ -26,7 +26,7 @@ KIND: Final = "sacct"
 def parse(data: bytes, context: Mapping[str, str], notes: Notes) -> Iterator[JobRecord | BadRow]:
     """Read a page; header lines, of which files that were joined have several, are counted and skipped."""
     lines = _without_headers(io.BytesIO(data), context["header"].encode(), notes)
-    columns, delimiter = tuple(context["columns"].split(",")), context["delimiter"].encode()
+    columns, delimiter = columns_of(context["columns"].split(",")), context["delimiter"].encode()
     return parse_sacct(lines, context["cluster"], columns, delimiter, zone_of(context["zone"]))
 
 

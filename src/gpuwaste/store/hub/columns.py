@@ -44,8 +44,9 @@ class Columns(Generic[_R]):
         """Return a record's columns."""
         row = dict(zip(self._names, self._values(record), strict=True))
         for name in self._texts:
-            if not row[name].isascii() or "\0" in row[name]:
-                row[name] = storable(row[name])
+            text = row[name]
+            if text is not None and (not text.isascii() or "\0" in text):
+                row[name] = storable(text)
         for name, write in self._others:
             row |= write(getattr(record, name))
         return row

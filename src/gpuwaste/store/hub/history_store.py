@@ -12,10 +12,12 @@ from typing import Any, Final, Self
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import StoreError
 from gpuwaste.store.database import Database
+from gpuwaste.store.hub.details import STAGES, take_details, take_steps
 from gpuwaste.store.hub.hub_store import Aside, take_changed
-from gpuwaste.store.hub.json_rows import JOB_COLUMNS, to_json
+from gpuwaste.store.hub.json_rows import JOB_COLUMNS, STEP_COLUMNS, to_json
 from gpuwaste.store.hub.page_files import PageFiles
 
+PAGE_VERSION: Final = 1  # raised where pages give columns that they did not give before
 KEPT_CLASHES: Final = 2000  # kept aside of a page; all are counted
 
 
@@ -39,6 +41,18 @@ class PageRow:
     notes: Mapping[str, int]
     mark: int
     unread: Mapping[str, Aside] = field(default_factory=dict)  # fields that some rows have unreadable: the first row
+    steps: Path | None = None  # a file with a JSON array of their steps, where there are some
+
+    @property
+    def step_file(self) -> Mapping[str, Any]:
+        """The parameters of query steps_stage_file."""
+        return {"file": str(self.steps), "columns": STEP_COLUMNS.types} if self.steps else {}
+
+    def discard(self) -> None:
+        """Remove the files, once they are taken."""
+        for file in (self.rows, self.steps):
+            if file is not None:
+                file.unlink(missing_ok=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +113,8 @@ class HistoryStore:
         except StoreError:
             database.close()
             raise
-        database.run("jobs_stage_create")
+        for query in STAGES:
+            database.run(query)
         return cls(database, clock, files)
 
     def close(self) -> None:
@@ -145,7 +160,10 @@ class HistoryStore:
                 for name in ("number", "place", "digest", "size_b", "packed_b", "position", "until", "line", "lines")
             }
             values |= {"import_id": import_id, "key": key, "runs": page.runs, "changed": changed}
-            self._db.run("page_add", {**values, "bad": page.bad_count, "notes": _notes(page), "now": self._now()})
+            self._db.run(
+                "page_add",
+                {**values, "bad": page.bad_count, "notes": _notes(page), "now": self._now(), "version": PAGE_VERSION},
+            )
             self._db.run("mark_set", {"key": key, "value": page.mark})
         return page, changed
 
@@ -160,7 +178,7 @@ class HistoryStore:
             self._db.run("quarantine_forget", {"source": page.place, "line": page.line, "lines": page.lines})
             self._set_aside(page)
             values = {"import_id": import_id, "number": page.number, "runs": page.runs, "bad": page.bad_count}
-            self._db.run("page_again", {**values, "notes": _notes(page)})
+            self._db.run("page_again", {**values, "notes": _notes(page), "version": PAGE_VERSION})
         return page, changed
 
     def drop(self, digest: str) -> None:
@@ -170,7 +188,7 @@ class HistoryStore:
 
     def kept_pages(self) -> list[KeptPage]:
         """Return every page that was read, in that order."""
-        return [KeptPage(**{**row, "context": json.loads(row["context"])}) for row in self._db.rows("pages_kept")]
+        return list(map(kept_page, self._db.rows("pages_kept")))
 
     def notes(self, key: str) -> tuple[int, dict[str, int]]:
         """Return the runs of a source and the sums of what its parser counted."""
@@ -191,11 +209,13 @@ class HistoryStore:
         self._db.run("jobs_stage_clear")
         self._db.run("jobs_stage_file", {"file": str(page.rows), "columns": JOB_COLUMNS.types})
         self._db.run("jobs_stage_stale")
-        self._db.run("jobs_stage_keep")
-        self._db.run("jobs_changed")
+        for query in ("jobs_known", "jobs_stage_keep", "jobs_changed", "jobs_detailed"):
+            self._db.run(query)
         if once:
             page = self._without_clashes(page)
-        return page, take_changed(self._db, "jobs_delete_replaced")[0]
+        changed, _ = take_changed(self._db, "jobs_delete_replaced")
+        take_steps(self._db, "steps_stage_file", page.step_file)
+        return page, changed + take_details(self._db)
 
     def _without_clashes(self, page: PageRow) -> PageRow:
         """Take the runs that would replace another run of this import out of what changed, as bad rows."""
@@ -218,6 +238,11 @@ class HistoryStore:
 
     def _now(self) -> int:
         return self._clock.utc_us() // 1_000_000
+
+
+def kept_page(row: Mapping[str, Any]) -> KeptPage:
+    """Return the page of a row of query pages_kept or pages_due."""
+    return KeptPage(**{**row, "context": json.loads(row["context"])})
 
 
 def _notes(page: PageRow) -> str:

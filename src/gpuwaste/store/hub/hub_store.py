@@ -23,8 +23,19 @@ from gpuwaste.core.run import RunKey
 from gpuwaste.core.underuse import UNDER_USE, UnderUse
 from gpuwaste.core.units import HOUR_S
 from gpuwaste.store.database import MEMORY, Database, query_text
+from gpuwaste.store.hub.details import STAGES, take_details, take_steps
 from gpuwaste.store.hub.job_columns import FAR_S
-from gpuwaste.store.hub.json_rows import HOUR_COLUMNS, HOUR_KEY, JOB_COLUMNS, job_names, job_record, job_row, to_json
+from gpuwaste.store.hub.json_rows import (
+    HOUR_COLUMNS,
+    HOUR_KEY,
+    JOB_COLUMNS,
+    STEP_COLUMNS,
+    job_names,
+    job_record,
+    job_row,
+    step_rows,
+    to_json,
+)
 
 _LOG_B: Final = 16 << 20  # DuckDB's own limit
 _UPSERT: Final = query_text("hub", "hours_upsert").replace(
@@ -73,7 +84,8 @@ class HubStore:
         self._cursor_lock = threading.Lock()
         self._copying: Database | None = None
         self._changes: Changes | None = None
-        self._writer.run("jobs_stage_create")
+        for query in STAGES:
+            self._writer.run(query)
         self._rolled_until = self.mark(ROLLED_MARK) or 0
 
     @classmethod
@@ -136,12 +148,14 @@ class HubStore:
         with self.writing() as db:
             db.run("jobs_stage_clear")
             db.run("jobs_stage", {"rows": to_json(rows.values()), "shape": JOB_COLUMNS.shape})
-            db.run("jobs_stage_keep")
-            db.run("jobs_changed")
+            for query in ("jobs_known", "jobs_stage_keep", "jobs_changed", "jobs_detailed"):
+                db.run(query)
             changed, first_end = take_changed(db, "jobs_delete_old")
             if changed:
                 self._note_changes(((r.cluster, r.job_id, r.start) for r in rows), first_end)
-        return changed
+            steps = {"rows": to_json(step_rows(jobs)), "shape": STEP_COLUMNS.shape}
+            take_steps(db, "steps_stage", steps)
+            return changed + take_details(db)
 
     def open_runs(self, cluster: str) -> dict[RunKey, int]:
         """Return the runs that accounting has not ended, with their submit times."""

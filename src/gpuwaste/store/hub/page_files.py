@@ -59,6 +59,10 @@ class PageFiles:
             raise StoreError(f"{path}: the raw page cannot be written: {error.strerror}") from error
         return Kept(digest, len(data), len(packed))
 
+    def has(self, digest: str) -> bool:
+        """Tell whether a page is there: an administrator may have removed it."""
+        return self._path(digest).exists()
+
     def read(self, digest: str) -> bytes:
         """Return a page's bytes. Raises StoreError where it is gone or damaged."""
         path = self._path(digest)

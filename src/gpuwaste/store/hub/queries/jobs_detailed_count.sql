@@ -1,0 +1,2 @@
+-- How many runs have new details.
+SELECT count(*) AS runs FROM detailed_jobs

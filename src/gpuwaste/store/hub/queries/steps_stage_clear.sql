@@ -1,0 +1,2 @@
+-- Empties the scratch table of steps.
+TRUNCATE staged_steps
