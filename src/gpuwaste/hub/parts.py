@@ -24,6 +24,7 @@ from gpuwaste.hub.map import ClusterMap
 from gpuwaste.hub.metrics import Gauges, HubMetrics
 from gpuwaste.hub.notify.parts import NotifyParts, notify_parts
 from gpuwaste.hub.notify.runner import Accounting
+from gpuwaste.hub.now import NowReads
 from gpuwaste.hub.predictions import Predictions
 from gpuwaste.hub.reads import Reads
 from gpuwaste.hub.roles import Roles
@@ -140,11 +141,13 @@ class Hub:
             unaccounted=self.unaccounted,
         )
         self._reads = Reads(self.store, ledger, clock)
+        self.now = NowReads(self.store, self.site, verdict_reads, settings=ledger, clock=clock, importer=self.importer)
         self.backups = Backups(self.store, Path(hub.state_dir), clock, lambda: self.site.known_cluster)
         self.services = Services(
             self.identity,
             self._ingest,
             self._reads,
+            self.now,
             self.cluster_map,
             self.metrics,
             self.predictions,
@@ -162,7 +165,7 @@ class Hub:
         bus.subscribe(Imported, lambda event: self.unaccounted.step(event.read_until))
         bus.subscribe(Imported, lambda _: self.waste_day.step())
         bus.subscribe(LedgerSettings, lambda ledger: setattr(self.store, "under_use", ledger.under_use))
-        for part in (self._reads, self.waste_day):
+        for part in (self._reads, self.now, self.waste_day):
             bus.subscribe(LedgerSettings, part.judge_by)
 
     def reloader(self, read: Callable[[], Config]) -> Reloader:
