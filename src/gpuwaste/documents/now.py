@@ -97,7 +97,7 @@ def now_document(known: Now, limit: int, visible: Visible | None, advice_of: Adv
         idle_left_out=len(idle[limit:]),
         silent=_silent(known, seen, states, everything=visible is None),
         queue=list(known.queue),
-        nodes=_node_rows(known, states, visible),
+        nodes=_node_rows(known, seen, states, everything=visible is None),
         notes=_notes(known),
     )
 
@@ -181,17 +181,18 @@ def _silent(
     return rows
 
 
-def _node_rows(known: Now, states: Mapping[str, NodeInfo], visible: Visible | None) -> list[NodeRow]:
+def _node_rows(
+    known: Now, seen: Sequence[HeldRun], states: Mapping[str, NodeInfo], *, everything: bool
+) -> list[NodeRow]:
     """Return the nodes that hold GPUs or could; for a reader who may not see all those of their own jobs."""
-    names = {name for name in known.by_node if name}
-    if visible is None:
+    names = {gpu.node for run in seen for gpu in run.held if gpu.node}
+    if everything:
         names |= {node.name for node in known.slurm.nodes if node.gpus}
-    rows = []
-    for name in sorted(names):
-        pairs = [pair for pair in known.by_node.get(name, ()) if visible is None or visible(pair[0])]
-        if pairs or visible is None:
-            rows.append(_node_row(name, states.get(name), pairs))
-    return rows
+    mine = {run.place for run in seen}
+    return [
+        _node_row(name, states.get(name), [pair for pair in known.by_node.get(name, ()) if pair[0].place in mine])
+        for name in sorted(names)
+    ]
 
 
 def _node_row(name: str, node: NodeInfo | None, pairs: Sequence[tuple[HeldRun, HeldGpu]]) -> NodeRow:

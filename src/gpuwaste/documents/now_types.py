@@ -69,7 +69,7 @@ class SilentNode(Struct, kw_only=True, frozen=True):
 
 
 class QueueRow(Struct, kw_only=True, frozen=True):
-    """The pending jobs of one partition, with those that are held or wait for another job."""
+    """The pending jobs of one partition; accounting does not list those that are held or wait for another job."""
 
     partition: str
     jobs: Annotated[int, Meta(description="Pending jobs; each task of an array is one.")]

@@ -23,7 +23,7 @@ from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.waste.held import HeldRun
 from gpuwaste.waste.ledger_settings import LedgerSettings
 
-FRESH_S: Final = 15.0  # what is younger is not taken anew: agents report every few minutes
+FRESH_S: Final = 30.0  # what is younger is not taken anew: agents report every few minutes
 OLD_S: Final = 120.0  # what is older is not shown: whoever asks then waits
 _NOT_TAKEN: Final = log_event.warning(
     "now-not-taken: cannot read what the cluster does now: {error}",
@@ -54,6 +54,7 @@ class NowReads:
         self._lock = threading.Lock()
         self._known: Now | None = None
         self._taken_us = 0
+        self._whole: tuple[Now, int, NowDocument] | None = None
         self.worker = Worker("now", self._turn, clock)
 
     def judge_by(self, settings: LedgerSettings) -> None:
@@ -63,7 +64,15 @@ class NowReads:
 
     def document(self, scope: Scope, limit: int) -> NowDocument:
         """Return the document within the caller's scope, with `limit` idle jobs at most. Raises StoreError."""
+        known = self._current()
+        if not scope.everything:
+            return self._made(known, scope, limit)
+        whole = self._whole
+        if whole is None or whole[0] is not known or whole[1] != limit:  # of all nodes: made once for all operators
+            whole = self._whole = (known, limit, self._made(known, scope, limit))
+        return whole[2]
 
+    def _made(self, known: Now, scope: Scope, limit: int) -> NowDocument:
         def visible(run: HeldRun) -> bool:
             return run.account in scope.accounts or (bool(scope.user) and run.user == scope.user)
 
@@ -71,7 +80,7 @@ class NowReads:
             places = [run.place for run in runs]
             return dict(zip(places, self._verdicts.advice_of(scope, runs), strict=True))
 
-        return now_document(self._current(), limit, None if scope.everything else visible, advice_of)
+        return now_document(known, limit, None if scope.everything else visible, advice_of)
 
     def take(self) -> Now:
         """Take the figures together. Raises StoreError."""

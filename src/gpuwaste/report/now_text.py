@@ -87,6 +87,8 @@ def _told(advice: Sequence[Advice]) -> str:
 def _silent_table(rows: Sequence[SilentNode], count: int, now: int, look: Look) -> list[str]:
     if not count:
         return ["  none"]
+    if not rows:
+        return [f"  {count}, none with a job of yours"]
     cells = [
         (
             fit(row.node, 24),
@@ -100,7 +102,7 @@ def _silent_table(rows: Sequence[SilentNode], count: int, now: int, look: Look) 
     ]
     more = count - len(cells)
     lines = look.table(_SILENT_HEADERS, cells, frozenset({0, 3, 5}))
-    return [*lines, f"  ... and {more} more nodes (--json has those that you may see)"] if more > 0 else lines
+    return [*lines, f"  ... and {more} more nodes"] if more > 0 else lines
 
 
 def _queue_table(rows: Sequence[QueueRow], look: Look) -> list[str]:
