@@ -147,7 +147,7 @@ def test_idle_needs_a_minute_and_counts_from_the_last_activity(now_hub: Rig) -> 
 
 def test_the_queue_counts_each_task_and_what_it_asks_for(now_hub: Rig) -> None:
     """A job of 4 GPUs and an array of ten tasks with 2 each wait in one partition, a CPU job in another."""
-    waiting: dict[str, Any] = {"start": None, "end": None, "elapsed_s": None, "state": "PENDING", "gpus": 0, "nodes": ""}
+    waiting: dict[str, Any] = {"start": None, "end": None, "elapsed_s": None, "state": "PENDING", "gpus": 0}
     now_hub.store.upsert_jobs(
         [
             record(1, "alice", **waiting, req_tres="cpu=4,gres/gpu=4"),
