@@ -24,5 +24,5 @@ from gpuwaste.slurm.printed_id import task_count
     ],
 )
 def test_an_array_s_record_stands_for_its_tasks(printed: str, tasks: int) -> None:
-    """Ranges, steps and single tasks are counted; a limit is none; what Slurm cut off is not counted; others are one."""
+    """Ranges, steps and single tasks are counted; a limit is none; what Slurm cut off is not; others are one."""
     assert task_count(printed) == tasks
