@@ -55,7 +55,9 @@ def _shown(totals: NowTotals, level: str) -> bool:
 
 def _level(totals: NowTotals, level: str, look: Look) -> str:
     count = getattr(totals, level)
-    return look.measure(level, share(count, totals.held), f"{count} GPUs", bad=level == "idle")
+    return look.measure(
+        level, share(count, totals.held), f"{count} {'GPU' if count == 1 else 'GPUs'}", bad=level == "idle"
+    )
 
 
 def _idle_table(rows: Sequence[IdleJob], left_out: int, now: int, look: Look) -> list[str]:
@@ -70,7 +72,7 @@ def _idle_table(rows: Sequence[IdleJob], left_out: int, now: int, look: Look) ->
             short(max(0, now - row.since)),
             short(row.wasted_s),
             _told(row.advice),
-            fit(f"{row.user}: {row.name}", 24),
+            fit(f"{row.user}: {row.name}", 20),
         )
         for row in rows
     ]
@@ -91,7 +93,7 @@ def _silent_table(rows: Sequence[SilentNode], count: int, now: int, look: Look) 
         return [f"  {count}, none with a job of yours"]
     cells = [
         (
-            fit(row.node, 24),
+            uncut(row.node),
             str(row.gpus),
             str(row.jobs),
             local_time(row.since, look.zone),
