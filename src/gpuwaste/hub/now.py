@@ -4,6 +4,7 @@ To judge each held GPU of a large site takes most of a second. So the document i
 takes it anew while somebody looks, and nothing is done while nobody does.
 """
 
+import json
 import threading
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -54,7 +55,7 @@ class NowReads:
         self._lock = threading.Lock()
         self._known: Now | None = None
         self._taken_us = 0
-        self._whole: tuple[Now, int, NowDocument] | None = None
+        self._whole: tuple[Now, int, bytes] | None = None
         self.worker = Worker("now", self._turn, clock)
 
     def judge_by(self, settings: LedgerSettings) -> None:
@@ -64,12 +65,17 @@ class NowReads:
 
     def document(self, scope: Scope, limit: int) -> NowDocument:
         """Return the document within the caller's scope, with `limit` idle jobs at most. Raises StoreError."""
+        return self._made(self._current(), scope, limit)
+
+    def answer(self, scope: Scope, limit: int) -> NowDocument | bytes:
+        """Return what `document` does; to operators, who all get the same of every node, as JSON that is made once."""
         known = self._current()
         if not scope.everything:
             return self._made(known, scope, limit)
         whole = self._whole
-        if whole is None or whole[0] is not known or whole[1] != limit:  # of all nodes: made once for all operators
-            whole = self._whole = (known, limit, self._made(known, scope, limit))
+        if whole is None or whole[0] is not known or whole[1] != limit:
+            body = json.dumps(self._made(known, scope, limit).to_json(), separators=(",", ":")).encode()
+            whole = self._whole = (known, limit, body)
         return whole[2]
 
     def _made(self, known: Now, scope: Scope, limit: int) -> NowDocument:

@@ -21,4 +21,4 @@ def add(app: FastAPI, exchange: Exchange) -> None:
 
         Others than operators see counts of all, and only the jobs and nodes of their own jobs; `limit` is of idle jobs.
         """
-        return await exchange.document(request, lambda scope: exchange.services.now.document(scope, limit))
+        return await exchange.document(request, lambda scope: exchange.services.now.answer(scope, limit))
