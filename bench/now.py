@@ -107,7 +107,7 @@ def asked(home: Path, runs: int) -> dict[str, Any]:
         "gzip_bytes": len(gzip.compress(body, 6)),
         "now": timed("GET /v1/now, ms", lambda: hub.get("/v1/now", {}), runs),
         "at_once": at_once(home),
-        "top": timed("GET /v1/top, ms", lambda: hub.get("/v1/top", {"limit": 50}), 5),
+        "top": timed("GET /v1/top, ms", lambda: hub.get("/v1/top", {"limit": 50}), 3),
     }
     return figures
 
