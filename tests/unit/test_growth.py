@@ -38,6 +38,7 @@ from gpuwaste.slurm.gres import parse_gres, parse_positions
 from gpuwaste.slurm.hostlist import expand
 from gpuwaste.slurm.interactive import is_interactive
 from gpuwaste.slurm.job_desc import read_job_desc
+from gpuwaste.slurm.printed_id import task_count
 from gpuwaste.slurm.sacct import DELIMITER, FIELDS, parse_sacct
 from gpuwaste.slurm.sacct_request import request_tres
 from gpuwaste.slurm.sbatch import read_argv, read_submission
@@ -125,6 +126,7 @@ READERS: Final[Mapping[str, Read]] = {
     "partitions": lambda text: parse_partitions(f"PartitionName={text}\n   {text}"),
     "nodes": lambda text: parse_nodes(f"NodeName=gpu1 {text} Comment={text} Gres={text}"),
     "GRES": parse_gres,
+    "array's tasks": lambda text: task_count(f"3_[{text}"),
     "GRES of a type": lambda text: parse_gres(f"gpu:{text}:2(IDX:{text})"),
     "positions": parse_positions,
     "TRES": parse_tres,

@@ -25,6 +25,7 @@ from gpuwaste.predict.prediction import Change
 from gpuwaste.slurm.choice import COMMANDS, client_name, slurm_client
 from gpuwaste.slurm.defaults import SiteDefaults
 from gpuwaste.slurm.sbatch import MAX_SCRIPT_B, read_argv, read_submission
+from gpuwaste.slurm.sbatch_components import CommandLine
 from gpuwaste.slurm.sbatch_words import COMMAND_LINE, Given
 
 DEFAULTS_S: Final = 3.0  # a prediction without a site's defaults is better than one that is waited for
@@ -53,14 +54,25 @@ def of_words(config: Config, words: Sequence[str], *, as_json: bool) -> PredictQ
         raise UsageError("predict: no script: give a batch script, - for standard input, or --wrap=COMMAND after --")
     file = "" if line.wrap is not None else line.rest[0]
     data = _script(file, line.doubtful) if file else b""
-    user, now = _user(), int(time.time())
     if file == "-" and as_json and not data.startswith(b"#!"):
         from gpuwaste.predict.request_json import requests_from_json
 
-        return PredictQuery(tuple(requests_from_json(_parsed(data), user=user, submit=now)))
+        return PredictQuery(tuple(requests_from_json(_parsed(data), user=_user(), submit=int(time.time()))))
+    return _of_submission(config, data, line, file)
+
+
+def of_text(config: Config, script: str, options: Sequence[str]) -> PredictQuery:
+    """Read a batch script that somebody gave as text, with options of sbatch. Raises UsageError."""
+    line = read_argv([*options, "-"])
+    if tuple(line.rest) != ("-",):
+        raise UsageError("predict: options: expected options of sbatch only, the script is given as text")
+    return _of_submission(config, script.encode("utf-8", "backslashreplace"), line, "-")
+
+
+def _of_submission(config: Config, data: bytes, line: CommandLine, file: str) -> PredictQuery:
     name = "sbatch" if file == "-" else Path(file).name
     try:
-        read = read_submission(data, line, os.environ, user=user, submit=now, name=name)
+        read = read_submission(data, line, os.environ, user=_user(), submit=int(time.time()), name=name)
     except UsageError:
         raise
     except GpuwasteError as error:

@@ -78,7 +78,7 @@ def report_document(  # noqa: PLR0917 the order in which a question is asked; th
         cut = runs.cut()
         days, worst = runs.days(), runs.worst_name()
     return ReportDocument(
-        recorded=_recorded(db),
+        recorded=is_recorded(db),
         generated=now,
         scope=scope,
         name=name,
@@ -130,7 +130,7 @@ def job_document(
         conflicts=sum(run.conflict for run in runs),
     )
     return JobDocument(
-        recorded=_recorded(db),
+        recorded=is_recorded(db),
         generated=now,
         job_id=printed_id,
         runs=[_run_row(j) for j in jobs],
@@ -163,7 +163,7 @@ def top_document(
         total = RunSums.of(sums.values())
         lines, _ = runs.lines(limit, total.jobs)
     return TopDocument(
-        recorded=_recorded(db),
+        recorded=is_recorded(db),
         generated=now,
         since=since,
         totals=GpuTime(**total.own.to_json()),
@@ -231,6 +231,6 @@ def _thresholds(settings: LedgerSettings) -> Thresholds:
     return convert(settings, Thresholds, from_attributes=True)
 
 
-def _recorded(db: Database) -> bool:
+def is_recorded(db: Database) -> bool:
     """Tell whether the store holds a recording: mark `recorded` is not 0."""
     return any(row["value"] for row in db.rows("report_mark", {"key": "recorded"}))

@@ -108,6 +108,7 @@ class Importer:
         try:
             self._import()
             self._partitions()
+            self._site.refresh()
             self._bus.publish(Imported(self._accounting.read_until))
         except GpuwasteError as error:
             return self._failed(str(error))

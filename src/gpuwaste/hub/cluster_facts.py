@@ -4,12 +4,15 @@ import ipaddress
 import socket
 import threading
 from collections.abc import Callable
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import GpuwasteError, ParseError, SlurmError
 from gpuwaste.slurm.client import SlurmClient
+
+if TYPE_CHECKING:
+    from gpuwaste.slurm.cluster_config import NodeInfo
 
 REFRESH_S: Final = 300.0
 ASK_AGAIN_S: Final = 15.0  # shortest time between two questions, whatever the callers bring
@@ -36,6 +39,8 @@ class ClusterFacts:
         self._lock = threading.Lock()
         self._nodes: dict[str, frozenset[str]] | None = None
         self._asked_us: int | None = None
+        self.nodes: tuple[NodeInfo, ...] = ()  # as Slurm told them last
+        self.nodes_read: int | None = None  # when that was, UTC seconds
 
     @property
     def known_cluster(self) -> str:
@@ -64,6 +69,11 @@ class ClusterFacts:
         """Tell whether Slurm has a node of that name. Raises UnknownSiteError."""
         return bool(self.addresses(name))
 
+    def refresh(self) -> None:
+        """Ask Slurm for its nodes where the answer has become old."""
+        if self._age_s() > REFRESH_S:
+            self._ask()
+
     def _age_s(self) -> float:
         return float("inf") if self._asked_us is None else (self._clock.mono_us() - self._asked_us) / 1e6
 
@@ -73,7 +83,9 @@ class ClusterFacts:
             if self._age_s() < ASK_AGAIN_S:
                 return self._nodes
             try:
-                self._nodes = {n.name: self._resolve(n.address or n.name) | {n.address} for n in self._slurm.nodes()}
+                nodes = tuple(self._slurm.nodes())
+                self._nodes = {n.name: self._resolve(n.address or n.name) | {n.address} for n in nodes}
+                self.nodes, self.nodes_read = nodes, self._clock.utc_us() // 1_000_000
             except (SlurmError, ParseError) as error:
                 _NODES_STALE.log(error=error)
             self._asked_us = self._clock.mono_us()

@@ -64,7 +64,8 @@ def serve(hub: Hub, tcp: socket.socket | None, unix: socket.socket | None, notif
 
     A sign of life needs both: the event loop that answers, and the importer's thread.
     """
-    workers = [hub.importer.worker, hub.predictions.worker, hub.roller.worker, hub.judging.worker, hub.pages.worker]
+    workers = [hub.importer.worker, hub.predictions.worker, hub.roller.worker, hub.judging.worker]
+    workers += [hub.pages.worker, hub.now.worker]
     if hub.notify.notifier is not None:
         hub.notify.notifier.begin()
         workers.append(hub.notify.notifier.worker)

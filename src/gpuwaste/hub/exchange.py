@@ -18,8 +18,8 @@ from gpuwaste.hub.services import ServiceLimits, Services
 _MAX_NUMBER: Final = 2**40
 Number = Annotated[int, Query(ge=0, le=_MAX_NUMBER)]
 Name = Annotated[str, Query(min_length=1, max_length=256)]
-Content = Struct | dict[str, Any]
-"""What is answered: a declared type, or an object that is JSON already."""
+Content = Struct | dict[str, Any] | bytes
+"""What is answered: a declared type, an object that is JSON already, or the bytes of one."""
 
 
 class Exchange:
@@ -92,5 +92,7 @@ def json_response(content: Content, status: int = 200, headers: dict[str, str] |
 
 
 def _encoded(content: Content) -> bytes:
+    if isinstance(content, bytes):
+        return content
     found = content if isinstance(content, dict) else to_builtins(content)
     return json.dumps(found, separators=(",", ":")).encode()

@@ -28,6 +28,7 @@ from gpuwaste.hub.map import ClusterMap
 from gpuwaste.hub.metrics import Gauges, HubMetrics
 from gpuwaste.hub.notify.parts import NotifyParts, notify_parts
 from gpuwaste.hub.notify.runner import Accounting
+from gpuwaste.hub.now import NowReads
 from gpuwaste.hub.page_reader import PageReader
 from gpuwaste.hub.predictions import Predictions
 from gpuwaste.hub.reads import Reads
@@ -163,11 +164,13 @@ class Hub:
             prometheus=PrometheusSamples(hub.prometheus_url, ca) if hub.prometheus_url else None,
         )
         views = ViewReads(self.store, ledger, clock)
+        self.now = NowReads(self.store, self.site, verdict_reads, settings=ledger, clock=clock, importer=self.importer)
         self.backups = Backups(self.store, Path(hub.state_dir), clock, lambda: self.site.known_cluster)
         self.services = Services(
             identity=self.identity,
             ingest=self._ingest,
             reads=self._reads,
+            now=self.now,
             cluster_map=self.cluster_map,
             metrics=self.metrics,
             predictions=self.predictions,
@@ -189,7 +192,7 @@ class Hub:
         bus.subscribe(Imported, lambda event: self.unaccounted.step(event.read_until))
         bus.subscribe(Imported, lambda _: self.waste_day.step())
         bus.subscribe(LedgerSettings, lambda ledger: setattr(self.store, "under_use", ledger.under_use))
-        for part in (self._reads, self.waste_day, views):
+        for part in (self._reads, self.now, self.waste_day, views):
             bus.subscribe(LedgerSettings, part.judge_by)
 
     def reloader(self, read: Callable[[], Config]) -> Reloader:

@@ -13,6 +13,7 @@ from gpuwaste.hub.ingest import Ingest
 from gpuwaste.hub.map import ClusterMap
 from gpuwaste.hub.metrics import HubMetrics
 from gpuwaste.hub.notify.service import NoticeService
+from gpuwaste.hub.now import NowReads
 from gpuwaste.hub.predictions import Predictions
 from gpuwaste.hub.reads import Reads
 from gpuwaste.hub.sign_in.visitors import Visitors
@@ -39,6 +40,7 @@ class Services:
     identity: Identity
     ingest: Ingest
     reads: Reads
+    now: NowReads
     cluster_map: ClusterMap
     metrics: HubMetrics
     predictions: Predictions

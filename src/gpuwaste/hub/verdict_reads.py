@@ -5,13 +5,12 @@ Blocks on the store: call it off the event loop.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from msgspec import convert
 from msgspec.structs import replace
 
 from gpuwaste.core.clock import Clock
-from gpuwaste.core.job import JobRecord
 from gpuwaste.core.units import DAY_S
 from gpuwaste.documents.report_types import Advice
 from gpuwaste.documents.verdict_score import ScoreDocument, score_document
@@ -35,6 +34,21 @@ class VerdictQuestion:
     start: int | None = None
     end: int | None = None
     limit: int = 1000
+
+
+class RunOfVerdict(Protocol):
+    """What of a run leads to its verdicts."""
+
+    @property
+    def cluster(self) -> str: ...  # noqa: D102 as of JobRecord
+    @property
+    def job_id(self) -> int: ...  # noqa: D102
+    @property
+    def array_job_id(self) -> int | None: ...  # noqa: D102
+    @property
+    def user(self) -> str: ...  # noqa: D102
+    @property
+    def verdict_id(self) -> str: ...  # noqa: D102
 
 
 class VerdictReads:
@@ -71,26 +85,42 @@ class VerdictReads:
         start = now - _SCORE_DAYS * DAY_S if since is None else since
         return score_document(*self._store.score(start), since=start, now=now)
 
-    def advice(self, scope: Scope, runs: Sequence[JobRecord]) -> list[Advice]:
+    def advice(self, scope: Scope, runs: Sequence[RunOfVerdict]) -> list[Advice]:
         """Return what was said of a job's submission and modifications, the oldest first.
 
         `runs` are those that the caller may see. What a user was not told is not told here; an operator sees it,
         marked by `said` false.
         """
-        ids = {run.verdict_id for run in runs if run.verdict_id}
-        told = {row["id"]: row for cluster, jobs in _jobs(runs).items() for row in self._store.told(ids, cluster, jobs)}
         users = {run.user for run in runs}
         return [
             _advice(row, everything=scope.everything)
-            for row in sorted(told.values(), key=lambda row: (row["at_utc_us"], row["id"]))
+            for row in self._told(runs)
             if scope.everything or (row["user"] in users and row["action"] in SAID)
         ]
+
+    def advice_of(self, scope: Scope, runs: Sequence[RunOfVerdict]) -> list[list[Advice]]:
+        """Return for each of the runs what `advice` returns for it alone, with one question to the store."""
+        told = self._told(runs)
+        return [
+            [
+                _advice(row, everything=scope.everything)
+                for row in told
+                if (row["id"] == run.verdict_id or row["run_job_id"] in {run.job_id, run.array_job_id} - {None})
+                and (scope.everything or (row["user"] == run.user and row["action"] in SAID))
+            ]
+            for run in runs
+        ]
+
+    def _told(self, runs: Sequence[RunOfVerdict]) -> list[Mapping[str, Any]]:
+        ids = {run.verdict_id for run in runs if run.verdict_id}
+        told = {row["id"]: row for cluster, jobs in _jobs(runs).items() for row in self._store.told(ids, cluster, jobs)}
+        return sorted(told.values(), key=lambda row: (row["at_utc_us"], row["id"]))
 
     def _now(self) -> int:
         return self._clock.utc_us() // 1_000_000
 
 
-def _jobs(runs: Sequence[JobRecord]) -> dict[str, set[int]]:
+def _jobs(runs: Sequence[RunOfVerdict]) -> dict[str, set[int]]:
     """Return the job ids of the runs by cluster; an array's own id among them."""
     found: dict[str, set[int]] = {}
     for run in runs:

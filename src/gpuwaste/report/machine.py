@@ -11,6 +11,7 @@ from msgspec import Struct, to_builtins
 from gpuwaste.core.text import harmless
 from gpuwaste.documents.fields import Document
 from gpuwaste.documents.notice_types import NoticeRow, ReplayedUser, ToldRow
+from gpuwaste.documents.now_types import IdleJob
 from gpuwaste.documents.policies import ReplayRow
 
 Row = Mapping[str, Any]
@@ -95,6 +96,11 @@ def _verdicts(document: Any) -> Iterable[Row]:
         yield {**row, **{name: "; ".join(row[name]) for name in ("job_ids", "states", "lines")}}
 
 
+def _idle_jobs(document: Any) -> Iterable[Row]:
+    for row in map(to_builtins, document.idle):
+        yield {**row, "nodes": ",".join(row["nodes"]), "generated": document.generated}
+
+
 def _devices(document: Any) -> Iterable[Row]:
     for run in document.runs:
         of_run = {"cluster": run.cluster, "jobid": run.jobid, "state": run.state}
@@ -115,6 +121,7 @@ def _predicted(document: Any) -> Iterable[Row]:
 _TABLES: Final[Mapping[str, tuple[Sequence[str], Callable[[Any], Iterable[Row]]]]] = {
     "report": (_JOB, _listed("jobs")),
     "top": (_JOB, _listed("jobs")),
+    "now": (("generated", *_columns(IdleJob, "advice")), _idle_jobs),
     "job": (_DEVICE, _devices),
     "predict": (_PREDICTED, _predicted),
     "policy-replay": (_columns(ReplayRow), _listed("rows")),

@@ -4,6 +4,8 @@ import re
 from dataclasses import dataclass
 
 _PRINTED = re.compile(r"(\d{1,10})(?:_(\d{1,10})|_\[.*\]|\+(\d{1,10}))?", re.ASCII)
+_TASKS = re.compile(r"_\[([\d,\-:]{1,4096})", re.ASCII)
+_STRETCH = re.compile(r"(\d{1,9})(?:-(\d{1,9})(?::(\d{1,9}))?)?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,3 +27,13 @@ def parse_printed(text: str) -> PrintedId | None:
     if "_" in text:
         return PrintedId(array_job_id=first, array_task_id=int(task) if task else None)
     return PrintedId(het_job_id=first, het_offset=int(offset)) if offset else PrintedId()
+
+
+def task_count(printed: str) -> int:
+    """Return how many tasks an id stands for: 100 for 3_[0-99%4]; at least, where Slurm cut the list (3_[1,3,...])."""
+    match = _TASKS.search(printed)
+    if match is None:
+        return 1
+    stretches = [_STRETCH.fullmatch(part) for part in match[1].split(",")]
+    counts = [(int(s[2]) - int(s[1])) // max(int(s[3] or 1), 1) + 1 if s[2] else 1 for s in stretches if s is not None]
+    return max(1, sum(count for count in counts if count > 0))

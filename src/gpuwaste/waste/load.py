@@ -136,9 +136,36 @@ def _judge(
 
     Returns all of them, or with `candidates` those that may have a finding, by their places; None where none is picked.
     """
+    if not _add_up(db, settings, now, from_hour=from_hour, days_user=days_user, window=window):
+        return None
+    judge_seen(db, settings, now, window or (from_hour - from_hour % HOUR_S, None))
+    ledgers = list(job_ledgers(db, candidates=candidates))
+    name_causes(db, ledgers, settings)
+    return ledgers
+
+
+def judge_held(db: Database, cluster: str | None, settings: LedgerSettings, now: int) -> bool:
+    """Judge each GPU of the runs of a cluster that have not ended; sums and causes of runs are not made."""
+    db.run("waste.ledger_runs", Selection(0, now + 1, cluster=cluster, running_only=True).parameters(now))
+    if not _add_up(db, settings, now):
+        return False
+    judge_gpus(db, settings, now)
+    return True
+
+
+def _add_up(
+    db: Database,
+    settings: LedgerSettings,
+    now: int,
+    *,
+    from_hour: int = 0,
+    days_user: str | None = None,
+    window: tuple[int, int] | None = None,
+) -> bool:
+    """Add up what was seen of each GPU of the runs picked last; returns whether any run is picked."""
     found = db.rows("waste.ledger_bounds", {"now": now})
     if not found:
-        return None
+        return False
     bounds = found[0]
     # Rows stand in the order of time: an hour before which there can be none lets the store skip most of them.
     first = max(from_hour, bounds["first"])
@@ -159,14 +186,20 @@ def _judge(
             **HANG_LIMITS,
         },
     )
-    judge_seen(db, settings, now, window or (from_hour - from_hour % HOUR_S, None))
-    ledgers = list(job_ledgers(db, candidates=candidates))
-    name_causes(db, ledgers, settings)
-    return ledgers
+    return True
 
 
 def judge_seen(db: Database, settings: LedgerSettings, now: int, window: tuple[int, int | None] = (0, None)) -> None:
-    """Judge the picked runs by what is in table ledger_seen of their GPUs in a window, UTC seconds.
+    """Judge the picked runs by what is in table ledger_seen of their GPUs in a window, UTC seconds."""
+    judge_gpus(db, settings, now, window)
+    db.run("waste.ledger_parts")
+    limits = {name: getattr(settings, name) for name in ("low_below_pct", "underused_below_pct", "min_coverage")}
+    minutes = {"finding_min_s": settings.finding_min_s, "interactive_grace_s": settings.interactive_grace_s}
+    db.run("waste.ledger_rows", limits | minutes)
+
+
+def judge_gpus(db: Database, settings: LedgerSettings, now: int, window: tuple[int, int | None] = (0, None)) -> None:
+    """Judge each GPU of the picked runs by what is in table ledger_seen of them in a window, UTC seconds.
 
     GPUs that accounting has and no agent reported are devices without a name. GPUs beyond accounting's count do not
     count, nor does what a node says of a run that was never there: one node cannot speak for another's jobs.
@@ -179,12 +212,13 @@ def judge_seen(db: Database, settings: LedgerSettings, now: int, window: tuple[i
     if strangers:
         db.run("waste.ledger_strangers", {"rows": to_json(strangers)})
     db.run("waste.ledger_spans", {"now": now, "from_s": window[0], "to_s": window[1]})
-    limits = {name: getattr(settings, name) for name in ("low_below_pct", "underused_below_pct", "min_coverage")}
     db.run(
         "waste.ledger_gpus",
         {
-            **limits,
+            "low_below_pct": settings.low_below_pct,
             "high_above_pct": settings.high_above_pct,
+            "underused_below_pct": settings.underused_below_pct,
+            "min_coverage": settings.min_coverage,
             "underused_min_s": settings.underused_min_s,
             "memory_resident_ratio": settings.memory_resident_ratio,
             "now": now,
@@ -192,9 +226,6 @@ def judge_seen(db: Database, settings: LedgerSettings, now: int, window: tuple[i
             "grace_ms": round(settings.interactive_grace_s * 1000),
         },
     )
-    db.run("waste.ledger_parts")
-    minutes = {"finding_min_s": settings.finding_min_s, "interactive_grace_s": settings.interactive_grace_s}
-    db.run("waste.ledger_rows", limits | minutes)
 
 
 def _strangers(nodes: str, seen: Collection[str]) -> Collection[str]:

@@ -11,6 +11,7 @@ from tests.unit.report.documents import one_job, read, report, top
 from gpuwaste.documents import (
     model_types,
     notice_types,
+    now_types,
     policies,
     prediction,
     report_types,
@@ -20,7 +21,7 @@ from gpuwaste.documents import (
 from gpuwaste.documents.fields import Document
 
 _TIMES = re.compile(r"(.*_(s|b|j|w|utc|pct))|start|end|since|generated|submit|at|t0|t1|window")
-ROOMS = (model_types, notice_types, policies, prediction, report_types, verdict_score, verdict_types)
+ROOMS = (model_types, notice_types, now_types, policies, prediction, report_types, verdict_score, verdict_types)
 KINDS = {
     kind
     for room in ROOMS

@@ -9,16 +9,17 @@ from tests.unit.waste.builders import GIB, LATER, SETTINGS, T0, add_rows, hour, 
 from gpuwaste.core.codec import convert
 from gpuwaste.documents.fields import Document
 from gpuwaste.documents.notice_types import NoticesDocument
+from gpuwaste.documents.now_types import IdleJob, NodeRow, NowAges, NowDocument, NowTotals, QueueRow, SilentNode
 from gpuwaste.documents.prediction import PredictionsDocument
 from gpuwaste.documents.report import job_document, report_document, top_document
-from gpuwaste.documents.report_types import JobDocument, ReportDocument, TopDocument
+from gpuwaste.documents.report_types import Advice, JobDocument, ReportDocument, TopDocument
 from gpuwaste.documents.verdict_score import ScoreDocument
 from gpuwaste.documents.verdict_types import VerdictsDocument
 from gpuwaste.store.database import Database
 
 KINDS: dict[str, type[Document]] = {
     "report": ReportDocument, "job": JobDocument, "top": TopDocument, "predict": PredictionsDocument,
-    "verdicts": VerdictsDocument, "score": ScoreDocument, "notices": NoticesDocument,
+    "now": NowDocument, "verdicts": VerdictsDocument, "score": ScoreDocument, "notices": NoticesDocument,
 }  # fmt: skip
 END = T0 + 7 * 86400
 HOSTILE_NAMES = (
@@ -106,6 +107,38 @@ def top() -> dict[str, Any]:
 @cache
 def _top() -> dict[str, Any]:
     return top_document(_week(), END - 3600, SETTINGS, END).to_json()
+
+
+def now() -> dict[str, Any]:
+    """Return what a cluster does now: an idle job that was warned, a silent node, a queue."""
+    return NowDocument(
+        recorded=False,
+        generated=END,
+        ages=NowAges(
+            accounting_read=END - 40, nodes_read=END, report_median_s=400, report_max_s=900, report_limit_s=1080
+        ),
+        totals=NowTotals(
+            gpus=32, held=20, high=10, moderate=2, low=1, idle=3, suspended=0, unknown=4, shares=2, jobs=6, idle_jobs=2,
+            idle_wasted_s=40_000.0, silent_nodes=1,
+        ),
+        idle=[
+            IdleJob(
+                cluster="gw", jobid="12345_67", name="resnet50", user="alice", account="proj1", partition="gpu",
+                start=END - 20_000, gpus=4, idle=2, never_active=1, since=END - 15_000, reported=END - 900,
+                nodes=["gpu1"], nodes_left_out=0, wasted_s=29_000.0, exempt_s=0.0,
+                advice=[Advice(at=END - 21_000, op="submit", action="warn", lines=["use 2 GPUs"])],
+            )
+        ],
+        idle_left_out=1,
+        silent=[SilentNode(node="gpu4", state="DOWN*", since=END - 7200, gpus=4, jobs=1)],
+        queue=[QueueRow(partition="gpu", jobs=12, gpus=48, oldest=END - 90_000, longest_wait_s=90_000)],
+        nodes=[
+            NodeRow(
+                node="gpu1", state="MIXED", gpus=4, reported=END - 900, levels="ih", mean_pct=[0, 90], jobs=["7", "8"]
+            )
+        ],
+        notes=["1 run is left out: past the time limit by more than a day"],
+    ).to_json()  # fmt: skip
 
 
 @cache

@@ -20,6 +20,7 @@ from gpuwaste.documents.report_types import ReportDocument
 from gpuwaste.hub.notify.runner import words
 from gpuwaste.report.layout import Look
 from gpuwaste.report.machine import to_csv, to_json, to_parsable
+from gpuwaste.report.now_text import now_text
 from gpuwaste.report.predict_text import predict_text
 from gpuwaste.report.report_text import job_text, report_text, top_text
 from gpuwaste.report.verdict_text import score_text, verdicts_text
@@ -30,6 +31,7 @@ DOCUMENTS: dict[str, tuple[Callable[[], dict[str, Any]], Callable[[Any, Look], s
     "report": (documents.report, report_text),
     "job": (documents.one_job, job_text),
     "top": (documents.top, top_text),
+    "now": (documents.now, now_text),
     "predict": (lambda: predictions.document(predictions.prediction(), notes=("a note",)), predict_text),
     "verdicts": (verdict_documents.listed, verdicts_text),
     "score": (verdict_documents.score, score_text),

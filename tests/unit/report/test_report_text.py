@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.report.documents import hostile, one_job, read, report, top, week
+from tests.unit.report.documents import hostile, now, one_job, read, report, top, week
 
 from gpuwaste.report.cells import width
 from gpuwaste.report.layout import Look
+from gpuwaste.report.now_text import now_text
 from gpuwaste.report.report_text import job_text, report_text, top_text
 from gpuwaste.waste.ledger_settings import LedgerSettings
 
@@ -24,6 +25,7 @@ TEXTS: dict[str, Callable[[], str]] = {
     "job-requeued": lambda: job_text(read(one_job("40")), LOOK),
     "job-running": lambda: job_text(read(one_job("70")), LOOK),
     "top": lambda: top_text(read(top()), LOOK),
+    "now": lambda: now_text(read(now()), LOOK),
 }
 
 
