@@ -119,6 +119,27 @@ def write(folder: Path, name: str, document: "Found") -> list[Path]:
     return [folder / file for file in parts]
 
 
+def write_pages(folder: Path, documents: "Sequence[tuple[str, Found]]") -> Path:
+    """Write the views as a folder of pages; returns its first page. Raises UsageError."""
+    from msgspec import json
+
+    from gpuwaste.analytics.document import ComparisonDocument
+    from gpuwaste.report.view_text import view_csv
+
+    try:
+        from gpuwaste.web.offline import write_folder
+    except ImportError as error:
+        raise UsageError(f"--html: Python's {error.name} is not here: install gpuwaste-hub") from error
+    views = [one.after if isinstance(one, ComparisonDocument) else one for _, one in documents]
+    exports = {
+        "csv": view_csv,
+        "json": lambda view: json.format(json.encode(view), indent=1).decode(),
+        "facts.json": lambda view: json.format(json.encode(view.facts), indent=1).decode(),
+    }
+    zone = datetime.now().astimezone().tzinfo
+    return write_folder(folder, views, exports, *([] if zone is None else [zone]))
+
+
 def _offline(options: argparse.Namespace) -> bool:
     return any((options.sacct, options.swf, options.csv, options.store))
 

@@ -41,6 +41,10 @@ class ViewReads:
         """Use other thresholds from the next document on; for any thread."""
         self._settings = settings
 
+    def now(self) -> int:
+        """Return the time in UTC seconds."""
+        return self._clock.utc_us() // 1_000_000
+
     def listed(self, scope: Scope) -> ViewsDocument:
         """Return the views that there are. Raises Refusal 403 for ordinary users."""
         _allow(scope)
@@ -57,7 +61,7 @@ class ViewReads:
 
     def _viewed(self, scope: Scope, name: str, question: ViewQuestion) -> Viewed:
         _allow(scope)
-        now = self._clock.utc_us() // 1_000_000
+        now = self.now()
         end = now if question.end is None else question.end
         start = end - _DAYS * DAY_S if question.start is None else question.start
         clusters = tuple(filter(None, (question.clusters or "").split(",")))

@@ -17,6 +17,7 @@ from gpuwaste.web.charts.strip import strip
 from gpuwaste.web.static_files import static_url
 
 NAVIGATION: Final = (("/me", "My jobs"), ("/verdicts", "Verdicts"), ("/models", "Model"))
+OPERATORS: Final = (("/analytics", "Analytics"),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,8 @@ class Frame:
     accounts: tuple[str, ...] = ()
     session: bool = False
     """Whether the reader can sign out."""
+    operator: bool = False
+    """Whether the reader may see the whole system."""
     links: Mapping[str, str] = field(default_factory=dict)
     """The same view in other formats: name -> URL."""
 
@@ -62,6 +65,7 @@ def _environment() -> Environment:
     environment.globals.update(
         static=static_url,
         navigation=NAVIGATION,
+        for_operators=OPERATORS,
         level_bar=level_bar,
         day_bars=day_bars,
         strip=strip,

@@ -40,6 +40,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o", "--output", type=path_word, metavar="DIR", help="write VIEW.csv, VIEW.facts.json and VIEW.json there"
     )
+    parser.add_argument(
+        "--html", type=path_word, metavar="DIR", help="write the views as pages that open from disk, with CSV and SVG"
+    )
     form = parser.add_mutually_exclusive_group()
     for name in ("json", "parsable"):
         add(form, name, action="store_const", dest="form", const=name)
@@ -49,17 +52,23 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Make the views and print or write them."""
-    from gpuwaste.cli.analysis import as_json, found, printed, write
+    from gpuwaste.cli.analysis import as_json, found, printed, write, write_pages
 
     whole = []
     for name, document in found(options, config_of(options)):
         if options.output is not None:
             for file in write(options.output, name, document):
                 sys.stdout.write(f"{file}\n")
+        if options.html is not None:
+            whole.append((name, document))
+        elif options.output is not None:
+            continue
         elif options.form == "json":
             whole.append((name, document))
         else:
             sys.stdout.write(printed(document, options))
-    if whole:
+    if options.html is not None:
+        sys.stdout.write(f"{write_pages(options.html, whole)}\n")
+    elif whole:
         sys.stdout.write(as_json(whole))
     return 0

@@ -99,13 +99,14 @@ def _frame(request: Request, scope: Scope) -> Frame:
         path=request.scope["raw_path"].decode("latin-1"),
         accounts=tuple(sorted(scope.accounts)),
         session=bool(request.cookies),
+        operator=scope.everything,
     )
 
 
 def _refused(refusal: Refusal, frame: Frame) -> Response:
     heading, todo = _HEADINGS.get(refusal.status, ("This request was refused.", ()))
     # The path is left out: what is not there and what is not the reader's to see are the same bytes.
-    shown = Frame(user=frame.user, accounts=frame.accounts, session=frame.session)
+    shown = Frame(user=frame.user, accounts=frame.accounts, session=frame.session, operator=frame.operator)
     answer = html(error_page(heading, str(refusal), todo, shown), refusal.status)
     after = refusal.extra.get("retry_after")
     if after is not None:

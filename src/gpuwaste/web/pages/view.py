@@ -7,7 +7,7 @@ from typing import Final
 
 from markupsafe import Markup
 
-from gpuwaste.analytics.document import Cell, Column, Fact, ViewDocument
+from gpuwaste.analytics.document import Cell, Column, Fact, ViewDocument, ViewsDocument
 from gpuwaste.core.text import harmless
 from gpuwaste.web.charts.draw import NARROW, WIDE, chart_svg
 from gpuwaste.web.charts.scale import value_words
@@ -85,6 +85,11 @@ class ViewBody:
 def view_page(document: ViewDocument, number: int, frame: Frame, page_link: Callable[[int], str]) -> str:
     """Return the page of a view with the given page of its table; `page_link` gives the link of another one."""
     return page("view", frame, view=view_body(document, number, page_link, frame.links))
+
+
+def views_page(document: ViewsDocument, frame: Frame) -> str:
+    """Return the list of the views that there are."""
+    return page("views", frame, views=document.views)
 
 
 def view_body(

@@ -1,0 +1,69 @@
+"""The pages of views: for operators, with each form at the same path, and links that stay true."""
+
+import json
+from xml.etree import ElementTree as ET
+
+import pytest
+from tests.integration.hub.rig import Rig
+from tests.integration.hub.test_pages import ALICE, OPER
+from tests.unit.hub.rig import batch, hour, record
+
+VIEWS = ("jobs", "sizes", "waits", "limits", "states", "waste", "queue", "kinds", "predictions", "node_failures")
+pytestmark = pytest.mark.sockets
+
+
+@pytest.fixture
+def filled(hub: Rig) -> Rig:
+    """Two jobs of two users, one of whom has a hostile name for it."""
+    hub.store.upsert_jobs([record(7, "alice", gpus=1), record(8, "bob", "<b>proj</b>", name="</svg><script>")])
+    assert hub.post(batch(hour(7))).status == 200
+    return hub
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_each_view_is_a_page(filled: Rig, view: str) -> None:
+    """An operator gets it with its query; its links lead to the same window as CSV, JSON and SVG."""
+    answer = filled.page(OPER, f"/analytics/{view}?start=1000000000&end=2000000000")
+    text = answer.body.decode()
+    assert answer.status == 200, text
+    assert "How this is computed" in text
+    assert "<script>" not in text.replace("<script src=", "")
+    assert f'href="/analytics/{view}?start=1000000000&amp;end=' in text
+    found = json.loads(filled.page(OPER, f"/analytics/{view}.json?start=1000000000&end=2000000000").body)
+    assert found["view"] == view
+    table = filled.page(OPER, f"/analytics/{view}.csv?start=1000000000&end=2000000000")
+    assert table.headers["content-type"].startswith("text/csv")
+    assert table.body.decode().splitlines()[0].split(",")[0] == found["columns"][0]["name"]
+    if found["charts"]:
+        chart = filled.page(OPER, f"/analytics/{view}.svg?start=1000000000&end=2000000000")
+        assert chart.headers["content-type"].startswith("image/svg+xml")
+        assert "sha256-" in chart.headers["content-security-policy"]
+        ET.fromstring(chart.body)  # noqa: S314 our own output
+    assert filled.page(OPER, f"/analytics/{view}.99.svg").status == 404
+
+
+def test_the_list_names_each(filled: Rig) -> None:
+    """An operator's pages lead to the list, and the list to each view."""
+    text = filled.page(OPER, "/analytics").body.decode()
+    assert all(f'href="/analytics/{view}"' in text for view in VIEWS)
+    assert 'href="/analytics"' in filled.page(OPER, "/me").body.decode()
+
+
+def test_ordinary_users_see_none(filled: Rig) -> None:
+    """Neither the list nor a view in any form, nor a link to them."""
+    for target in ("/analytics", "/analytics/jobs", "/analytics/jobs.json", "/analytics/jobs.svg"):
+        assert filled.page(ALICE, target).status == 403, target
+    assert "/analytics" not in filled.page(ALICE, "/me").body.decode()
+
+
+@pytest.mark.parametrize("query", ["days=x", "start=-1", "page=0x1", "clusters=" + "x" * 300, "offset=999999"])
+def test_bad_parameters_are_one_line(filled: Rig, query: str) -> None:
+    """Each is a 400 in the layout of all pages that names the parameter."""
+    answer = filled.page(OPER, f"/analytics/jobs?{query}")
+    assert answer.status == 400
+    assert query.partition("=")[0] in answer.body.decode()
+
+
+def test_a_view_that_there_is_not(filled: Rig) -> None:
+    """A 404 in the layout of all pages."""
+    assert filled.page(OPER, "/analytics/nothing").status == 404
