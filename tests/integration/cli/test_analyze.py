@@ -103,6 +103,20 @@ def test_sacct_text_is_enough(sacct: Path, tmp_path: Path, capsys: pytest.Captur
     assert (jobs["ended"], jobs["gpu_hours"]) == (84, 84.0)
 
 
+def test_pages_open_from_a_folder(sacct: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With --html each view is a page with its CSV, JSON and charts beside it; what is printed is the first page."""
+    out = tmp_path / "pages"
+    words = ["--sacct", str(sacct), "--time-zone", "UTC", "--config", "/dev/null"]
+    assert main(["analyze", *words, "--html", str(out)]) == 0
+    assert capsys.readouterr().out == f"{out / 'index.html'}\n"
+    for name in all_views():
+        assert f'href="{name}.html"' in (out / "index.html").read_text(encoding="utf-8")
+        assert f'href="{name}.csv"' in (out / f"{name}.html").read_text(encoding="utf-8")
+        assert decode((out / f"{name}.json").read_bytes(), type=ViewDocument).view == name
+    assert main(["analyze", *words, "--html", str(tmp_path)]) == 2
+    assert "files that gpuwaste did not write" in capsys.readouterr().err
+
+
 def test_start_and_end_cut(sacct: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """From the middle of a job to the middle of the next: half of each one's GPU-hours, one submit, one end."""
     first = 1_709_251_200 + 9 * DAY
