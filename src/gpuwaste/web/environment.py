@@ -16,7 +16,7 @@ from gpuwaste.web.charts.level_bar import level_bar
 from gpuwaste.web.charts.strip import strip
 from gpuwaste.web.static_files import static_url
 
-NAVIGATION: Final = (("/me", "My jobs"), ("/verdicts", "Verdicts"), ("/models", "Model"))
+NAVIGATION: Final = (("/me", "My jobs"), ("/now", "Now"), ("/verdicts", "Verdicts"), ("/models", "Model"))
 OPERATORS: Final = (("/analytics", "Analytics"),)
 
 

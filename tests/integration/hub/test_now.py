@@ -268,3 +268,17 @@ def test_the_text_has_each_part_and_the_rows_their_columns(filled: Rig) -> None:
     own = now_text(convert(asked(filled, ALICE), NowDocument, "answer"), Look())
     assert "1, none with a job of yours" in own
     assert "gpu2" not in own
+
+
+def test_the_page_says_the_same(filled: Rig) -> None:
+    """/now names the count, the holder, the silent node and each node's GPUs; alice sees no job and node of bob."""
+    text = filled.page(OPER, "/now").body.decode()
+    assert "1 of 8 GPUs is held and idle now, by 1 job; 1 node reports nothing." in text
+    assert 'href="/jobs/7"' in text
+    assert "gpu1: 2 of 4 GPUs held: 1 high, 1 idle" in text
+    assert "gpu2" in text
+    own = filled.page(ALICE, "/now").body.decode()
+    assert "1 of 8 GPUs is held and idle now" in own
+    assert "gpu2" not in own
+    assert filled.page(OPER, "/now.json").json["totals"]["idle"] == 1
+    assert filled.page(OPER, "/now.csv").body.decode().count("\n") > 1

@@ -1,4 +1,4 @@
-"""The pages for browsers: /me, /users/U, /accounts/A, /jobs/ID, /verdicts, /models; each also as .json and .csv."""
+"""The pages for browsers: /me, /users/U, /accounts/A, /jobs/ID, /now, /verdicts, /models; also as .json and .csv."""
 
 from collections.abc import Callable
 from typing import Final
@@ -11,6 +11,7 @@ from starlette.responses import RedirectResponse
 from gpuwaste.hub.exchange import Exchange
 from gpuwaste.hub.pages.answers import HEADERS, SEE_OTHER, Pages
 from gpuwaste.hub.pages.jobs import JobViews
+from gpuwaste.hub.pages.now import NowViews
 from gpuwaste.hub.pages.usage import UsageViews
 from gpuwaste.hub.pages.verdicts import VerdictViews
 from gpuwaste.hub.roles import Scope
@@ -64,5 +65,6 @@ def add(app: FastAPI, exchange: Exchange) -> None:
             app.add_api_route(f"{path}{form}", route, methods=["GET"], include_in_schema=False)
 
     add_forms("/me", usage.me, ".json", ".csv")
+    add_forms("/now", NowViews(services.now).answer, ".json", ".csv")
     add_forms("/verdicts", verdicts.listed, ".json", ".csv")
     add_forms("/models", verdicts.model, ".json")
