@@ -30,6 +30,7 @@ from gpuwaste.testing.running_site import Site
 __all__ = ["name", "site", "user"]  # fixtures
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]  # twenty submissions, each asked for in five ways
 SUBMISSIONS: Final = 20
+_UNBOUNDED: Final = "[budget]\nrejects_per_user_per_day = 1000\n[override]\nper_user_per_day = 1000\n"
 Words = tuple[list[str], ...]
 _OURS: Final = re.compile(r"gpuwaste: .*")
 _PARTITIONS: Final[Words] = ([], ["-p", "gpu"], ["-p", "whole"], ["-p", "gpu,whole"])
@@ -68,7 +69,7 @@ def test_sbatch_prints_what_was_said_before(site: Site, user: str, name: str) ->
     seed = int(os.environ.get("GPUWASTE_TEST_SEED") or random.SystemRandom().randrange(1_000_000))
     sys.stdout.write(f"GPUWASTE_TEST_SEED={seed}\n")
     rng = random.Random(seed)
-    strict = f'[policy]\nmode = "reject"\n[when]\nmin_nodes = 2\n{FAILURE}{SURE}'
+    strict = f'[policy]\nmode = "reject"\n[when]\nmin_nodes = 2\n{FAILURE}{SURE}{_UNBOUNDED}'
     policies(site, a=strict, b=f'[policy]\nmode = "warn"\n{GPUS}{FAILURE}')
     wide, fails = f"{name}-wide", f"{name}-fails"
     scripts = {wide: f"#!/bin/bash\n{site.load(WASTES)}\n", fails: FAILS}
@@ -87,6 +88,7 @@ def test_sbatch_prints_what_was_said_before(site: Site, user: str, name: str) ->
     _wait_hub(site, user, files[wide], (wide, ["--gres=gpu:a100:4"]), "warn")
     _wait_hub(site, user, files[fails], (fails, ["-N2"]), "reject")
     drawn = [(wide, ["--gres=gpu:4"]), (wide, ["--gres=gpu:4", "--exclusive"]), (fails, ["-N2"])]
+    drawn += [(fails, ["-N2", "--comment=gpuwaste:override=repaired"])]
     drawn += [_draw(rng, (wide, fails)) for _ in range(SUBMISSIONS - len(drawn))]
     told = {}
     for job, options in drawn:

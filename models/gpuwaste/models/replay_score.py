@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from gpuwaste.core.units import HOUR_S
+from gpuwaste.core.verdict import TOLD
 from gpuwaste.documents.policies import ReplayRow
 from gpuwaste.history.table import ABSENT, Floats, JobTable
 from gpuwaste.policy.declarations import PROBABILITIES, QUANTITIES
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from gpuwaste.core.verdict import Action
 
 ALL: Final = "all"
-_SAID: Final = frozenset({"warn", "reject"})
 
 
 @dataclass(slots=True)
@@ -120,7 +120,7 @@ class ReplayScore:
 
 def _count(sums: _Sums, submission: ReplayedSubmission, right: bool | None, saved: float) -> None:
     sums.jobs += 1
-    sums.said += submission.decision.action in _SAID
+    sums.said += submission.decision.action in TOLD
     sums.right += right is True
     sums.wrong += right is False
     sums.unknown += right is None

@@ -4,6 +4,7 @@ import heapq
 from collections import Counter
 from datetime import date
 
+from gpuwaste.core.verdict import TOLD
 from gpuwaste.models.replay_score import ReplayedSubmission, ReplayScore
 from gpuwaste.policy.facts import Spent as Kind
 
@@ -34,7 +35,7 @@ class Spent:
         decision = submission.decision
         if decision.action == "reject":
             self._had["reject", submission.user] += 1
-        if decision.action in {"warn", "reject"} or decision.sampled:
+        if decision.action in TOLD or decision.sampled:
             found = tally.came_true(submission)
             if found is not None:
                 self._number += 1

@@ -19,6 +19,7 @@ Mode = Literal["off", "shadow", "annotate", "warn", "reject"]
 Op = Literal["submit", "modify"]
 ACTIONS: Final[tuple[Action, ...]] = get_args(Action)  # each is stronger than the one before
 MODES: Final[tuple[Mode, ...]] = get_args(Mode)
+TOLD: Final[frozenset[Action]] = frozenset({"warn", "reject"})  # what prints lines at the user's terminal
 ID_LENGTH: Final = 16
 MAX_LINES: Final = 3
 MAX_LINE: Final = 160  # characters of a line at the user's terminal

@@ -21,7 +21,11 @@ class PredictPolicy(Struct, kw_only=True, frozen=True):
     would_be: Annotated[
         Action, Meta(description="The action without the policy's mode; to others than operators the action.")
     ]
-    lines: Annotated[list[str], Meta(description="What the user would read, at most three lines.")]
+    held: Annotated[str, Meta(description="To operators: what holds it back: shadow, override, budget ...")] = ""
+    lines: Annotated[
+        list[str],
+        Meta(description="What sbatch would print, at most three lines; to operators also what is held back"),
+    ]
 
 
 class PredictFacts(Struct, kw_only=True, frozen=True):

@@ -5,6 +5,7 @@ Operators see what would be done in every mode. Others see what they would be to
 
 from typing import Final
 
+from gpuwaste.core.verdict import TOLD
 from gpuwaste.documents.prediction import PredictPolicy
 from gpuwaste.hub.roles import Scope
 from gpuwaste.policy.facts import Decision
@@ -21,5 +22,6 @@ def policy_preview(scope: Scope, decision: Decision) -> PredictPolicy:
         mode="" if silent else decision.mode,
         action=decision.action,
         would_be=decision.would_be if everything else decision.action,
-        lines=list(decision.lines) if everything or decision.action != "pass" else [],
+        held=decision.held if everything else "",
+        lines=list(decision.lines) if everything or decision.action in TOLD else [],
     )

@@ -6,7 +6,7 @@ Names of jobs come from users: every character that a terminal may act on become
 import unicodedata
 from typing import TYPE_CHECKING, Final
 
-from gpuwaste.core.verdict import MAX_LINE, Action
+from gpuwaste.core.verdict import MAX_LINE, TOLD, Action
 
 if TYPE_CHECKING:
     from gpuwaste.policy.case import Case, Trigger
@@ -37,9 +37,9 @@ _ADVICE: Final = {
 
 def lines_of(case: "Case") -> tuple[str, ...]:
     """Return the lines for the case's action, else those for its would_be; none where nothing triggered."""
-    action = case.action if case.action in {"warn", "reject"} else case.would_be
+    action = case.action if case.action in TOLD else case.would_be
     triggers = sorted(case.triggers, key=lambda trigger: trigger.action != "reject")
-    if action not in {"warn", "reject"} or not triggers:
+    if action not in TOLD or not triggers:
         return ()
     found = (_what(case, action, triggers[0]), _why(triggers[0]), _how(case, action, triggers[0]))
     return tuple(line for line in found if line)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from gpuwaste.core.text import harmless
+from gpuwaste.core.verdict import TOLD
 from gpuwaste.documents.policies import ExplainDocument, PolicyDecision, ReplayDocument, ReplayRow
 from gpuwaste.report.cells import UNKNOWN, fit, local_time, percent, uncut
 from gpuwaste.report.layout import Look, bullet, facts
@@ -59,7 +60,7 @@ def _decision(decision: PolicyDecision, look: Look) -> list[str]:
     lines.append(f"  {decision.action}{held}")
     if decision.time_min_s is not None:
         lines.append(f"  time_min {decision.time_min_s // 60} min")
-    shown = decision.action in {"warn", "reject"}
+    shown = decision.action in TOLD
     if decision.lines:
         lines += look.heading("The user sees" if shown else "The user sees nothing; it would be")
         lines += [f"  {harmless(line)}" for line in decision.lines]

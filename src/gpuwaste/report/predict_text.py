@@ -8,6 +8,7 @@ from msgspec import UNSET
 from gpuwaste.core.request import JobRequest
 from gpuwaste.core.text import harmless
 from gpuwaste.core.units import format_duration, format_size, say_duration
+from gpuwaste.core.verdict import TOLD
 from gpuwaste.documents.prediction import PredictDocument, PredictionsDocument
 from gpuwaste.predict.prediction import Change, TargetPrediction
 from gpuwaste.report.cells import UNKNOWN, fit, uncut
@@ -136,10 +137,13 @@ def _said(prediction: PredictDocument, look: Look) -> list[str]:
     policy = prediction.policy
     if policy is UNSET or policy.would_be == "pass":
         return []
-    if policy.action in {"warn", "reject"}:
+    if policy.action in TOLD:
         title = "sbatch would print"
+    elif not policy.lines:
+        return []
     else:
-        title = f"Policy {fit(policy.policy, 30)} would {policy.would_be}, but its mode is {policy.mode}"
+        held = f"held back by {policy.held}" if policy.held else f"but its mode is {policy.mode}"
+        title = f"Policy {fit(policy.policy, 30)} would {policy.would_be}, {held}"
     return [*look.heading(title), *(f"  {harmless(line)}" for line in policy.lines)]
 
 

@@ -191,6 +191,12 @@ def test_predict_prints_what_sbatch_would(
     document["policy"] |= {"mode": "shadow", "action": "pass"}
     assert main(["predict", _script(tmp_path), *config]) == 0
     assert "Policy w would warn, but its mode is shadow\n  gpuwaste: this" in capsys.readouterr().out
+    document["policy"] |= {"mode": "reject", "action": "annotate", "held": "override"}
+    assert main(["predict", _script(tmp_path), *config]) == 0
+    assert "Policy w would warn, held back by override\n" in capsys.readouterr().out
+    document["policy"] |= {"would_be": "annotate", "held": "", "lines": []}
+    assert main(["predict", _script(tmp_path), *config]) == 0
+    assert "Policy" not in capsys.readouterr().out
     document["policy"] |= {"would_be": "pass", "lines": []}
     assert main(["predict", _script(tmp_path), *config]) == 0
     assert "Policy" not in capsys.readouterr().out
