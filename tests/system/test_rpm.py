@@ -27,6 +27,7 @@ from tests.system.rpm_scene import (
 from tools.rpm.build import Build, build, current, rebuild, spec_version
 from tools.rpm.root import Root
 from tools.rpm.wheels import ROOT
+from urllib3 import request
 
 from gpuwaste.store.database import migrations
 from gpuwaste.testing import cluster_host
@@ -56,6 +57,7 @@ MODES: Final = {
     "/usr/libexec/gpuwaste/prolog.d/gpuwaste-health.sh": ("root", 0o755),
     "/usr/libexec/gpuwaste/epilog.d/gpuwaste.sh": ("root", 0o755),
     "/usr/share/gpuwaste/lua/gpuwaste.lua": ("root", 0o644),
+    "/usr/share/gpuwaste/ondemand/passenger_wsgi.py": ("root", 0o644),
     "/usr/share/man/man1/gpuwaste.1.gz": ("root", 0o644),
     "/run/gpuwaste": ("gpuwaste", 0o755),
     "/run/gpuwaste-jobs": ("root", 0o755),
@@ -165,6 +167,17 @@ def owner_and_mode(root: Root, name: str) -> tuple[str, int]:
     return next(user[0] for user in users if int(user[2]) == found.st_uid), stat.S_IMODE(found.st_mode)
 
 
+def page(host: Host, user: str, target: str) -> tuple[int, bool]:
+    """Return what a user's browser gets after the link of `gpuwaste web`: the status, whether GPU-hours are there."""
+    url = host.command(user, "web").stdout.strip()
+    base, _, link = url.partition("/enter#")
+    same = {"Sec-Fetch-Site": "same-origin", "Content-Type": "application/x-www-form-urlencoded"}
+    entered = request("POST", f"{base}/enter", body=f"link={link}", headers=same, redirect=False)
+    cookie = entered.headers["Set-Cookie"].partition(";")[0]
+    answer = request("GET", f"{base}{target}", headers={"Cookie": cookie}, redirect=False)
+    return answer.status, b"GPU-h" in answer.data
+
+
 def test_eight_packages(packages: list[Path]) -> None:
     """The spec gives the eight packages, of the project's version, and their source."""
     assert names(pick(packages)) == sorted(ALL)
@@ -202,7 +215,7 @@ def test_private_packages(installed: tuple[Root, set[str]]) -> None:
 
 
 def test_three_services(installed: tuple[Root, set[str]], site: Site) -> None:
-    """Hub, agent and advisor run as installed: a job is judged at its submission and reported to its user."""
+    """Hub, agent and advisor run as installed: a job is judged at its submission, reported and shown in a browser."""
     host = Host(installed[0], site.cluster, site)
     text = host.configure()
     assert host.command("root", "config", "check").returncode == 0, host.command("root", "config", "check")
@@ -217,6 +230,8 @@ def test_three_services(installed: tuple[Root, set[str]], site: Site) -> None:
         assert report.returncode == 0, report.stderr
         assert "alice" in report.stdout
         assert host.command("bob", "job", str(job)).returncode != 0
+        assert page(host, "alice", f"/jobs/{job}") == (200, True)
+        assert page(host, "bob", f"/jobs/{job}") == (404, False)
     assert (host.root.file("/var/lib/gpuwaste/hub") / "hub.duckdb").exists()
     changed = host.root.rpm("-V", "--nodeps", *ALL, check=False).stdout.splitlines()
     assert [line.split()[1:] for line in changed] == [["c", CONFIG]]
