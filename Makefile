@@ -6,6 +6,8 @@ STAMP  := $(VENV)/.installed
 NATIVE := build/native
 PLUGINS := build/plugins
 WORKERS ?= 6
+# Installed programs are compiled: a figure must not time the compiler where a shell has set this.
+export PYTHONDONTWRITEBYTECODE =
 
 help: ## print this help
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-18s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -56,11 +58,9 @@ docs-check: $(STAMP) ## the generated pages are of today; links, commands, keys 
 	@tools/generate-docs --check
 	@$(VENV)/bin/pytest -q -m "not cluster" tests/docs
 
-unit: export PYTHONDONTWRITEBYTECODE =
 unit: $(STAMP) ## the tests without servers, root, Debian packages and builds, on every core: a minute
 	@$(VENV)/bin/pytest -q -n auto --dist loadscope --hypothesis-profile unit --durations 10 tests/unit
 
-test: export PYTHONDONTWRITEBYTECODE =
 test: venv packages native plugins browser-tools ## all tests, the real cluster included, WORKERS at the same time
 	@$(PY) -m tools.rpm --for-tests
 	@WORKERS=$(WORKERS) tools/run-tests
@@ -79,8 +79,7 @@ matrix: venv packages native ## the submit path on Slurm 22.05, 24.11 and 26.05 
 scorecard: $(STAMP) ## write docs/scorecard.md from the public logs in ../shared/data or data/ (many minutes)
 	@$(PY) -m tools.scorecard
 
-bench-unit: export PYTHONDONTWRITEBYTECODE =
-bench-unit: $(STAMP) ## what `make unit` takes: seconds, CPU seconds, the slowest tests; beside one process
+bench-bench-unit: $(STAMP) ## what `make unit` takes: seconds, CPU seconds, the slowest tests; beside one process
 	@$(PY) -m bench.unit
 
 bench-report: $(STAMP) ## time of gpuwaste report with a million jobs in the hub
