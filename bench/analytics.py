@@ -46,7 +46,9 @@ SELECT
     [
         'COMPLETED', 'COMPLETED', 'COMPLETED', 'FAILED', 'TIMEOUT', 'CANCELLED', 'OUT_OF_MEMORY', 'COMPLETED'
     ][1 + d[8] % 8] AS state,
-    '' AS verdict_id
+    '' AS verdict_id, 1000 + (800 - u) * 100 + d[7] % 1000 AS priority,
+    CASE WHEN d[3] % 3 = 0 THEN 'SchedMain' ELSE 'SchedBackfill,StartReceived' END AS flags,
+    1 + d[2] % 2 AS n_steps
 FROM (
     SELECT i, d, $end - $year + (i * ($year - 200000)) // $jobs AS submit,
         floor(pow(10, (d[10] % 1000) / 200.0))::BIGINT AS wait,
@@ -57,6 +59,14 @@ FROM (
         FROM generate_series($first, $last) t (i)
     )
 )
+"""
+_STEPS: Final = """
+INSERT INTO steps BY NAME
+SELECT
+    cluster, job_id, run_start, CASE WHEN s = 0 THEN 'batch' ELSE '0' END AS step, 'train' AS name,
+    "start" + s AS "start", elapsed_s - s AS elapsed_s, 1 AS tasks, 1000000 AS max_rss_b, state
+FROM jobs, range(n_steps) t (s)
+WHERE job_id BETWEEN $first AND $last
 """
 _JUDGED: Final = """
 INSERT INTO judged BY NAME
@@ -152,6 +162,7 @@ def fill(path: Path, parquet: Path, jobs: int) -> None:
     for first in range(0, jobs, _PART):
         last = min(first + _PART, jobs) - 1
         db.execute(_JOBS, {"jobs": jobs, "year": YEAR_S, "end": END, "first": first, "last": last})
+        db.execute(_STEPS, {"first": first, "last": last})
     db.execute(_JUDGED)
     db.execute(_RULES, {"text": LedgerSettings().to_text(), "end": END})
     db.execute(_HOUR)
