@@ -76,3 +76,25 @@ def test_steps_that_accounting_did_not_tell_are_not_known() -> None:
     assert {row[place] for row in found.rows} == {None}
     assert "steps" not in {entry.id for entry in found.facts}
     assert any(note.startswith("Steps are not known") for note in found.notes)
+
+
+def test_priority_is_compared_with_waits() -> None:
+    """Ten jobs of low priority waited an hour, ten of high priority not at all: both medians, and a row for each."""
+    low = [accounted(n, JobDetails(priority=1000), start=MONTH + 3600, end=MONTH + 7200) for n in range(1, 11)]
+    high = [accounted(n, JobDetails(priority=50_000), start=MONTH, end=MONTH + 60) for n in range(11, 21)]
+    found = document([*low, *high], "priority", WEEK)
+    assert (fact(found, "low_priority"), fact(found, "high_priority")) == (1334, 42170)
+    assert fact(found, "high_p50_s") == 0
+    assert 3600 <= fact(found, "low_p50_s") <= 3600 * 10 ** (1 / 8)
+    assert [row[:3] for row in found.rows] == [[1000, 1334, 10], [42170, 56235, 10]]
+    assert sum(found.charts[0].layers[0].counts) == 20
+
+
+def test_a_log_without_priority_says_so() -> None:
+    """No rows, no sentence, and a note; one priority for all has no two ends to compare."""
+    found = document([job(1)], "priority", WEEK)
+    assert not found.rows
+    assert any("no priority" in note for note in found.notes)
+    same = document([accounted(1, JobDetails(priority=0)), accounted(2, JobDetails(priority=0))], "priority", WEEK)
+    assert [row[:3] for row in same.rows] == [[0, 2, 2]]
+    assert not same.narrative

@@ -1,6 +1,7 @@
--- Steps of srun that started in each step of the window and have ended; batch and interactive steps are none of srun's.
+-- Steps of srun that started in each step of the window and have ended: their names are numbers, those of batch and
+-- interactive ones are words.
 SELECT ("start" - $start) // $step AS bin, count(*) AS steps
 FROM steps
-WHERE "start" >= $start AND "start" < $end AND step NOT IN ('batch', 'interactive')
+WHERE "start" >= $start AND "start" < $end AND step < 'a'
 -- include: analytics.scope
 GROUP BY bin

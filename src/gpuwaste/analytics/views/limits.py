@@ -60,7 +60,7 @@ def answer(asking: Asking) -> Answer:
     many = [(sums["used_s"] / sums["limit_s"], name) for name, sums in partitions.items() if sums["runs"] >= _ENOUGH]
     if len(many) > 1:
         share, name = min(many)
-        facts.add("loose_partition", name, "", "partition that uses the smallest part of its time limits")
+        facts.add("loose_partition", name or "none", "", "partition that uses the smallest part of its time limits")
         facts.add("loose_share", share, "share", "share of the requested time that is used there")
     _add_backfilled(facts, rows, blocks)
     notes = [RUNS_NOTE, "Jobs with a time limit that ended in the window after they had started."]
