@@ -1,9 +1,10 @@
-"""How long each view of the whole system takes, and how large its document is; three of them beside pandas.
+"""How long each view of the whole system takes, and how large its document is; some of them with pandas and Plotly.
 
-The jobs are made by SQL: a year, 800 users, six partitions, waits and run times over five powers of ten; half of them
-hold GPUs, and those are judged. Each view is asked ROUNDS times through a store that is open already, as the hub has
-it; the median and the range are printed. pandas reads the same columns from Parquet in a virtual environment of its
-own, and its time is that of the computation alone; reading is printed beside it. Then one line of JSON.
+The jobs are made by SQL: a year, 800 users, six partitions, waits and run times over five powers of ten, one or two
+steps each; half of them hold GPUs, and those are judged. Each view is asked ROUNDS times through a store that is open
+already, as the hub has it; the median and the range are printed. pandas and Plotly make pages of the same columns in a
+virtual environment of their own (bench/analytics_pandas.py); reading the columns is printed beside it. Then one line
+of JSON.
 """
 
 import argparse
@@ -46,7 +47,9 @@ SELECT
     [
         'COMPLETED', 'COMPLETED', 'COMPLETED', 'FAILED', 'TIMEOUT', 'CANCELLED', 'OUT_OF_MEMORY', 'COMPLETED'
     ][1 + d[8] % 8] AS state,
-    '' AS verdict_id
+    '' AS verdict_id, 1000 + (800 - u) * 100 + d[7] % 1000 AS priority,
+    CASE WHEN d[3] % 3 = 0 THEN 'SchedMain' ELSE 'SchedBackfill,StartReceived' END AS flags,
+    1 + d[2] % 2 AS n_steps
 FROM (
     SELECT i, d, $end - $year + (i * ($year - 200000)) // $jobs AS submit,
         floor(pow(10, (d[10] % 1000) / 200.0))::BIGINT AS wait,
@@ -57,6 +60,14 @@ FROM (
         FROM generate_series($first, $last) t (i)
     )
 )
+"""
+_STEPS: Final = """
+INSERT INTO steps BY NAME
+SELECT
+    cluster, job_id, run_start, CASE WHEN s = 0 THEN 'batch' ELSE '0' END AS step, 'train' AS name,
+    "start" + s AS "start", elapsed_s - s AS elapsed_s, 1 AS tasks, 1000000 AS max_rss_b, state
+FROM jobs, range(n_steps) t (s)
+WHERE job_id BETWEEN $first AND $last
 """
 _JUDGED: Final = """
 INSERT INTO judged BY NAME
@@ -92,56 +103,34 @@ SELECT
     'confirmed' AS confidence
 """
 _PARQUET: Final = """
-COPY (SELECT "user", account, "partition", state, submit, "start", "end", gpus, n_nodes FROM jobs)
+COPY (
+    SELECT "user", account, "partition", state, flags, submit, "start", "end", gpus, n_nodes, time_limit_s FROM jobs
+)
 TO '{}' (FORMAT parquet)
 """
-_PANDAS: Final = """
-import json, re, sys, time
-import numpy as np, pandas as pd
-began = time.perf_counter()
-jobs = pd.read_parquet(sys.argv[1])
-found = {"read_s": round(time.perf_counter() - began, 2), "views": {}}
-def waits():
-    wait = (jobs["start"] - jobs["submit"]).clip(lower=0)
-    size = np.ceil(np.log2(np.where(jobs["gpus"] > 0, jobs["gpus"], jobs["n_nodes"])))
-    groups = wait.groupby([jobs["partition"], jobs["gpus"] > 0, size])
-    return len(groups.quantile([0.5, 0.95])), wait.quantile([0.5, 0.95]).tolist()
-def states():
-    return len(jobs.groupby(["user", "account", "state"]).size().unstack(fill_value=0))
-def sizes():
-    elapsed = (jobs["end"] - jobs["start"]).clip(lower=1)
-    size = np.ceil(np.log2(np.where(jobs["gpus"] > 0, jobs["gpus"], jobs["n_nodes"]))).astype(int)
-    column = np.floor(np.log10(elapsed) * 8).astype(int)
-    return len(jobs.groupby([jobs["gpus"] > 0, size, column, jobs["state"]]).size())
-for work in (waits, states, sizes):
-    times = []
-    for _ in range(int(sys.argv[2])):
-        began = time.perf_counter()
-        work()
-        times.append((time.perf_counter() - began) * 1000)
-    found["views"][work.__name__] = times
-found["peak_mb"] = int(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1]) // 1024
-print(json.dumps(found))
-"""
+_PANDAS: Final = Path(__file__).with_name("analytics_pandas.py")
 
 
 def main() -> int:
-    """Fill a store, ask every view, ask pandas for three of them."""
+    """Fill a store, ask every view, ask pandas and Plotly for some of them."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--jobs", type=int, default=16_000_000)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--without-pandas", action="store_true")
+    parser.add_argument("--keep", type=Path, help="folder in which the store is kept, and found by the next run")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="gpuwaste-bench-") as folder:
-        path, parquet = Path(folder) / "hub.duckdb", Path(folder) / "jobs.parquet"
-        fill(path, parquet, options.jobs)
+    with tempfile.TemporaryDirectory(prefix="gpuwaste-bench-") as scratch:
+        folder = options.keep or Path(scratch)
+        path, parquet = folder / f"hub{options.jobs}.duckdb", folder / f"jobs{options.jobs}.parquet"
+        if not parquet.exists():
+            fill(path, parquet, options.jobs)
         with multiprocessing.get_context("spawn").Pool(1) as pool:
             figures = pool.apply(ask, (path, options.rounds))
-        pandas = {} if options.without_pandas else with_pandas(Path(folder) / "venv", parquet, options.rounds)
-    for name, times in pandas.get("views", {}).items():
-        print(f"{name + ' (pandas)':<20}{_spread(times)}")
+        pandas = {} if options.without_pandas else with_pandas(Path(scratch) / "venv", parquet, options.rounds)
+    for name, taken in pandas.get("views", {}).items():
+        print(f"{name + ' (pandas)':<20}{_spread(taken['ms']):<50}{taken['bytes'] / 1000:9.1f} KB")
     if pandas:
-        print(f"pandas: read {pandas['read_s']} s, {pandas['peak_mb']} MB at most")
+        print(f"pandas, Plotly: read {pandas['read_s']} s, {pandas['peak_mb']} MB at most")
     print(json.dumps({"bench": "analytics", "jobs": options.jobs, "views": figures, "pandas": pandas}))
     return 0
 
@@ -152,6 +141,7 @@ def fill(path: Path, parquet: Path, jobs: int) -> None:
     for first in range(0, jobs, _PART):
         last = min(first + _PART, jobs) - 1
         db.execute(_JOBS, {"jobs": jobs, "year": YEAR_S, "end": END, "first": first, "last": last})
+        db.execute(_STEPS, {"first": first, "last": last})
     db.execute(_JUDGED)
     db.execute(_RULES, {"text": LedgerSettings().to_text(), "end": END})
     db.execute(_HOUR)
@@ -184,11 +174,11 @@ def ask(path: Path, rounds: int) -> dict[str, Any]:
 
 
 def with_pandas(folder: Path, parquet: Path, rounds: int) -> dict[str, Any]:
-    """Return what pandas takes for three of the views, in an environment of its own."""
+    """Return what pandas and Plotly take for their pages of some views, in an environment of their own."""
     venv.create(folder, with_pip=True)
     python = str(folder / "bin" / "python")
-    subprocess.run([python, "-m", "pip", "install", "-q", "pandas", "pyarrow"], check=True)
-    done = subprocess.run([python, "-c", _PANDAS, str(parquet), str(rounds)], check=True, stdout=subprocess.PIPE)
+    subprocess.run([python, "-m", "pip", "install", "-q", "pandas", "pyarrow", "plotly"], check=True)
+    done = subprocess.run([python, str(_PANDAS), str(parquet), str(rounds)], check=True, stdout=subprocess.PIPE)
     found: dict[str, Any] = json.loads(done.stdout)
     return found
 

@@ -23,6 +23,9 @@ class Axis(Struct, kw_only=True, frozen=True):
     unit: str = ""
     scale: Scale = "linear"
     categories: Sequence[str] = ()
+    reach: Annotated[
+        Sequence[float], Meta(description="Values that the scale includes too: those of a chart that is compared.")
+    ] = ()
 
 
 class Series(Struct, kw_only=True, frozen=True):
@@ -75,6 +78,7 @@ class Bins(Struct, kw_only=True, frozen=True, tag="bins"):
     y_edges: Annotated[Sequence[float], Meta(description="Rows + 1 values of y, rising.")]
     layers: Sequence[Layer]
     diagonal: Annotated[bool, Meta(description="Whether the line x = y is drawn.")] = False
+    reach: Annotated[int, Meta(description="A count that the shades include too, of a chart that is compared.")] = 0
 
 
 class Grid(Struct, kw_only=True, frozen=True, tag="grid"):
@@ -87,6 +91,7 @@ class Grid(Struct, kw_only=True, frozen=True, tag="grid"):
     rows: Sequence[str]
     cells: Annotated[Sequence[float | None], Meta(description="Row by row.")]
     unit: str
+    reach: Annotated[float, Meta(description="A value that the shades include too, of a chart that is compared.")] = 0
 
 
 Chart = Bars | Lines | Bins | Grid

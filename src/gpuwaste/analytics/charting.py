@@ -20,6 +20,7 @@ ENDS: Final[Mapping[str, Role]] = {
 """The end states as queries name them (analytics/queries/end_state.sql)."""
 PER_DECADE: Final = 8
 _NAMED: Final = 3
+_LABEL: Final = 40
 RUNS_NOTE: Final = "Jobs are whole and counted by run: a requeued job counts once for each run."
 CUT_NOTE: Final = "GPU-hours and CPU-hours are cut at the edges of the window, as sreport does; suspended time is held."
 _UNITS: Final = {"gpus": ("GPU", "GPUs"), "nodes": ("node", "nodes"), "cpus": ("CPU", "CPUs")}
@@ -57,6 +58,16 @@ def size_text(kind: str, level: int) -> str:
     if level <= 1:
         return f"1 {one}" if level <= 0 else f"2 {many}"
     return f"{2 ** (level - 1) + 1}-{2**level} {many}"
+
+
+def named(name: str, kind: str) -> str:
+    """Return a name for a label, "no partition" where a log has none."""
+    return name[:_LABEL] or f"no {kind}"
+
+
+def user_words(user: str, account: str) -> str:
+    """Return a user with their account, where a log has one: alice (physics)."""
+    return f"{named(user, 'user')} ({account[:_LABEL]})" if account else named(user, "user")
 
 
 def decade_edges(bins: int) -> list[float]:

@@ -2,10 +2,13 @@
 
 from typing import Final
 
+from msgspec.structs import replace
+
 from gpuwaste.analytics.bootstrap import difference
 from gpuwaste.analytics.document import Change, ComparisonDocument, Fact
 from gpuwaste.analytics.facts import value_text
 from gpuwaste.analytics.narrative import narrate_changes
+from gpuwaste.analytics.one_scale import one_scale
 from gpuwaste.analytics.view import Viewed
 
 METHOD: Final = (
@@ -21,11 +24,12 @@ def compare(before: Viewed, after: Viewed) -> ComparisonDocument:
     pairs = [(first[fact.id], fact) for fact in after.document.facts if fact.id in first and _comparable(fact, named)]
     changes = [change for pair in pairs if (change := _change(*pair, before, after)) is not None]
     changes.sort(key=lambda c: (not c.beyond_noise, c.beyond_noise is None, -_weight(c), c.id))
+    charts = one_scale(before.document.charts, after.document.charts)
     return ComparisonDocument(
         view=after.document.view,
         title=after.document.title,
-        before=before.document,
-        after=after.document,
+        before=replace(before.document, charts=charts[0]),
+        after=replace(after.document, charts=charts[1]),
         changes=changes,
         narrative=narrate_changes(changes),
         notes=[METHOD],

@@ -1,6 +1,6 @@
 """What GET /v1/views answers: views of the whole system, for operators. Blocks on the store."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from gpuwaste.analytics.asking import Asking, Window, checked
@@ -27,6 +27,18 @@ class ViewQuestion:
     end: int | None = None
     clusters: str | None = None
     offset: int = 0
+
+
+def period(question: ViewQuestion, now: int) -> tuple[int, int]:
+    """Return start and end of what is asked for at `now`: the last days by default."""
+    end = now if question.end is None else question.end
+    return (end - _DAYS * DAY_S if question.start is None else question.start), end
+
+
+def previous(question: ViewQuestion, now: int) -> ViewQuestion:
+    """Return the question about the period of the same length just before."""
+    start, end = period(question, now)
+    return replace(question, start=max(0, start - (end - start)), end=start)
 
 
 class ViewReads:
@@ -62,8 +74,7 @@ class ViewReads:
     def _viewed(self, scope: Scope, name: str, question: ViewQuestion) -> Viewed:
         _allow(scope)
         now = self.now()
-        end = now if question.end is None else question.end
-        start = end - _DAYS * DAY_S if question.start is None else question.start
+        start, end = period(question, now)
         clusters = tuple(filter(None, (question.clusters or "").split(",")))
         try:
             window = checked(Window(start, end, now, clusters, question.offset))

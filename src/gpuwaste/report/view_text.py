@@ -11,6 +11,7 @@ from gpuwaste.report.machine import csv_rows, parsable_rows
 
 _ROWS: Final = 20
 _NAME: Final = 24
+_CHANGE: Final = ("id", "means", "unit", "before", "after", "difference", "low", "high", "beyond_noise")
 _NO_UNIT: Final = frozenset({"", "jobs", "users", "GPU-hours", "CPU-hours", "h"})
 
 
@@ -48,6 +49,12 @@ def comparison_text(document: ComparisonDocument, look: Look) -> str:
 def view_csv(document: ViewDocument) -> str:
     """Return the table of a view as CSV."""
     return csv_rows([column.name for column in document.columns], _rows(document))
+
+
+def comparison_csv(document: ComparisonDocument) -> str:
+    """Return what changed between two views as CSV."""
+    rows = [{name: getattr(change, name) for name in _CHANGE} for change in document.changes]
+    return csv_rows(_CHANGE, rows)
 
 
 def view_parsable(document: ViewDocument, *, header: bool = True) -> str:

@@ -4,11 +4,16 @@ import json
 from xml.etree import ElementTree as ET
 
 import pytest
+from msgspec import convert
 from tests.integration.hub.rig import Rig
 from tests.integration.hub.test_pages import ALICE, OPER
-from tests.unit.hub.rig import batch, hour, record
+from tests.unit.hub.rig import HOUR, batch, hour, record
 
-VIEWS = ("jobs", "sizes", "waits", "limits", "states", "waste", "queue", "kinds", "predictions", "node_failures")
+from gpuwaste.analytics.document import ComparisonDocument
+from gpuwaste.analytics.view import all_views
+
+VIEWS = tuple(all_views())
+EDGES = f"start={HOUR - 86400}&end={HOUR + 86400}"
 pytestmark = pytest.mark.sockets
 
 
@@ -67,3 +72,43 @@ def test_bad_parameters_are_one_line(filled: Rig, query: str) -> None:
 def test_a_view_that_there_is_not(filled: Rig) -> None:
     """A 404 in the layout of all pages."""
     assert filled.page(OPER, "/analytics/nothing").status == 404
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_view_beside_the_period_before(filled: Rig, view: str) -> None:
+    """One parameter makes it a comparison: HTML, JSON and CSV of the same two windows, and links that keep both."""
+    asked = f"{EDGES}&compare=previous"
+    answer = filled.page(OPER, f"/analytics/{view}?{asked}")
+    text = answer.body.decode()
+    assert answer.status == 200, text
+    fixed = (
+        f"start={HOUR - 86400}&amp;end={HOUR + 86400}&amp;other_start={HOUR - 3 * 86400}&amp;other_end={HOUR - 86400}"
+    )
+    assert f'href="/analytics/{view}?{fixed}"' in text
+    found = convert(json.loads(filled.page(OPER, f"/analytics/{view}.json?{asked}").body), ComparisonDocument)
+    assert (found.before.end, found.after.start) == (HOUR - 86400, HOUR - 86400)
+    linked = filled.page(OPER, f"/analytics/{view}.json?{fixed.replace('&amp;', '&')}")
+    assert convert(json.loads(linked.body), ComparisonDocument).changes == found.changes
+    table = filled.page(OPER, f"/analytics/{view}.csv?{asked}").body.decode().splitlines()
+    assert table[0] == "id,means,unit,before,after,difference,low,high,beyond_noise"
+    assert len(table) == 1 + len(found.changes)
+
+
+def test_two_systems_are_beside_each_other(filled: Rig) -> None:
+    """Clusters that differ are named in the headings; an unknown one has nothing and fails nothing."""
+    filled.store.upsert_jobs([record(9, "alice", cluster="other")])
+    text = filled.page(OPER, f"/analytics/jobs?{EDGES}&clusters=gw&other_clusters=other").body.decode()
+    assert "<h2>other</h2>" in text
+    assert "<h2>gw</h2>" in text
+    assert filled.page(OPER, f"/analytics/waits?{EDGES}&other_clusters=nothing").status == 200
+
+
+def test_nothing_to_compare_is_the_view(filled: Rig) -> None:
+    """`compare=none` drops what the link names; a comparison has no SVG; a user gets neither."""
+    other = f"other_start={HOUR - 9 * 86400}&other_end={HOUR - 5 * 86400}"
+    assert "How this is computed" in filled.page(OPER, f"/analytics/jobs?{EDGES}&{other}&compare=none").body.decode()
+    assert "What changed" in filled.page(OPER, f"/analytics/jobs?{EDGES}&{other}").body.decode()
+    assert filled.page(OPER, f"/analytics/jobs.svg?{EDGES}&compare=previous").status == 404
+    assert filled.page(ALICE, f"/analytics/jobs?{EDGES}&compare=previous").status == 403
+    for bad in ("compare=x", "other_start=-1", "other_clusters=" + "x" * 300, f"other_start={HOUR}&other_end={HOUR}"):
+        assert filled.page(OPER, f"/analytics/jobs?{EDGES}&{bad}").status == 400, bad

@@ -69,6 +69,7 @@ def store_of(runs: list[JobRecord]) -> HubStore:
     store = _store()
     with store.writing() as db:
         db.execute("DELETE FROM jobs")
+        db.execute("DELETE FROM steps")
     store.upsert_jobs(runs)
     return store
 

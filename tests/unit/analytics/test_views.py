@@ -57,7 +57,7 @@ def test_every_number_of_a_sentence_is_a_fact(name: str) -> None:
         for text in texts:
             left = left.replace(text, "")
         assert not re.search(r"\d", left), sentence
-    assert found.narrative or name == "predictions"
+    assert found.narrative or name in {"predictions", "priority"}
     assert len({entry.id for entry in found.facts}) == len(found.facts)
     asked = found.sql
     assert all(entry.query.startswith("analytics.") for entry in found.facts)
@@ -168,3 +168,12 @@ def test_samples_are_by_block_of_days() -> None:
     blocks = found.samples["failed_share"].blocks
     assert len(blocks) == 28
     assert sum(b[0] for b in blocks) / sum(b[1] for b in blocks) == fact(found.document, "failed_share")
+
+
+def test_what_a_log_does_not_name_is_called_so() -> None:
+    """A log without users, accounts and partitions: labels say so and have no empty brackets or commas."""
+    runs = [replace(run, user="", account="", partition="") for run in busy()]
+    for name, label in (("waits", "no partition, 1 node"), ("states", "no user")):
+        categories = document(runs, name, MONTH_LONG).charts[0].x.categories
+        assert label in categories
+        assert not any(text.startswith(",") or text.endswith("()") for text in categories)

@@ -1,2 +1,2 @@
-    -- Whether the backfill scheduler started the run; NULL: the store does not keep accounting's flags.
-    NULL::BOOLEAN AS backfilled
+    -- Whether the backfill scheduler started the run; NULL: accounting's flags do not say which scheduler did.
+    CASE WHEN flags LIKE '%SchedBackfill%' THEN true WHEN flags LIKE '%Sched%' THEN false END AS backfilled

@@ -1,7 +1,7 @@
--- Runs submitted, started and ended in each step of the window, and what was held, cut at its edges.
+-- Runs submitted, started and ended in each step of the window, and what was held, cut at its edges. A run counts from
+-- its start and against that from its end: of a step that ends at e, a change at t has the part e - t. One scan for the
+-- starts and one for the ends; a run that ends before it starts holds nothing.
 WITH
--- include: analytics.held_steps
-,
 submits AS (
     SELECT (submit - $start) // $step AS bin, count(*) AS submitted
     FROM jobs
@@ -9,24 +9,73 @@ submits AS (
 -- include: analytics.scope
     GROUP BY bin
 ),
-starts AS (
-    SELECT ("start" - $start) // $step AS bin, count(*) AS started
-    FROM jobs
-    WHERE "start" >= $start AND "start" < $end
+starts AS MATERIALIZED (
+    SELECT
+        moment // $step AS bin, count(*) AS started,
+        sum(gpus) AS gpus, sum(cpus) AS cpus, sum(gpus * moment) AS gpu_moments, sum(cpus * moment) AS cpu_moments
+    FROM (
+        SELECT
+            "start" - $start AS moment,
+            CASE WHEN coalesce("end", $now) >= "start" THEN gpus END AS gpus,
+            CASE WHEN coalesce("end", $now) >= "start" THEN cpus END AS cpus
+        FROM jobs
+        WHERE "start" >= $start AND "start" < $end
 -- include: analytics.scope
+    )
     GROUP BY bin
 ),
-ends AS (
-    SELECT bin,
--- include: analytics.state_sums
+ends AS MATERIALIZED (
+    SELECT
+        moment // $step AS bin, state, count(*) AS n,
+        sum(gpus) AS gpus, sum(cpus) AS cpus, sum(gpus * moment) AS gpu_moments, sum(cpus * moment) AS cpu_moments
     FROM (
-        SELECT ("end" - $start) // $step AS bin, state, count(*) AS n
+        SELECT
+            "end" - $start AS moment, state,
+            CASE WHEN "end" >= "start" THEN gpus END AS gpus,
+            CASE WHEN "end" >= "start" THEN cpus END AS cpus
         FROM jobs
         WHERE "end" >= $start AND "end" < $end
 -- include: analytics.scope
-        GROUP BY ALL
     )
+    GROUP BY ALL
+),
+ended AS (
+    SELECT bin,
+-- include: analytics.state_sums
+    FROM ends
     GROUP BY bin
+),
+turns AS (
+    SELECT bin, gpus, cpus, gpu_moments, cpu_moments FROM starts
+    UNION ALL
+    SELECT bin, -gpus, -cpus, -gpu_moments, -cpu_moments FROM ends
+    UNION ALL
+    -- What is held when the window begins.
+    SELECT 0, sum(gpus), sum(cpus), 0, 0
+    FROM jobs
+    WHERE "start" < $start AND ("end" >= $start OR "end" IS NULL AND $now >= $start)
+-- include: analytics.scope
+    UNION ALL
+    -- What is held now, where the window goes on after that.
+    SELECT
+        ($now - $start) // $step, -sum(gpus), -sum(cpus), -sum(gpus) * ($now - $start), -sum(cpus) * ($now - $start)
+    FROM jobs
+    WHERE "end" IS NULL AND "start" <= $now AND $now >= $start AND $now < $end
+-- include: analytics.scope
+),
+steps AS (
+    SELECT bin, bin * $step AS begin, least(bin * $step + $step, $end - $start) AS e
+    FROM range($bins) t (bin)
+),
+held AS (
+    SELECT
+        s.bin,
+        e * coalesce(sum(gpus), 0) - coalesce(sum(gpu_moments), 0) + (e - begin) * coalesce(sum(sum(gpus)) OVER before, 0) AS gpu_s,
+        e * coalesce(sum(cpus), 0) - coalesce(sum(cpu_moments), 0) + (e - begin) * coalesce(sum(sum(cpus)) OVER before, 0) AS cpu_s
+    FROM steps s
+    LEFT JOIN turns USING (bin)
+    GROUP BY s.bin, begin, e
+    WINDOW before AS (ORDER BY s.bin ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
 )
 SELECT
     bin,
@@ -46,5 +95,5 @@ SELECT
 FROM held
 LEFT JOIN submits USING (bin)
 LEFT JOIN starts USING (bin)
-LEFT JOIN ends USING (bin)
+LEFT JOIN ended USING (bin)
 ORDER BY bin

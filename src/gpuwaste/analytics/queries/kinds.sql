@@ -1,19 +1,23 @@
 -- Runs that ended in the window, by block of days: array tasks, interactive ones, those shorter than $short_s.
 SELECT
-    ("end" - $start) // $block AS block,
-    count(*) AS runs,
-    count(*) FILTER (array_job_id IS NOT NULL) AS array_runs,
-    count(*) FILTER (interactive) AS interactive_runs,
-    count(*) FILTER (held < $short_s) AS short_runs,
-    sum(held * gpus)::BIGINT AS gpu_s,
-    coalesce(sum(held * gpus) FILTER (array_job_id IS NOT NULL), 0)::BIGINT AS array_gpu_s,
-    coalesce(sum(held * gpus) FILTER (interactive), 0)::BIGINT AS interactive_gpu_s,
-    coalesce(sum(held * gpus) FILTER (held < $short_s), 0)::BIGINT AS short_gpu_s
+    block,
+    sum(runs)::BIGINT AS runs,
+    coalesce(sum(runs) FILTER (array_task), 0)::BIGINT AS array_runs,
+    coalesce(sum(runs) FILTER (interactive), 0)::BIGINT AS interactive_runs,
+    coalesce(sum(runs) FILTER (short), 0)::BIGINT AS short_runs,
+    sum(gpu_s)::BIGINT AS gpu_s,
+    coalesce(sum(gpu_s) FILTER (array_task), 0)::BIGINT AS array_gpu_s,
+    coalesce(sum(gpu_s) FILTER (interactive), 0)::BIGINT AS interactive_gpu_s,
+    coalesce(sum(gpu_s) FILTER (short), 0)::BIGINT AS short_gpu_s
 FROM (
-    SELECT "end", array_job_id, interactive, greatest("end" - "start", 0) AS held, coalesce(gpus, 0) AS gpus
+    SELECT
+        ("end" - $start) // $block AS block, array_job_id IS NOT NULL AS array_task, interactive,
+        "end" - "start" < $short_s AS short,
+        count(*) AS runs, coalesce(sum(greatest("end" - "start", 0) * gpus), 0) AS gpu_s
     FROM jobs
     WHERE "end" >= $start AND "end" < $end AND "start" IS NOT NULL
 -- include: analytics.scope
+    GROUP BY ALL
 )
 GROUP BY block
 ORDER BY block

@@ -1,22 +1,28 @@
 -- The mean number of runs that wait, in each hour of the window: from submission to start, or to the end of those that
--- never started. An hour holds what came before it, and of each change the part that lies in the hour.
+-- never started. Each run counts from its submission and against that from the end of its wait: of hour h, whose end
+-- is e, a change at t has the part e - t.
 WITH
 spans AS NOT MATERIALIZED (
-    SELECT greatest(submit, $start) - $start AS a, least(coalesce("start", "end", $now), $end) - $start AS b
+    SELECT greatest(submit, $start) - $start AS a, coalesce("start", "end", $now) - $start AS b
     FROM jobs
-    WHERE submit < $end AND coalesce("start", "end", $now) > $start
+    WHERE submit < $end AND coalesce("start", "end", $now) > $start AND coalesce("start", "end", $now) > submit
 -- include: analytics.scope
 ),
 turns AS (
-    SELECT a // 3600 AS bin, count(*) AS jobs, sum(3600 - a % 3600) AS job_s FROM spans WHERE b > a GROUP BY bin
+    SELECT a // 3600 AS bin, count(*) AS jobs, sum(a) AS moments FROM spans GROUP BY bin
     UNION ALL
-    SELECT b // 3600, -count(*), -sum(3600 - b % 3600) FROM spans WHERE b > a GROUP BY ALL
+    SELECT b // 3600, -count(*), -sum(b) FROM spans WHERE b < $end - $start GROUP BY ALL
+),
+hours AS (
+    SELECT bin, bin * 3600 AS begin, least(bin * 3600 + 3600, $end - $start) AS e
+    FROM range(($end - $start + 3599) // 3600) t (bin)
 )
 SELECT
     h.bin AS hour,
-    (coalesce(sum(job_s), 0) + 3600 * coalesce(sum(sum(jobs)) OVER before, 0))::BIGINT AS waiting_s
-FROM range(($end - $start + 3599) // 3600) h (bin)
+    (e * coalesce(sum(jobs), 0) - coalesce(sum(moments), 0) + (e - begin) * coalesce(sum(sum(jobs)) OVER before, 0))::BIGINT
+        AS waiting_s
+FROM hours h
 LEFT JOIN turns USING (bin)
-GROUP BY h.bin
+GROUP BY h.bin, begin, e
 WINDOW before AS (ORDER BY h.bin ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
 ORDER BY h.bin

@@ -1,3 +1,3 @@
-    -- A class of size: by GPUs, else nodes, else CPUs; class n holds 2^(n-1) + 1 to 2^n of them.
-    CASE WHEN gpus > 0 THEN 'gpus' WHEN n_nodes > 0 THEN 'nodes' ELSE 'cpus' END AS kind,
-    ceil(log2(greatest(1, CASE WHEN gpus > 0 THEN gpus WHEN n_nodes > 0 THEN n_nodes ELSE coalesce(cpus, 1) END)))::INTEGER AS level
+    -- The class of a size: n holds 2^(n-1) + 1 to 2^n GPUs, nodes or CPUs; most jobs are small and need no logarithm.
+    CASE WHEN size <= 1 THEN 0 WHEN size = 2 THEN 1 WHEN size <= 4 THEN 2 WHEN size <= 8 THEN 3 WHEN size <= 16 THEN 4
+        ELSE ceil(log2(size))::INTEGER END AS level

@@ -1,17 +1,33 @@
 -- Runs that ended in the window, by class of size, bin of elapsed time (8 in each decade of seconds) and end state.
-SELECT kind, level, x, ended, count(*) AS runs, sum(elapsed)::BIGINT AS elapsed_s, sum(elapsed * gpus)::BIGINT AS gpu_s
+-- Runs are grouped by their numbers first: classes and names are made for the few groups.
+SELECT
+    ['gpus', 'nodes', 'cpus'][kind] AS kind, level, x, ended,
+    sum(runs)::BIGINT AS runs, sum(elapsed_s)::BIGINT AS elapsed_s,
+    coalesce(sum(elapsed_s * size) FILTER (kind = 1), 0)::BIGINT AS gpu_s
 FROM (
     SELECT
+        kind, x, size, runs, elapsed_s,
 -- include: analytics.size_class
         ,
 -- include: analytics.end_state
-        ,
-        greatest("end" - "start", 0) AS elapsed,
-        floor(log10(greatest("end" - "start", 1)) * 8)::INTEGER AS x,
-        coalesce(gpus, 0) AS gpus
-    FROM jobs
-    WHERE "end" >= $start AND "end" < $end AND "start" IS NOT NULL
+    FROM (
+        SELECT
+            kind, size, state,
+-- include: analytics.time_bin
+            AS x,
+            count(*) AS runs,
+            sum(held) AS elapsed_s
+        FROM (
+            SELECT
+-- include: analytics.size
+                ,
+                state, greatest("end" - "start", 0) AS held
+            FROM jobs
+            WHERE "end" >= $start AND "end" < $end AND "start" IS NOT NULL
 -- include: analytics.scope
+        )
+        GROUP BY ALL
+    )
 )
 GROUP BY ALL
 ORDER BY ALL

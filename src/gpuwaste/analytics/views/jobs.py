@@ -1,4 +1,4 @@
-"""Jobs by day: submitted, started, ended by state, and what they held."""
+"""Jobs by day: submitted, started, ended by state, their steps, and what they held."""
 
 from typing import Final
 
@@ -8,6 +8,7 @@ from gpuwaste.analytics.chart import Axis, Bars, Chart, Series
 from gpuwaste.analytics.charting import CUT_NOTE, ENDS, RUNS_NOTE, end_series, step_axis, words
 from gpuwaste.analytics.document import Column
 from gpuwaste.analytics.facts import Facts, ratio
+from gpuwaste.core.accounted_run import MAX_STEPS
 from gpuwaste.core.units import DAY_S, HOUR_S
 
 TITLE: Final = "Jobs by day"
@@ -16,13 +17,20 @@ SENTENCES: Final = (
     "Submitted: {submitted}. Started: {started}. Ended: {ended}, {ended_by_day} a day.",
     "{completed_share} of the jobs that ended completed.",
     "Jobs held {gpu_hours} and {cpu_hours}.",
+    "They ran {steps}, {steps_by_day} a day.",
 )
+_STEPS_NOTE: Final = (
+    "Steps are those of srun that have ended, by the day of their start, at most {:,} of a run; batch steps do not "
+    "count."
+)
+_NO_STEPS_NOTE: Final = "Steps are not known: the store has none from accounting."
 _COLUMNS: Final = (
     Column(name="from", title="From", unit="UTC s"),
     Column(name="submitted", title="Submitted", unit="jobs"),
     Column(name="started", title="Started", unit="jobs"),
     Column(name="ended", title="Ended", unit="jobs"),
     *(Column(name=name, title=words(name).capitalize(), unit="jobs") for name in ENDS),
+    Column(name="steps", title="Steps", unit="steps"),
     Column(name="gpu_hours", title="GPU-hours held", unit="GPU-hours"),
     Column(name="cpu_hours", title="CPU-hours held", unit="CPU-hours"),
 )
@@ -32,9 +40,12 @@ def answer(asking: Asking) -> Answer:
     """Ask for each day."""
     window = asking.window
     rows = asking.rows("jobs")
+    known = asking.rows("steps_known")[0]["known"]
+    steps = {row["bin"]: row["steps"] for row in asking.rows("steps")} if known else {}
     for row in rows:
         row["from"] = window.start + row["bin"] * window.step
         row["days"] = (min(row["from"] + window.step, window.end) - row["from"]) / DAY_S
+        row["steps"] = steps.get(row["bin"], 0) if known else None
         row["gpu_hours"], row["cpu_hours"] = row["gpu_s"] / HOUR_S, row["cpu_s"] / HOUR_S
     facts = Facts("jobs")
     total = {name: sum(row[name] for row in rows) for name in ("submitted", "started", "ended", "completed", "days")}
@@ -52,8 +63,13 @@ def answer(asking: Asking) -> Answer:
         facts.add(f"{kind}_hours", held_s / HOUR_S, unit, f"{unit} held")
         sample = ratio(rows, f"{kind}_hours", "days", window.blocks)
         facts.add(f"{kind}_hours_by_day", held_s / HOUR_S / total["days"], unit, f"{unit} held per day", sample=sample)
+    if known:
+        whole, sample = sum(steps.values()), ratio(rows, "steps", "days", window.blocks)
+        facts.add("steps", whole, "steps", "steps of srun")
+        facts.add("steps_by_day", whole / total["days"], "steps", "steps of srun per day", sample=sample)
+    notes = [RUNS_NOTE, CUT_NOTE, _STEPS_NOTE.format(MAX_STEPS) if known else _NO_STEPS_NOTE]
     table = [[row[column.name] for column in _COLUMNS] for row in rows]
-    return Answer(facts, _COLUMNS, table, _charts(asking, rows), [RUNS_NOTE, CUT_NOTE])
+    return Answer(facts, _COLUMNS, table, _charts(asking, rows), notes)
 
 
 def _charts(asking: Asking, rows: list[dict[str, int]]) -> list[Chart]:
@@ -61,7 +77,7 @@ def _charts(asking: Asking, rows: list[dict[str, int]]) -> list[Chart]:
     unit = "GPU-hours" if any(row["gpu_s"] for row in rows) else "CPU-hours"
     held = [round(row["gpu_hours" if unit == "GPU-hours" else "cpu_hours"], 2) for row in rows]
     jobs = Axis(title="Jobs", unit="jobs")
-    return [
+    charts: list[Chart] = [
         Bars(title="Jobs that ended, by end state", x=axis, y=jobs, at=at, series=end_series(rows)),
         Bars(
             title=f"{unit} held",
@@ -71,3 +87,7 @@ def _charts(asking: Asking, rows: list[dict[str, int]]) -> list[Chart]:
             series=[Series(name="held", role="main", y=held)],
         ),
     ]
+    if any(row["steps"] for row in rows):
+        series = [Series(name="steps", role="main", y=[row["steps"] for row in rows])]
+        charts.append(Bars(title="Steps of jobs", x=axis, y=Axis(title="Steps", unit="steps"), at=at, series=series))
+    return charts

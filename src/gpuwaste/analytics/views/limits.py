@@ -17,7 +17,10 @@ SENTENCES: Final = (
     "Jobs used {used_share} of the time that they requested.",
     "{tenth_share} of the jobs used less than a tenth of their time limit; {timeout_share} were ended by it.",
     "In partition {loose_partition} jobs used the smallest part of their time limits: {loose_share}.",
-    "The backfill scheduler started {backfilled_share} of the jobs.",
+    (
+        "The backfill scheduler started {backfilled_share} of the jobs; they used {backfilled_used_share} of the time "
+        "that they requested, the others {main_used_share}."
+    ),
 )
 _COLUMNS: Final = (
     Column(name="partition", title="Partition"),
@@ -33,7 +36,7 @@ _SUMS: Final = ("runs", "used_s", "limit_s", "tenth", "timeouts", "spare_gpu_s")
 _ENOUGH: Final = 20
 _LAYERS: Final[dict[bool | None, tuple[str, Role]]] = {
     None: ("jobs", "main"),
-    False: ("started by the main scheduler", "main"),
+    False: ("main scheduler or at submission", "main"),
     True: ("backfilled", "second"),
 }
 
@@ -57,19 +60,37 @@ def answer(asking: Asking) -> Answer:
     many = [(sums["used_s"] / sums["limit_s"], name) for name, sums in partitions.items() if sums["runs"] >= _ENOUGH]
     if len(many) > 1:
         share, name = min(many)
-        facts.add("loose_partition", name, "", "partition that uses the smallest part of its time limits")
+        facts.add("loose_partition", name or "none", "", "partition that uses the smallest part of its time limits")
         facts.add("loose_share", share, "share", "share of the requested time that is used there")
-    told = [row for row in bins if row["backfilled"] is not None]
-    if told:
-        backfilled = sum(row["runs"] for row in told if row["backfilled"])
-        facts.share(
-            "backfilled_share", backfilled, sum(row["runs"] for row in told), "share of jobs that were backfilled"
-        )
+    _add_backfilled(facts, rows, blocks)
     notes = [RUNS_NOTE, "Jobs with a time limit that ended in the window after they had started."]
-    if not told:
-        notes.append("Accounting does not say which jobs the backfill scheduler started.")
+    unknown = sum(row["runs"] for row in rows if row["backfilled"] is None)
+    if unknown:
+        notes.append(f"Of {unknown:,} of {whole['runs']:,} jobs accounting's flags do not name the scheduler.")
     order = sorted(partitions.items(), key=lambda item: (-item[1]["runs"], item[0]))
     return Answer(facts, _COLUMNS, [_line(name, sums) for name, sums in order], _charts(bins), notes)
+
+
+def _add_backfilled(facts: Facts, rows: list[dict[str, Any]], blocks: int) -> None:
+    """Add how many jobs the backfill scheduler started, and how well their limits fit, where accounting says so."""
+    parts = [
+        {"block": row["block"], "runs": row["runs"], "backfilled": row["runs"] if row["backfilled"] else 0}
+        for row in rows
+        if row["backfilled"] is not None
+    ]
+    if not parts:
+        return
+    backfilled, told = (sum(part[name] for part in parts) for name in ("backfilled", "runs"))
+    sample = ratio(parts, "backfilled", "runs", blocks)
+    facts.share("backfilled_share", backfilled, told, "share of jobs that were backfilled", sample=sample)
+    for name, which, text in (
+        ("backfilled", True, "backfilled jobs"),
+        ("main", False, "jobs that were not backfilled"),
+    ):
+        own = [row for row in rows if row["backfilled"] is which]
+        used, limit = (sum(row[column] for row in own) for column in ("used_s", "limit_s"))
+        means, sample = f"share of the requested time that {text} used", ratio(own, "used_s", "limit_s", blocks)
+        facts.share(f"{name}_used_share", used, limit, means, sample=sample)
 
 
 def _line(name: str, sums: Counter[str]) -> list[str | int | float]:

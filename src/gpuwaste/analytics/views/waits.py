@@ -7,7 +7,7 @@ from typing import Any, Final
 from gpuwaste.analytics.answer import Answer
 from gpuwaste.analytics.asking import Asking
 from gpuwaste.analytics.chart import Axis, Chart, Lines, Series
-from gpuwaste.analytics.charting import PER_DECADE, RUNS_NOTE, sideways, size_text, without_waits
+from gpuwaste.analytics.charting import PER_DECADE, RUNS_NOTE, named, sideways, size_text, without_waits
 from gpuwaste.analytics.document import Column
 from gpuwaste.analytics.facts import Facts, histogram
 
@@ -95,7 +95,7 @@ def _hours(bins: list[tuple[int, int, int]]) -> list[tuple[float | None, float |
 
 def _charts(groups: list[dict[str, Any]], hours: list[tuple[float | None, float | None]], zone: str) -> list[Chart]:
     shown = groups[:_SHOWN]
-    names = [f"{row['partition'][:40]}, {size_text(row['kind'], row['level'])}" for row in shown]
+    names = [f"{named(row['partition'], 'partition')}, {size_text(row['kind'], row['level'])}" for row in shown]
     p50 = Series(name="median", role="main", y=[float(row["wait_s"][0]) for row in shown])
     p95 = Series(name="95th percentile", role="second", y=[float(row["wait_s"][1]) for row in shown])
     bars = sideways("Waits by partition and size", names, "s", [p50, p95], of="Partition and size", stacked=False)

@@ -8,7 +8,7 @@ from typing import Any, Final, Self
 from gpuwaste.analytics.answer import Answer
 from gpuwaste.analytics.asking import Asking
 from gpuwaste.analytics.chart import Chart, Role, Series
-from gpuwaste.analytics.charting import CUT_NOTE, sideways
+from gpuwaste.analytics.charting import CUT_NOTE, named, sideways, user_words
 from gpuwaste.analytics.document import Column
 from gpuwaste.analytics.facts import Facts, ratio
 from gpuwaste.core.units import HOUR_S
@@ -105,7 +105,7 @@ def _add_top(facts: Facts, sums: dict[tuple[str, str], Held], causes: dict[str, 
     if whole:
         for name, of in (("user", users), ("account", accounts)):
             first, ms = min(of.items(), key=lambda item: (-item[1], item[0]))
-            facts.add(f"top_{name}", first, "", f"{name} that wasted most")
+            facts.add(f"top_{name}", named(first, name), "", f"{name} that wasted most")
             facts.add(f"top_{name}_hours", ms / _MS_H, "GPU-hours", f"GPU-hours that this {name} wasted")
             facts.share(f"top_{name}_share", ms, whole, f"share of all waste that is this {name}'s")
         most = [ms for _, ms in users.most_common(_TOP) if ms]
@@ -127,7 +127,7 @@ def _charts(lines: list[list[Any]], causes: dict[str, Counter[str]]) -> list[Cha
     shown = [line for line in lines if line[3]][:_SHOWN]
     users = sideways(
         "GPU-hours by user",
-        [f"{line[0][:40]} ({line[1][:40]})" for line in shown],
+        [user_words(*line[:2]) for line in shown],
         "GPU-hours",
         [
             Series(name="wasted", role="idle", y=[round(line[3], 2) for line in shown]),
@@ -147,7 +147,8 @@ def _charts(lines: list[list[Any]], causes: dict[str, Counter[str]]) -> list[Cha
         )
         for place, (kind, _) in enumerate(kinds)
     ]
-    by_cause = sideways("GPU-hours wasted by account and cause", accounts, "GPU-hours", series, of="Account")
+    names = [named(name, "account") for name in accounts]
+    by_cause = sideways("GPU-hours wasted by account and cause", names, "GPU-hours", series, of="Account")
     return [chart for chart, some in ((users, shown), (by_cause, accounts)) if some]
 
 

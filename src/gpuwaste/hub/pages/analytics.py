@@ -1,7 +1,6 @@
 """/analytics and /analytics/VIEW: views of the whole system, for operators."""
 
 from dataclasses import replace
-from typing import Final
 from urllib.parse import urlencode
 
 from fastapi import Response
@@ -10,16 +9,17 @@ from starlette.datastructures import QueryParams
 
 from gpuwaste.analytics.document import ViewDocument
 from gpuwaste.hub.pages.answers import HEADERS, html, plain
-from gpuwaste.hub.pages.question import page_number, view_question
+from gpuwaste.hub.pages.question import other_question, page_number, view_form, view_question
 from gpuwaste.hub.refusal import not_found
 from gpuwaste.hub.roles import Scope
 from gpuwaste.hub.view_reads import ViewQuestion, ViewReads
-from gpuwaste.report.view_text import view_csv
+from gpuwaste.report.view_text import comparison_csv, view_csv
 from gpuwaste.web.charts.draw import chart_file, file_policy
 from gpuwaste.web.environment import Frame
-from gpuwaste.web.pages.view import view_page, views_page
+from gpuwaste.web.pages.comparison import comparison_page
+from gpuwaste.web.pages.view import MOST_CHARTS, view_page, views_page
 
-_MOST_CHARTS: Final = 12
+_Two = tuple[ViewQuestion, ViewQuestion]
 
 
 class AnalyticsViews:
@@ -33,9 +33,13 @@ class AnalyticsViews:
         return html(views_page(self._views.listed(scope), frame))
 
     def view(self, scope: Scope, frame: Frame, query: QueryParams, name: str) -> Response:
-        """Answer with a view. Raises Refusal."""
+        """Answer with a view, or with two of them where the query names another one. Raises Refusal."""
         name, _, form = name.partition(".")
-        question = view_question(query, self._views.now())
+        now = self._views.now()
+        question = view_question(query, now)
+        other = other_question(query, question, now)
+        if other is not None:
+            return self._compared(scope, frame, query, f"{name}.{form}", (other, question))
         document = self._views.view(scope, name, question)
         if form == "json":
             return plain(json.encode(document).decode(), "application/json")
@@ -43,19 +47,46 @@ class AnalyticsViews:
             return plain(view_csv(document), "text/csv; charset=utf-8")
         if form:
             return _chart(document, form)
-        return html(_page(document, question, page_number(query), frame))
+        return html(_page(document, question, query, frame))
+
+    def _compared(self, scope: Scope, frame: Frame, query: QueryParams, file: str, two: _Two) -> Response:
+        """Answer with a view of two windows or systems."""
+        name, _, form = file.partition(".")
+        if form not in {"", "json", "csv"}:
+            raise not_found()
+        document = self._views.compared(scope, name, *two)
+        if form == "json":
+            return plain(json.encode(document).decode(), "application/json")
+        if form == "csv":
+            return plain(comparison_csv(document), "text/csv; charset=utf-8")
+        before, after = _fixed(document.before, two[0]), _fixed(document.after, two[1])
+        path = f"/analytics/{document.view}"
+        other = {f"other_{key}": value for key, value in before.items() if key != "offset"}
+        asked = urlencode(after | other)
+        links = {"permanent link": f"{path}?{asked}"} | {form: f"{path}.{form}?{asked}" for form in ("json", "csv")}
+        sides = f"{path}?{urlencode(before)}", f"{path}?{urlencode(after)}"
+        form_words = view_form(query, [*document.before.clusters, *document.after.clusters])
+        return html(comparison_page(document, replace(frame, links=links), sides, form_words))
 
 
-def _page(document: ViewDocument, question: ViewQuestion, number: int, frame: Frame) -> str:
-    """Return the page; its links have the window in UTC seconds, so that they lead to the same figures tomorrow."""
-    path = f"/analytics/{document.view}"
+def _fixed(document: ViewDocument, question: ViewQuestion) -> dict[str, str | int]:
+    """Return the parameters of a link that leads to the same figures tomorrow: its window is in UTC seconds."""
     more = {"clusters": question.clusters, "offset": question.offset}
-    fixed = {"start": document.start, "end": document.end} | {key: value for key, value in more.items() if value}
-    asked = urlencode(fixed)
-    charts = ["svg", *(f"{index + 1}.svg" for index in range(1, min(_MOST_CHARTS, len(document.charts))))]
+    return {"start": document.start, "end": document.end} | {key: value for key, value in more.items() if value}
+
+
+def _page(document: ViewDocument, question: ViewQuestion, query: QueryParams, frame: Frame) -> str:
+    path, asked = f"/analytics/{document.view}", urlencode(_fixed(document, question))
+    charts = ["svg", *(f"{index + 1}.svg" for index in range(1, min(MOST_CHARTS, len(document.charts))))]
     forms = ["json", "csv", *(charts if document.charts else [])]
     links = {"permanent link": f"{path}?{asked}"} | {form: f"{path}.{form}?{asked}" for form in forms}
-    return view_page(document, number, replace(frame, links=links), lambda other: f"{path}?{asked}&page={other}#table")
+    return view_page(
+        document,
+        page_number(query),
+        replace(frame, links=links),
+        lambda other: f"{path}?{asked}&page={other}#table",
+        view_form(query, document.clusters),
+    )
 
 
 def _chart(document: ViewDocument, form: str) -> Response:

@@ -1,14 +1,17 @@
 """The parameters of pages, bounded: a link may come from anybody."""
 
+from collections.abc import Collection
+from dataclasses import replace
 from typing import Final
 
 from starlette.datastructures import QueryParams
 
 from gpuwaste.core.units import DAY_S
 from gpuwaste.hub.refusal import BAD, Refusal
-from gpuwaste.hub.view_reads import MAX_OFFSET_S, ViewQuestion
+from gpuwaste.hub.view_reads import MAX_OFFSET_S, ViewQuestion, previous
 from gpuwaste.waste.judged_runs import LineFilter
 from gpuwaste.web.pages.usage import Asked, asked_of
+from gpuwaste.web.pages.view import NOTHING, PREVIOUS, ViewForm
 
 _DAYS: Final = (7, 30, 90)
 _MOST_DAYS: Final = 3660
@@ -35,6 +38,42 @@ def view_question(query: QueryParams, now: int) -> ViewQuestion:
     if days is not None:
         start, end = now - days * DAY_S, now
     return ViewQuestion(start, end, _text(query, "clusters"), _number(query, "offset", MAX_OFFSET_S) or 0)
+
+
+def other_question(query: QueryParams, question: ViewQuestion, now: int) -> ViewQuestion | None:
+    """Return what a view is compared with: the period before, another one, other clusters. Raises Refusal 400."""
+    compare = query.get("compare", "")
+    if compare not in {"", PREVIOUS, NOTHING}:
+        raise Refusal(BAD, f"compare={compare[:40]!r}: expected {PREVIOUS} or {NOTHING}")
+    start, end = _number(query, "other_start", _MAX_SECONDS), _number(query, "other_end", _MAX_SECONDS)
+    clusters = _text(query, "other_clusters")
+    if compare == PREVIOUS:
+        return replace(previous(question, now), clusters=clusters or question.clusters)
+    if compare == NOTHING or (start, end, clusters) == (None, None, None):
+        return None
+    return ViewQuestion(
+        question.start if start is None else start,
+        question.end if end is None else end,
+        clusters or question.clusters,
+        question.offset,
+    )
+
+
+def view_form(query: QueryParams, clusters: Collection[str]) -> ViewForm:
+    """Return what the form of a view shows; `clusters` are those of the answer. Raises Refusal 400."""
+    days = _number(query, "days", _MOST_DAYS)
+    names = ("start", "end", "other_start", "other_end", "offset")
+    kept = {name: value for name in names if (value := _number(query, name, _MAX_SECONDS)) is not None}
+    own, other = _text(query, "clusters") or "", _text(query, "other_clusters") or ""
+    return ViewForm(
+        days=days or (None if {"start", "end"} & kept.keys() else ViewForm().days),
+        compare=query.get("compare", ""),
+        linked=bool({"other_start", "other_end"} & kept.keys()),
+        clusters=own,
+        other_clusters=other,
+        several=bool(own or other or len(set(clusters)) > 1),
+        kept=kept,
+    )
 
 
 def page_number(query: QueryParams) -> int:

@@ -28,7 +28,7 @@ def draw(chart: Bins, sheet: Sheet) -> Drawn:
     if not shown_layers or not _rising(chart):
         top, y = frame.head(chart.title, [], sheet)
         return frame.empty(top, y, sheet, "No data in this window" if not shown_layers else "No bins")
-    least = cells.shades_of_counts(max(max(layer.counts) for layer in shown_layers))
+    least = cells.shades_of_counts(max(chart.reach, *(max(layer.counts) for layer in shown_layers)))
     ramp = [
         Entry(cells.count_words(least, shade), "role-muted", opacity=opacity)
         for shade, opacity in enumerate(cells.opacities(len(least)), 1)

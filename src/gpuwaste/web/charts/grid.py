@@ -44,7 +44,7 @@ class _Cells:
         wide, count = len(chart.columns), len(chart.cells)
         places = (row * wide + column for row in range(rows) for column in range(columns))
         values = [finite(chart.cells[place]) if place < count else None for place in places]
-        most = max((abs(value) for value in values if value is not None), default=0.0)
+        most = max((abs(value) for value in (*values, chart.reach) if value is not None), default=0.0)
         return cls(chart, columns, rows, values, cells.shades_of_values(most), most)
 
     def shade(self, value: float | None) -> int:

@@ -60,7 +60,7 @@ def draw(chart: Lines, sheet: Sheet) -> Drawn:
 
 def _scale(axis: Axis, slots: Sequence[Slot], band: Sequence[_Range | None]) -> Scale:
     values = [value for slot in slots for value in slot.values if value is not None]
-    values += [end for one in band if one for end in one[1:]]
+    values += [*(end for one in band if one for end in one[1:]), *axis.reach]
     if axis.scale == "log":
         return Log.of(values, axis.unit)
     return Linear.round(min([0.0, *values]), max(values, default=1.0), axis.unit)

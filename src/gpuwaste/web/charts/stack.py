@@ -41,7 +41,7 @@ def highest(slot: Slot, *, stacked: bool) -> float:
 
 def value_scale(axis: Axis, slots: Sequence[Slot], *, stacked: bool) -> Scale:
     """Return a scale that has room for each stack, from 0 on."""
-    ends = [one.end for slot in slots for one in segments(slot, stacked=stacked)]
+    ends = [*(one.end for slot in slots for one in segments(slot, stacked=stacked)), *axis.reach]
     if axis.scale == "log":
         low, high = min((end for end in ends if end > 0), default=1.0), max(ends, default=10.0)
         return Log(low / 2, max(high, low * 5), axis.unit, zero=True)

@@ -1,22 +1,27 @@
 """/analytics/VIEW: one sentence, charts, a table, what the numbers say, and how they are computed."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, tzinfo
 from typing import Final
 
 from markupsafe import Markup
 
+from gpuwaste.analytics.chart import Chart
 from gpuwaste.analytics.document import Cell, Column, Fact, ViewDocument, ViewsDocument
+from gpuwaste.analytics.facts import value_text
 from gpuwaste.core.text import harmless
 from gpuwaste.web.charts.draw import NARROW, WIDE, chart_svg
-from gpuwaste.web.charts.scale import value_words
 from gpuwaste.web.charts.svg import finite
 from gpuwaste.web.charts.times import local, time_words, zone_name
 from gpuwaste.web.environment import Frame, page
 
 ROWS: Final = 50
-_MOST_CHARTS: Final = 12
+PREVIOUS: Final = "previous"
+NOTHING: Final = "none"
+"""The values of `compare` in a link: with the period before, with nothing."""
+_DAYS: Final = (7, 30, 90, 365)
+MOST_CHARTS: Final = 12
 _MOST_FACTS: Final = 200
 _MOST_SENTENCES: Final = 40
 _LONGEST: Final = 60
@@ -82,9 +87,31 @@ class ViewBody:
     parameters: Sequence[tuple[str, str]]
 
 
-def view_page(document: ViewDocument, number: int, frame: Frame, page_link: Callable[[int], str]) -> str:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ViewForm:
+    """What the form of a view has been asked; `kept` are the parameters of the link that it has no field for."""
+
+    days: int | None = 30
+    compare: str = ""
+    linked: bool = False
+    """Whether the link names what is compared."""
+    clusters: str = ""
+    other_clusters: str = ""
+    several: bool = False
+    """Whether clusters can be chosen."""
+    kept: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def choices(self) -> Sequence[int]:
+        """The days that can be chosen."""
+        return sorted({*_DAYS, self.days}) if self.days else _DAYS
+
+
+def view_page(
+    document: ViewDocument, number: int, frame: Frame, page_link: Callable[[int], str], form: ViewForm | None = None
+) -> str:
     """Return the page of a view with the given page of its table; `page_link` gives the link of another one."""
-    return page("view", frame, view=view_body(document, number, page_link, frame.links))
+    return page("view", frame, view=view_body(document, number, page_link, frame.links), form=form or ViewForm())
 
 
 def views_page(document: ViewsDocument, frame: Frame) -> str:
@@ -117,9 +144,9 @@ def view_body(
         sentence=sentences[0] if sentences else f"{_cut(document.title, _LONGEST_SENTENCE)}: nothing in this window.",
         narrative=sentences[1:],
         notes=[_cut(note, _LONGEST_SENTENCE) for note in document.notes[:_MOST_SENTENCES]],
-        charts=[_drawn(document, index, zone) for index in range(min(_MOST_CHARTS, len(document.charts)))],
+        charts=[drawn(chart, f"chart{index}", zone) for index, chart in enumerate(document.charts[:MOST_CHARTS])],
         columns=[_heading(document.columns[index], index, document.rows) for index in kept],
-        rows=[[_cell(row[index], document.columns[index].unit, zone) for index in kept] for row in rows],
+        rows=[[cell(row[index], document.columns[index].unit, zone) for index in kept] for row in rows],
         range=_range_words(first, len(rows), document),
         zeros=", ".join(_cut(column.title, _LONGEST) for column in zeros),
         pages=pages,
@@ -138,9 +165,9 @@ def window_words(document: ViewDocument, zone: tzinfo) -> str:
     return f"{window}; {'clusters' if len(document.clusters) > 1 else 'cluster'}: {clusters}."
 
 
-def _drawn(document: ViewDocument, index: int, zone: tzinfo) -> DrawnChart:
-    chart = document.charts[index]
-    wide, narrow = (chart_svg(chart, size, f"chart{index}-{size}", zone) for size in (WIDE, NARROW))
+def drawn(chart: Chart, key: str, zone: tzinfo, desk: int = WIDE) -> DrawnChart:
+    """Return a chart in two widths; `key` is unique in the page."""
+    wide, narrow = (chart_svg(chart, size, f"{key}-{size}", zone) for size in (desk, NARROW))
     return DrawnChart(Markup(wide), Markup(narrow))  # noqa: S704 chart_svg escapes every text
 
 
@@ -172,7 +199,8 @@ def _heading(column: Column, index: int, rows: Sequence[Sequence[Cell]]) -> Head
     return Heading(title if plain else f"{title}, {_cut(unit, _LONGEST)}", kind)
 
 
-def _cell(value: Cell, unit: str, zone: tzinfo) -> CellWords:
+def cell(value: Cell, unit: str, zone: tzinfo) -> CellWords:
+    """Return a cell as it is printed."""
     if isinstance(value, str):
         text = harmless(value[:1000])
         return CellWords(text) if len(text) <= _LONGEST else CellWords(_cut(text, _LONGEST), text)
@@ -187,17 +215,15 @@ def _number(value: float, unit: str, zone: tzinfo) -> str:
     if unit == "UTC s":
         found = local(value, zone)
         return f"{found:%Y-%m-%d}" if not (found.hour or found.minute) else f"{found:%Y-%m-%d %H:%M}"
-    if unit == "share":
-        return f"{100 * value:.{1 if 0 < value < 0.01 else 0}f} %"  # noqa: PLR2004 what would round to 0
-    if unit == "s":
-        return value_words(value, "s")
+    if unit in {"share", "s"}:
+        return value_text(value, unit)
     return f"{value:,}" if isinstance(value, int) else f"{value:,.1f}"
 
 
 def _fact(fact: Fact) -> FactWords:
     interval = ""
     if fact.low is not None and fact.high is not None:
-        low, high = (_cell(end, fact.unit, UTC).text for end in (fact.low, fact.high))
+        low, high = (cell(end, fact.unit, UTC).text for end in (fact.low, fact.high))
         interval = f"{low} to {high}"
     return FactWords(_cut(fact.id, _LONGEST), _cut(fact.means, _LONGEST_SENTENCE), _cut(fact.text, _LONGEST), interval)
 

@@ -1,0 +1,6 @@
+-- Whether accounting told of any run's steps.
+SELECT EXISTS (
+    FROM jobs
+    WHERE n_steps IS NOT NULL
+-- include: analytics.scope
+) AS known

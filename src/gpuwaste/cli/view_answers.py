@@ -1,0 +1,190 @@
+"""Where `gpuwaste analyze` has its views from: the hub, or a store that files are imported into first."""
+
+import argparse
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from gpuwaste.core.config import Config
+from gpuwaste.core.errors import ParseError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gpuwaste.analytics.asking import Window
+    from gpuwaste.analytics.document import ComparisonDocument, ViewDocument
+    from gpuwaste.ingest.source import Source
+    from gpuwaste.store.database import Database
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """Start and end in UTC seconds, None for all that there is, and the clusters."""
+
+    start: int | None
+    end: int | None
+    clusters: tuple[str, ...]
+
+
+class Answers(Protocol):
+    """Where views come from."""
+
+    def names(self) -> list[str]:
+        """Return the views that there are."""
+        ...
+
+    def view(self, name: str, period: Period) -> "ViewDocument":
+        """Return a view."""
+        ...
+
+    def compared(self, name: str, before: Period, after: Period) -> "ComparisonDocument":
+        """Return a view of two periods."""
+        ...
+
+
+def of_files(options: argparse.Namespace) -> bool:
+    """Tell whether the views are of files or of a store."""
+    return any((options.sacct, options.swf, options.csv, options.store))
+
+
+@contextmanager
+def view_answers(options: argparse.Namespace, config: Config) -> "Iterator[Answers]":
+    """Open where the options have views from. Raises GpuwasteError."""
+    if not of_files(options):
+        yield _HubAnswers(config)
+        return
+    with _store(options, config) as db:
+        yield _StoreAnswers(db, config)
+
+
+class _HubAnswers:
+    """Views that the hub makes."""
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+
+    def names(self) -> list[str]:
+        """Ask for the views that there are."""
+        from gpuwaste.analytics.document import ViewsDocument
+
+        return [entry.name for entry in self._ask("/v1/views", {}, ViewsDocument).views]
+
+    def view(self, name: str, period: Period) -> "ViewDocument":
+        """Ask for a view."""
+        from gpuwaste.analytics.document import ViewDocument
+
+        found: ViewDocument = self._ask(f"/v1/views/{name}", _asked(period), ViewDocument)
+        return found
+
+    def compared(self, name: str, before: Period, after: Period) -> "ComparisonDocument":
+        """Ask for a comparison."""
+        from gpuwaste.analytics.document import ComparisonDocument
+
+        other = {f"other_{key}": value for key, value in _asked(before).items() if key != "offset"}
+        found: ComparisonDocument = self._ask(f"/v1/views/{name}/compare", _asked(after) | other, ComparisonDocument)
+        return found
+
+    def _ask(self, path: str, parameters: dict[str, str | int], kind: Any) -> Any:
+        from gpuwaste.cli.hub_access import LONG_PATIENCE_S, ask_hub
+        from gpuwaste.core.codec import convert
+
+        try:
+            return convert(ask_hub(self._config, path, parameters, LONG_PATIENCE_S), kind, "the hub's answer")
+        except ParseError as error:
+            raise ParseError(f"{error}: is the hub of another version?") from error
+
+
+def _asked(period: Period) -> dict[str, str | int]:
+    asked = {"start": period.start, "end": period.end, "clusters": ",".join(period.clusters) or None}
+    return {"offset": _offset(period.end)} | {key: value for key, value in asked.items() if value is not None}
+
+
+class _StoreAnswers:
+    """Views of a store that nothing else writes to."""
+
+    def __init__(self, db: "Database", config: Config) -> None:
+        self._db = db
+        self._config = config
+
+    def names(self) -> list[str]:
+        """Return the views of this version."""
+        from gpuwaste.analytics.view import all_views
+
+        return list(all_views())
+
+    def view(self, name: str, period: Period) -> "ViewDocument":
+        """Make a view."""
+        document: ViewDocument = self._viewed(name, period).document
+        return document
+
+    def compared(self, name: str, before: Period, after: Period) -> "ComparisonDocument":
+        """Make a comparison."""
+        from gpuwaste.analytics.compare import compare
+
+        return compare(self._viewed(name, before), self._viewed(name, after))
+
+    def _viewed(self, name: str, period: Period) -> Any:
+        from gpuwaste.analytics.asking import Asking
+        from gpuwaste.analytics.view import look, view_named
+        from gpuwaste.waste.ledger_settings import LedgerSettings
+
+        settings = LedgerSettings.from_config(self._config.hub, self._config.agent.ship_every_s)
+        return look(view_named(name), Asking(self._db, self._window(period), settings))
+
+    def _window(self, period: Period) -> "Window":
+        from gpuwaste.analytics.asking import stored_window
+
+        return stored_window(self._db, period.start, period.end, period.clusters, _offset(period.end))
+
+
+def _offset(at: int | None) -> int:
+    """Return how far this host's zone is ahead of UTC at the end of a period."""
+    when = datetime.now().astimezone() if at is None else datetime.fromtimestamp(at).astimezone()
+    shift = when.utcoffset()
+    return 0 if shift is None else int(shift.total_seconds())
+
+
+@contextmanager
+def _store(options: argparse.Namespace, config: Config) -> "Iterator[Database]":
+    """Open the store of --store, or one that the files were imported into: --into keeps it, else it is thrown away."""
+    import tempfile
+    from contextlib import closing
+
+    from gpuwaste.store.database import Database
+
+    with tempfile.TemporaryDirectory(prefix="gpuwaste-analyze-") as folder:
+        path = options.store or options.into or Path(folder) / "history.duckdb"
+        if options.store is None:
+            for source in _sources(options, config):
+                _bring(path, source)
+        elif not path.exists():
+            raise UsageError(f"{path}: no such file: --store names a store that gpuwaste history import wrote")
+        with closing(Database.open(path, "hub", {"threads": "2"})) as db:
+            yield db
+
+
+def _sources(options: argparse.Namespace, config: Config) -> "Iterator[Source]":
+    from gpuwaste.cli.sources import file_source
+    from gpuwaste.ingest.sources.swf import SwfFile
+
+    for file in options.swf or ():
+        yield SwfFile(file)
+    for name in ("sacct", "csv"):
+        for file in getattr(options, name) or ():
+            one = argparse.Namespace(**{**vars(options), "sacct": None, "csv": None, name: file})
+            one.clusters = "" if "," in options.clusters else options.clusters
+            yield file_source(one, config, options.format)
+
+
+def _bring(path: Path, source: "Source") -> None:
+    from contextlib import closing
+
+    from gpuwaste.cli.history_import import import_progress
+    from gpuwaste.core.clock import SystemClock
+    from gpuwaste.ingest.importer import import_source
+    from gpuwaste.store.hub.history_store import HistoryStore
+
+    with closing(HistoryStore.open(path, SystemClock())) as store, import_progress(source.key, source.size) as progress:
+        import_source(store, path, source, progress=progress)
