@@ -1,4 +1,4 @@
-"""What was judged in the order of users: the same reports before, meanwhile, after; packed anew for other thresholds."""
+"""What was judged in the order of users: the same reports before, meanwhile, after; and other thresholds anew."""
 
 import random
 
