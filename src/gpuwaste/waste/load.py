@@ -54,6 +54,7 @@ class Selection:
             "now": now,
             "rules": self.rules,
             "judged_until": self.judged_until,
+            "after": self.start if self.rules is None else max(self.start, self.judged_until),
             "edges": self.edges,
             "from_s": self.start,
             "to_s": self.end,

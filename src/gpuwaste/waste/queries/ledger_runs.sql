@@ -6,7 +6,8 @@ SELECT
     ,
     coalesce(p.whole_node, false) AS whole_node,
     row_number() OVER (ORDER BY j.run_start, j.job_id) AS place
-FROM jobs j
+FROM
+-- include: waste.ledger_candidates
 LEFT JOIN partitions p ON p.cluster = j.cluster AND p.name = j."partition"
 WHERE
 -- include: waste.ledger_scope
