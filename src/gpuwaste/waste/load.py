@@ -54,6 +54,7 @@ class Selection:
             "now": now,
             "rules": self.rules,
             "judged_until": self.judged_until,
+            "after": self.start if self.rules is None else max(self.start, self.judged_until),
             "edges": self.edges,
             "from_s": self.start,
             "to_s": self.end,
@@ -96,7 +97,7 @@ def judge_runs(db: Database, selection: Selection, settings: LedgerSettings, now
     """
     db.run("waste.ledger_runs", selection.parameters(now))
     window = (selection.start, selection.end) if selection.edges else None
-    return _judge(db, settings, now, from_hour=from_hour, days_user=selection.user, window=window) is not None
+    return _judge(db, settings, now, from_hour=from_hour, window=window) is not None
 
 
 def judge_due(db: Database, due: Mapping[str, Any], settings: LedgerSettings, now: int) -> bool:
@@ -128,18 +129,19 @@ def _judge(
     now: int,
     *,
     from_hour: int = 0,
-    days_user: str | None = None,
     window: tuple[int, int] | None = None,
     candidates: bool = True,
 ) -> list[tuple[int, JobLedger]] | None:
     """Judge the runs picked last by the hours between the first start and the last end, or in the window.
 
-    Returns all of them, or with `candidates` those that may have a finding, by their places; None where none is picked.
+    Returns all of them, or with `candidates` those that may have a finding, by their places, or with a window nothing;
+    None where none is picked.
     """
-    if not _add_up(db, settings, now, from_hour=from_hour, days_user=days_user, window=window):
+    if not _add_up(db, settings, now, from_hour=from_hour, window=window):
         return None
     judge_seen(db, settings, now, window or (from_hour - from_hour % HOUR_S, None))
-    ledgers = list(job_ledgers(db, candidates=candidates))
+    # Findings are of whole runs: parts of runs have none.
+    ledgers = list(job_ledgers(db, candidates=candidates)) if window is None else []
     name_causes(db, ledgers, settings)
     return ledgers
 
@@ -159,7 +161,6 @@ def _add_up(
     now: int,
     *,
     from_hour: int = 0,
-    days_user: str | None = None,
     window: tuple[int, int] | None = None,
 ) -> bool:
     """Add up what was seen of each GPU of the runs picked last; returns whether any run is picked."""
@@ -180,7 +181,6 @@ def _add_up(
             # Only runs that ended are added up by day, and `from_hour` is for running ones: a day that it would cut is
             # left out, which makes it unknown and never waste.
             "from_day": max(first - first % DAY_S, -(-from_hour // DAY_S) * DAY_S),
-            "days_user": days_user,
             "low_below": settings.low_below_pct,
             "high_above": settings.high_above_pct,
             **HANG_LIMITS,

@@ -173,6 +173,24 @@ def test_what_changes_while_runs_are_judged_is_judged_by_the_change(what: str) -
     store.close()
 
 
+def test_a_judged_run_that_changes_while_an_earlier_one_is_judged_again_is_not_missed() -> None:
+    """A second late hour, of a run behind the one that a first late hour has judged again, has its run judged, too."""
+    rng = random.Random(5)
+    runs = [run(number, number, 5) for number in range(1, 6)]
+    hours = [row(record, 0, index, rng) for record in runs for index in range(5)]
+    store = MeddledStore.open(":memory:", SystemClock())
+    store.upsert_jobs(runs)
+    store.upsert_hours(hours[1:10] + hours[11:])
+    judge = judging(store, step_runs=3)
+    judge.step(STOP)
+    store.upsert_hours([hours[0]])
+    store.meddle = lambda: store.upsert_hours([hours[10]])
+    judge.step(STOP)
+    assert vars(store)["meddle"] is None
+    assert judged_count(store) == len(runs)
+    store.close()
+
+
 def test_what_accounting_tells_anew_is_judged_again() -> None:
     """A run that gets another state and account is reported and judged with these."""
     store, late, _ = a_store()

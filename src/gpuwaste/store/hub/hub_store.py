@@ -134,9 +134,9 @@ class HubStore:
             changed = db.execute(_UPSERT, {**bounds, "rows": rows, "shape": HOUR_COLUMNS.shape}).fetchall()
             runs = {row[:3] for row in changed}
             self._note_changes(runs)
-            _judge_again(db, "judged_forget_hours", {"lo": bounds["lo"], "runs": _keys(runs)})
+            self._judge_again(db, "judged_forget_hours", {"lo": bounds["lo"], "runs": _keys(runs)})
             if shared := runs & {h.key[:3] for h in hours if h.share < 1}:  # what holds no GPU was passed over
-                _judge_again(db, "ends_of", {"lo": bounds["lo"], "runs": _keys(shared)})
+                self._judge_again(db, "ends_of", {"lo": bounds["lo"], "runs": _keys(shared)})
             self._add_events(db, "ledger", sorted({RunKey(*row[:3]) for row in changed if row[3]}))
         return len(changed)
 
@@ -206,7 +206,7 @@ class HubStore:
                 name for name, whole in whole_node.items() if whole
             }:
                 self._note_changes((), 0)
-            _judge_again(db, "judged_forget_partitions", {"cluster": cluster, "rows": to_json(rows)})
+            self._judge_again(db, "judged_forget_partitions", {"cluster": cluster, "rows": to_json(rows)})
             db.run("partitions_clear", {"cluster": cluster})
             if rows:
                 db.run("partitions_add", {"rows": to_json(rows)})
@@ -319,6 +319,17 @@ class HubStore:
             if from_end is not None:
                 self._changes.from_end = min(self._changes.from_end, from_end)
 
+    def _judge_again(self, db: Database, ends_of: str, parameters: Mapping[str, Any]) -> None:
+        """Have the runs whose ends a query returns judged again where they are not; it may forget what was judged.
+
+        Somebody who watches may have passed them: what was computed from the first of them on is of the past.
+        """
+        ends = db.run(ends_of, parameters).fetchall()
+        if ends:
+            first = min(end for (end,) in ends)
+            db.run("judged_back", {"end": first})
+            self._note_changes((), first)
+
     def _add_events(self, db: Database, kind: str, runs: Sequence[RunKey]) -> None:
         now = self._clock.utc_us() // 1_000_000
         rows: list[dict[str, Any]] = [
@@ -346,13 +357,6 @@ def take_changed(db: Database, delete: str) -> tuple[int, int | None]:
 
 def _keys(runs: Iterable[Run]) -> str:
     return to_json(dict(zip(HOUR_KEY[:3], run, strict=True)) for run in sorted(runs))
-
-
-def _judge_again(db: Database, ends_of: str, parameters: Mapping[str, Any]) -> None:
-    """Have the runs whose ends a query returns judged again where they are not; it may forget what was judged."""
-    ends = db.run(ends_of, parameters).fetchall()
-    if ends:
-        db.run("judged_back", {"end": min(end for (end,) in ends)})
 
 
 def _one_per_key(hours: Sequence[AllocationHour]) -> Iterable[AllocationHour]:

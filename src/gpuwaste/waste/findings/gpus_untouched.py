@@ -16,10 +16,10 @@ from gpuwaste.waste.ledger_settings import LedgerSettings
 def find(jobs: Sequence[JobLedger], settings: LedgerSettings) -> Iterator[Finding]:
     """Yield a finding for each run with GPUs that were never touched."""
     for ledger in jobs:
-        never = [d for d in ledger.devices if d.untouched and d.due_coverage >= settings.min_coverage]
+        never = [d for d in ledger.devices if _never_touched(d, settings)]
         if not never or ledger.ran_ms < settings.run_min_s * 1000 or applies(ledger, settings):
             continue
-        used = [d for d in ledger.devices if d not in never]
+        used = [d for d in ledger.devices if not _never_touched(d, settings)]
         wasted_s = sum(d.wasted_ms for d in never) / 1000
         yield Finding(
             kind="gpus_untouched",
@@ -35,6 +35,10 @@ def find(jobs: Sequence[JobLedger], settings: LedgerSettings) -> Iterator[Findin
             wasted_gpu_s=wasted_s,
             provisional=ledger.running,
         )
+
+
+def _never_touched(device: DeviceLedger, settings: LedgerSettings) -> bool:
+    return device.untouched and device.due_coverage >= settings.min_coverage
 
 
 def _title(never: int, gpus: int, *, whole_node: bool) -> str:

@@ -45,10 +45,10 @@ def find(jobs: Sequence[JobLedger], settings: LedgerSettings) -> Iterator[Findin
 
 def applies(ledger: JobLedger, settings: LedgerSettings) -> bool:
     """Tell whether a run of several GPUs is known well enough and has all its activity on one of them."""
-    devices = sorted(ledger.devices, key=lambda d: -d.use.pct_ms)
-    activity = [d.use.pct_ms for d in devices]
-    if len(activity) < 2 or not 0 < activity[0] >= ACTIVITY_ON_ONE * sum(activity):  # noqa: PLR2004 several
+    activity = [d.use.pct_ms for d in ledger.devices]
+    if len(activity) < 2 or not 0 < max(activity) >= ACTIVITY_ON_ONE * sum(activity):  # noqa: PLR2004 several
         return False
+    devices = sorted(ledger.devices, key=lambda d: -d.use.pct_ms)
     return any(judgeable([ledger], settings, settings.run_min_s)) and not any(
         memory_resident(d, settings) for d in devices[1:]
     )

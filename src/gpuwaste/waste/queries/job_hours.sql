@@ -8,7 +8,7 @@ WITH seen AS (
     UNION ALL
     SELECT p.place, p.cluster, p.job_id, p.run_start, node, gpu_uuid, t0_ms, t1_ms, pct, util_ms
     FROM days d
-    JOIN picked_runs p USING (cluster, job_id, run_start)
+    JOIN picked_runs p USING (part, cluster, job_id, run_start)
     WHERE d.day_utc >= $from_day
 ),
 few AS (

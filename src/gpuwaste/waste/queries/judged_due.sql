@@ -1,7 +1,12 @@
 -- Picks the first $limit runs, by their end, that ended after $from_s and by $to_s and are not judged by $rules, for
 -- ledger_picked and ledger_devices.
 CREATE OR REPLACE TEMP TABLE picked_runs AS
-SELECT j.*, coalesce(p.whole_node, false) AS whole_node, row_number() OVER (ORDER BY j."end", j.job_id, j.run_start) AS place
+SELECT
+    j.*,
+-- include: day_part
+    ,
+    coalesce(p.whole_node, false) AS whole_node,
+    row_number() OVER (ORDER BY j."end", j.job_id, j.run_start) AS place
 FROM jobs j
 LEFT JOIN partitions p ON p.cluster = j.cluster AND p.name = j."partition"
 ANTI JOIN (

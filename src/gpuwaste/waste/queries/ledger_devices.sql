@@ -1,6 +1,6 @@
 -- Adds up what was seen of each GPU of the picked runs, by the thresholds given: one row per run (its place), node and
 -- GPU, for ledger_gpus. Milliseconds; hang_ms is busy time at almost no power or on almost no SM. Hours before $from_hour or from
--- $to_hour on and days before $from_day are left out, and days of other users than $days_user where one is given.
+-- $to_hour on and days before $from_day are left out.
 -- Where $cut_from_ms and $cut_to_ms are given, of each row counts what lies between them: of an hour or day that an edge
 -- cuts the share of its time. Each millisecond stays exactly one of the classes.
 CREATE OR REPLACE TEMP TABLE ledger_seen AS
@@ -16,9 +16,8 @@ WITH picked AS MATERIALIZED ( -- packed before the lambdas: on a scattered selec
         true AS final,
         d.day_utc + 3600 * floor(log2(d.hours))::BIGINT AS hour_utc -- the last that is in it
     FROM days d
-    JOIN picked_runs p USING (cluster, job_id, run_start)
+    JOIN picked_runs p USING (part, cluster, job_id, run_start) -- the part lets blocks be skipped: days lie by user
     WHERE d.day_utc >= $from_day AND d.day_utc < $to_hour
-        AND ($days_user IS NULL OR d.part = (md5_number_lower($days_user) % 65536)::USMALLINT)
 ),
 counted AS ( -- products of lists, exact far below 2^53: a lambda that looks into another list takes three times as long
     SELECT

@@ -1,7 +1,13 @@
 -- Picks the runs that a report covers, in their order, for ledger_picked and ledger_devices.
 CREATE OR REPLACE TEMP TABLE picked_runs AS
-SELECT j.*, coalesce(p.whole_node, false) AS whole_node, row_number() OVER (ORDER BY j.run_start, j.job_id) AS place
-FROM jobs j
+SELECT
+    j.*,
+-- include: day_part
+    ,
+    coalesce(p.whole_node, false) AS whole_node,
+    row_number() OVER (ORDER BY j.run_start, j.job_id) AS place
+FROM
+-- include: waste.ledger_candidates
 LEFT JOIN partitions p ON p.cluster = j.cluster AND p.name = j."partition"
 WHERE
 -- include: waste.ledger_scope

@@ -1,6 +1,7 @@
 -- How many of the runs that a report covers each user has, by the user's name.
 SELECT j."user", count(*) AS runs
-FROM jobs j
+FROM
+-- include: waste.ledger_candidates
 WHERE
 -- include: waste.ledger_scope
 GROUP BY j."user"
