@@ -1,4 +1,4 @@
-"""A real language model behind an OpenAI-compatible server, where one is named: nothing that it says changes a number."""
+"""A real language model behind an OpenAI-compatible server, where one is named: it changes no number."""
 
 import os
 import re

@@ -62,13 +62,17 @@ class LanguageModel:
         self._tls = tls_context("") if self._endpoint.scheme == "https" else None
 
     def worded(self, rule: str, *, temperature: float = 0.0, seed: int = 0) -> str:
-        """Return what the model makes of a sentence by rules, unchecked.
+        """Return what the model makes of a sentence by rules, unchecked. Raises as `completed` does."""
+        return self.completed(_messages(rule), temperature=temperature, seed=seed)
+
+    def completed(self, messages: list[dict[str, str]], *, temperature: float = 0.0, seed: int = 0) -> str:
+        """Return what the model says next.
 
         Raises WireError where it does not answer in time; ModelAnswerError where the answer is no text.
         """
         body = {
             "model": self.name,
-            "messages": _messages(rule),
+            "messages": messages,
             "temperature": temperature,
             "seed": seed,
             "max_tokens": _TOKENS,

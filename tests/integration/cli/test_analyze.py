@@ -219,7 +219,7 @@ def _facts(capsys: pytest.CaptureFixture[str]) -> dict[str, float]:
 def test_files_are_analyzed_in_the_words_of_a_model(
     sacct: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A configured model words what is printed and written; the numbers are those of the rules, and the text says so."""
+    """A configured model words what is written; the numbers are those of the rules, and the page says so."""
     with running_model(lambda text: f"Overall, {text[0].lower()}{text[1:]}") as model:
         own = tmp_path / "own.toml"
         keys = model.config()
