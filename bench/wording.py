@@ -1,16 +1,17 @@
 """Figure: what becomes of a language model's sentences about views, and how many of the numbers are wrong.
 
-Each sentence by rules of every view is given to the model several times, with other seeds; what is taken is placed in the
-documents of the stores (gpuwaste history import, gpuwaste analyze --into), whole and month by month. A number is wrong
-where a sentence with values has other numbers than that by rules. Beside it the same model is given the sentences with
-their values and asked for a summary, unchecked, as programs do that send charts or tables to a model. Prints a table,
-then one line of JSON.
+Each sentence by rules of every view is given to the model several times, with other seeds; what is taken is placed in
+the documents of the stores (gpuwaste history import, gpuwaste analyze --into), whole and month by month. A number is
+wrong where a sentence with values has other numbers than that by rules. Beside it the same model is given the
+sentences with their values and asked for a summary, unchecked, as programs do that send charts or tables to a model.
+Prints a table, then one line of JSON.
 """
 
 import argparse
 import json
 import re
 import sys
+import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import closing
@@ -40,12 +41,13 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--model", default="any")
     parser.add_argument("--tries", type=int, default=3, help="times that each sentence is asked for")
     parser.add_argument("--summaries", type=int, default=12, help="summaries of sentences with values, unchecked")
+    parser.add_argument("--seconds", type=float, default=900.0, help="no sentence is asked for after that")
     parser.add_argument("stores", nargs="+", type=Path)
     options = parser.parse_args(words)
     model = LanguageModel(AnalyticsConfig(options.url, options.model, 120.0))
     found = [document for store in options.stores for document in documents(store)]
     rules = sorted({rule for document in found for rule in _rules(document)})
-    results, taken = asked(model, rules, options.tries)
+    results, taken = asked(model, rules, options.tries, time.monotonic() + options.seconds)
     placed = Counter[str]()
     for document in found:
         placed.update(checked(document, taken))
@@ -77,11 +79,15 @@ def documents(store: Path) -> Iterable[ViewDocument]:
             yield from (look(view, Asking(db, window)).document for view in all_views().values())
 
 
-def asked(model: LanguageModel, rules: Sequence[str], tries: int) -> tuple[Counter[str], dict[str, list[str]]]:
+def asked(
+    model: LanguageModel, rules: Sequence[str], tries: int, until: float
+) -> tuple[Counter[str], dict[str, list[str]]]:
     """Return what became of the sentences, and the wordings that are taken."""
     results, taken = Counter[str](), dict[str, list[str]]()
     for number in range(tries):
         for rule in rules:
+            if time.monotonic() > until:
+                return results, taken
             try:
                 answer = cleaned(model.worded(rule, temperature=_TEMPERATURE if number else 0.0, seed=number + 1))
             except WireError as error:
