@@ -1,7 +1,7 @@
 """Figure: what becomes of a language model's sentences about views, and how many of the numbers are wrong.
 
 Each sentence by rules of every view is given to the model several times, with other seeds; what is taken is placed in
-the documents of the stores (gpuwaste history import, gpuwaste analyze --into), whole and month by month. A number is
+the documents of the stores (gpuwaste history import, gpuwaste analyze --into), whole and week by week. A number is
 wrong where a sentence with values has other numbers than that by rules. Beside it the same model is given the
 sentences with their values and asked for a summary, unchecked, as programs do that send charts or tables to a model.
 Prints a table, then one line of JSON.
@@ -30,7 +30,7 @@ from gpuwaste.core.units import DAY_S
 from gpuwaste.store.database import Database
 
 _NUMBER: Final = re.compile(r"\d[\d,]*(?:\.\d+)?")
-_MONTH_S: Final = 30 * DAY_S
+_WEEK_S: Final = 7 * DAY_S
 _TEMPERATURE: Final = 0.7
 
 
@@ -42,9 +42,10 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--tries", type=int, default=3, help="times that each sentence is asked for")
     parser.add_argument("--summaries", type=int, default=12, help="summaries of sentences with values, unchecked")
     parser.add_argument("--seconds", type=float, default=900.0, help="no sentence is asked for after that")
+    parser.add_argument("--answers", type=Path, help="file that keeps the answers, to go on with it later")
     parser.add_argument("stores", nargs="+", type=Path)
     options = parser.parse_args(words)
-    model = LanguageModel(AnalyticsConfig(options.url, options.model, 120.0))
+    model = KeptAnswers(AnalyticsConfig(options.url, options.model, 120.0), options.answers)
     found = [document for store in options.stores for document in documents(store)]
     rules = sorted({rule for document in found for rule in _rules(document)})
     results, taken = asked(model, rules, options.tries, time.monotonic() + options.seconds)
@@ -60,7 +61,7 @@ def main(words: Sequence[str] | None = None) -> int:
         "documents": len(found),
         **placed,
         "unchecked": dict(free),
-        "wordings": sum(map(len, taken.values())),
+        "wordings": sorted(text for texts in taken.values() for text in texts),
     }
     for name, value in figures.items():
         sys.stdout.write(f"{name:12} {value}\n")
@@ -68,12 +69,32 @@ def main(words: Sequence[str] | None = None) -> int:
     return 1 if placed["wrong"] else 0
 
 
+class KeptAnswers(LanguageModel):
+    """A model whose answers are kept in a file."""
+
+    def __init__(self, config: AnalyticsConfig, file: Path | None) -> None:
+        super().__init__(config)
+        self._file = file
+        self._kept: dict[str, str] = {}
+        if file is not None and file.exists():
+            self._kept = json.loads(file.read_text(encoding="utf-8"))
+
+    def completed(self, messages: list[dict[str, str]], *, temperature: float = 0.0, seed: int = 0) -> str:
+        """Return the answer that is kept, or ask and keep it."""
+        key = json.dumps([messages, temperature, seed])
+        if key not in self._kept:
+            self._kept[key] = super().completed(messages, temperature=temperature, seed=seed)
+            if self._file is not None:
+                self._file.write_text(json.dumps(self._kept), encoding="utf-8")
+        return self._kept[key]
+
+
 def documents(store: Path) -> Iterable[ViewDocument]:
-    """Yield every view of a store, whole and by month."""
+    """Yield every view of a store, whole and by week."""
     with closing(Database.open(store, "hub", {"threads": "1"})) as db:
         whole = stored_window(db, None, None)
         edges = [(whole.start, whole.end)]
-        edges += [(start, start + _MONTH_S) for start in range(whole.start, whole.end - _MONTH_S, _MONTH_S)]
+        edges += [(start, start + _WEEK_S) for start in range(whole.start, whole.end - _WEEK_S, _WEEK_S)]
         for start, end in edges:
             window = stored_window(db, start, end)
             yield from (look(view, Asking(db, window)).document for view in all_views().values())

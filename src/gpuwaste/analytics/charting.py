@@ -51,6 +51,11 @@ def words(name: str) -> str:
     return name.replace("_", " ")
 
 
+def holder(user: str, account: str) -> str:
+    """Return a user with their account, as a bar names them; a log may have no accounts."""
+    return f"{user[:40]} ({account[:40]})" if account else user[:40]
+
+
 def size_text(kind: str, level: int) -> str:
     """Return a class of size: 1 GPU, 2 GPUs, 3-4 GPUs, 5-8 nodes."""
     one, many = _UNITS[kind]

@@ -20,9 +20,19 @@ _TASK: Final = (
     "number, no name, no comparison and no claim. Answer with that sentence only."
 )
 _EXAMPLES: Final = (
-    ("Half of the files had {{size}} or less.", "Overall, half of the files had {{size}} or less."),
-    ("Disks held {{held_size}} and {{spare_size}}.", "The disks have held {{held_size}} and {{spare_size}}."),
-)
+    (
+        "Half of the files had {{half_size}} or less; one in ten was larger than {{large_size}}.",
+        "Overall, half of the files had {{half_size}} or less. One in ten was larger than {{large_size}}.",
+    ),
+    (
+        "Disks held {{held_size}} and {{spare_size}}.",
+        "In this window, the disks have held {{held_size}} and {{spare_size}}.",
+    ),
+    (
+        "{{read_share}} of the files were read; of {{lost_share}} nothing is left.",
+        "Overall, {{read_share}} of the files were read; of {{lost_share}} nothing is left.",
+    ),
+)  # fmt: skip
 
 
 class ModelAnswerError(WireError):

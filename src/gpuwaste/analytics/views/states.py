@@ -4,7 +4,7 @@ from typing import Final
 
 from gpuwaste.analytics.answer import MAX_ROWS, Answer
 from gpuwaste.analytics.asking import Asking
-from gpuwaste.analytics.charting import ENDS, RUNS_NOTE, end_series, sideways, words
+from gpuwaste.analytics.charting import ENDS, RUNS_NOTE, end_series, holder, sideways, words
 from gpuwaste.analytics.document import Column
 from gpuwaste.analytics.facts import Facts, ratio
 
@@ -52,7 +52,7 @@ def answer(asking: Asking) -> Answer:
         facts.add("top_user_failed", lost, "jobs", "failed jobs of that user")
         facts.share("top_user_share", lost, sum(users.values()), "share of the failed jobs that are that user's")
     shown = rows[:_SHOWN]
-    names = [f"{row['user'][:40]} ({row['account'][:40]})" for row in shown]
+    names = [holder(row["user"], row["account"]) for row in shown]
     chart = sideways("Jobs by end state", names, "jobs", end_series(shown), of="User and account")
     table = [[row[column.name] for column in _COLUMNS] for row in rows[:MAX_ROWS]]
     notes = [RUNS_NOTE, "Jobs that ended in the window. Failed includes out of memory."]

@@ -8,7 +8,7 @@ from typing import Any, Final, Self
 from gpuwaste.analytics.answer import Answer
 from gpuwaste.analytics.asking import Asking
 from gpuwaste.analytics.chart import Chart, Role, Series
-from gpuwaste.analytics.charting import CUT_NOTE, sideways
+from gpuwaste.analytics.charting import CUT_NOTE, holder, sideways
 from gpuwaste.analytics.document import Column
 from gpuwaste.analytics.facts import Facts, ratio
 from gpuwaste.core.units import HOUR_S
@@ -127,7 +127,7 @@ def _charts(lines: list[list[Any]], causes: dict[str, Counter[str]]) -> list[Cha
     shown = [line for line in lines if line[3]][:_SHOWN]
     users = sideways(
         "GPU-hours by user",
-        [f"{line[0][:40]} ({line[1][:40]})" for line in shown],
+        [holder(line[0], line[1]) for line in shown],
         "GPU-hours",
         [
             Series(name="wasted", role="idle", y=[round(line[3], 2) for line in shown]),
