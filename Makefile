@@ -145,9 +145,12 @@ bench-year: $(STAMP) ## a year of 2,000 nodes in the hub: roll-up, reports, a ba
 bench-charts: $(STAMP) ## bytes and milliseconds of each kind of chart as SVG, beside Plotly (network, for Plotly)
 	@$(PY) -m bench.charts
 
+bench-wording: $(STAMP) ## a language model's sentences: taken, refused, wrong numbers (WORDING="--url ... --model ... STORE ...")
+	@$(PY) -m bench.wording $(WORDING)
+
 bench-packages: $(STAMP) ## sizes of the RPMs, what an agent downloads
 	@$(PY) -m bench.packages
 
 .PHONY: audit data help venv packages native plugins rpm lint types layers demo docs docs-check unit test figures-tests faults matrix scorecard baseline
-.PHONY: bench-analytics bench-charts bench-curves bench-unit bench-advisor bench-policy bench-submit bench-soak bench-year bench-packages
+.PHONY: bench-analytics bench-wording bench-charts bench-curves bench-unit bench-advisor bench-policy bench-submit bench-soak bench-year bench-packages
 .PHONY: bench-report bench-now bench-startup bench-table bench-ingest bench-codec bench-agent bench-features bench-attribution bench-predict bench-train bench-history

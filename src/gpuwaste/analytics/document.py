@@ -52,6 +52,10 @@ class ViewDocument(Struct, kw_only=True, frozen=True):
     ]
     sql: Annotated[str, Meta(description="The query as it was asked.")]
     parameters: dict[str, Any]
+    model: Annotated[str, Meta(description="The language model that worded sentences; empty: none.")] = ""
+    model_sentences: Annotated[
+        Sequence[int], Meta(description="Places in `narrative`, from 0, of the sentences in its words.")
+    ] = ()
 
 
 class ViewEntry(Struct, kw_only=True, frozen=True):

@@ -1,22 +1,27 @@
 """Sentences from facts by rules: every number is the text of a fact, and a sentence without its facts is left out."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from typing import Final
 
 from gpuwaste.analytics.document import Change, Fact
 
-_PLACE: Final = re.compile(r"\{([\w.]+)\}")
+PLACE: Final = re.compile(r"\{([\w.]+)\}")
 
 
 def narrate(sentences: Sequence[str], facts: Iterable[Fact]) -> list[str]:
     """Return the sentences, `{fact_id}` replaced by the fact's text; one with a fact that is not known is left out."""
     known = {fact.id: fact.text for fact in facts if fact.value is not None}
-    return [
-        _PLACE.sub(lambda match: known[match[1]], sentence)
-        for sentence in sentences
-        if all(name in known for name in _PLACE.findall(sentence))
-    ]
+    return [PLACE.sub(lambda match: known[match[1]], sentence) for sentence in _complete(sentences, known)]
+
+
+def complete(sentences: Sequence[str], facts: Iterable[Fact]) -> list[str]:
+    """Return the sentences all of whose facts are known."""
+    return _complete(sentences, {fact.id for fact in facts if fact.value is not None})
+
+
+def _complete(sentences: Sequence[str], known: Container[str]) -> list[str]:
+    return [sentence for sentence in sentences if all(name in known for name in PLACE.findall(sentence))]
 
 
 def narrate_changes(changes: Sequence[Change]) -> list[str]:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from gpuwaste.analytics.asking import Window
     from gpuwaste.analytics.document import ComparisonDocument, ViewDocument
+    from gpuwaste.analytics.rewriter import Rewriter
     from gpuwaste.ingest.source import Source
     from gpuwaste.store.database import Database
 
@@ -107,6 +108,7 @@ class _StoreAnswers:
     def __init__(self, db: "Database", config: Config) -> None:
         self._db = db
         self._config = config
+        self._rewriter = _rewriter(config)
 
     def names(self) -> list[str]:
         """Return the views of this version."""
@@ -117,7 +119,7 @@ class _StoreAnswers:
     def view(self, name: str, period: Period) -> "ViewDocument":
         """Make a view."""
         document: ViewDocument = self._viewed(name, period).document
-        return document
+        return document if self._rewriter is None else self._rewriter.asked(document)
 
     def compared(self, name: str, before: Period, after: Period) -> "ComparisonDocument":
         """Make a comparison."""
@@ -137,6 +139,17 @@ class _StoreAnswers:
         from gpuwaste.analytics.asking import stored_window
 
         return stored_window(self._db, period.start, period.end, period.clusters, _offset(period.end))
+
+
+def _rewriter(config: Config) -> "Rewriter | None":
+    """Return what words sentences otherwise, None where no model is configured. Raises ConfigError."""
+    if not config.analytics.model_url:
+        return None
+    from gpuwaste.analytics.language_model import LanguageModel
+    from gpuwaste.analytics.rewriter import Rewriter
+    from gpuwaste.core.clock import SystemClock
+
+    return Rewriter(LanguageModel(config.analytics), SystemClock())
 
 
 def _offset(at: int | None) -> int:

@@ -262,6 +262,19 @@ class WebConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class AnalyticsConfig:
+    """Views of the whole system, and a language model of the site that may word their sentences."""
+
+    model_url: str = _key(
+        "",
+        "URL of an OpenAI-compatible server (vLLM, Ollama, llama.cpp), such as http://127.0.0.1:8000/v1; it gets"
+        " sentences without values. Empty: sentences are by rules.",
+    )
+    model: str = _key("", "Name by which that server knows the model.")
+    model_timeout_s: float = _key(20.0, "Timeout for one sentence.")
+
+
+@dataclass(frozen=True, slots=True)
 class Config:
     """The whole file."""
 
@@ -273,6 +286,7 @@ class Config:
     plugin: PluginConfig = field(default_factory=PluginConfig)
     notify: NotifyConfig = field(default_factory=NotifyConfig)
     web: WebConfig = field(default_factory=WebConfig)
+    analytics: AnalyticsConfig = field(default_factory=AnalyticsConfig)
 
 
 def load_config(path: Path | None = None) -> Config:

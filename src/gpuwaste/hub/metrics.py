@@ -8,6 +8,7 @@ from typing import Final
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
+from gpuwaste.analytics.rewriter import RESULTS
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.verdict import ACTIONS
 from gpuwaste.store.hub.notice_store import NoticeStatus
@@ -82,6 +83,14 @@ class HubMetrics:
             self._notices.labels(status)
         for action in ACTIONS:
             self._verdicts.labels(action)
+        self._model_sentences = Counter(
+            "gpuwaste_hub_model_sentences",
+            "Sentences of views that the language model was asked for, by result; all but worded stay the rules'.",
+            ["result"],
+            registry=self.registry,
+        )
+        for result in RESULTS:
+            self._model_sentences.labels(result)
         for result in ("accepted", "changed", "rejected"):
             self._rows.labels(result)
         self._bad_rows.labels("sacct")
@@ -128,6 +137,10 @@ class HubMetrics:
     def request(self, method: str, route: str, status: int, seconds: float) -> None:
         """Note an answered request."""
         self._requests.labels(method, route, str(status)).observe(seconds)
+
+    def model_sentence(self, result: str) -> None:
+        """Note what became of a sentence that the language model was asked for."""
+        self._model_sentences.labels(result).inc()
 
     def batch_ages_s(self) -> dict[str, float]:
         """Return the seconds since each node's last batch; nodes that sent none since the start are not in it."""

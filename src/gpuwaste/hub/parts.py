@@ -6,6 +6,8 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Final
 
+from gpuwaste.analytics.language_model import LanguageModel
+from gpuwaste.analytics.rewriter import Rewriter
 from gpuwaste.core.bus import Bus
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.config import Config
@@ -163,7 +165,12 @@ class Hub:
             agents=AgentSamples(url, ca, ports.agents, self.site, clock) if url and ports.agents is not None else None,
             prometheus=PrometheusSamples(hub.prometheus_url, ca) if hub.prometheus_url else None,
         )
-        views = ViewReads(self.store, ledger, clock)
+        self.rewriter = (
+            Rewriter(LanguageModel(config.analytics), clock, self.metrics.model_sentence)
+            if config.analytics.model_url
+            else None
+        )
+        views = ViewReads(self.store, ledger, clock, self.rewriter)
         self.now = NowReads(self.store, self.site, verdict_reads, settings=ledger, clock=clock, importer=self.importer)
         self.backups = Backups(self.store, Path(hub.state_dir), clock, lambda: self.site.known_cluster)
         self.services = Services(
@@ -200,7 +207,7 @@ class Hub:
         return Reloader(
             self.config,
             read,
-            ("common", "hub", "web"),
+            ("common", "hub", "web", "analytics"),
             {
                 _THRESHOLDS: lambda c: self.judging.judge_by(LedgerSettings.from_config(c.hub, c.agent.ship_every_s)),
                 ("hub.staff_groups",): lambda c: self._roles.set_staff(c.hub.staff_groups),

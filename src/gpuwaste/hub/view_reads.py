@@ -6,6 +6,7 @@ from typing import Final
 from gpuwaste.analytics.asking import Asking, Window, checked
 from gpuwaste.analytics.compare import compare
 from gpuwaste.analytics.document import ComparisonDocument, ViewDocument, ViewEntry, ViewsDocument
+from gpuwaste.analytics.rewriter import Rewriter
 from gpuwaste.analytics.view import Viewed, all_views, look, view_named
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import NoDataError, UsageError
@@ -44,8 +45,11 @@ def previous(question: ViewQuestion, now: int) -> ViewQuestion:
 class ViewReads:
     """Builds views for operators."""
 
-    def __init__(self, store: HubStore, settings: LedgerSettings, clock: Clock) -> None:
+    def __init__(
+        self, store: HubStore, settings: LedgerSettings, clock: Clock, rewriter: Rewriter | None = None
+    ) -> None:
         self._store = store
+        self._rewriter = rewriter
         self._settings = settings
         self._clock = clock
 
@@ -65,7 +69,8 @@ class ViewReads:
 
     def view(self, scope: Scope, name: str, question: ViewQuestion) -> ViewDocument:
         """Return a view. Raises Refusal: 403 for ordinary users, 404 for a view that there is not, 400."""
-        return self._viewed(scope, name, question).document
+        document = self._viewed(scope, name, question).document
+        return document if self._rewriter is None else self._rewriter.document(document)
 
     def compared(self, scope: Scope, name: str, before: ViewQuestion, after: ViewQuestion) -> ComparisonDocument:
         """Return a view of two windows or two systems side by side. Raises Refusal as `view` does."""

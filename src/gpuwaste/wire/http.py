@@ -129,9 +129,17 @@ class _Watchdog:
 class HttpExchange:
     """Sends one request to an endpoint and reads its whole answer."""
 
-    def __init__(self, endpoint: Endpoint, tls: ssl.SSLContext | None, timeout_s: float, max_bytes: int) -> None:
+    def __init__(
+        self,
+        endpoint: Endpoint,
+        tls: ssl.SSLContext | None,
+        timeout_s: float,
+        max_bytes: int,
+        connect_s: float = CONNECT_S,
+    ) -> None:
         self._endpoint = endpoint
         self._tls = tls
+        self._connect_s = connect_s
         self._timeout_s = timeout_s
         self._max_bytes = max_bytes
 
@@ -160,6 +168,8 @@ class HttpExchange:
         self, connection: HTTPConnection, watchdog: _Watchdog, request: HttpRequest, sink: BinaryIO | None
     ) -> HttpAnswer:
         # A hub that refuses early closes its reading side; its answer can be there all the same.
+        connection.connect()
+        connection.sock.settimeout(self._timeout_s)  # an answer may take longer than a connection
         with suppress(BrokenPipeError):
             connection.request(request.method, request.target, request.body or None, request.headers)
         watchdog.sock = connection.sock
@@ -190,7 +200,7 @@ class HttpExchange:
             raise IncompleteRead(b"", response.length)
 
     def _connection(self) -> HTTPConnection:
-        endpoint, timeout = self._endpoint, min(CONNECT_S, self._timeout_s)
+        endpoint, timeout = self._endpoint, min(self._connect_s, self._timeout_s)
         if endpoint.scheme == "unix":
             return UnixConnection(endpoint.host, self._timeout_s)
         if endpoint.scheme == "https":

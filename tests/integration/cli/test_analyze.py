@@ -8,6 +8,7 @@ import pytest
 from msgspec import to_builtins
 from msgspec.json import decode
 from tests.integration.cli.hub_double import HubDouble, running_hub
+from tests.integration.hub.model_double import running_model
 from tests.public_data import public
 from tests.unit.analytics.sites import viewed
 from tests.unit.analytics.test_views import MONTH_LONG, busy
@@ -213,3 +214,31 @@ def test_a_log_without_waits_has_none(tmp_path: Path, capsys: pytest.CaptureFixt
 
 def _facts(capsys: pytest.CaptureFixture[str]) -> dict[str, float]:
     return {fact["id"]: fact["value"] for fact in json.loads(capsys.readouterr().out)["facts"]}
+
+
+def test_files_are_analyzed_in_the_words_of_a_model(
+    sacct: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A configured model words what is written; the numbers are those of the rules, and the page says so."""
+    with running_model(lambda text: f"Overall, {text[0].lower()}{text[1:]}") as model:
+        own = tmp_path / "own.toml"
+        keys = model.config()
+        own.write_text(f'[analytics]\nmodel_url = "{keys.model_url}"\nmodel = "{keys.model}"\n', encoding="utf-8")
+        words = ["analyze", "--sacct", str(sacct), "--time-zone", "UTC", "--view", "waits", "--config", str(own)]
+        assert main([*words, "-o", str(tmp_path / "views"), "--html", str(tmp_path / "pages")]) == 0
+    assert decode((tmp_path / "views" / "waits.json").read_bytes(), type=ViewDocument).model == "liar"
+    page = (tmp_path / "pages" / "waits.html").read_text(encoding="utf-8")
+    assert "<h1>Overall, half of the jobs that started waited 10 min or less;" in page
+    assert "in the words of the language model liar" in page
+    assert "liar" not in capsys.readouterr().err
+
+
+def test_a_model_that_is_away_costs_one_line(
+    sacct: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    """Where the model does not answer, every view is there in the sentences by rules, and one line says why."""
+    own = tmp_path / "own.toml"
+    own.write_text('[analytics]\nmodel_url = "http://127.0.0.1:1/v1"\nmodel = "m"\n', encoding="utf-8")
+    assert main(["analyze", "--sacct", str(sacct), "--time-zone", "UTC", "--config", str(own)]) == 0
+    assert "Half of the jobs" in capsys.readouterr().out
+    assert sum("cannot ask the language model" in record.getMessage() for record in caplog.records) == 1

@@ -14,7 +14,15 @@ from urllib.parse import urlencode
 from tests.unit.hub.rig import AGENT_UID
 
 from gpuwaste.core.clock import SystemClock
-from gpuwaste.core.config import AdvisorConfig, CommonConfig, Config, HubConfig, NotifyConfig, WebConfig
+from gpuwaste.core.config import (
+    AdvisorConfig,
+    AnalyticsConfig,
+    CommonConfig,
+    Config,
+    HubConfig,
+    NotifyConfig,
+    WebConfig,
+)
 from gpuwaste.core.errors import AuthError
 from gpuwaste.core.groups import user_name
 from gpuwaste.hub.metrics import HubMetrics
@@ -157,6 +165,7 @@ def running_hub(
     agents: CredentialIssuer | None = None,
     hub_keys: Mapping[str, Any] | None = None,
     web: WebConfig | None = None,
+    analytics: AnalyticsConfig | None = None,
 ) -> Iterator[Rig]:
     """Run a hub on a free port and on a Unix socket."""
     clock = clock or SystemClock()
@@ -177,6 +186,7 @@ def running_hub(
         advisor=AdvisorConfig(policies_dir=str(directory / "policies.d")),
         notify=notify or NotifyConfig(),
         web=web or WebConfig(),
+        analytics=analytics or AnalyticsConfig(),
     )
     ports = HubPorts(
         slurm, clock, {"munge": FakeChecker()},

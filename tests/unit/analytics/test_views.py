@@ -12,6 +12,7 @@ from tests.unit.analytics.sites import DAY, MONTH, document, fact, job, store_of
 
 from gpuwaste.analytics import views
 from gpuwaste.analytics.asking import MAX_DAYS, Window, checked, stored_window
+from gpuwaste.analytics.chart import Bars
 from gpuwaste.analytics.document import ViewDocument
 from gpuwaste.analytics.view import all_views, view_named
 from gpuwaste.core.errors import NoDataError, UsageError
@@ -177,3 +178,11 @@ def test_what_a_log_does_not_name_is_called_so() -> None:
         categories = document(runs, name, MONTH_LONG).charts[0].x.categories
         assert label in categories
         assert not any(text.startswith(",") or text.endswith("()") for text in categories)
+
+
+def test_a_user_without_an_account_is_named_by_the_user_alone() -> None:
+    """Logs without accounts give bars without empty brackets."""
+    runs = [job(1), job(2, user="bob", account="")]
+    (chart,) = document(runs, "states", MONTH_LONG).charts
+    assert isinstance(chart, Bars)
+    assert list(chart.x.categories) == ["alice (physics)", "bob"]
