@@ -1,6 +1,5 @@
 """A hub with jobs of every kind, and Debian's Chromium looking at its pages as one of its users."""
 
-import os
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -8,11 +7,12 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 from tests.browser.scene import fill
 from tests.integration.hub.rig import Rig, running_hub
 
-CHROMIUM: Final = Path("/usr/bin/chromium")
+from gpuwaste.testing import chromium
+
 AXE: Final = Path(__file__).parents[2] / "build" / "browser" / "axe.min.js"
 _COLLECT: Final = """
 window.refusedByPolicy = [];
@@ -65,15 +65,11 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     """Debian's Chromium, without a display."""
-    if not CHROMIUM.exists():
-        pytest.skip("no /usr/bin/chromium: make packages installs it")
-    if not AXE.exists():
-        pytest.skip("no axe-core: make browser-tools fetches it")
-    with sync_playwright() as playwright:
-        arguments = ["--disable-gpu", *(["--no-sandbox"] if os.geteuid() == 0 else [])]
-        found = playwright.chromium.launch(executable_path=str(CHROMIUM), args=arguments)
+    reason = chromium.missing() or (None if AXE.exists() else "no axe-core: make browser-tools fetches it")
+    if reason:
+        pytest.skip(reason)
+    with chromium.launched() as found:
         yield found
-        found.close()
 
 
 @pytest.fixture

@@ -50,8 +50,11 @@ class Story:
     advice: ShownAdvice | None = None
 
 
-def play(site: Site, say: Callable[[str], None]) -> Story:
-    """Run the demo's jobs on `site`, saying what happens; return when accounting and hub know all of it."""
+def play(site: Site, say: Callable[[str], None], look: Callable[[], None] = lambda: None) -> Story:
+    """Run the demo's jobs on `site`, saying what happens; return when accounting and hub know all of it.
+
+    `look` is called while the first jobs run and others wait.
+    """
     story = Story(time.time())
     shells: list[threading.Thread] = []
     say("three users submit their first jobs; their GPUs are drawn at random")
@@ -64,6 +67,7 @@ def play(site: Site, say: Callable[[str], None]) -> Story:
     story.top = site.gpuwaste("top", user="root", check=False).stdout
     say("the next jobs wait for GPUs that are held")
     _submit(site, story, SECOND, shells)
+    look()
     _submit(site, story, NEAR, shells)
     for name, job_id in story.jobs.items():
         rows = site.cluster.wait_accounted(job_id, 170)
