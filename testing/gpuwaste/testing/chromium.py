@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser
+    from playwright.sync_api import Browser, BrowserType
 
 CHROMIUM: Final = Path("/usr/bin/chromium")
 
@@ -22,13 +22,19 @@ def missing() -> str | None:
 
 @contextmanager
 def launched() -> Iterator["Browser"]:
-    """Run it; it ends with the block."""
+    """Run it; it ends with the block. A thread may have only one such block at a time."""
     from playwright.sync_api import sync_playwright  # noqa: PLC0415 the demo also runs where it is missing
 
-    with sync_playwright() as playwright:
-        arguments = ["--disable-gpu", *(["--no-sandbox"] if os.geteuid() == 0 else [])]
-        browser = playwright.chromium.launch(executable_path=str(CHROMIUM), args=arguments)
-        try:
-            yield browser
-        finally:
-            browser.close()
+    with sync_playwright() as playwright, launched_with(playwright.chromium) as browser:
+        yield browser
+
+
+@contextmanager
+def launched_with(kind: "BrowserType", *options: str) -> Iterator["Browser"]:
+    """Run it with more options of the command line, within a block of `launched`: `kind` is its browser_type."""
+    own = ["--disable-gpu", *(["--no-sandbox"] if os.geteuid() == 0 else [])]
+    browser = kind.launch(executable_path=str(CHROMIUM), args=[*own, *options])
+    try:
+        yield browser
+    finally:
+        browser.close()

@@ -41,6 +41,7 @@ class SiteOptions:
     policies: Mapping[str, str] = field(default_factory=dict)  # file name -> TOML; none: a fresh install's shadow
     agent: Mapping[str, Any] = field(default_factory=dict)
     notify: Mapping[str, Any] = field(default_factory=dict)
+    web: Mapping[str, Any] = field(default_factory=dict)
     tapes: Path | None = None  # where hub and agents record what they see (testing.recording), None: they do not
 
 
@@ -173,7 +174,7 @@ class Site:
         }
         plugin = {"kill_switch": str(self.kill_switch), **options.plugin}
         sections = {"common": common, "agent": agent, "hub": hub, "advisor": advisor, "plugin": plugin}
-        self.config_path(name).write_text(to_toml({**sections, "notify": options.notify}))
+        self.config_path(name).write_text(to_toml({**sections, "notify": options.notify, "web": options.web}))
 
     def write_policies(self, policies: Mapping[str, str]) -> None:
         """Replace the policies: TOML by file name; the advisor reads them at its start and on SIGHUP."""

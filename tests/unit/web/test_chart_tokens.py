@@ -1,8 +1,8 @@
 """The colours of the charts: told apart from the page in light, dark and print, and the same as look.md's levels."""
 
 import re
-from itertools import combinations
 from importlib.resources import files
+from itertools import combinations
 from typing import Final, get_args
 
 import pytest
