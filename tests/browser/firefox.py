@@ -30,7 +30,7 @@ _PREFERENCES: Final = {
     "toolkit.telemetry.server": "data:,",
 }
 _CONSOLE: Final = """return Services.console.getMessageArray()
-  .filter((one) => one instanceof Ci.nsIScriptError && /^http:.127/.test(one.sourceName))
+  .filter((one) => one instanceof Ci.nsIScriptError && one.sourceName.startsWith("http://127."))
   .map((one) => `${one.category}: ${one.errorMessage}`);"""
 
 

@@ -138,7 +138,7 @@ def _wait_running(site: Site, story: Story, jobs: Sequence[DemoJob]) -> None:
 
 
 def _wait_idle(site: Site) -> None:
-    """Wait until a GPU is known to be idle now, which takes a minute of zeros; at most as long as the first jobs run."""
+    """Wait until a GPU is known to be idle now, which takes a minute of zeros; no longer than the first jobs run."""
     until = time.monotonic() + _IDLE_S
     while time.monotonic() < until and not site.json("now", user="root")["idle"]:
         _pause(1)

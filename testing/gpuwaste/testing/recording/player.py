@@ -194,8 +194,9 @@ class PlayedSite:
         subject = {"--user", "--accounts", "--account", "--allusers", "--cluster"}  # as today, and as recorded
         if words[:1] == ["report"] and not subject & set(words):
             words += ["--user", user]  # whose name the process that runs here does not bear
+        argv = self.command_line(*words, user=user)
         done = subprocess.run(
-            self.command_line(*words, user=user), capture_output=True, text=True, timeout=_COMMAND_S, check=False, stdin=subprocess.DEVNULL,
+            argv, capture_output=True, text=True, timeout=_COMMAND_S, check=False, stdin=subprocess.DEVNULL,
             env=dict(os.environ) | {"PYTHONSAFEPATH": "1"}, cwd=self.directory,
         )  # fmt: skip
         if check and done.returncode:
