@@ -72,10 +72,12 @@ class PageAlbum:
 
 
 @contextmanager
-def page_album(site: SignInSite, folder: Path | None, say: Say) -> Iterator[PageAlbum]:
-    """Open an album in a folder; without a folder, or without a browser, it takes nothing."""
+def page_album(
+    site: SignInSite, folder: Path | None, say: Say, missing: Callable[[], str | None] = chromium.missing
+) -> Iterator[PageAlbum]:
+    """Open an album in a folder; without a folder, or with a reason why Chromium is `missing`, it takes nothing."""
     with ExitStack() as stack:
-        browser = None if folder is None else _opened(stack, say)
+        browser = None if folder is None else _opened(stack, say, missing())
         if folder is not None and browser is not None:
             folder.mkdir(parents=True, exist_ok=True)
         yield PageAlbum(site, folder or Path(), say, browser)
@@ -109,8 +111,7 @@ def stay_up(site: SignInSite, users: Sequence[str], say: Say) -> None:
     say("ending")
 
 
-def _opened(stack: ExitStack, say: Say) -> "Browser | None":
-    reason = chromium.missing()
+def _opened(stack: ExitStack, say: Say, reason: str | None) -> "Browser | None":
     if reason is None:
         try:
             return stack.enter_context(chromium.launched())
