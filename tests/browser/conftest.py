@@ -42,13 +42,13 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def reader(scene: Rig, browser: Browser) -> Iterator[Readers]:
-    """Return what opens a window of a user: with a width, and the options of a browser's context."""
+    """Return what opens a window of a user: with a width, another hub than the scene's, a context's options."""
     contexts = []
 
-    def opened(uid: int, **options: Any) -> Reader:
-        found = Reader.of(browser, f"http://127.0.0.1:{scene.port}", **options)
+    def opened(uid: int, rig: Rig = scene, **options: Any) -> Reader:
+        found = Reader.of(browser, f"http://127.0.0.1:{rig.port}", **options)
         contexts.append(found.page.context)
-        name, _, value = scene.cookie(uid).partition("=")
+        name, _, value = rig.cookie(uid).partition("=")
         found.page.context.add_cookies([{"name": name, "value": value, "url": found.origin}])
         return found
 

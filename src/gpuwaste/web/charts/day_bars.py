@@ -12,14 +12,9 @@ from gpuwaste.web.words import day, gpu_hours
 MAX_DAYS: Final = 100
 _LEVELS: Final = ("high", "moderate", "low", "idle", "unknown")
 _PLOT: Final = 84.0  # percent of the height; the rest is for the days' names
-_LABELS: Final = 8  # a week that begins and ends within a day has so many
+_LABELS: Final = 7
 _RECT: Final = Markup('<rect x="{:.3f}%" y="{:.3f}%" width="{:.3f}%" height="{:.3f}%" class="{}"/>')
-_TOP: Final = 12.0  # percent of the height, for what the tallest column is worth
 _LABEL: Final = Markup('<text x="{:.3f}%" y="98%" text-anchor="middle">{}</text>')
-_SCALE: Final = Markup(
-    '<text x="0" y="8%">{} GPU-hours</text>'
-    '<line class="rule" x1="0" x2="100%" y1="{}%" y2="{}%"/><line class="rule" x1="0" x2="100%" y1="{}%" y2="{}%"/>'
-)
 
 
 def day_bars(rows: Sequence[DayRow], start: int, end: int) -> Markup:
@@ -30,7 +25,7 @@ def day_bars(rows: Sequence[DayRow], start: int, end: int) -> Markup:
     most = max((row.gpu_s for number, row in by_day.items() if number >= first), default=0.0)
     width = 100 / max(last - first + 1, 1)
     every = -(-(last - first + 1) // _LABELS)
-    parts: list[Markup] = [_SCALE.format(gpu_hours(most), _TOP, _TOP, _PLOT, _PLOT)] if most else []
+    parts: list[Markup] = []
     for place, number in enumerate(range(first, last + 1)):
         if row := by_day.get(number):
             parts.append(_column(row, place * width, width, most))
@@ -52,7 +47,7 @@ def _column(row: DayRow, x: float, width: float, most: float) -> Markup:
     parts, y = Markup(""), _PLOT
     for level in _LEVELS:
         seconds = unknown_s(row) if level == "unknown" else getattr(row, f"{level}_s")
-        height = (_PLOT - _TOP) * seconds / most if most else 0.0
+        height = _PLOT * seconds / most if most else 0.0
         if height:
             y -= height
             parts += _RECT.format(x + width * 0.1, y, width * 0.8, height, level)
