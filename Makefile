@@ -45,7 +45,7 @@ layers: $(STAMP) ## import-linter
 audit: ## known weaknesses of the locked packages (network to pypi.org)
 	@tools/audit
 
-demo: venv ## a real Slurm cluster on loopback, three users, the reports; where that cannot be a recording (exit code 5)
+demo: venv ## a real Slurm cluster on loopback, three users, reports, pages (DEMO_KEEP=1: it stays up); else a recording (exit code 5)
 	@RECORD='$(RECORD)' tools/demo
 
 data: $(STAMP) ## fetch the public logs that some tests read (network; into GPUWASTE_DATA, or data/)

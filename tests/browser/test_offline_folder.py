@@ -7,7 +7,7 @@ from typing import Any, Final
 import pytest
 from bench.chart_samples import all_kinds
 from playwright.sync_api import Browser, Page, ViewportSize
-from tests.browser.conftest import AXE
+from tests.browser.window import AXE, AXE_RUN
 from tests.unit.web.drawings import nasty
 from tests.unit.web.view_documents import view
 
@@ -19,8 +19,6 @@ _COLLECT: Final = """
 window.refusedByPolicy = [];
 document.addEventListener("securitypolicyviolation", (refused) => refusedByPolicy.push(refused.violatedDirective));
 """
-_AXE_RUN: Final = """async () => (await axe.run(document, {runOnly: ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa"]}))
-  .violations.map((found) => `${found.id}: ${found.nodes.map((node) => node.html).slice(0, 3).join(" ")}`)"""
 _OVERLAPS: Final = """() => {
   const found = [];
   for (const chart of document.querySelectorAll("svg.chart")) {
@@ -84,7 +82,7 @@ def test_a_page_from_disk_is_whole(opened: Any, folder: Path, name: str, width: 
     assert page.evaluate("() => document.documentElement.scrollWidth") <= width
     assert page.evaluate(_OVERLAPS) == []
     page.evaluate(AXE.read_text(encoding="utf-8"))
-    assert page.evaluate(_AXE_RUN) == []
+    assert page.evaluate(AXE_RUN) == []
 
 
 def test_the_drawing_fits_the_window(opened: Any, folder: Path) -> None:

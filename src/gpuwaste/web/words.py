@@ -11,12 +11,19 @@ from gpuwaste.documents.report_types import Thresholds
 UNKNOWN: Final = "not known"
 LEVELS: Final = ("high", "moderate", "low", "idle")
 _LETTERS: Final = {"high": "H", "moderate": "M", "low": "L", "idle": "I", "unknown": "?", "suspended": "S"}
+_A_TENTH: Final = 0.0995  # rounds to 0.10 from here on
+_A_HUNDREDTH: Final = 0.01
 _LAST_S: Final = 253_402_300_799  # the end of the year 9999
 
 
 def gpu_hours(seconds: float | None) -> str:
-    """Print GPU-seconds as GPU-hours with one decimal."""
-    return UNKNOWN if seconds is None else f"{seconds / HOUR_S:,.1f}"
+    """Print GPU-seconds as GPU-hours with one decimal; below a tenth with two: what is more than nothing is not 0."""
+    if seconds is None:
+        return UNKNOWN
+    hours = seconds / HOUR_S
+    if 0 < hours < _A_TENTH:
+        return f"{hours:.2f}" if hours >= _A_HUNDREDTH / 2 else f"<{_A_HUNDREDTH}"
+    return f"{hours:,.1f}"
 
 
 def share(part: float | None, whole: float = 1.0) -> str:

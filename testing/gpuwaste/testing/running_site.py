@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import Any, Final, Self
 
 from gpuwaste.testing.cluster import LoopbackCluster, ManagedProcess
-from gpuwaste.testing.cluster_process import wait_until
+from gpuwaste.testing.cluster_process import as_user, wait_until
 from gpuwaste.testing.daemon_config import free_port, to_toml
 from gpuwaste.testing.runtime import Runtime, shared_runtime
 from gpuwaste.testing.simnvml import OracleEvent, SimNode, library_env, make_gpus, read_oracle
@@ -41,6 +41,7 @@ class SiteOptions:
     policies: Mapping[str, str] = field(default_factory=dict)  # file name -> TOML; none: a fresh install's shadow
     agent: Mapping[str, Any] = field(default_factory=dict)
     notify: Mapping[str, Any] = field(default_factory=dict)
+    web: Mapping[str, Any] = field(default_factory=dict)
     tapes: Path | None = None  # where hub and agents record what they see (testing.recording), None: they do not
 
 
@@ -173,7 +174,7 @@ class Site:
         }
         plugin = {"kill_switch": str(self.kill_switch), **options.plugin}
         sections = {"common": common, "agent": agent, "hub": hub, "advisor": advisor, "plugin": plugin}
-        self.config_path(name).write_text(to_toml({**sections, "notify": options.notify}))
+        self.config_path(name).write_text(to_toml({**sections, "notify": options.notify, "web": options.web}))
 
     def write_policies(self, policies: Mapping[str, str]) -> None:
         """Replace the policies: TOML by file name; the advisor reads them at its start and on SIGHUP."""
@@ -276,6 +277,12 @@ class Site:
         """Run the command as a user of the site."""
         argv = self.runtime.command(*arguments, "--config", str(self.config_path("hub")))
         return self.cluster.run(argv, user, env=self.runtime.env, check=check)
+
+    def command_line(self, *arguments: str, user: str) -> list[str]:
+        """Return what runs the command as a user of the site from root's shell."""
+        own = [f"{name}={value}" for name, value in self.runtime.env.items()]
+        command = self.runtime.command(*arguments, "--config", str(self.config_path("hub")))
+        return [*as_user(user), *(["env", *own] if own else []), *command]
 
     def json(self, *arguments: str, user: str) -> dict[str, Any]:
         """Run the command with --json and return its document."""

@@ -32,6 +32,7 @@ def test_each_view_is_a_page(filled: Rig, view: str) -> None:
     text = answer.body.decode()
     assert answer.status == 200, text
     assert "How this is computed" in text
+    assert text.index("<h1>") < text.index('<form class="filters"'), "the answer is the first line"
     assert "<script>" not in text.replace("<script src=", "")
     assert f'href="/analytics/{view}?start=1000000000&amp;end=' in text
     found = json.loads(filled.page(OPER, f"/analytics/{view}.json?start=1000000000&end=2000000000").body)

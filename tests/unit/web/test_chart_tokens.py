@@ -2,11 +2,13 @@
 
 import re
 from importlib.resources import files
+from itertools import combinations
 from typing import Final, get_args
 
 import pytest
 
 from gpuwaste.analytics.chart import Role
+from gpuwaste.analytics.views.waste import CAUSE_ROLES
 
 CSS: Final = files("gpuwaste.web").joinpath("static", "charts.css").read_text(encoding="utf-8")
 _TEXTS: Final = ("text", "muted")
@@ -71,3 +73,11 @@ def test_every_role_has_a_colour() -> None:
 def test_paper_is_light() -> None:
     """Print has the light colours, whatever the screen has."""
     assert SCHEMES["print"] == SCHEMES["light"]
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_no_two_causes_have_nearly_the_same_colour(scheme: str) -> None:
+    """The parts of one bar differ by at least 20 of 256 steps in each of red, green and blue, on average."""
+    for one, other in combinations(CAUSE_ROLES, 2):
+        parts = ([int(SCHEMES[scheme][role][place : place + 2], 16) for place in (1, 3, 5)] for role in (one, other))
+        assert sum(abs(a - b) for a, b in zip(*parts, strict=True)) >= 60, (one, other)

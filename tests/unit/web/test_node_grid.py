@@ -26,6 +26,16 @@ def test_a_node_says_what_it_has() -> None:
     assert shapes == {"free": 1, "high": 1, "idle": 1, "unknown": 1}
 
 
+def test_few_nodes_are_large_and_have_letters() -> None:
+    """Each held GPU of a few nodes has its level's letter in a larger picture; those of many have none."""
+    few = ET.fromstring(node_grid([node("gpu1", "ihu", 4), node("gpu2", "", 4)]))  # noqa: S314 our own output
+    assert [text.text for text in few.findall("text")] == ["I", "H", "?"]
+    assert (few.get("width"), few.get("viewBox", "").split()[2]) == ("80", "20")
+    many = ET.fromstring(node_grid([node(f"gpu{n}", "ih") for n in range(60)]))  # noqa: S314 our own output
+    assert many.findall("text") == []
+    assert (many.get("width"), many.get("viewBox", "").split()[2]) == ("600", "600")
+
+
 def test_strange_nodes_are_bounded_and_harmless() -> None:
     """A hostile name, unknown letters, a thousand GPUs and too many nodes; none at all is an empty picture."""
     text = node_grid([node("</svg><script>\x1b\u202e" + "x" * 10_000, "zzz" * 1000, 10**9)] * (MOST_NODES + 5))

@@ -26,8 +26,11 @@ def test_a_share_is_0_or_100_only_where_it_is_none_or_all(part: float | None, wh
 
 
 def test_gpu_hours_have_one_decimal() -> None:
-    """With a separator between thousands."""
+    """With a separator between thousands; less than a tenth has two, and a little is not nothing."""
     assert (gpu_hours(0), gpu_hours(3600 * 1234.56), gpu_hours(None)) == ("0.0", "1,234.6", "not known")
+    assert [gpu_hours(seconds) for seconds in (1, 18, 280, 358, 359, 360)] == [
+        "<0.01", "0.01", "0.08", "0.10", "0.1", "0.1",
+    ]  # fmt: skip
 
 
 def test_a_time_is_utc_for_programs_and_people() -> None:

@@ -38,7 +38,10 @@ _COLUMNS: Final = (
 _MS_H: Final = HOUR_S * 1000
 _SHOWN: Final = 20
 _TOP: Final = 10
-_ROLES: Final[tuple[Role, ...]] = ("idle", "low", "moderate", "main", "second", "high", "failed", "timeout", "muted")
+CAUSE_ROLES: Final[tuple[Role, ...]] = (
+    *("idle", "moderate", "low", "high", "out_of_memory", "node_fail", "muted", "other", "cancelled"),
+)
+"""The roles of the causes, largest first: each has a colour of its own in both schemes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +145,7 @@ def _charts(lines: list[list[Any]], causes: dict[str, Counter[str]]) -> list[Cha
     series = [
         Series(
             name=kind.replace("_", " "),
-            role=_ROLES[min(place, len(_ROLES) - 1)],
+            role=CAUSE_ROLES[min(place, len(CAUSE_ROLES) - 1)],
             y=[round(causes[name][kind] / HOUR_S, 2) for name in accounts],
         )
         for place, (kind, _) in enumerate(kinds)

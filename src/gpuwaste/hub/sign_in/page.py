@@ -4,6 +4,8 @@ from typing import Final
 
 from fastapi import Response
 
+from gpuwaste.web.static_files import static_url
+
 PAGE_HEADERS: Final = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": (
@@ -34,9 +36,12 @@ _PAGE: Final = """\
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{title} - gpuwaste</title>
+<link rel="icon" href="{icon}">
+<link rel="stylesheet" href="{style}">
 </head>
 <body>
-<main>
+<header><div class="wide"><a class="brand" href="/me">gpuwaste</a></div></header>
+<main class="wide">
 <h1>{title}</h1>
 {body}
 </main>
@@ -77,4 +82,5 @@ def signed_out(*, by_proxy: bool) -> Response:
 
 def page(title: str, body: str, status: int = 200) -> Response:
     """Return HTML of ours; no text of anybody else's is in it."""
-    return Response(_PAGE.format(title=title, body=body), status, PAGE_HEADERS, "text/html; charset=utf-8")
+    files = {"icon": static_url("icon.svg"), "style": static_url("gpuwaste.css")}
+    return Response(_PAGE.format(title=title, body=body, **files), status, PAGE_HEADERS, "text/html; charset=utf-8")

@@ -120,6 +120,8 @@ def _comparisons(run: RunRow) -> list[Comparison]:
 
 
 def _memory(run: RunRow) -> str:
-    if run.memory_efficiency is not None:
-        return share(run.memory_efficiency)
-    return format_size(run.max_rss_b) if run.max_rss_b else "not known"
+    size = format_size(run.max_rss_b) if run.max_rss_b else ""
+    if run.memory_efficiency is None:
+        return size or "not known"
+    of = share(run.memory_efficiency)
+    return f"{size} ({of})" if size else of

@@ -19,6 +19,7 @@ from gpuwaste.core.errors import GpuwasteError, UsageError
 from gpuwaste.testing import cluster_host
 from gpuwaste.testing.cluster import LoopbackCluster, Variant
 from gpuwaste.testing.demo.checks import DemoCheck, ReportedSite, check_story
+from gpuwaste.testing.demo.pages import page_album, stay_up, take_pages
 from gpuwaste.testing.demo.recorded import Notes, played_story, save_run
 from gpuwaste.testing.demo.story import Story, play, questions
 from gpuwaste.testing.recording.format import SHIPPED
@@ -29,6 +30,8 @@ from gpuwaste.testing.submit_plugins import build_plugins
 
 EXIT_RECORDING: Final = 5
 """All checks hold, of the recording: this host could not run a cluster."""
+_USERS: Final = ("alice", "carol", "root")
+"""Who may look at the pages of a demo that stays up: a user, a coordinator and an operator."""
 OPTIONS = SiteOptions(
     interval_s=2.0, ship_every_s=6.0, sacct_every_s=3.0, hub={"finding_min_s": 15.0, "interactive_grace_s": 10.0},
     # One earlier job is enough here: a demo has no time for more.
@@ -45,25 +48,28 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--result", type=Path, help="write checks and reports to this JSON file")
     parser.add_argument("--record", type=Path, metavar="FILE", help="record the run into this file (.jsonl.xz)")
     parser.add_argument("--play", type=Path, metavar="FILE", nargs="?", const=SHIPPED, help="play a recorded run")
+    parser.add_argument("--pages", type=Path, metavar="DIR", help="keep screenshots of the hub's pages in this folder")
+    parser.add_argument("--keep", action="store_true", help="keep the cluster and the hub up until interrupted")
     parser.add_argument("--lacking", default="", metavar="WHY", help="why the packages of a cluster are not installed")
     arguments = parser.parse_args(argv)
     reason = cluster_host.missing()
     try:
         if arguments.play:
             print("demo: playing a recorded run, as asked")
-            return _play(arguments.play, arguments.result)
+            return _play(arguments.play, arguments)
         if reason and not arguments.record:
-            return _fall_back(arguments.lacking or reason, arguments.result)
+            return _fall_back(arguments.lacking or reason, arguments)
         if reason:
             raise UsageError(f"--record needs a real cluster: {reason}")
-        return _run(arguments.seed, arguments.result, arguments.record)
+        return _run(arguments)
     except GpuwasteError as error:
         sys.stderr.write(f"demo: {error}\n")
         return error.exit_code
 
 
-def _run(seed: int | None, result: Path | None, record: Path | None) -> int:
-    drawn = random.SystemRandom().randrange(1_000_000) if seed is None else seed
+def _run(arguments: argparse.Namespace) -> int:
+    record: Path | None = arguments.record
+    drawn = random.SystemRandom().randrange(1_000_000) if arguments.seed is None else arguments.seed
     say = _progress(time.monotonic())
     native = build_native()
     directory = Path(tempfile.mkdtemp(prefix="gwdemo", dir="/tmp"))
@@ -78,25 +84,30 @@ def _run(seed: int | None, result: Path | None, record: Path | None) -> int:
             notes.say("starting the hub, three agents and the advisor beside slurmctld")
             with Site(cluster, native, options) as site:
                 site.start_advisor()
-                story = play(site, notes.say)
-                reports = _reports(site, story)
-                checks = check_story(site, story)
+                with page_album(site, arguments.pages, say) as album:
+                    story = play(site, notes.say, lambda: album.take("now", "root", "/now"))
+                    reports = _reports(site, story)
+                    checks = check_story(site, story)
+                    take_pages(album, story, int(time.time()))
                 if record:
                     say(f"recorded into {record}: {save_run(record, site, story, notes)} bytes")
+                code = _finish(reports, checks, say, result=arguments.result, facts={"seed": drawn})
+                if arguments.keep:
+                    stay_up(site, _USERS, say)
     finally:
         shutil.rmtree(directory, ignore_errors=True)
-    return _finish(reports, checks, say, result=result, facts={"seed": drawn})
+    return code
 
 
-def _fall_back(reason: str, result: Path | None) -> int:
+def _fall_back(reason: str, arguments: argparse.Namespace) -> int:
     """Play the recording, and say first and last that it is one and why."""
     print(f"demo: NO REAL CLUSTER: {reason}\ndemo: playing a recorded run instead", flush=True)
-    code = _play(SHIPPED, result)
+    code = _play(SHIPPED, arguments)
     print(f"demo: this was a RECORDING, not a run on this host: {reason} (exit code {code or EXIT_RECORDING})")
     return code or EXIT_RECORDING
 
 
-def _play(recording: Path, result: Path | None) -> int:
+def _play(recording: Path, arguments: argparse.Namespace) -> int:
     logging.basicConfig(level=logging.ERROR, format="%(levelname)s %(message)s")  # warnings tell of the recorded run
     say = _progress(time.monotonic())
     with tempfile.TemporaryDirectory(prefix="gwplay") as directory, PlayedSite(Path(directory), recording) as site:
@@ -104,8 +115,14 @@ def _play(recording: Path, result: Path | None) -> int:
         say("the recorded run is in the hub")
         reports = _reports(site, story, site.window)
         checks = check_story(site, story)
-    facts = {"recorded": str(recording)}
-    return _finish(reports, checks, say, result=result, facts=facts, label=" [recorded]")
+        with page_album(site, arguments.pages, say) as album:
+            album.take("now", "root", "/now")
+            take_pages(album, story, site.ended)
+        facts = {"recorded": str(recording)}
+        code = _finish(reports, checks, say, result=arguments.result, facts=facts, label=" [recorded]")
+        if arguments.keep:
+            stay_up(site, _USERS, say)
+    return code
 
 
 def _finish(
@@ -139,6 +156,8 @@ def _reports(site: ReportedSite, story: Story, window: Sequence[str] = ()) -> di
         words = [*command, *(window if command[0] == "report" else ())]
         done = site.gpuwaste(*words, user=user, check=False)
         shown[f"{user}$ gpuwaste {' '.join(words)}"] = done.stdout + done.stderr
+    web = site.gpuwaste("web", user="alice", check=False)
+    shown["alice$ gpuwaste web"] = web.stderr + web.stdout
     if story.advice:
         for user, said in ((story.advice.owner, story.advice.told), (story.advice.other, story.advice.control)):
             shown[f"{user}$ {story.advice.command}"] = f"{said or '(sbatch says nothing of it)'}\n"

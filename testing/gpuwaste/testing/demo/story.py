@@ -13,6 +13,7 @@ from gpuwaste.testing.running_site import Site
 
 OUTAGE_S = 8.0
 _SETTLE_S = 7.0  # both waves sample for a while before the agent dies
+_IDLE_S = 60.0
 _ADVICE_S = 60.0  # until the advisor has what the hub learnt last
 
 
@@ -50,8 +51,11 @@ class Story:
     advice: ShownAdvice | None = None
 
 
-def play(site: Site, say: Callable[[str], None]) -> Story:
-    """Run the demo's jobs on `site`, saying what happens; return when accounting and hub know all of it."""
+def play(site: Site, say: Callable[[str], None], look: Callable[[], None] = lambda: None) -> Story:
+    """Run the demo's jobs on `site`, saying what happens; return when accounting and hub know all of it.
+
+    `look` is called when the hub knows GPUs that are held and idle while other jobs wait.
+    """
     story = Story(time.time())
     shells: list[threading.Thread] = []
     say("three users submit their first jobs; their GPUs are drawn at random")
@@ -65,6 +69,8 @@ def play(site: Site, say: Callable[[str], None]) -> Story:
     say("the next jobs wait for GPUs that are held")
     _submit(site, story, SECOND, shells)
     _submit(site, story, NEAR, shells)
+    _wait_idle(site)
+    look()
     for name, job_id in story.jobs.items():
         rows = site.cluster.wait_accounted(job_id, 170)
         say(f"ended: {name} (job {job_id}, {rows[0]['State']})")
@@ -129,6 +135,13 @@ def _open_shell(site: Site, job: DemoJob, gres: str, shells: list[threading.Thre
 def _wait_running(site: Site, story: Story, jobs: Sequence[DemoJob]) -> None:
     for job in jobs:
         site.cluster.wait_job(story.jobs[job.name], "RUNNING", 40)
+
+
+def _wait_idle(site: Site) -> None:
+    """Wait until a GPU is known to be idle now, which takes a minute of zeros; no longer than the first jobs run."""
+    until = time.monotonic() + _IDLE_S
+    while time.monotonic() < until and not site.json("now", user="root")["idle"]:
+        _pause(1)
 
 
 def _submit_again(site: Site, job: DemoJob, other: str, say: Callable[[str], None]) -> ShownAdvice:

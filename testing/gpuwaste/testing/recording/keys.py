@@ -29,6 +29,7 @@ class Keys:
     def hub(self) -> Config:
         """Return the hub's configuration."""
         keys = {
+            "listen": self._url.partition("://")[2],
             "state_dir": str(self._directory / _HUB),
             "node_tokens_file": str(self._token_file(_HUB)),
             "sacct_every_s": self._opening.sacct_every_s,

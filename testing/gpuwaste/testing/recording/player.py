@@ -118,6 +118,11 @@ class PlayedSite:
         last = datetime.fromtimestamp(self._entries[-1].t_us / 1e6) + timedelta(days=1)  # noqa: DTZ006 same
         return ("-S", f"{first:%Y-%m-%d}", "-E", f"{last:%Y-%m-%d}")
 
+    @property
+    def ended(self) -> int:
+        """When the recorded run ended, UTC seconds."""
+        return self._entries[-1].t_us // 1_000_000
+
     def play(self, say: Callable[[float, str], None]) -> Heard:
         """Play to the end; `say` gets each line of the recorded run with its seconds since the begin."""
         for entry in self._entries:
@@ -189,7 +194,7 @@ class PlayedSite:
         subject = {"--user", "--accounts", "--account", "--allusers", "--cluster"}  # as today, and as recorded
         if words[:1] == ["report"] and not subject & set(words):
             words += ["--user", user]  # whose name the process that runs here does not bear
-        argv = [sys.executable, "-m", "gpuwaste.cli", *words, "--config", str(self._keys.user(user))]
+        argv = self.command_line(*words, user=user)
         done = subprocess.run(
             argv, capture_output=True, text=True, timeout=_COMMAND_S, check=False, stdin=subprocess.DEVNULL,
             env=dict(os.environ) | {"PYTHONSAFEPATH": "1"}, cwd=self.directory,
@@ -197,6 +202,10 @@ class PlayedSite:
         if check and done.returncode:
             raise RecordingError(f"gpuwaste {' '.join(words)}: {done.stderr.strip() or done.stdout.strip()[-500:]}")
         return done
+
+    def command_line(self, *arguments: str, user: str) -> list[str]:
+        """Return what runs the command with a user's token."""
+        return [sys.executable, "-m", "gpuwaste.cli", *arguments, "--config", str(self._keys.user(user))]
 
     def json(self, *arguments: str, user: str) -> dict[str, Any]:
         """Run the command with --json and return its document."""

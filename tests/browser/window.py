@@ -1,0 +1,58 @@
+"""A browser window for tests: what the policy refuses, what fails in scripts and what axe finds is collected."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, Self
+
+from playwright.sync_api import Browser, Page
+
+AXE: Final = Path(__file__).parents[2] / "build" / "browser" / "axe.min.js"
+AXE_RUN: Final = """async () => (await axe.run(document, {runOnly: ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa"]}))
+  .violations.map((found) => `${found.id}: ${found.nodes.map((node) => node.html).slice(0, 3).join(" ")}`)"""
+_COLLECT: Final = """
+window.refusedByPolicy = [];
+document.addEventListener("securitypolicyviolation", (refused) => {
+  refusedByPolicy.push(`${refused.violatedDirective} ${refused.blockedURI}`);
+});
+"""
+
+
+@dataclass
+class Window:
+    """One window of a browser on a site of pages."""
+
+    page: Page
+    origin: str
+    errors: list[str] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, browser: Browser, origin: str, *, width: int = 1440, **options: Any) -> Self:
+        """Open one with cookies of its own; `options` are those of a browser's context."""
+        size = {"width": width, "height": 900}
+        context = browser.new_context(viewport=size, timezone_id="Europe/Berlin", **options)  # type: ignore[arg-type]
+        found = cls(context.new_page(), origin)
+        found.page.add_init_script(_COLLECT)
+        found.page.on("pageerror", lambda error: found.errors.append(str(error)))
+        return found
+
+    def open(self, target: str) -> int:
+        """Go to a page; returns its status."""
+        answer = self.page.goto(f"{self.origin}{target}", wait_until="networkidle")
+        assert answer is not None
+        return answer.status
+
+    def violations(self) -> list[str]:
+        """Return what the policy refused, and what went wrong in scripts."""
+        refused: list[str] = self.page.evaluate("() => window.refusedByPolicy")
+        return refused + self.errors
+
+    def axe(self) -> list[str]:
+        """Return what axe finds on the page."""
+        self.page.evaluate(AXE.read_text(encoding="utf-8"))
+        found: list[str] = self.page.evaluate(AXE_RUN)
+        return found
+
+    def too_wide(self) -> int:
+        """Return by how many pixels the page is wider than the window."""
+        found: int = self.page.evaluate("() => Math.max(0, document.documentElement.scrollWidth - innerWidth)")
+        return found
