@@ -78,17 +78,17 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def reader(scene: Rig, browser: Browser) -> Iterator[Readers]:
-    """Return what opens a window of a user: with a width, and the options of a browser's context."""
+    """Return what opens a window of a user: with a width, another hub than the scene's, a context's options."""
     contexts = []
 
-    def opened(uid: int, **options: Any) -> Reader:
+    def opened(uid: int, rig: Rig = scene, **options: Any) -> Reader:
         size = {"width": options.pop("width", 1440), "height": 900}
         context = browser.new_context(viewport=size, timezone_id="Europe/Berlin", **options)  # type: ignore[arg-type]
         contexts.append(context)
-        name, _, value = scene.cookie(uid).partition("=")
-        context.add_cookies([{"name": name, "value": value, "url": f"http://127.0.0.1:{scene.port}"}])
+        name, _, value = rig.cookie(uid).partition("=")
+        context.add_cookies([{"name": name, "value": value, "url": f"http://127.0.0.1:{rig.port}"}])
         page = context.new_page()
-        found = Reader(scene, page, uid)
+        found = Reader(rig, page, uid)
         page.add_init_script(_COLLECT)
         page.on("pageerror", lambda error: found.errors.append(str(error)))
         return found

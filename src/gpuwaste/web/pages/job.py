@@ -12,6 +12,14 @@ from gpuwaste.web.environment import Frame, page
 from gpuwaste.web.words import cut, duration, gpu_hours, share
 
 TRACKS: Final = 64
+QUANTITIES: Final = (
+    ("util_pct", "Utilization"),
+    ("mem_used_b", "GPU memory"),
+    ("power_w", "Power"),
+    ("sm_pct", "Multiprocessors"),
+    ("cpus", "CPUs"),
+)
+"""The curves that can be shown, by their names in curves.js."""
 _MUCH: Final = 0.1  # of the GPU-time: less waste needs no cause
 
 
@@ -54,6 +62,8 @@ def job_page(document: JobDocument, frame: Frame) -> str:
         running=any(run.running for run in runs),
         own=any(run.user == frame.user and run.start is not None for run in runs),
         comparisons=_comparisons(runs[0]),
+        curves=f"{path}/curves.json" if started else "",
+        quantities=QUANTITIES,
         states=", ".join(f"{count} {state.lower().replace('_', ' ')[:40]}" for state, count in states.most_common(6)),
         gpu_s=_sum(runs, "gpu_s"),
         wasted_s=_sum(runs, "wasted_s"),
