@@ -108,7 +108,7 @@ def test_hover_and_zoom_are_of_all_charts_together(reader: Readers, answering: R
 
 
 def test_a_hub_that_asks_no_agent_says_so_and_draws_hours(reader: Readers) -> None:
-    """The reason is on the page; each GPU's chart is of the ledger's hours, with a gap for the unknown one.""""""
+    """The reason is on the page; each GPU's chart is of the ledger's hours, with a gap for the unknown one."""
     found = reader(ALICE)
     curves_of(found, WASTEFUL)
     said = found.page.locator("#curves [role=status]").inner_text()
@@ -118,8 +118,8 @@ def test_a_hub_that_asks_no_agent_says_so_and_draws_hours(reader: Readers) -> No
     assert found.violations() == []
 
 
-def test_what_goes_wrong_is_said_and_can_be_tried_again(reader: Readers, scene: Rig) -> None:
-    """With all turns of the reader taken the page says what to do; opened again it draws."""
+def test_a_hub_that_does_not_answer_can_be_asked_again(reader: Readers) -> None:
+    """The page says so when the connection breaks; opened again it draws."""
     found = reader(ALICE)
     found.open(f"/jobs/{WASTEFUL}")
     summary = found.page.locator("#curves > summary")

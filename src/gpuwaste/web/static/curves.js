@@ -19,7 +19,7 @@
   };
   const MOST_PLOTS = 16; // at a time
   const HEIGHT = 96;
-  const AXIS = 28;
+  const AXIS = 40;
   const status = place.querySelector("[role=status]");
   const tabs = place.querySelector("fieldset");
   const plots = place.querySelector(".plots");
@@ -157,7 +157,7 @@
     return splits.map((split) => {
       const at = new Date(split);
       const date = day(at);
-      const words = date === last ? clock(at) : `${date.slice(5)} ${clock(at)}`;
+      const words = date === last ? clock(at) : `${clock(at)}\n${date}`;
       last = date;
       return words;
     });
@@ -195,13 +195,13 @@
     const made = new uPlot(
       {
         width: Math.max(200, plots.clientWidth), height: HEIGHT + (last ? AXIS : 0), ms: 1, series,
-        padding: [8, 8, last ? 0 : 8, 0], legend: { show: false },
+        padding: [8, 36, last ? 0 : 8, 0], legend: { show: false },
         bands: row.min && row.max ? [{ series: [3, 2], fill: colours.band }] : [],
         cursor: { sync: { key: "curves", scales: ["x", null] }, y: false, drag: { x: true, y: false } },
         scales: { y: { range: (_, __, max) => [0, Math.max(row.top || 0, max || 0) || 1] } },
         axes: [
-          { ...axis, show: last, size: AXIS, space: 110, values: ticks },
-          { ...axis, size: 56, space: 30, values: (_, splits) => splits.map((split) => `${split}`) },
+          { ...axis, show: last, size: AXIS, space: 76, values: ticks },
+          { ...axis, size: 64, space: 30, values: (_, splits) => splits.map((split) => `${split} ${row.quantity.unit}`) },
         ],
         hooks: {
           setCursor: [
