@@ -1,4 +1,4 @@
-"""What the hub's pages cost: milliseconds alone and with 50 readers at once, bytes, beside the plain JSON document.
+"""What the hub's pages cost: milliseconds alone and with 50 readers at once, bytes, beside the plain JSON of the same.
 
 The store is made by SQL (bench/year_site.py), small by default; `--home` takes the one that bench-year keeps. The hub
 is a process of its own with real munge, and the reader an operator; /users/U is the page that U has at /me. Chromium
@@ -9,14 +9,12 @@ import argparse
 import contextlib
 import gzip
 import json
-import os
 import statistics
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from http.client import HTTPConnection
 from pathlib import Path
@@ -29,14 +27,14 @@ from bench.year import hub_settings, made
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.lone_hub import LoneHub, private_munged
-from gpuwaste.wire.hub_client import LINK_PATH, HubClient
-from gpuwaste.wire.munge import Munge, MungeIssuer
+from gpuwaste.wire.hub_client import LINK_PATH
 
 TARGET_MS: Final = 200
 TARGET_B: Final = 150_000
 _OK: Final = 200
 _ALONE: Final = 20
 _PATIENCE_S: Final = 120.0
+_PAGES_ONLY: Final = ("/analytics",)
 # An ended job of 8 GPUs of a user with many jobs, in the last week.
 _JOB: Final = """
 SELECT j.printed_id, j."user", j.account
@@ -48,15 +46,6 @@ WHERE j."end" IS NOT NULL
 ORDER BY j.gpus DESC, j."end" DESC
 LIMIT 1
 """
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """One page, and the question to the API that has the same in it; None for none."""
-
-    path: str
-    document: str | None = None
-    params: tuple[tuple[str, str | int], ...] = ()
 
 
 def main() -> int:
@@ -74,7 +63,7 @@ def main() -> int:
         figures = made(home / "state", options.nodes, options.days, options.days)
         if not (home / "state" / "rolled.json").exists():
             judged(home / "state", 10.0)
-        asked = questions(home / "state" / "hub.duckdb")
+        asked = pages_of(home / "state" / "hub.duckdb")
         munge = stack.enter_context(private_munged())
         hub = LoneHub(home, munge, hub_settings(home), {"cluster": "bench"})
         stack.callback(hub.stop)
@@ -84,27 +73,19 @@ def main() -> int:
         figures["rss_mb"] = round(hub.peak_rss_b() / 1e6)
         print(f"the hub's peak memory: {figures['rss_mb']} MB")
         if not options.no_browser:
-            figures["browser"] = painted(hub.url, cookie, asked[0].path, asked[1].path)
+            figures["browser"] = painted(hub.url, cookie, asked[0], asked[1])
     targets = {"target_p95_ms": TARGET_MS, "target_gzip_bytes": TARGET_B}
     print(json.dumps({"bench": "pages", **targets, "readers": options.readers, **figures}))
     return 0
 
 
-def questions(path: Path) -> list[Asked]:
+def pages_of(path: Path) -> list[str]:
     """Return what is asked for: a user's week, one of their jobs first."""
     store = HubStore.open(path, SystemClock(), 512)
     with store.reader() as db:
         job, user, account = db.execute(_JOB).fetchall()[0]
     store.close()
-    return [
-        Asked(f"/users/{user}", "/v1/report", (("user", user), ("limit", 50))),
-        Asked(f"/jobs/{job}", f"/v1/jobs/{job}"),
-        Asked(f"/accounts/{account}", "/v1/report", (("account", account), ("limit", 50))),
-        Asked("/now", "/v1/now"),
-        Asked("/verdicts", "/v1/verdicts"),
-        Asked("/models"),
-        Asked("/analytics"),
-    ]
+    return [f"/users/{user}", f"/jobs/{job}", f"/accounts/{account}", "/now", "/verdicts", "/models", "/analytics"]
 
 
 def signed_in(hub: LoneHub) -> str:
@@ -118,17 +99,16 @@ def signed_in(hub: LoneHub) -> str:
     return answer.getheader("Set-Cookie", "").partition(";")[0]
 
 
-def measured(hub: LoneHub, cookie: str, asked: Sequence[Asked], readers: int, rounds: int) -> list[dict[str, Any]]:
+def measured(hub: LoneHub, cookie: str, asked: Sequence[str], readers: int, rounds: int) -> list[dict[str, Any]]:
     """Time each page and its document, alone and with all readers at once; print a table."""
     print(f"{'':<30}{'alone':>14}{f'{readers} at once':>24}{'bytes':>10}{'gzip':>8}")
     print(f"{'ms':<30}{'median':>7}{'p95':>7}{'median':>8}{'p95':>8}{'max':>8}")
     found = []
-    for one in asked:
-        row: dict[str, Any] = {"path": one.path, "page": timed(partial(PageReader, hub, cookie, one), readers, rounds)}
-        show(one.path, row["page"])
-        if one.document is not None:
-            row["json"] = timed(partial(DocumentReader, hub, one), readers, rounds)
-            show(f"  {one.document}", row["json"])
+    for path in asked:
+        row: dict[str, Any] = {"path": path}
+        for form in ("",) if path in _PAGES_ONLY else ("", ".json"):
+            row[form or "page"] = timed(partial(PageReader, hub, cookie, f"{path}{form}"), readers, rounds)
+            show(f"{path}{form}", row[form or "page"])
         found.append(row)
     return found
 
@@ -136,10 +116,10 @@ def measured(hub: LoneHub, cookie: str, asked: Sequence[Asked], readers: int, ro
 class PageReader:
     """Asks for a page as a browser does, over a connection that stays."""
 
-    def __init__(self, hub: LoneHub, cookie: str, asked: Asked) -> None:
+    def __init__(self, hub: LoneHub, cookie: str, path: str) -> None:
         self._connection = HTTPConnection("127.0.0.1", hub.port, timeout=_PATIENCE_S)
         self._headers = {"Cookie": cookie, "Accept-Encoding": "gzip"}
-        self._path = asked.path
+        self._path = path
 
     def read(self) -> tuple[int, int]:
         """Return the bytes of the page, and as they travel."""
@@ -152,22 +132,7 @@ class PageReader:
         return len(gzip.decompress(body)) if packed else len(body), len(body)
 
 
-class DocumentReader:
-    """Asks the API for a document, signed by munge."""
-
-    def __init__(self, hub: LoneHub, asked: Asked) -> None:
-        issuer = MungeIssuer(Munge(hub.munge_socket), hub_uid=os.geteuid())
-        self._client = HubClient(hub.url, issuer, timeout_s=_PATIENCE_S)
-        self._path = asked.document or ""
-        self._params = dict(asked.params)
-
-    def read(self) -> tuple[int, int]:
-        """Return the bytes of the document, and as gzip would have them."""
-        body = json.dumps(self._client.get(self._path, self._params), separators=(",", ":")).encode()
-        return len(body), len(gzip.compress(body, 5))
-
-
-def timed(make: Callable[[], PageReader | DocumentReader], readers: int, rounds: int) -> dict[str, Any]:
+def timed(make: Callable[[], PageReader], readers: int, rounds: int) -> dict[str, Any]:
     """Return the spread of one reader's times, and of those of many at once."""
     first = make()
     sizes = first.read()
@@ -190,7 +155,7 @@ def timed(make: Callable[[], PageReader | DocumentReader], readers: int, rounds:
     return {"alone": spread(alone), "at_once": spread(together), "bytes": sizes[0], "gzip_bytes": sizes[1]}
 
 
-def taken(reader: PageReader | DocumentReader) -> float:
+def taken(reader: PageReader) -> float:
     """Return the milliseconds of one answer."""
     began = time.perf_counter()
     reader.read()

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 from tests.browser.conftest import Reader, Readers
@@ -47,9 +47,14 @@ def answering(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
         keys = {"agent_url": f"http://127.0.0.1:{node.port}"}
         issuer = MungeIssuer(Munge(munge), HUB)
         with running_hub(tmp_path_factory.mktemp("hub"), agents=issuer, hub_keys=keys) as rig:
-            run = {"submit": START - 60, "start": START, "end": START + 300}
+            run: dict[str, Any] = {"submit": START - 60, "start": START, "end": START + 300}
             rig.store.upsert_jobs([record(JOB, "alice", gpus=2, alloc_tres="cpu=4,gres/gpu=2", **run)])
-            span = {"hour_utc": START, "t0_ms": START * 1000, "t1_ms": START * 1000 + 300_000, "cpu_s": 750.0}
+            span: dict[str, Any] = {
+                "hour_utc": START,
+                "t0_ms": START * 1000,
+                "t1_ms": START * 1000 + 300_000,
+                "cpu_s": 750.0,
+            }
             key = RunKey("gw", JOB, START)
             rows = [
                 hour(JOB, run_key=key, gpu_uuid=uuid, util_ms={used: 300_000}, **span)
