@@ -54,7 +54,7 @@ def main() -> int:
     parser.add_argument("--nodes", type=int, default=50)
     parser.add_argument("--days", type=int, default=14)
     parser.add_argument("--readers", type=int, default=50)
-    parser.add_argument("--rounds", type=int, default=2, help="how often each reader asks for each page")
+    parser.add_argument("--rounds", type=int, default=1, help="how often each reader asks for each page")
     parser.add_argument("--home", type=Path, help="directory in which bench-year or this has kept a store")
     parser.add_argument("--no-browser", action="store_true")
     options = parser.parse_args()
@@ -101,13 +101,13 @@ def signed_in(hub: LoneHub) -> str:
 
 def measured(hub: LoneHub, cookie: str, asked: Sequence[str], readers: int, rounds: int) -> list[dict[str, Any]]:
     """Time each page and its document, alone and with all readers at once; print a table."""
-    print(f"{'':<30}{'alone':>14}{f'{readers} at once':>24}{'bytes':>10}{'gzip':>8}")
-    print(f"{'ms':<30}{'median':>7}{'p95':>7}{'median':>8}{'p95':>8}{'max':>8}")
+    print(f"{'':<30}{'alone':>14}{f'{readers} at once':>24}{'CPU':>8}{'bytes':>10}{'gzip':>8}")
+    print(f"{'ms':<30}{'median':>7}{'p95':>7}{'median':>8}{'p95':>8}{'max':>8}{'each':>8}")
     found = []
     for path in asked:
         row: dict[str, Any] = {"path": path}
         for form in ("",) if path in _PAGES_ONLY else ("", ".json"):
-            row[form or "page"] = timed(partial(PageReader, hub, cookie, f"{path}{form}"), readers, rounds)
+            row[form or "page"] = timed(hub, partial(PageReader, hub, cookie, f"{path}{form}"), readers, rounds)
             show(f"{path}{form}", row[form or "page"])
         found.append(row)
     return found
@@ -132,10 +132,11 @@ class PageReader:
         return len(gzip.decompress(body)) if packed else len(body), len(body)
 
 
-def timed(make: Callable[[], PageReader], readers: int, rounds: int) -> dict[str, Any]:
-    """Return the spread of one reader's times, and of those of many at once."""
+def timed(hub: LoneHub, make: Callable[[], PageReader], readers: int, rounds: int) -> dict[str, Any]:
+    """Return the spread of one reader's times, and of those of many at once, and the hub's CPU time of an answer."""
     first = make()
     sizes = first.read()
+    busy_s = hub.cpu_s()
     alone = [taken(first) for _ in range(_ALONE)]
     together: list[float] = []
     barrier = threading.Barrier(readers)
@@ -152,7 +153,14 @@ def timed(make: Callable[[], PageReader], readers: int, rounds: int) -> dict[str
         thread.join()
     if len(together) != readers * rounds:
         raise SystemExit(f"{readers * rounds - len(together)} of {readers * rounds} answers are missing")
-    return {"alone": spread(alone), "at_once": spread(together), "bytes": sizes[0], "gzip_bytes": sizes[1]}
+    cpu_ms = 1000 * (hub.cpu_s() - busy_s) / (len(alone) + len(together))
+    return {
+        "alone": spread(alone),
+        "at_once": spread(together),
+        "cpu_ms": round(cpu_ms, 1),
+        "bytes": sizes[0],
+        "gzip_bytes": sizes[1],
+    }
 
 
 def taken(reader: PageReader) -> float:
@@ -174,7 +182,7 @@ def show(name: str, row: dict[str, Any]) -> None:
     alone, many = row["alone"], row["at_once"]
     print(
         f"{name[:30]:<30}{alone['median_ms']:7.0f}{alone['p95_ms']:7.0f}{many['median_ms']:8.0f}{many['p95_ms']:8.0f}"
-        f"{many['max_ms']:8.0f}{row['bytes']:10}{row['gzip_bytes']:8}",
+        f"{many['max_ms']:8.0f}{row['cpu_ms']:8.0f}{row['bytes']:10}{row['gzip_bytes']:8}",
         flush=True,
     )
 

@@ -13,6 +13,7 @@ from gpuwaste.hub.pages.answers import HEADERS, SEE_OTHER, html
 from gpuwaste.hub.pages.forms import in_form, split_form
 from gpuwaste.hub.reads import Reads
 from gpuwaste.hub.roles import Scope
+from gpuwaste.hub.sign_in.visitors import Visitors
 from gpuwaste.web.environment import Frame
 from gpuwaste.web.pages.helpdesk import helpdesk_page
 from gpuwaste.web.pages.job import job_page
@@ -21,11 +22,10 @@ from gpuwaste.web.pages.job import job_page
 class JobViews:
     """The page of a job."""
 
-    def __init__(self, reads: Reads, disputes: Disputes, url: str) -> None:
-        """`url` is where the pages are, "" for not known."""
+    def __init__(self, reads: Reads, disputes: Disputes, visitors: Visitors) -> None:
         self._reads = reads
         self._disputes = disputes
-        self._url = url
+        self._visitors = visitors
 
     def answer(self, scope: Scope, frame: Frame, name: str) -> Response:
         """Answer for a job, array or het job, as Slurm prints its id. Raises Refusal."""
@@ -39,7 +39,7 @@ class JobViews:
         """Answer with the cause of a job's waste and a reply to its owner. Raises Refusal."""
         wanted = query.get("id", "").strip()
         document = self._reads.job(scope, wanted) if wanted else None
-        return html(helpdesk_page(document, self._url, frame))
+        return html(helpdesk_page(document, self._visitors.url, frame))
 
     def dispute(self, scope: Scope, job_id: str, body: bytes) -> Response:
         """Keep what the owner says of the judgement, and show the job again. Raises Refusal."""

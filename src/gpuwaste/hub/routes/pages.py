@@ -25,7 +25,7 @@ def add(app: FastAPI, exchange: Exchange) -> None:
     services = exchange.services
     pages = Pages(services.visitors, services.turns, exchange.body)
     usage = UsageViews(services.reads)
-    jobs = JobViews(services.reads, services.disputes, services.visitors.url)
+    jobs = JobViews(services.reads, services.disputes, services.visitors)
     verdicts = VerdictViews(services.verdicts, services.disputes, services.health)
 
     @app.get("/", include_in_schema=False)
