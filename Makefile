@@ -88,6 +88,9 @@ bench-report: $(STAMP) ## time of gpuwaste report with a million jobs in the hub
 bench-now: $(STAMP) ## GET /v1/now with 2,000 nodes: milliseconds, bytes, 50 readers at once
 	@$(PY) -m bench.now
 
+bench-pages: $(STAMP) ## the hub's pages: milliseconds with 50 readers, bytes, paint in Chromium, beside JSON (PAGES="--home DIR")
+	@$(PY) -m bench.pages $(PAGES)
+
 bench-startup: $(STAMP) ## start-up of the command: --help and a report, beside python3 and sacct
 	@$(PY) -m bench.startup
 
@@ -153,4 +156,4 @@ bench-packages: $(STAMP) ## sizes of the RPMs, what an agent downloads
 
 .PHONY: audit data help venv packages native plugins rpm lint types layers demo docs docs-check unit test figures-tests faults matrix scorecard baseline
 .PHONY: bench-analytics bench-wording bench-charts bench-curves bench-unit bench-advisor bench-policy bench-submit bench-soak bench-year bench-packages
-.PHONY: bench-report bench-now bench-startup bench-table bench-ingest bench-codec bench-agent bench-features bench-attribution bench-predict bench-train bench-history
+.PHONY: bench-report bench-pages bench-now bench-startup bench-table bench-ingest bench-codec bench-agent bench-features bench-attribution bench-predict bench-train bench-history

@@ -16,6 +16,8 @@ PAGES: Final = {
     "hostile": (ALICE, f"/jobs/{HOSTILE}"),
     "empty": (BOB, "/me"),
     "account": (CAROL, "/accounts/proj1"),
+    "helpdesk": (OPER, "/helpdesk"),
+    "helpdesk-job": (OPER, f"/helpdesk?id={WASTEFUL}"),
     "verdicts": (OPER, "/verdicts"),
     "models": (OPER, "/models"),
     "foreign": (BOB, f"/jobs/{WASTEFUL}"),

@@ -93,10 +93,11 @@ class HourMean(Struct, frozen=True, kw_only=True):
     util_pct: Annotated[float | None, Meta(description="Mean, percent; null: not known.")]
     mem_max_b: MaybeBytes
     power_w: Annotated[float | None, Meta(description="Mean, watts; null: not known.")]
+    cpus: Annotated[float | None, Meta(description="CPUs of the whole run on the node in use, mean; null: not known.")]
 
 
 class NodeCurves(Struct, frozen=True, kw_only=True):
-    """The samples of a run on one node; `hours` stands in where there are none."""
+    """The samples of a run on one node; `hours` has its CPUs, and stands in where there are no samples."""
 
     node: str
     state: Annotated[NodeState, Meta(description="Whether the node's samples are here, and if not, why.")]

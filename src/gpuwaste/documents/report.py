@@ -65,12 +65,7 @@ def report_document(  # noqa: PLR0917 the order in which a question is asked; th
     `accounts` keeps to runs of these accounts, for a reader who may see no others; `limit` keeps the job table and the
     findings to that many of the largest waste; `lines` and `offset` pick lines of the job table alone.
     """
-    where: dict[Scope, Selection] = {
-        "user": Selection(start, end, user=name, accounts=accounts),
-        "account": Selection(start, end, account=name, accounts=accounts),
-        "cluster": Selection(start, end, cluster=name or None, accounts=accounts),
-    }
-    with judged_runs(db, where[scope], settings, now) as runs:
+    with judged_runs(db, _selected(scope, name, start, end, accounts), settings, now) as runs:
         sums = runs.sums()
         total = RunSums.of(sums.values())
         rows, matching = runs.lines(limit, total.jobs, lines, offset)
@@ -100,6 +95,31 @@ def report_document(  # noqa: PLR0917 the order in which a question is asked; th
         notes=_notes(total, cut),
         thresholds=_thresholds(settings),
     )
+
+
+def report_totals(  # noqa: PLR0917 as report_document
+    db: Database,
+    scope: Scope,
+    name: str,
+    start: int,
+    end: int,
+    settings: LedgerSettings,
+    now: int,
+    *,
+    accounts: Collection[str] | None = None,
+) -> GpuTime:
+    """Return the totals alone that `report_document` has."""
+    with judged_runs(db, _selected(scope, name, start, end, accounts), settings, now) as runs:
+        return GpuTime(**RunSums.of(runs.sums().values()).own.to_json())
+
+
+def _selected(scope: Scope, name: str, start: int, end: int, accounts: Collection[str] | None) -> Selection:
+    where: dict[Scope, Selection] = {
+        "user": Selection(start, end, user=name, accounts=accounts),
+        "account": Selection(start, end, account=name, accounts=accounts),
+        "cluster": Selection(start, end, cluster=name or None, accounts=accounts),
+    }
+    return where[scope]
 
 
 def job_document(

@@ -321,6 +321,29 @@ class Dispute(Struct, kw_only=True, frozen=True):
     runs: Annotated[int, Meta(description="Of how many runs.")]
 
 
+class Neighbour(Struct, kw_only=True, frozen=True):
+    """A run that was on a node of another run at the same time."""
+
+    jobid: Annotated[str, Meta(description="As Slurm prints it.")]
+    name: str
+    user: str
+    state: str
+    start: Utc
+    end: MaybeUtc
+    gpus: int
+    nodes: Annotated[list[str], Meta(description="The nodes that both had, the first 8.")]
+
+
+class Neighbours(Struct, kw_only=True, frozen=True):
+    """The runs that were on the nodes of a run at the same time."""
+
+    jobid: Annotated[str, Meta(description="Of the run that they were beside, as Slurm prints it.")]
+    runs: int
+    others: Annotated[int, Meta(description="The part of `runs` that the reader may not see.")]
+    complete: Annotated[bool, Meta(description="Whether every run of that time was compared.")]
+    listed: Annotated[list[Neighbour], Meta(description="The largest number of GPUs first, 50 at most.")]
+
+
 class JobDocument(Document, kw_only=True, frozen=True):
     """Every run of one job, array or het job, with its devices and findings."""
 
@@ -336,6 +359,9 @@ class JobDocument(Document, kw_only=True, frozen=True):
     advice: Annotated[list[Advice], Meta(description="What was said at submission, the oldest first.")] = []  # noqa: RUF012 copied
     disputes: Annotated[list[Dispute], Meta(description="What the owner says of the judgement.")] = []  # noqa: RUF012 copied
     hours: Annotated[list[DeviceHours], Meta(description="GPUs over time, where asked for; the first 64.")] = []  # noqa: RUF012 copied
+    neighbours: Annotated[
+        Neighbours | None, Meta(description="Of the newest run, where asked for; null: not known.")
+    ] = None
 
 
 class TopDocument(Document, kw_only=True, frozen=True):

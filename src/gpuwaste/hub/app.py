@@ -5,6 +5,7 @@ from typing import Final
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.middleware.gzip import GZipMiddleware
 
 from gpuwaste.core import log_event
 from gpuwaste.core.errors import GpuwasteError
@@ -24,10 +25,13 @@ _UNSERVED: Final = log_event.error(
 )
 _ERRORS: Final = answers(ErrorAnswer, "4XX", "5XX", description="An error")
 
+_GZIP_LEVEL: Final = 5
+
 
 def build_app(services: Services, version: str, limits: ServiceLimits) -> FastAPI:
     """Return the application."""
     app = FastAPI(title="gpuwaste hub", version=version, docs_url=None, redoc_url=None, responses=_ERRORS)
+    app.add_middleware(GZipMiddleware, compresslevel=_GZIP_LEVEL)
     app.add_middleware(KnownMethods)
     app.add_middleware(Timing, metrics=services.metrics)  # the last one added is the outermost
     _add_errors(app)

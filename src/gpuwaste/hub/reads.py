@@ -4,14 +4,17 @@ import re
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
+import msgspec
 from msgspec.structs import replace
 
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.units import DAY_S, HOUR_S
-from gpuwaste.documents.report import job_document, report_document, top_document
-from gpuwaste.documents.report_types import JobDocument, ReportDocument, TopDocument
+from gpuwaste.documents.neighbours import neighbours_of
+from gpuwaste.documents.report import job_document, report_document, report_totals, top_document
+from gpuwaste.documents.report_types import GpuTime, JobDocument, ReportDocument, TopDocument
 from gpuwaste.documents.report_types import Scope as ReportScope
+from gpuwaste.hub.curves.limits import KeptAnswers
 from gpuwaste.hub.refusal import BAD, FORBIDDEN, Refusal, not_found
 from gpuwaste.hub.roles import Scope
 from gpuwaste.hub.run_choice import ANY, JobQuestion, picked_runs
@@ -25,6 +28,8 @@ MAX_HISTORY: Final = 10_000
 MAX_ROWS: Final = 20_000  # of a report's job table and findings: what is beyond is counted
 PRINTED_ID: Final = re.compile(r"[0-9]{1,10}(?:[_+][0-9]{1,10})?", re.ASCII)
 _REPORT_DAYS: Final = 7
+_BEFORE_S: Final = 600.0
+_BEFORE_B: Final = 4 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +54,7 @@ class Reads:
         self._store = store
         self._settings = settings
         self._clock = clock
+        self._before = KeptAnswers(clock, _BEFORE_B)
 
     def judge_by(self, settings: LedgerSettings) -> None:
         """Use other thresholds from the next document on; for any thread."""
@@ -73,10 +79,30 @@ class Reads:
             raise not_found()
         return document
 
+    def totals_before(self, scope: Scope, question: ReportQuestion, start: int, end: int) -> GpuTime | None:
+        """Return the totals of as much time before a window, by whole hours; None before the first of all times.
+
+        They are kept for a while: each page of a table would ask for them anew. Raises Refusal.
+        """
+        kind, name = _subject(scope, question)
+        until = start - start % HOUR_S
+        since = until - (end - start)
+        if since < 0 or since == until:
+            return None
+        accounts, settings = _accounts(scope, kind, name), self._settings
+        key = (kind, name, accounts, since, until, settings.to_text())
+        kept = self._before.get(key)
+        if kept is not None:
+            return msgspec.json.decode(kept, type=GpuTime)
+        with self._store.reader() as db:
+            totals = report_totals(db, kind, name, since, until, settings, self.now(), accounts=accounts)
+        self._before.keep(key, msgspec.json.encode(totals), _BEFORE_S)
+        return totals
+
     def job(self, scope: Scope, printed_id: str, question: JobQuestion = ANY, *, hours: bool = False) -> JobDocument:
         """Return the runs of a job that are asked for and that the caller may see, with what was said at submission.
 
-        With `hours` it has what each GPU did over time.
+        With `hours` it has what each GPU did over time, and the jobs that ran beside the newest run.
         """
         runs = self.runs(scope, printed_id, question)
         scope = _seen_by(scope, question)
@@ -86,9 +112,13 @@ class Reads:
             document = job_document(
                 db, printed_id, self._settings, self.now(), accounts=accounts, reader=reader, keys=keys, hours=hours
             )
+            newest = max((run for run in runs if run.start is not None), key=_started, default=None)
+            beside = None
+            if hours and newest is not None:
+                beside = neighbours_of(db, newest, self.now(), accounts=accounts, reader=reader)
         if document is None:
             raise not_found()
-        return replace(document, advice=self._verdicts.advice(scope, runs))
+        return replace(document, neighbours=beside, advice=self._verdicts.advice(scope, runs))
 
     def runs(self, scope: Scope, printed_id: str, question: JobQuestion = ANY) -> list[JobRecord]:
         """Return the runs of a job that are asked for and that the caller may see. Raises Refusal 404 for none."""
@@ -122,6 +152,10 @@ class Reads:
     def now(self) -> int:
         """Return UTC seconds."""
         return self._clock.utc_us() // 1_000_000
+
+
+def _started(run: JobRecord) -> int:
+    return run.start or 0
 
 
 def _seen_by(scope: Scope, question: JobQuestion) -> Scope:

@@ -99,6 +99,7 @@ HOUR_MEAN = {
     "util_pct": 50.0,
     "mem_max_b": 8 << 30,
     "power_w": 200.0,
+    "cpus": None,
 }
 
 

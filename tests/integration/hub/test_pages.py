@@ -1,6 +1,7 @@
 """The pages of the hub over real HTTP: what each reader sees, in which form, with which headers."""
 
 import csv
+import gzip
 import io
 from html.parser import HTMLParser
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 from tests.integration.hub.rig import Answer, Rig
 from tests.unit.hub.rig import HOUR, batch, hour, record
 
+from gpuwaste.core.run import RunKey
 from gpuwaste.core.units import DAY_S
 from gpuwaste.hub.roles import Scope
 from gpuwaste.store.hub.verdict_store import VerdictStore
@@ -80,7 +82,15 @@ def test_a_user_sees_what_they_wasted_in_the_first_line(filled: Rig) -> None:
 
 def test_no_page_has_inline_script_or_style(filled: Rig) -> None:
     """The policy forbids them, so that a page which needs one would be broken."""
-    for target in (f"/me?{WINDOW}", "/jobs/7", "/verdicts", "/models", f"/accounts/proj1?{WINDOW}", "/jobs/4711"):
+    for target in (
+        f"/me?{WINDOW}",
+        "/jobs/7",
+        "/verdicts",
+        "/models",
+        f"/accounts/proj1?{WINDOW}",
+        "/jobs/4711",
+        "/helpdesk?id=7",
+    ):
         found = Page(filled.page(OPER, target))
         assert found.tags, target
         for tag, attributes in found.tags:
@@ -126,6 +136,100 @@ def test_the_page_of_a_job_has_the_verdict_the_strip_and_the_numbers(filled: Rig
     assert [a["width"] for a in strips] == ["100.000%", "100.000%"]
     assert "GPU-z" in found.text
     assert "2 a100" in found.text
+
+
+def test_a_page_is_packed_for_who_takes_gzip_and_is_the_same_for_others(filled: Rig) -> None:
+    """A browser gets /me packed, as a program gets the report; without Accept-Encoding it comes as it is."""
+    cookie = {"Cookie": filled.cookie(ALICE)}
+    for target in (f"/me?{WINDOW}", f"/me.json?{WINDOW}"):
+        plain = filled.send("GET", target, headers=cookie)
+        packed = filled.send("GET", target, headers={**cookie, "Accept-Encoding": "gzip, br"})
+        assert "content-encoding" not in plain.headers
+        assert (packed.headers["content-encoding"], packed.headers["vary"]) == ("gzip", "Accept-Encoding")
+        shown = gzip.decompress(packed.body)
+        assert len(packed.body) < len(shown) / 2
+        assert shown.startswith(plain.body[:60])
+
+
+def test_curves_of_the_page_are_within_the_reader_s_scope(filled: Rig) -> None:
+    """The page of a job links its curves; who may not see the job gets the page for no job, and nobody needs gzip."""
+    assert "/jobs/7/curves.json" in page(filled, ALICE, "/jobs/7").all("a", "href")
+    mine = filled.page(ALICE, "/jobs/7/curves.json")
+    assert (mine.status, mine.headers["cache-control"], mine.headers["content-security-policy"]) == (
+        200,
+        "no-store",
+        CSP,
+    )
+    assert (mine.json["document"], mine.json["runs"][0]["nodes"][0]["state"]) == ("curves", "not_asked")
+    packed = filled.send(
+        "GET", "/jobs/7/curves.json", headers={"Cookie": filled.cookie(ALICE), "Accept-Encoding": "gzip"}
+    )
+    assert gzip.decompress(packed.body) == mine.body
+    foreign, absent = (filled.page(BOB, f"/jobs/{job}/curves.json") for job in (7, 4711))
+    assert (foreign.status, foreign.headers, foreign.body) == (404, absent.headers, absent.body)
+
+
+def test_neighbours_are_listed_for_who_may_see_them_and_counted_for_others(hub: Rig) -> None:
+    """Beside alice's job 7 on gpu[1-2] ran bob's on gpu2, her own on gpu1; not one before, nor one on another node."""
+    begin, end = HOUR, HOUR + 1800
+    hub.store.upsert_jobs(
+        [
+            record(7, "alice", nodes="gpu[1-2]", n_nodes=2, submit=begin - 9, start=begin, end=end),
+            record(8, "bob", "proj2", nodes="gpu2", name="secret", submit=begin - 9, start=begin + 60, end=None),
+            record(9, "alice", nodes="gpu1", name="mine", submit=begin - 9, start=begin - 60, end=begin + 1),
+            record(10, "alice", nodes="gpu1", submit=begin - 999, start=begin - 900, end=begin),
+            record(11, "alice", nodes="gpu3", submit=begin - 9, start=begin, end=end),
+        ]
+    )
+    found = page(hub, ALICE, "/jobs/7")
+    assert "2 other jobs ran on these nodes at the same time; 1 of other users." in found.text
+    assert rows(found) == ["/jobs/7.csv", "/jobs/7.json", "/jobs/7/curves.json", "/jobs/9"]
+    assert "secret" not in hub.page(ALICE, "/jobs/7").body.decode()
+    assert "secret" not in hub.page(ALICE, "/jobs/7.json").body.decode()
+    seen = hub.page(OPER, "/jobs/7.json").json["neighbours"]
+    assert [(one["jobid"], one["user"], one["nodes"]) for one in seen["listed"]] == [
+        ("9", "alice", ["gpu1"]),
+        ("8", "bob", ["gpu2"]),
+    ]
+    assert (seen["jobid"], seen["runs"], seen["others"], seen["complete"]) == ("7", 2, 0, True)
+    assert "2 other jobs ran on these nodes at the same time." in page(hub, OPER, "/jobs/7").text
+    assert "1 other job ran on these nodes at the same time, of other users." in page(hub, BOB, "/jobs/8").text
+    assert "No other job ran on these nodes at the same time." in page(hub, ALICE, "/jobs/11").text
+    assert hub.get(OPER, "/v1/jobs/7").json["neighbours"] is None
+
+
+def test_the_help_desk_has_cause_evidence_and_a_reply(filled: Rig) -> None:
+    """An operator enters alice's job: the reply names her, the cause and the line; bob's is the page for no job."""
+    assert "/helpdesk" in page(filled, OPER, "/helpdesk").all("a", "href")
+    assert "/helpdesk" not in page(filled, ALICE, "/me").all("a", "href")
+    found = page(filled, OPER, "/helpdesk?id=+7+")
+    (reply,) = [value for value in found.all("button", "data-copy") if value.startswith("Hello alice,")]
+    cause = filled.page(OPER, "/jobs/7.json").json["findings"][0]
+    assert f"Cause: {cause['title']}." in reply
+    assert f"\n  {cause['fix'][0]}\n" in reply
+    assert reply.endswith("/jobs/7")
+    assert reply.splitlines()[2].startswith("Job 7 train wasted 0.5 of 1.0 GPU-hours")
+    nothing = filled.page(BOB, "/helpdesk?id=4711")
+    for wanted in ("7", "x", "7' OR 1=1", "9" * 300):
+        answer = filled.page(BOB, f"/helpdesk?{urlencode({'id': wanted})}")
+        assert (answer.status, answer.body) == (404, nothing.body), wanted
+    assert "No cause of waste was found." in page(filled, BOB, "/helpdesk?id=8").text
+
+
+def test_the_time_before_is_asked_once(filled: Rig) -> None:
+    """The sentence compares with as much time before; a second look uses what the first one found."""
+    before = HOUR - 2 * DAY_S
+    filled.store.upsert_jobs([record(6, "alice", gpus=1, submit=before - 60, start=before, end=before + 1800)])
+    used = hour(
+        6, run_key=RunKey("gw", 6, before), hour_utc=before, t0_ms=before * 1000, t1_ms=before * 1000 + 1_800_000,
+        util_ms={90: 1_800_000}, proc_seen=True,
+    )  # fmt: skip
+    assert filled.post(batch(used)).json["accepted"] == 1
+    assert "Up from 0 % in as much time before." in page(filled, ALICE, f"/me?{WINDOW}").text
+    filled.store.upsert_jobs([record(6, "bob", gpus=1, submit=before - 60, start=before, end=before + 1800)])
+    assert "Up from 0 % in as much time before." in page(filled, ALICE, f"/me?{WINDOW}").text
+    longer = f"start={HOUR - DAY_S}&end={HOUR + DAY_S + 3600}"
+    assert "as much time before" not in page(filled, ALICE, f"/me?{longer}").text
 
 
 @pytest.mark.parametrize("view", ["/me", "/users/alice", "/jobs/7", "/verdicts"])

@@ -13,6 +13,7 @@ from tests.unit.web.parsed import Parsed
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.documents.prediction_health import PredictionHealth
 from gpuwaste.web.environment import Frame
+from gpuwaste.web.pages.helpdesk import helpdesk_page
 from gpuwaste.web.pages.job import job_page
 from gpuwaste.web.pages.message import error_page
 from gpuwaste.web.pages.models import models_page
@@ -34,6 +35,7 @@ PAGES: dict[str, tuple[Callable[[], dict[str, Any]], Callable[[Any], str]]] = {
     "user": (documents.report, lambda found: usage_page(found, None, ASKED, FRAME)),
     "account": (ACCOUNT, lambda found: usage_page(found, None, ASKED, FRAME)),
     "job": (documents.one_job, lambda found: job_page(found, FRAME)),
+    "helpdesk": (documents.one_job, lambda found: helpdesk_page(found, "https://hub", FRAME)),
     "array": (lambda: documents.one_job("30"), lambda found: job_page(found, FRAME)),
     "verdicts": (verdict_documents.listed, lambda found: verdicts_page(found, None, 1, FRAME)),
 }  # fmt: skip

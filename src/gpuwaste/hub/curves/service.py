@@ -147,7 +147,7 @@ class Curves:
             return without(name, "unreachable")
 
     def _node(self, run: JobRecord, node: str, points: int, hours: list[HourMean]) -> NodeCurves:
-        """Return what there is of a run on a node: samples, else hours."""
+        """Return what there is of a run on a node: samples where it has them, and hours."""
         start_us = (run.start or 0) * 1_000_000
         end_us = self._clock.utc_us() if run.end is None else run.end * 1_000_000
         exactly = RunWindow(run.job_id, run.start or 0, start_us, max(end_us, start_us + 1), points)
@@ -159,7 +159,7 @@ class Curves:
             found = _described(self._agents.ask(SampleQuestion(node, window), own, run.gpus or MOST_GPUS), run)
         if not found.gpus and self._prometheus is not None:
             found = self._prometheus.ask(SampleQuestion(node, exactly), own) or found
-        return found if found.gpus else replace(found, hours=hours)
+        return replace(found, hours=hours)
 
     def _hours(self, run: JobRecord, nodes: Sequence[str]) -> Hours:
         """Return what the ledger has of the run, by node."""

@@ -1,27 +1,31 @@
-"""/jobs/ID within the reader's scope: a foreign job is not found, as one that is not there."""
+"""/jobs/ID and /helpdesk within the reader's scope: a foreign job is not found, as one that is not there."""
 
 from urllib.parse import quote
 
 from fastapi import Response
 from msgspec.structs import replace
+from starlette.datastructures import QueryParams
 from starlette.responses import RedirectResponse
 
 from gpuwaste.core.run import RunKey
 from gpuwaste.hub.disputes import Disputes
-from gpuwaste.hub.pages.answers import HEADERS, SEE_OTHER
+from gpuwaste.hub.pages.answers import HEADERS, SEE_OTHER, html
 from gpuwaste.hub.pages.forms import in_form, split_form
 from gpuwaste.hub.reads import Reads
 from gpuwaste.hub.roles import Scope
+from gpuwaste.hub.sign_in.visitors import Visitors
 from gpuwaste.web.environment import Frame
+from gpuwaste.web.pages.helpdesk import helpdesk_page
 from gpuwaste.web.pages.job import job_page
 
 
 class JobViews:
     """The page of a job."""
 
-    def __init__(self, reads: Reads, disputes: Disputes) -> None:
+    def __init__(self, reads: Reads, disputes: Disputes, visitors: Visitors) -> None:
         self._reads = reads
         self._disputes = disputes
+        self._visitors = visitors
 
     def answer(self, scope: Scope, frame: Frame, name: str) -> Response:
         """Answer for a job, array or het job, as Slurm prints its id. Raises Refusal."""
@@ -30,6 +34,12 @@ class JobViews:
         runs = [RunKey(run.cluster, run.raw_id, run.start) for run in found.runs if run.start is not None]
         document = replace(found, disputes=self._disputes.of(runs))
         return in_form(form, lambda: job_page(document, frame), lambda: document)
+
+    def helpdesk(self, scope: Scope, frame: Frame, query: QueryParams, _: str) -> Response:
+        """Answer with the cause of a job's waste and a reply to its owner. Raises Refusal."""
+        wanted = query.get("id", "").strip()
+        document = self._reads.job(scope, wanted) if wanted else None
+        return html(helpdesk_page(document, self._visitors.url, frame))
 
     def dispute(self, scope: Scope, job_id: str, body: bytes) -> Response:
         """Keep what the owner says of the judgement, and show the job again. Raises Refusal."""

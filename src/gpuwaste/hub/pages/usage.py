@@ -6,13 +6,10 @@ from typing import Final
 from fastapi import Response
 from starlette.datastructures import QueryParams
 
-from gpuwaste.documents.report_types import GpuTime, ReportDocument
 from gpuwaste.hub.pages.forms import in_form, split_form
 from gpuwaste.hub.pages.question import asked
 from gpuwaste.hub.reads import Reads, ReportQuestion
-from gpuwaste.hub.refusal import Refusal
 from gpuwaste.hub.roles import Scope
-from gpuwaste.waste.judged_runs import EVERY_LINE
 from gpuwaste.web.environment import Frame
 from gpuwaste.web.pages.usage import ROWS, Asked, usage_page
 
@@ -50,16 +47,5 @@ class UsageViews:
 
     def _page(self, scope: Scope, frame: Frame, wanted: Asked, question: ReportQuestion) -> str:
         report = self._reads.report(scope, replace(question, limit=ROWS, offset=(wanted.number - 1) * ROWS))
-        return usage_page(report, self._before(scope, report, question), wanted, frame)
-
-    def _before(self, scope: Scope, report: ReportDocument, question: ReportQuestion) -> GpuTime | None:
-        """Return the totals of as much time before the report's; None where the reader may see none."""
-        start = 2 * report.start - report.end
-        if start < 0 or start == report.start:
-            return None
-        try:
-            return self._reads.report(
-                scope, replace(question, start=start, end=report.start, limit=0, lines=EVERY_LINE)
-            ).totals
-        except Refusal:
-            return None
+        before = self._reads.totals_before(scope, question, report.start, report.end)
+        return usage_page(report, before, wanted, frame)

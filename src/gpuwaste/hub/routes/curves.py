@@ -1,6 +1,7 @@
-"""GET /v1/jobs/ID/curves: the samples of a job over time."""
+"""The samples of a job over time: GET /v1/jobs/ID/curves, and /jobs/ID/curves.json for the page of the job."""
 
 import gzip
+from collections.abc import Mapping
 
 from fastapi import FastAPI, Request, Response
 from starlette.concurrency import run_in_threadpool
@@ -8,7 +9,8 @@ from starlette.concurrency import run_in_threadpool
 from gpuwaste.documents.curve_types import JobCurves
 from gpuwaste.hub.exchange import Exchange, Name, Number
 from gpuwaste.hub.openapi import answers
-from gpuwaste.hub.run_choice import JobQuestion
+from gpuwaste.hub.pages.answers import HEADERS, Pages
+from gpuwaste.hub.run_choice import ANY, JobQuestion
 from gpuwaste.hub.turns import Turns
 
 _MOST_AT_ONCE = 2  # of a user: each makes nodes read
@@ -16,7 +18,9 @@ _MOST_AT_ONCE = 2  # of a user: each makes nodes read
 
 def add(app: FastAPI, exchange: Exchange) -> None:
     """Add the routes of this subject."""
-    curves, turns = exchange.services.curves, Turns(_MOST_AT_ONCE)
+    services = exchange.services
+    curves, turns = services.curves, Turns(_MOST_AT_ONCE)
+    pages = Pages(services.visitors, turns, exchange.body)
 
     @app.get("/v1/jobs/{job_id}/curves", responses=answers(JobCurves))
     async def job_curves(
@@ -36,10 +40,20 @@ def add(app: FastAPI, exchange: Exchange) -> None:
         scope = await exchange.scope(request)
         question = JobQuestion(owner, cluster, start)
         with turns.taken(scope):
-            packed = await run_in_threadpool(curves.packed, scope, job_id, question, node)
-            headers = {"Vary": "Accept-Encoding"}
-            if "gzip" not in request.headers.get("accept-encoding", ""):
-                packed = await run_in_threadpool(gzip.decompress, packed)
-            else:
-                headers["Content-Encoding"] = "gzip"
-        return Response(packed, media_type="application/json", headers=headers)
+            return await run_in_threadpool(lambda: _response(request, curves.packed(scope, job_id, question, node)))
+
+    @app.get("/jobs/{job_id}/curves.json", include_in_schema=False)
+    async def page_curves(request: Request, job_id: str) -> Response:
+        return await pages.answer(
+            request, lambda scope, _: _response(request, curves.packed(scope, job_id, ANY, None), HEADERS)
+        )
+
+
+def _response(request: Request, packed: bytes, headers: Mapping[str, str] | None = None) -> Response:
+    """Return the document as it is kept, or unpacked for a client that does not take gzip."""
+    sent = {"Vary": "Accept-Encoding", **(headers or {})}
+    if "gzip" not in request.headers.get("accept-encoding", ""):
+        packed = gzip.decompress(packed)
+    else:
+        sent["Content-Encoding"] = "gzip"
+    return Response(packed, media_type="application/json", headers=sent)

@@ -1,4 +1,4 @@
-"""The pages for browsers: /me, /users/U, /accounts/A, /jobs/ID, /now, /verdicts, /models; also as .json and .csv."""
+"""The pages for browsers: /me, /users/U, /accounts/A, /jobs/ID, /now, /verdicts, /models, as .json too; /helpdesk."""
 
 from collections.abc import Callable
 from typing import Final
@@ -25,7 +25,7 @@ def add(app: FastAPI, exchange: Exchange) -> None:
     services = exchange.services
     pages = Pages(services.visitors, services.turns, exchange.body)
     usage = UsageViews(services.reads)
-    jobs = JobViews(services.reads, services.disputes)
+    jobs = JobViews(services.reads, services.disputes, services.visitors)
     verdicts = VerdictViews(services.verdicts, services.disputes, services.health)
 
     @app.get("/", include_in_schema=False)
@@ -66,5 +66,6 @@ def add(app: FastAPI, exchange: Exchange) -> None:
 
     add_forms("/me", usage.me, ".json", ".csv")
     add_forms("/now", NowViews(services.now).answer, ".json", ".csv")
+    add_forms("/helpdesk", jobs.helpdesk)
     add_forms("/verdicts", verdicts.listed, ".json", ".csv")
     add_forms("/models", verdicts.model, ".json")

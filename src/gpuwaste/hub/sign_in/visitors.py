@@ -65,6 +65,11 @@ class Visitors:
         """The uids that speak for others, never for themselves."""
         return self._proxy.uids
 
+    @property
+    def url(self) -> str:
+        """Where the pages are, "" for not known."""
+        return self._origins.base
+
     def scope(self, request: Request) -> Scope:
         """Return what the visitor may see; may block. Raises SignInNeeded, and Refusal for what is no page of ours."""
         user = self.user(request)

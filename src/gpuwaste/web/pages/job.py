@@ -6,12 +6,20 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from gpuwaste.core.units import format_size
-from gpuwaste.documents.report_types import DeviceRow, HourCell, JobDocument, RunRow
+from gpuwaste.documents.report_types import DeviceRow, FindingRow, HourCell, JobDocument, Neighbours, RunRow
 from gpuwaste.web.charts.strip import Span
 from gpuwaste.web.environment import Frame, page
 from gpuwaste.web.words import cut, duration, gpu_hours, share
 
 TRACKS: Final = 64
+QUANTITIES: Final = (
+    ("util_pct", "Utilization"),
+    ("mem_used_b", "GPU memory"),
+    ("power_w", "Power"),
+    ("sm_pct", "Multiprocessors"),
+    ("cpus", "CPUs"),
+)
+"""The curves that can be shown, by their names in curves.js."""
 _MUCH: Final = 0.1  # of the GPU-time: less waste needs no cause
 
 
@@ -46,7 +54,7 @@ def job_page(document: JobDocument, frame: Frame) -> str:
         replace(frame, links={"csv": f"{path}.csv", "json": f"{path}.json"}),
         document=document,
         first=runs[0],
-        sentence=_sentence(document),
+        sentence=job_sentence(document),
         tracks=_tracks(document)[:TRACKS],
         gpus=sum(len(run.devices) + len(run.shared) for run in runs),
         start=start,
@@ -54,13 +62,19 @@ def job_page(document: JobDocument, frame: Frame) -> str:
         running=any(run.running for run in runs),
         own=any(run.user == frame.user and run.start is not None for run in runs),
         comparisons=_comparisons(runs[0]),
+        curves=f"{path}/curves.json" if started else "",
+        quantities=QUANTITIES,
+        evidence_of=evidence_of,
+        beside=document.neighbours,
+        beside_sentence=_beside(document.neighbours),
         states=", ".join(f"{count} {state.lower().replace('_', ' ')[:40]}" for state, count in states.most_common(6)),
         gpu_s=_sum(runs, "gpu_s"),
         wasted_s=_sum(runs, "wasted_s"),
     )
 
 
-def _sentence(document: JobDocument) -> str:
+def job_sentence(document: JobDocument) -> str:
+    """Say in one sentence what a job wasted, and why."""
     runs = document.runs
     job = f"Job {document.job_id} {cut(runs[0].name)}".rstrip()
     started = [run for run in runs if run.start is not None]
@@ -75,6 +89,31 @@ def _sentence(document: JobDocument) -> str:
     wasted = f"{job} wasted {gpu_hours(wasted_s)} of {gpu_hours(gpu_s)} GPU-hours{so_far} ({share(wasted_s, gpu_s)})"
     cause = document.findings[0].title.partition(": ")[0][:200] if document.findings else ""
     return f"{wasted}: {cause}." if cause and wasted_s >= _MUCH * gpu_s else f"{wasted}."
+
+
+def evidence_of(finding: FindingRow) -> list[tuple[str, str]]:
+    """Return the figures behind a finding as they are printed."""
+    return [
+        (cut(name.replace("_", " ")), cut(f"{value:.4g}" if isinstance(value, float) else str(value), 200))
+        for name, value in finding.evidence.items()
+    ]
+
+
+def _beside(found: Neighbours | None) -> str:
+    """Say how many runs shared the nodes, and how many of them the reader may not see."""
+    if found is None:
+        return ""
+    if not found.runs:
+        return "No other job ran on these nodes at the same time."
+    at_least = "" if found.complete else "At least "
+    counted = "1 other job" if found.runs == 1 else f"{found.runs} other jobs"
+    sentence = f"{at_least}{counted} ran on these nodes at the same time"
+    visible = found.runs - found.others
+    if not visible:
+        return f"{sentence}, of other users."
+    parts = [f"{found.others} of other users" if found.others else ""]
+    parts.append(f"the first {len(found.listed)} are listed" if visible > len(found.listed) else "")
+    return "; ".join(part for part in [sentence, *parts] if part) + "."
 
 
 def _sum(runs: Sequence[RunRow], name: str) -> float:

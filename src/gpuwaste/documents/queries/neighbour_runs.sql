@@ -1,0 +1,15 @@
+-- The runs from $from_s to $to_s with one of these hostlists but the run itself: those that the reader may see first.
+-- `others` counts those that they may not; of these nothing else is shown.
+WITH beside AS (
+    SELECT
+        printed_id, name, "user", state, "start", "end", gpus, nodes,
+        $accounts IS NULL OR list_contains($accounts::VARCHAR[], account) OR "user" = $reader AS visible
+    FROM jobs
+    WHERE
+        cluster = $cluster AND "start" < $to_s AND ("end" > $from_s OR "end" IS NULL)
+        AND list_contains($lists::VARCHAR[], nodes) AND NOT (job_id = $job_id AND run_start = $run_start)
+)
+SELECT *, count(*) OVER () AS runs, count(*) FILTER (NOT coalesce(visible, false)) OVER () AS others
+FROM beside
+ORDER BY coalesce(visible, false) DESC, gpus DESC, "start"
+LIMIT $most;
