@@ -10,6 +10,8 @@ from msgspec.json import schema_components
 from gpuwaste.core.hour import HOUR_CODEC, AllocationHour
 from gpuwaste.core.run import RunKey
 from gpuwaste.documents.curve_types import JobCurves, NodeSamples
+from gpuwaste.documents.health import HealthAnswer
+from gpuwaste.documents.map_types import MapAnswer
 from gpuwaste.documents.notice_types import NoticePreview, NoticeReplay, NoticeRun, NoticesDocument, NoticeWished
 from gpuwaste.documents.prediction import PredictAnswer
 from gpuwaste.documents.report_types import JobDocument, ReportDocument, TopDocument
@@ -92,7 +94,7 @@ def answers() -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the name and the schema of the answers' types and their parts."""
     kinds = [thing for thing in vars(models).values() if getattr(thing, "__module__", "") == models.__name__]
     kinds += [ReportDocument, JobDocument, TopDocument, VerdictsDocument, ScoreDocument, PredictAnswer]
-    kinds += [JobCurves]
+    kinds += [JobCurves, MapAnswer, HealthAnswer]
     kinds += [NoticesDocument, NoticePreview, NoticeReplay, NoticeRun, NoticeWished]
     yield from schema_components(kinds)[1].items()
 

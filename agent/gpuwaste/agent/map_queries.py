@@ -15,9 +15,11 @@ from typing import Any, Final, Protocol
 from gpuwaste.agent.facts.remote import GONE, RunAnswer
 from gpuwaste.core.backoff import backoff_s
 from gpuwaste.core.clock import Clock
+from gpuwaste.core.codec import convert
 from gpuwaste.core.errors import GpuwasteError, NoDataError
 from gpuwaste.core.sample import MapSource
 from gpuwaste.core.worker import Worker
+from gpuwaste.documents.map_types import MapAnswer, MapRun
 from gpuwaste.slurm.scontrol import RunningJob
 
 _MAX_OPEN: Final = 1000
@@ -154,18 +156,14 @@ class Questions:
             return None
         try:
             document = self._hub.get("/v1/map", {"node": self._node, "job": str(ident[0])})
+            jobs = convert(document, MapAnswer, "the hub's map").jobs
         except NoDataError:
             return None
         except GpuwasteError as error:
             self.health = f"hub: {error}"
             return None
         self.health = ""
-        jobs = document.get("jobs")
-        for job in jobs if isinstance(jobs, list) else []:
-            answer = parse_hub_job(job, self._node, ident)
-            if answer is not None:
-                return answer
-        return None
+        return of_map(jobs, self._node, ident)
 
     def _ask_slurmctld(self, ident: tuple[int, int]) -> RunAnswer | None:
         if self._slurm is None:
@@ -200,32 +198,19 @@ class Questions:
         )
 
 
-def parse_hub_job(job: object, node: str, ident: tuple[int, int]) -> RunAnswer | None:
-    """Read one job of the hub's map; None where it is of another job, another node, or not what it should be."""
-    if not isinstance(job, dict) or job.get("job_id") != ident[0]:
-        return None
-    nodes, start = job.get("nodes"), _whole(job.get("start"))
-    held = nodes.get(node) if isinstance(nodes, dict) else None
-    if not isinstance(held, dict) or start is None:
-        return None
-    positions = held.get("positions")
-    whole = None if positions is None else [_whole(at) for at in (positions if isinstance(positions, list) else [None])]
-    state = job.get("state")
-    if (whole is not None and None in whole) or not isinstance(state, str):
-        return None
-    return RunAnswer(
-        *ident,
-        MapSource.HUB,
-        state,
-        start=start,
-        end=_whole(job.get("end")),
-        restarts=_whole(job.get("restarts")),
-        positions=None if whole is None else frozenset(at for at in whole if at is not None),
-        shards=_whole(held.get("shards")) or 0,
-        gpus=_whole(held.get("gpus")),
-        suspended=job.get("suspended") is True,
-    )
-
-
-def _whole(value: object) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**40 else None
+def of_map(jobs: Sequence[MapRun], node: str, ident: tuple[int, int]) -> RunAnswer | None:
+    """Return what the hub's map has of a run on this node; None where it has another job, or another node of it."""
+    for run in jobs:
+        held = run.nodes.get(node)
+        if run.job_id == ident[0] and held is not None:
+            return RunAnswer(
+                *ident,
+                MapSource.HUB,
+                run.state,
+                start=run.start,
+                restarts=run.restarts,
+                positions=frozenset(held.positions),
+                shards=held.shards,
+                suspended=run.suspended,
+            )
+    return None

@@ -18,11 +18,13 @@ from gpuwaste.core import log_event
 from gpuwaste.core.backoff import backoff_s
 from gpuwaste.core.bus import Bus
 from gpuwaste.core.clock import Clock
+from gpuwaste.core.codec import convert
 from gpuwaste.core.errors import GpuwasteError, StoreError, WireError
 from gpuwaste.core.job_event import HistoryEvent
 from gpuwaste.core.log_event import BUG
 from gpuwaste.core.once import Once
 from gpuwaste.core.worker import Worker
+from gpuwaste.documents.health import HealthAnswer
 from gpuwaste.history.follow import Follower
 
 PAGE: Final = 50  # events of a page while requests come: a larger one takes the interpreter for too long
@@ -103,7 +105,7 @@ class Feed:
         state_dir: Path,
     ) -> None:
         """Take what follows; `bus` is told Turn, SlowTurn and Saving."""
-        self.health: dict[str, Any] = {}  # what the hub said of itself last
+        self.health: HealthAnswer | None = None  # what the hub said of itself last
         self._hub = hub
         self._follower = follower
         self._pending = pending
@@ -184,10 +186,8 @@ class Feed:
 
     def _hub_lag_s(self) -> float:
         """Return how far behind accounting the hub itself is. Raises GpuwasteError."""
-        self.health = self._hub.get("/v1/health")
-        accounting = self.health.get("accounting")
-        lag = accounting.get("lag_s") if isinstance(accounting, dict) else None
-        return float(lag) if isinstance(lag, int | float) and lag >= 0 else 0.0
+        self.health = convert(self._hub.get("/v1/health"), HealthAnswer, "the hub's health")
+        return max(0.0, self.health.accounting.lag_s or 0.0)
 
     def _due(self) -> list[Callable[[], None]]:
         now_us = self._clock.mono_us()

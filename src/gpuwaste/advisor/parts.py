@@ -25,11 +25,9 @@ from gpuwaste.advisor.writer import Writer
 from gpuwaste.core import log_event
 from gpuwaste.core.bus import Bus
 from gpuwaste.core.clock import Clock
-from gpuwaste.core.codec import convert
 from gpuwaste.core.config import AdvisorConfig, Config
 from gpuwaste.core.errors import GpuwasteError, StoreError
 from gpuwaste.core.log_event import BUG
-from gpuwaste.core.underuse import UnderUse
 from gpuwaste.core.version import own_version
 from gpuwaste.history.follow import Follower
 from gpuwaste.history.state import HistoryState
@@ -228,8 +226,7 @@ class Parts:
 
     def _look_at_rule(self) -> None:
         """Read the history again where the hub counts the use of GPUs by another rule than the history has it."""
-        under_use = convert(self._feed.health.get("under_use", {}), UnderUse, "/v1/health: under_use")
-        if not self._feed.health or under_use == self._follower.state.under_use:
+        if self._feed.health is None or (under_use := self._feed.health.under_use) == self._follower.state.under_use:
             return
         fresh = booted_by(self._hub, self._state_dir, self._cluster, under_use)
         swapped = threading.Event()

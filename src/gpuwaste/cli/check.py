@@ -11,7 +11,9 @@ from typing import Annotated, Any, Literal, Protocol
 from msgspec import Meta
 
 from gpuwaste.core.clock import Clock, SystemClock
+from gpuwaste.core.codec import convert
 from gpuwaste.core.config import Config
+from gpuwaste.documents.health import HealthAnswer
 from gpuwaste.slurm.client import SlurmClient
 
 
@@ -84,6 +86,10 @@ class Surroundings:
     roles: frozenset[Role] = EVERYWHERE
     ask_agent: Callable[[Config], dict[str, Any]] = no_agent
     clock: Clock = field(default_factory=SystemClock)
+
+    def hub_health(self) -> HealthAnswer:
+        """Return how the hub fares. Raises GpuwasteError."""
+        return convert(self.ask_hub(self.config, "/v1/health"), HealthAnswer, "the hub's health")
 
     @property
     def host(self) -> str:

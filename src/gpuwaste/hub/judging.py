@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 from prometheus_client.metrics_core import GaugeMetricFamily, Metric
 
@@ -11,6 +11,7 @@ from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.worker import Worker
+from gpuwaste.documents.health import LedgerHealth
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.waste.judging_queue import Rules, judge_next, prepare, stand
 from gpuwaste.waste.ledger_settings import LedgerSettings
@@ -119,9 +120,9 @@ class Judging:
         self.standing = settings
         self._changed(settings)
 
-    def health(self) -> dict[str, Any]:
+    def health(self) -> LedgerHealth:
         """Return what /v1/health says of it."""
-        return {"judged_until": self.progress.judged_until, "judged_anew_ratio": self.progress.anew}
+        return LedgerHealth(judged_until=self.progress.judged_until, judged_anew_ratio=self.progress.anew)
 
     def metrics(self) -> Iterator[Metric]:
         """Yield the families."""

@@ -9,16 +9,16 @@ from collections import Counter
 from collections.abc import Iterable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.worker import Worker
+from gpuwaste.documents.map_types import HeldOnNode, MapRun
 from gpuwaste.hub.cluster_facts import ClusterFacts
 from gpuwaste.slurm.client import SlurmClient
-from gpuwaste.slurm.gres import GresOnNode
 from gpuwaste.slurm.hostlist import expand
 from gpuwaste.slurm.scontrol import RunningJob
 from gpuwaste.store.hub.hub_store import HubStore
@@ -41,16 +41,16 @@ class _Entry:
     not exist yet, so the first question for the id asks slurmctld for it.
     """
 
-    run: dict[str, Any] | None
+    run: MapRun | None
     asked_us: int
     listed: bool = False
     told: set[str] = field(default_factory=set)
 
     def holds(self, node: str) -> bool:
-        return self.run is not None and node in self.run["nodes"]
+        return self.run is not None and node in self.run.nodes
 
 
-Answer = list[dict[str, Any]]
+Answer = list[MapRun]
 
 
 class ClusterMap:
@@ -113,7 +113,7 @@ class ClusterMap:
                 entry = self._entries.get(record.job_id)
                 if entry is None or entry.run is None:
                     continue
-                start = entry.run["start"]
+                start = entry.run.start
                 if (record.start == start and record.ended) or (record.start is not None and record.start > start):
                     del self._entries[record.job_id]
 
@@ -158,7 +158,7 @@ class ClusterMap:
 
     def _settle(self, asked: list[int], jobs: list[RunningJob], *, everything: bool) -> None:
         now_us = self._clock.mono_us()
-        found = {job.job_id: _Entry(_run(job), now_us) for job in jobs if job.start is not None}
+        found = {job.job_id: _Entry(_run(job, job.start), now_us) for job in jobs if job.start is not None}
         live = {job.job_id for job in jobs}
         for job_id in asked:
             if job_id not in live:
@@ -183,7 +183,7 @@ class ClusterMap:
                     future.set_result(self._of_node(node))
                 self._waiting_nodes = []
 
-    def _from_accounting(self, job_id: int) -> dict[str, Any] | None:
+    def _from_accounting(self, job_id: int) -> MapRun | None:
         """Return the newest run of a job that slurmctld has forgotten: its nodes, without positions.
 
         A run that accounting has not ended has no nodes here: what it holds is for slurmctld to say, when asked for it
@@ -191,18 +191,9 @@ class ClusterMap:
         """
         for record in self._store.runs_of(self._site.cluster(), job_id):
             if record.start is not None:
-                nodes = {
-                    name: {"positions": [], "shards": 0}
-                    for name in (expand(record.nodes) if record.ended and record.nodes else ())
-                }
-                return {
-                    "job_id": job_id,
-                    "start": record.start,
-                    "restarts": record.restarts,
-                    "state": record.state,
-                    "suspended": record.state == "SUSPENDED",
-                    "nodes": nodes,
-                }
+                held = expand(record.nodes) if record.ended and record.nodes else ()
+                nodes = dict.fromkeys(held, HeldOnNode(()))
+                return MapRun(job_id, record.start, record.restarts, record.state, record.state == "SUSPENDED", nodes)
         return None
 
     def _fail(self, error: GpuwasteError) -> None:
@@ -216,16 +207,7 @@ def _answer(entry: _Entry) -> Answer:
     return [] if entry.run is None else [entry.run]
 
 
-def _run(job: RunningJob) -> dict[str, Any]:
-    return {
-        "job_id": job.job_id,
-        "start": job.start,
-        "restarts": job.restarts,
-        "state": job.state,
-        "suspended": job.state == "SUSPENDED" or job.suspended_at is not None,
-        "nodes": {name: _held(gres) for name, gres in job.nodes.items()},
-    }
-
-
-def _held(gres: GresOnNode) -> dict[str, Any]:
-    return {"positions": list(gres.positions), "shards": gres.shards}
+def _run(job: RunningJob, start: int) -> MapRun:
+    suspended = job.state == "SUSPENDED" or job.suspended_at is not None
+    nodes = {name: HeldOnNode(gres.positions, gres.shards) for name, gres in job.nodes.items()}
+    return MapRun(job.job_id, start, job.restarts, job.state, suspended, nodes)

@@ -6,7 +6,6 @@ from msgspec import Meta, Struct, defstruct
 
 from gpuwaste.core.job_event import EVENT_CODEC
 from gpuwaste.core.underuse import UnderUse
-from gpuwaste.documents.prediction_health import PredictionHealth
 
 _EVENT: Final[Any] = EVENT_CODEC.struct
 
@@ -33,57 +32,8 @@ class AckAnswer(Struct):
     rejected: list[RejectedRow]
 
 
-class Held(Struct):
-    """What a run holds on one node."""
-
-    positions: Annotated[
-        list[int], Meta(description="Positions in the node's GPU list (IDX); empty for a run that has ended.")
-    ]
-    shards: int
-
-
-class MapRun(Struct):
-    """One run in the cluster-wide map."""
-
-    job_id: int
-    start: Annotated[int, Meta(description="UTC seconds.")]
-    restarts: int | None
-    state: str
-    suspended: bool
-    nodes: dict[str, Held]
-
-
-class MapAnswer(Struct):
-    """The runs asked for; none where Slurm knows no such run, or it has not started yet."""
-
-    jobs: list[MapRun]
-
-
 HistoryAnswer: Final = defstruct("HistoryAnswer", [("events", list[_EVENT]), ("next", int), ("under_use", UnderUse)])
 HistoryAnswer.__doc__ = "Events in order, the use of GPUs counted by a rule; ask again with `next` as `after`."
-
-
-class AccountingHealth(Struct):
-    """How the import from accounting stands."""
-
-    ok: bool
-    lag_s: float | None
-    failures: int
-    error: str
-
-
-class HealthAnswer(Struct):
-    """The hub's health."""
-
-    status: Literal["ok", "degraded"]
-    version: str
-    cluster: str
-    now: Annotated[float, Meta(description="The hub's clock, UTC seconds.")]
-    protocol: list[int]
-    accounting: AccountingHealth
-    prediction: PredictionHealth
-    under_use: Annotated[UnderUse, Meta(description="The rule by which the history counts the use of GPUs.")]
-    nodes_reporting: Annotated[int, Meta(description="Nodes whose last batch is younger than an hour.")]
 
 
 class LinkAnswer(Struct):

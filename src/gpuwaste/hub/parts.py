@@ -2,9 +2,9 @@
 
 import pwd
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from gpuwaste.analytics.language_model import LanguageModel
 from gpuwaste.analytics.rewriter import Rewriter
@@ -15,6 +15,7 @@ from gpuwaste.core.errors import ConfigError
 from gpuwaste.core.groups import unix_groups, user_name
 from gpuwaste.core.reload import Reloader
 from gpuwaste.core.version import own_version
+from gpuwaste.documents.health import AccountingHealth, HealthAnswer
 from gpuwaste.hub.accounting_importer import Imported, Importer, RunsStored
 from gpuwaste.hub.app import build_app
 from gpuwaste.hub.authentication import Checkers, Identity
@@ -224,29 +225,26 @@ class Hub:
             },
         )
 
-    def health(self) -> dict[str, Any]:
+    def health(self) -> HealthAnswer:
         """Return the answer of GET /v1/health."""
         status = self.importer.status
         ok = not status.failures and status.read_until is not None
         ages = self.metrics.batch_ages_s()
         prediction = self.predictions.health()
-        return {
-            "status": "ok" if ok and not prediction["error"] else "degraded",
-            "version": own_version(),
-            "cluster": self.site.known_cluster,
-            "now": self.clock.utc_us() / 1e6,
-            "protocol": [PROTOCOL_MIN, PROTOCOL_MAX],
-            "accounting": {
-                "ok": ok,
-                "lag_s": self.importer.lag_s(),
-                "failures": status.failures,
-                "error": status.error,
-            },
-            "prediction": prediction,
-            "ledger": self.judging.health(),
-            "under_use": asdict(self.predictions.under_use),
-            "nodes_reporting": sum(age_s < _REPORTING_S for age_s in ages.values()),
-        }
+        return HealthAnswer(
+            status="ok" if ok and not prediction.error else "degraded",
+            version=own_version(),
+            cluster=self.site.known_cluster,
+            now=self.clock.utc_us() / 1e6,
+            protocol=(PROTOCOL_MIN, PROTOCOL_MAX),
+            accounting=AccountingHealth(
+                ok=ok, lag_s=self.importer.lag_s(), failures=status.failures, error=status.error
+            ),
+            prediction=prediction,
+            ledger=self.judging.health(),
+            under_use=self.predictions.under_use,
+            nodes_reporting=sum(age_s < _REPORTING_S for age_s in ages.values()),
+        )
 
     def _accounting(self) -> Accounting:
         status = self.importer.status
@@ -256,7 +254,6 @@ class Hub:
         counts = self.store.counts()
         counts.pop("last_event")
         prediction = self.predictions.health()
-        created = prediction["created"]
         return Gauges(
             counts,
             self.store.size_b(),
@@ -264,9 +261,9 @@ class Hub:
             not self.importer.status.failures,
             dict(self.cluster_map.questions),
             self.verdicts.counts,
-            (prediction["model"], prediction["model_hash"]) if prediction["model_hash"] else None,
-            None if created is None else self.clock.utc_us() / 1e6 - created,
-            None if prediction["state"] == "not installed" else not prediction["error"],
+            (prediction.model, prediction.model_hash) if prediction.model_hash else None,
+            None if prediction.created is None else self.clock.utc_us() / 1e6 - prediction.created,
+            None if prediction.state == "not installed" else not prediction.error,
         )
 
 

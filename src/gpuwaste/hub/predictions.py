@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Final
+from typing import TYPE_CHECKING, BinaryIO, Final
 
 from gpuwaste.advice.adviser import Adviser
 from gpuwaste.advice.submission import AdviceRequest
@@ -24,6 +24,7 @@ from gpuwaste.core.request import JobRequest
 from gpuwaste.core.script_hash import script_hash
 from gpuwaste.core.underuse import UnderUse
 from gpuwaste.core.worker import Worker
+from gpuwaste.documents.health import PredictionHealth
 from gpuwaste.documents.prediction import PredictAnswer, PredictDocument, PredictFacts, predict_document
 from gpuwaste.history.requests import request_of
 from gpuwaste.hub.metrics import HubMetrics
@@ -94,20 +95,22 @@ class Predictions:
         """The rule of the history that `snapshot` gives; where there is none yet that of the store."""
         return self._store.under_use if self._live is None else self._live.under_use
 
-    def health(self) -> dict[str, Any]:
+    def health(self) -> PredictionHealth:
         """Return the part of GET /v1/health."""
         live, error = self._live, self._trouble.words
-        answer: dict[str, Any] = {"state": "starting", "model": "", "model_hash": "", "note": ""}
-        answer |= {"created": None, "event": None}
-        if self._missing:
-            answer["state"] = "not installed"
-        elif live is not None:
-            answer |= {"state": "ready", "event": live.seq, "note": live.champion.note}
-            error = error or live.champion.error or self._policies.error
-            if live.champion.bundle is not None:
-                manifest = live.champion.bundle.manifest
-                answer |= {"model": manifest.name, "model_hash": live.champion.hash, "created": manifest.created_utc}
-        return {**answer, "error": error}
+        if self._missing or live is None:
+            return PredictionHealth(state="not installed" if self._missing else "starting", error=error)
+        champion = live.champion
+        manifest = None if champion.bundle is None else champion.bundle.manifest
+        return PredictionHealth(
+            state="ready",
+            model="" if manifest is None else manifest.name,
+            model_hash="" if manifest is None else champion.hash,
+            note=champion.note,
+            created=None if manifest is None else manifest.created_utc,
+            event=live.seq,
+            error=error or champion.error or self._policies.error,
+        )
 
     def for_requests(self, scope: Scope, body: bytes) -> PredictAnswer:
         """Return the predictions of the caller's own requests, or of anybody's for an operator. Raises Refusal."""

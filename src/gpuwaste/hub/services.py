@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
+from gpuwaste.documents.health import HealthAnswer
 from gpuwaste.hub.authentication import Identity
 from gpuwaste.hub.backup import Backups
 from gpuwaste.hub.curves.service import Curves
@@ -51,6 +51,6 @@ class Services:
     curves: Curves
     disputes: Disputes
     views: ViewReads
-    health: Callable[[], dict[str, Any]]
+    health: Callable[[], HealthAnswer]
     visitors: Visitors
     turns: Turns = field(default_factory=Turns)

@@ -231,9 +231,9 @@ def test_accounting_and_model_are_judged_where_the_hub_or_an_advisor_runs() -> N
     assert found({"lag_s": 60.0, "error": "slurmdbd is away"})["account"].status is Status.FAIL
     assert found()["model"].status is Status.OK
     day_s = 86400
-    model = {"model": "m", "model_hash": "ab" * 32, "created": time.time() - 3 * day_s}
+    model = {"model": "m", "model_hash": "ab" * 32, "created": int(time.time()) - 3 * day_s}
     assert "3 days old" in found(prediction=model)["model"].found
-    assert found(prediction={**model, "created": time.time() - 100 * day_s})["model"].status is Status.WARN
+    assert found(prediction={**model, "created": int(time.time()) - 100 * day_s})["model"].status is Status.WARN
     noted = found(prediction={**model, "note": "trained with another rule"})["model"]
     assert (noted.status, noted.mend) == (Status.WARN, "gpuwaste train")
     assert "trained with another rule" in noted.found
@@ -288,7 +288,7 @@ def test_an_advisor_with_another_model_than_the_hub_is_told(
     tmp_path: Path, ours: str, hubs: str, status: Status
 ) -> None:
     """The hash that the advisor names is compared with the hub's; an advisor of before names none."""
-    health = {**HEALTH, "prediction": {"model": "m", "model_hash": hubs, "created": time.time()}}
+    health = {**HEALTH, "prediction": {"model": "m", "model_hash": hubs, "created": int(time.time())}}
     role, config = frozenset({Role.ADVISOR}), advisor_config(tmp_path)
     now = int(time.time())
     with ScriptedAdvisor(tmp_path / "advisor.sock", lambda _: encode_reply("", "pass", as_of=now, model=ours)):

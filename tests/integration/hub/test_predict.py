@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests.integration.hub.bundles import promote
 from tests.integration.hub.rig import Answer, Rig
 from tests.unit.hub.rig import AGENT_UID
@@ -16,6 +17,7 @@ from tests.unit.hub.rig import AGENT_UID
 from gpuwaste.core.errors import NoDataError
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.underuse import UnderUse
+from gpuwaste.documents.health import PredictionHealth
 from gpuwaste.history.follow import Follower
 from gpuwaste.history.state import HistoryState
 from gpuwaste.hub import live as live_module
@@ -70,10 +72,10 @@ def test_until_the_history_is_read_the_answer_is_later(hub: Rig) -> None:
     """The hub takes everything else at once; a prediction asks to come back, and then is there."""
     answer = ask(hub, ALICE, {"name": "train"})
     assert (answer.status, answer.headers["retry-after"]) == (503, "10")
-    assert hub.services.predictions.health()["state"] == "starting"
+    assert hub.services.predictions.health().state == "starting"
     hub.services.predictions.step()
     assert ask(hub, ALICE, {"name": "train"}).status == 200
-    assert hub.services.predictions.health()["state"] == "ready"
+    assert hub.services.predictions.health().state == "ready"
 
 
 def test_the_callers_own_history_speaks(ready: Rig) -> None:
@@ -203,7 +205,7 @@ def test_what_happens_is_followed(ready: Rig) -> None:
     ready.store.upsert_jobs([ended(n, "bob") for n in range(50, 54)])
     ready.services.predictions.step()
     assert failure(ask(ready, BOB, {"name": "train"}))["basis"] > before
-    assert ready.services.predictions.health()["event"] == ready.store.counts()["last_event"]
+    assert ready.services.predictions.health().event == ready.store.counts()["last_event"]
 
 
 def test_far_behind_the_history_is_replayed(ready: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -213,7 +215,7 @@ def test_far_behind_the_history_is_replayed(ready: Rig, monkeypatch: pytest.Monk
     ready.services.predictions.step()
     said = failure(ask(ready, BOB, {"name": "train"}))
     assert said["p"] > 0.5  # his last jobs failed
-    assert ready.services.predictions.health()["event"] == ready.store.counts()["last_event"]
+    assert ready.services.predictions.health().event == ready.store.counts()["last_event"]
 
 
 def test_a_new_champion_is_used_and_a_corrupt_one_is_not(ready: Rig, tmp_path: Path) -> None:
@@ -227,14 +229,13 @@ def test_a_new_champion_is_used_and_a_corrupt_one_is_not(ready: Rig, tmp_path: P
     (models / "second" / "failure.onnx").write_bytes(b"garbage")
     predictions.step()
     health = predictions.health()
-    assert (health["model"], health["model_hash"], health["state"]) == ("first", first, "ready")
-    assert "failure.onnx" in health["error"]
+    assert (health.model, health.model_hash, health.state) == ("first", first, "ready")
+    assert "failure.onnx" in health.error
     assert failure(ask(ready, ALICE, {"name": "train"}))["p"] == pytest.approx(0.25)
     third = promote(models, "third", 0.875)
     predictions.step()
-    assert predictions.health() | {"event": 0} == {
-        "state": "ready", "model": "third", "model_hash": third, "created": NOW, "event": 0, "error": "", "note": "",
-    }  # fmt: skip
+    health = PredictionHealth(state="ready", model="third", model_hash=third, created=NOW)
+    assert replace(predictions.health(), event=None) == health
     document = ask(ready, ALICE, {"name": "train"}).json["predictions"][0]
     assert (document["model"], document["model_hash"]) == ("third", third)
     assert second not in {first, third}
@@ -275,7 +276,7 @@ def test_another_rule_of_under_use_counts_the_history_anew(
     promote(tmp_path / "models", "gpus", 0.25, "gpu_underused")
     predictions = ready.services.predictions
     predictions.step()
-    assert predictions.health()["note"] == ""
+    assert predictions.health().note == ""
     for below_pct in (20.0, 30.0):
         ready.store.under_use = UnderUse(below_pct=below_pct)
         caplog.clear()
@@ -283,7 +284,7 @@ def test_another_rule_of_under_use_counts_the_history_anew(
         predictions.step()
         assert rule(predictions) == ready.store.under_use
         note = f"site's rule is mean below {below_pct:g} %"
-        assert note in predictions.health()["note"]
+        assert note in predictions.health().note
         assert sum(note in record.getMessage() for record in caplog.records) == 1
         assert failure(ask(ready, ALICE, {"name": "train"}))["basis"] >= 5
         restart(predictions)
@@ -356,7 +357,7 @@ store = HubStore.open(":memory:", clock)
 places = {"models_dir": Path("/x"), "state_dir": Path("/x")}
 predictions = Predictions(store, lambda: "gw", clock=clock, metrics=HubMetrics(clock), **places)
 assert predictions.step() is None
-print(predictions.health()["state"])
+print(predictions.health().state)
 try:
     predictions.for_requests(Scope("alice"), b'{"requests":[{}]}')
 except Refusal as refusal:
@@ -415,10 +416,10 @@ def test_policies_are_read_again_and_bad_ones_change_nothing(ready: Rig) -> None
     assert _said(ready, ALICE)["action"] == "annotate"
     _use(ready, _WARNING.format("wrn"))
     assert _said(ready, ALICE)["action"] == "annotate"
-    assert "'wrn' is not a mode" in ready.services.predictions.health()["error"]
+    assert "'wrn' is not a mode" in ready.services.predictions.health().error
     _use(ready, _WARNING.format("warn"))
     assert _said(ready, ALICE)["action"] == "warn"
-    assert ready.services.predictions.health()["error"] == ""
+    assert ready.services.predictions.health().error == ""
 
 
 def test_where_scripts_are_not_known_failures_only_warn(ready: Rig) -> None:

@@ -13,7 +13,10 @@ from tests.examples import examples
 from gpuwaste.agent.facts.base import LocalRun
 from gpuwaste.agent.facts.prolog import PrologSource
 from gpuwaste.agent.facts.remote import RunAnswer
-from gpuwaste.agent.map_queries import parse_hub_job
+from gpuwaste.agent.map_queries import of_map
+from gpuwaste.core.codec import convert
+from gpuwaste.core.errors import ParseError
+from gpuwaste.documents.map_types import MapAnswer
 
 NAMES = st.sampled_from(
     ["7.start", "7.end", ".7.start.99", "0.start", "99999999999.start", "7.start.x", "a\nb.end", "-1.end"]
@@ -77,7 +80,10 @@ def test_any_map_of_a_hub_is_an_answer_or_nothing(value: Any, members: dict[str,
     """A hub that talks nonsense gives no start, no state and no position that is none."""
     good = {"job_id": 7, "start": 9, "state": "RUNNING", "nodes": {"gpu1": {"positions": [0], "shards": 0, "gpus": 1}}}
     for job in (value, members, {**good, **members}, {**good, "nodes": {"gpu1": value}}):
-        answer = parse_hub_job(json.loads(json.dumps(job)), "gpu1", (7, 0))
+        try:
+            answer = of_map(convert({"jobs": [json.loads(json.dumps(job))]}, MapAnswer, "the map").jobs, "gpu1", (7, 0))
+        except ParseError:
+            continue
         if answer is not None:
             assert isinstance(answer, RunAnswer)
             assert isinstance(answer.start, int)

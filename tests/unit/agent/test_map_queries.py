@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from gpuwaste.agent.facts.remote import GONE, RunAnswer
-from gpuwaste.agent.map_queries import Questions, parse_hub_job
+from gpuwaste.agent.map_queries import Questions
 from gpuwaste.core.errors import NoDataError, RetryableWireError, SlurmError
 from gpuwaste.core.sample import MapSource
 from gpuwaste.slurm.gres import GresOnNode
@@ -200,8 +200,11 @@ def test_another_nodes_part_is_no_answer() -> None:
     ],
 )
 def test_what_is_no_answer_is_not_taken_for_one(job: object) -> None:
-    """Wrong types, another job, another node: None."""
-    assert parse_hub_job(job, "gpu1", (7, 5)) is None
+    """Wrong types, another job, another node: the run stays unknown."""
+    bench = Bench(Hub({"jobs": [job]}))
+    bench.questions.ask(7, 5)
+    bench.questions.step()
+    assert not bench.questions.answers()
 
 
 def test_the_thread_starts_works_and_stops() -> None:

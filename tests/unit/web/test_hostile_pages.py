@@ -11,7 +11,7 @@ from tests.unit.report.test_hostile_documents import changed, places
 from tests.unit.web.parsed import Parsed
 
 from gpuwaste.core.errors import GpuwasteError
-from gpuwaste.documents.prediction_health import PredictionHealth
+from gpuwaste.documents.health import PredictionHealth
 from gpuwaste.web.environment import Frame
 from gpuwaste.web.pages.helpdesk import helpdesk_page
 from gpuwaste.web.pages.job import job_page

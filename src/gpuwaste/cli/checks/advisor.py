@@ -2,7 +2,7 @@
 
 import os
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -81,20 +81,18 @@ def _history(around: Surroundings, as_of: int) -> Check:
 def _same_model(around: Surroundings, ours: str) -> Iterator[Check]:
     """Compare the advisor's model with the hub's; a hub without an answer has its own line."""
     try:
-        health = around.ask_hub(around.config, "/v1/health")
+        hub = around.hub_health().prediction
     except GpuwasteError:
         return
-    prediction = (health.get("prediction") if isinstance(health, Mapping) else None) or {}
-    if prediction.get("state") == "not installed":
+    if hub.state == "not installed":
         return
-    hubs = str(prediction.get("model_hash") or "")
-    if ours == hubs:
+    if ours == hub.model_hash:
         yield Check("champion", Status.OK, f"the hub and this advisor use {_named(ours)}")
         return
     yield Check(
         "champion",
         Status.WARN,
-        f"this advisor uses {_named(ours)}, the hub uses {_named(hubs)}",
+        f"this advisor uses {_named(ours)}, the hub uses {_named(hub.model_hash)}",
         f"copy {around.config.common.models_dir} from the hub to this host; compare gpuwaste model list on both",
     )
 

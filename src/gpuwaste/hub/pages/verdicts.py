@@ -1,14 +1,12 @@
 """/verdicts and /models within the reader's scope; the score is for operators."""
 
 from collections.abc import Callable
-from typing import Any
 
 from fastapi import Response
-from msgspec import convert
 from msgspec.structs import replace
 from starlette.datastructures import QueryParams
 
-from gpuwaste.documents.prediction_health import PredictionHealth
+from gpuwaste.documents.health import HealthAnswer
 from gpuwaste.documents.verdict_score import ScoreDocument
 from gpuwaste.hub.disputes import Disputes
 from gpuwaste.hub.pages.forms import in_form
@@ -23,7 +21,7 @@ from gpuwaste.web.pages.verdicts import verdicts_page
 class VerdictViews:
     """The pages of verdicts and of the model that made them."""
 
-    def __init__(self, verdicts: VerdictReads, disputes: Disputes, health: Callable[[], dict[str, Any]]) -> None:
+    def __init__(self, verdicts: VerdictReads, disputes: Disputes, health: Callable[[], HealthAnswer]) -> None:
         self._verdicts = verdicts
         self._disputes = disputes
         self._health = health
@@ -38,7 +36,7 @@ class VerdictViews:
 
     def model(self, scope: Scope, frame: Frame, _: QueryParams, form: str) -> Response:
         """Answer with the model in use."""
-        health = convert(self._health()["prediction"], PredictionHealth)
+        health = self._health().prediction
         return in_form(form, lambda: models_page(health, self._score(scope), frame), lambda: health)
 
     def _score(self, scope: Scope) -> ScoreDocument | None:

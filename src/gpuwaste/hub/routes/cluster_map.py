@@ -5,8 +5,8 @@ from typing import Annotated
 
 from fastapi import FastAPI, Query, Request, Response
 
+from gpuwaste.documents.map_types import MapAnswer
 from gpuwaste.hub.exchange import Exchange, Name, json_response
-from gpuwaste.hub.models import MapAnswer
 from gpuwaste.hub.openapi import answers
 from gpuwaste.hub.refusal import LATER, Refusal, not_found
 
@@ -28,4 +28,4 @@ def add(app: FastAPI, exchange: Exchange) -> None:
                 found = await asyncio.shield(asyncio.wrap_future(future))
         except TimeoutError as error:
             raise Refusal(LATER, "slurmctld has not answered yet: try again") from error
-        return json_response({"jobs": found})
+        return json_response(MapAnswer(found))

@@ -3,8 +3,8 @@
 from fastapi import FastAPI, Response
 from starlette.concurrency import run_in_threadpool
 
+from gpuwaste.documents.health import HealthAnswer
 from gpuwaste.hub.exchange import Exchange, json_response
-from gpuwaste.hub.models import HealthAnswer
 from gpuwaste.hub.openapi import answers
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from gpuwaste.documents.prediction_health import PredictionHealth
+from gpuwaste.documents.health import PredictionHealth
 from gpuwaste.documents.verdict_score import ScoreDocument
 from gpuwaste.web.environment import Frame, page
 
