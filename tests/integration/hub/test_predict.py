@@ -395,9 +395,10 @@ def _use(hub: Rig, text: str) -> None:
 def test_shadow_tells_operators_alone(ready: Rig) -> None:
     """A fresh hub judges by the built-in policy: an operator sees what would be done, the user nothing of it."""
     hers = _said(ready, ALICE)
-    assert hers == {"policy": "", "mode": "", "action": "pass", "would_be": "pass", "lines": []}
+    assert hers == {"policy": "", "mode": "", "action": "pass", "would_be": "pass", "held": "", "lines": []}
     seen = _said(ready, OPER)
-    assert (seen["policy"], seen["mode"], seen["action"], seen["would_be"]) == ("default", "shadow", "pass", "warn")
+    told = ("policy", "mode", "action", "would_be", "held")
+    assert [seen[key] for key in told] == ["default", "shadow", "pass", "warn", "shadow"]
     assert "5 of your last 5 jobs named train failed" in " ".join(seen["lines"])
 
 
