@@ -2,23 +2,24 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from gpuwaste.documents.fields import Document, Ratio, Utc
 from gpuwaste.predict.manifest import PlattScaling
 
-SCHEMA = 1
-_MaybeNumber = Annotated[float | None, Meta(description="null: not known.")]
+SCHEMA: Final = 1
+_MaybeNumber = Annotated[float | None, Meta(description="A number without a unit; null: not known.")]
+_Score = Annotated[float | UnsetType, Meta(description="Mean over the folds; higher is better.")]
 
 
 class CardInterval(Struct, frozen=True):
-    """A figure with its interval of 95 %, by bootstrap over users; null: no such value here."""
+    """A figure with its interval of 95 %, by bootstrap over users."""
 
-    value: float | None
-    low: float | None
-    high: float | None
+    value: _MaybeNumber
+    low: _MaybeNumber
+    high: _MaybeNumber
 
 
 class CardByUser(Struct, frozen=True):
@@ -88,8 +89,8 @@ class CardSearch(Struct, kw_only=True, frozen=True):
     trials: int
     note: Annotated[str | UnsetType, Meta(description="Why there was none.")] = UNSET
     folds: int | UnsetType = UNSET
-    score_of_defaults: float | UnsetType = UNSET
-    best_score: float | UnsetType = UNSET
+    score_of_defaults: _Score = UNSET
+    best_score: _Score = UNSET
     changed: Annotated[bool | UnsetType, Meta(description="Whether a trial beat the defaults.")] = UNSET
     params: Annotated[Mapping[str, int | float] | UnsetType, Meta(description="Parameters of XGBoost.")] = UNSET
 

@@ -45,7 +45,7 @@ class ImportResult:
         default_factory=dict
     )
     end_rule: Annotated[str, Meta(description="How the ends of the runs are known.")] = ""
-    seconds: float = 0.0
+    seconds: Annotated[float, Meta(description="How long it took, seconds.")] = 0.0
 
     def add(self, page: PageRow, changed: int) -> None:
         """Count a page that was stored."""
