@@ -17,9 +17,10 @@ from typing import Final
 
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # as the command does, before XGBoost is loaded
 
+from gpuwaste.documents.card_types import TrainingSettings
 from gpuwaste.models.job_source import JobSource
 from gpuwaste.models.progress import Progress
-from gpuwaste.models.training import TRIALS, Settings, train
+from gpuwaste.models.training import train
 from gpuwaste.predict.registry import Registry
 from gpuwaste.testing.planted import planted_table
 
@@ -31,12 +32,12 @@ def main() -> int:
     """Make the jobs, train, print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--jobs", type=int, default=100_000)
-    parser.add_argument("--trials", type=int, default=TRIALS)
+    parser.add_argument("--trials", type=int, default=5)
     parser.add_argument("--threads", type=int, default=2)
     options = parser.parse_args()
     table = planted_table(options.jobs, users=400)
     progress = Progress(sys.stdout)
-    settings = Settings(trials=options.trials, threads=options.threads)
+    settings = TrainingSettings(trials=options.trials, threads=options.threads)
     began, worked = time.perf_counter(), time.process_time()
     with tempfile.TemporaryDirectory(prefix="gpuwaste-bench-") as folder:
         source = JobSource(table, "bench", f"{options.jobs} made jobs")
@@ -44,7 +45,7 @@ def main() -> int:
     figures = {
         "bench": "train",
         "jobs": options.jobs,
-        "targets": len(trained.card["targets"]),
+        "targets": len(trained.card.targets),
         "trials": options.trials,
         "threads": options.threads,
         "seconds": round(time.perf_counter() - began, 1),

@@ -145,7 +145,7 @@ def _type(part: dict[str, Any]) -> str:
     if "enum" in part:
         return " or ".join(json.dumps(value) for value in part["enum"])
     if part.get("type") == "array":
-        return f"list of {_type(part.get('items', {}))}"
+        return f"list of {_type(part.get('items') or part.get('prefixItems', [{}])[0])}"
     if "additionalProperties" in part and part.get("title") is None:
         return f"map of {_type(part['additionalProperties'] or {})}"
     low, high = part.get("minimum"), part.get("maximum")

@@ -4,21 +4,29 @@ Counts and figures only: no names of users, accounts or jobs.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import xgboost
+from msgspec.structs import replace
 
+from gpuwaste.documents.card_types import (
+    CardFeature,
+    CardFigures,
+    CardSearch,
+    CardSplit,
+    CardTarget,
+    ModelCard,
+    Parity,
+    TrainingSettings,
+)
 from gpuwaste.history.table import JobTable
 from gpuwaste.models.fit import Fitted
-from gpuwaste.models.parity import Parity
 from gpuwaste.models.search import Found
 from gpuwaste.models.split import FINAL_SHARE, SHARES
 from gpuwaste.predict.features import FEATURES
 from gpuwaste.predict.manifest import Manifest
 
-SCHEMA: Final = 1
 MOST_USED: Final = 10  # features listed for a target
 LABEL_RULE: Final = (
     "failure: FAILED and OUT_OF_MEMORY are 1, COMPLETED is 0; TIMEOUT is a target of its own and a walltime that its "
@@ -40,66 +48,62 @@ def card_document(
     table: JobTable,
     *,
     source: str,
-    settings: Mapping[str, Any],
+    settings: TrainingSettings,
     left: Mapping[str, int],
-    warnings: Sequence[str],
-    targets: Mapping[str, Mapping[str, Any]],
+    warnings: list[str],
+    targets: Mapping[str, CardTarget],
     parity: Mapping[str, Parity],
-) -> dict[str, Any]:
-    """Return the whole card. `left` counts rows that were not learnt from, `targets` is of `target_document`.
+) -> ModelCard:
+    """Return the whole card. `left` counts rows that were not learnt from, `targets` is of `card_target`.
 
     Thresholds are the manifest's: the export may have moved them a little.
     """
-    return {
-        "schema": SCHEMA,
-        "name": manifest.name,
-        "cluster": manifest.cluster,
-        "created_utc": manifest.created_utc,
-        "source": source,
-        "jobs": len(table),
-        "users": len(np.unique(table.user.codes)),
-        "window_utc": list(manifest.window),
-        "left": dict(left),
-        "end_rule": manifest.end_rule,
-        "label_rule": manifest.label_rule,
-        "feature_version": manifest.feature_version,
-        "features": len(manifest.features),
-        "settings": dict(settings),
-        "split": {
-            "train": SHARES[0],
-            "validation": SHARES[1],
-            "test": SHARES[2],
-            "last_calibration": round(1 - FINAL_SHARE, 6),
+    return ModelCard(
+        name=manifest.name,
+        cluster=manifest.cluster,
+        created_utc=manifest.created_utc,
+        source=source,
+        jobs=len(table),
+        users=len(np.unique(table.user.codes)),
+        window_utc=manifest.window,
+        left=left,
+        end_rule=manifest.end_rule,
+        label_rule=manifest.label_rule,
+        feature_version=manifest.feature_version,
+        features=len(manifest.features),
+        settings=settings,
+        split=CardSplit(
+            train=SHARES[0], validation=SHARES[1], test=SHARES[2], last_calibration=round(1 - FINAL_SHARE, 6)
+        ),
+        warnings=warnings,
+        targets={
+            model.target: replace(targets[model.target], thresholds=model.thresholds) for model in manifest.targets
         },
-        "warnings": list(warnings),
-        "targets": {
-            model.target: {**targets[model.target], "thresholds": dict(model.thresholds)} for model in manifest.targets
-        },
-        "left_out": dict(manifest.left_out),
-        "parity": {name: asdict(found) for name, found in parity.items()},
-        "not_for": list(_NOT_FOR),
-    }
+        left_out=manifest.left_out,
+        parity=parity,
+        not_for=list(_NOT_FOR),
+    )
 
 
-def target_document(honest: Fitted, shipped: Fitted, figures: Mapping[str, Any], found: Found) -> dict[str, Any]:
+def card_target(honest: Fitted, shipped: Fitted, figures: CardFigures, found: Found) -> CardTarget:
     """Return what the card says of one target: the figures are those of `honest`, the rest is of what is shipped."""
     target = shipped.target
-    return {
-        "text": target.text,
-        "unit": target.unit,
-        "kind": target.kind,
-        "jobs_learnt_from": shipped.rows,
-        "jobs_learnt_from_for_the_figures": honest.rows,
-        "base_rate": shipped.base_rate,
-        "test": dict(figures),
-        "calibration": {"slope": shipped.calibration.slope, "offset": shipped.calibration.offset},
-        "shifts": list(shipped.shifts),
-        "importance": importance(shipped.boosters),
-        "search": _search(found),
-    }
+    return CardTarget(
+        text=target.text,
+        unit=target.unit,
+        kind=target.kind,
+        jobs_learnt_from=shipped.rows,
+        jobs_learnt_from_for_the_figures=honest.rows,
+        base_rate=shipped.base_rate,
+        test=figures,
+        calibration=shipped.calibration,
+        shifts=shipped.shifts,
+        importance=importance(shipped.boosters),
+        search=_search(found),
+    )
 
 
-def importance(boosters: Sequence[xgboost.Booster]) -> list[dict[str, Any]]:
+def importance(boosters: Sequence[xgboost.Booster]) -> list[CardFeature]:
     """Return the features with the largest share of the total gain, averaged over the boosters."""
     shares = np.zeros(len(FEATURES))
     for booster in boosters:
@@ -110,7 +114,7 @@ def importance(boosters: Sequence[xgboost.Booster]) -> list[dict[str, Any]]:
         shares += column / max(column.sum(), 1e-12) / len(boosters)
     order = np.argsort(-shares, kind="stable")[:MOST_USED]
     return [
-        {"feature": FEATURES[i].name, "text": _words(FEATURES[i].text), "share_of_gain": float(shares[i])}
+        CardFeature(feature=FEATURES[i].name, text=_words(FEATURES[i].text), share_of_gain=float(shares[i]))
         for i in order.tolist()
         if shares[i] > 0
     ]
@@ -121,15 +125,14 @@ def _words(text: str) -> str:
     return " ".join(text.replace("{value}", "…").split())
 
 
-def _search(found: Found) -> dict[str, Any]:
+def _search(found: Found) -> CardSearch:
     if not found.trials:
-        return {"trials": 0, "note": found.note}
-    best = max(found.trials, key=lambda trial: trial.mean)
-    return {
-        "trials": len(found.trials),
-        "folds": len(found.trials[0].scores),
-        "score_of_defaults": found.trials[0].mean,
-        "best_score": best.mean,
-        "changed": found.changed,
-        "params": {**found.recipe.params, "rounds": found.recipe.rounds},
-    }
+        return CardSearch(trials=0, note=found.note)
+    return CardSearch(
+        trials=len(found.trials),
+        folds=len(found.trials[0].scores),
+        score_of_defaults=found.trials[0].mean,
+        best_score=max(trial.mean for trial in found.trials),
+        changed=found.changed,
+        params={**found.recipe.params, "rounds": found.recipe.rounds},
+    )

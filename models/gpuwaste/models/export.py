@@ -10,8 +10,9 @@ import xgboost
 
 from gpuwaste.core.errors import ModelError
 from gpuwaste.core.files import TEMPORARY, sync_directory, write_whole
+from gpuwaste.documents.card_types import Parity
 from gpuwaste.models.graphs import graph_of
-from gpuwaste.models.parity import Parity, Rows, check, gate_of, settled
+from gpuwaste.models.parity import Rows, check, gate_of, settled
 from gpuwaste.predict.bundle import FeatureSet, load_bundle
 from gpuwaste.predict.manifest import NAME, Manifest, TargetModel, sha256_hex
 from gpuwaste.predict.session import Session

@@ -1,15 +1,18 @@
 """A target's figures on the test part: what the rolling correction would have said at each submission, and what came.
 
-The result is a part of card.json: plain numbers, None for what cannot be said, intervals as {value, low, high}.
+The result is a part of card.json: plain numbers, None for what cannot be said.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
+from msgspec import UNSET
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
+from gpuwaste.documents.card_types import CardByUser, CardFigures, CardInterval, CardLevel, CardPoint, CardRequest
 from gpuwaste.history.table import JobTable
 from gpuwaste.models import prediction_metrics as metrics
 from gpuwaste.models.evaluate.figures import MIN_TEST, Figures, of_probability, of_quantiles
@@ -23,6 +26,7 @@ from gpuwaste.predict.rolling import busy_users
 from gpuwaste.predict.targets import Target, labels, request_cap
 
 Array = NDArray[np.float64]
+Curves = Mapping[str, Sequence[Sequence[float]]]
 NAMES: Final = tuple(feature.name for feature in FEATURES)
 _CURVE: Final = 120  # points of a curve
 _CLOUD: Final = 1500  # jobs in a plot
@@ -32,8 +36,8 @@ _CLOUD: Final = 1500  # jobs in a plot
 class Judged:
     """`figures` go into the card; `curves` are what its plots draw."""
 
-    figures: dict[str, Any]
-    curves: dict[str, Any]
+    figures: CardFigures
+    curves: Curves
 
 
 def judge(fitted: Fitted, table: JobTable, vectors: Vectors, split: Split) -> Judged:
@@ -48,33 +52,40 @@ def judge(fitted: Fitted, table: JobTable, vectors: Vectors, split: Split) -> Ju
     y = labels(target.name, table)
     rows = split.test[np.isfinite(y[split.test])]
     users = table.user.codes[rows]
-    head = {"jobs": len(rows), "users": len(np.unique(users))}
     if len(rows) < MIN_TEST:
-        return Judged({**head, "note": f"{len(rows)} labelled jobs in the test part are too few to judge by"}, {})
+        note = f"{len(rows)} labelled jobs in the test part are too few to judge by"
+        return Judged(CardFigures(jobs=len(rows), users=len(np.unique(users)), note=note), {})
     if target.kind == "probability":
         own = calibrated(raw[rows, 0], fitted.calibration)
-        judged = _probability(y[rows], said[rows], own, users, fitted.thresholds)
-    else:
-        judged = _quantiles(target, table, rows, said[rows])
-    return Judged({**head, **judged.figures}, judged.curves)
+        return _probability(y[rows], said[rows], own, users, fitted.thresholds)
+    return _quantiles(target, table, rows, said[rows])
 
 
 def _probability(y: Array, p: Array, own: Array, users: NDArray[np.int32], points: Mapping[str, float]) -> Judged:
     found = of_probability(y, MethodAnswer(p, points.get("f1", 0.5)), users)
-    figures: dict[str, Any] = {"base_rate": float(y.mean())}
+    figures = CardFigures(
+        jobs=len(y),
+        users=len(np.unique(users)),
+        base_rate=float(y.mean()),
+        ece=interval(found["ece"]),
+        ece_uncorrected=finite(metrics.ece(y, own)),
+        operating_points={name: _point(y, p, at, users) for name, at in sorted(points.items())},
+        brier_by_user=_by_user(found["brier_by_user"], found["brier_worst_decile"]),
+    )
     if not 0 < y.mean() < 1:
-        figures["note"] = f"all {len(y)} labelled jobs of the test part are alike: nothing to tell apart"
+        note = f"all {len(y)} labelled jobs of the test part are alike: nothing to tell apart"
+        figures = replace(figures, note=note)
     else:
-        names = ("average_precision", "recall_at_precision_0.95", *(("f1",) if "f1" in points else ()))
-        figures |= {name: interval(found[name]) for name in names}
-    figures["ece"] = interval(found["ece"])
-    figures["ece_uncorrected"] = finite(metrics.ece(y, own))
-    figures["operating_points"] = {name: _point(y, p, at, users) for name, at in sorted(points.items())}
-    figures["brier_by_user"] = _by_user(found["brier_by_user"], found["brier_worst_decile"])
+        figures = replace(
+            figures,
+            average_precision=interval(found["average_precision"]),
+            recall_at_precision=interval(found["recall_at_precision_0.95"]),
+            f1=interval(found["f1"]) if "f1" in points else UNSET,
+        )
     return Judged(figures, {"precision_recall": _pr_curve(y, p), "calibration": _calibration(y, p)})
 
 
-def _point(y: Array, p: Array, at: float, users: NDArray[np.int32]) -> dict[str, Any]:
+def _point(y: Array, p: Array, at: float, users: NDArray[np.int32]) -> CardPoint:
     """Return threshold, how many jobs it names, and precision and recall on the test part."""
     said = p >= at
 
@@ -86,13 +97,13 @@ def _point(y: Array, p: Array, at: float, users: NDArray[np.int32]) -> dict[str,
         total = float(weight @ y)
         return float(weight[said] @ y[said]) / total if total else float("nan")
 
-    return {
-        "threshold": at,
-        "jobs": int(said.sum()),
-        "share": float(said.mean()),
-        "precision": interval(metrics.bootstrap_by_user(users, precision)),
-        "recall": interval(metrics.bootstrap_by_user(users, recall)),
-    }
+    return CardPoint(
+        threshold=at,
+        jobs=int(said.sum()),
+        share=float(said.mean()),
+        precision=interval(metrics.bootstrap_by_user(users, precision)),
+        recall=interval(metrics.bootstrap_by_user(users, recall)),
+    )
 
 
 def _quantiles(target: Target, table: JobTable, rows: NDArray[np.intp], said: Array) -> Judged:
@@ -101,16 +112,19 @@ def _quantiles(target: Target, table: JobTable, rows: NDArray[np.intp], said: Ar
     weight = np.where(np.isfinite(table.cpus[rows]), table.cpus[rows], 1.0)
     size = weight if target.name == "walltime" else np.ones(len(rows))
     found = of_quantiles(used, MethodAnswer(said, levels=target.quantiles), size, users)
-    figures: dict[str, Any] = {"quantiles": {str(q): _level(found, f"_{q:g}") for q in target.quantiles}}
-    known = np.isfinite(asked)
-    if known.any():
-        figures["request"] = {
-            "jobs": int(known.sum()),
-            "reserved_over_used": finite(metrics.reserved_over_used(used[known], asked[known], size[known])),
-        }
-    at = target.quantiles.index(0.95)
-    by_user = (found["under_rate_by_user_0.95"], found["under_rate_worst_decile_0.95"])
-    figures["under_rate_0.95_by_user"] = _by_user(*by_user)
+    known, at = np.isfinite(asked), target.quantiles.index(0.95)
+    figures = CardFigures(
+        jobs=len(rows),
+        users=len(np.unique(users)),
+        quantiles={str(q): _level(found, f"_{q:g}") for q in target.quantiles},
+        request=CardRequest(
+            jobs=int(known.sum()),
+            reserved_over_used=finite(metrics.reserved_over_used(used[known], asked[known], size[known])),
+        )
+        if known.any()
+        else UNSET,
+        under_rate_by_user=_by_user(found["under_rate_by_user_0.95"], found["under_rate_worst_decile_0.95"]),
+    )
     picked = np.unique(np.linspace(0, len(rows) - 1, _CLOUD).astype(int))
     curves = {
         "coverage": [list(target.quantiles), coverage(said, used)],
@@ -119,15 +133,16 @@ def _quantiles(target: Target, table: JobTable, rows: NDArray[np.intp], said: Ar
     return Judged(figures, curves)
 
 
-def _level(found: Figures, level: str) -> dict[str, Any]:
-    return {
-        **{name: interval(found[name + level]) for name in ("under_rate", "reserved_over_used")},
-        "reserved_over_used_unweighted": finite(found[f"reserved_over_used_unweighted{level}"].value),
-    }
+def _level(found: Figures, level: str) -> CardLevel:
+    return CardLevel(
+        under_rate=interval(found[f"under_rate{level}"]),
+        reserved_over_used=interval(found[f"reserved_over_used{level}"]),
+        reserved_over_used_unweighted=finite(found[f"reserved_over_used_unweighted{level}"].value),
+    )
 
 
-def _by_user(mean: metrics.Interval, worst: metrics.Interval) -> dict[str, float | None]:
-    return {"mean": finite(mean.value), "worst_decile": finite(worst.value)}
+def _by_user(mean: metrics.Interval, worst: metrics.Interval) -> CardByUser:
+    return CardByUser(finite(mean.value), finite(worst.value))
 
 
 def _pr_curve(y: Array, p: Array) -> list[list[float]]:
@@ -149,9 +164,9 @@ def _calibration(y: Array, p: Array) -> list[list[float]]:
     return [means[0].tolist(), means[1].tolist(), jobs[some].tolist()]
 
 
-def interval(found: metrics.Interval) -> dict[str, float | None]:
+def interval(found: metrics.Interval) -> CardInterval:
     """Return an interval as JSON takes it."""
-    return {"value": finite(found.value), "low": finite(found.low), "high": finite(found.high)}
+    return CardInterval(finite(found.value), finite(found.low), finite(found.high))
 
 
 def finite(value: float) -> float | None:

@@ -15,6 +15,7 @@ import xgboost
 from numpy.typing import NDArray
 
 from gpuwaste.core.errors import ModelError
+from gpuwaste.documents.card_types import Parity
 from gpuwaste.models.fit import calibrated
 from gpuwaste.predict.manifest import TargetModel
 from gpuwaste.predict.session import Session
@@ -25,17 +26,6 @@ MAX_DIFFERENCE: Final = 1e-5  # of a probability
 MAX_RELATIVE: Final = 1e-5  # of a log quantile, beside 1
 SETTLE: Final = 0.002  # how far a threshold may be moved, in probability
 Rows = NDArray[np.float32]
-
-
-@dataclass(frozen=True, slots=True)
-class Parity:
-    """What the gate saw: rows compared, edge rows among them, the largest difference, flips at the thresholds."""
-
-    rows: int
-    real: int
-    edges: int
-    max_difference: float
-    flips: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 import io
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from matplotlib import rc_context, rcParams
@@ -10,6 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
+from gpuwaste.documents.card_types import CardFigures
+from gpuwaste.models.holdout_figures import Curves
 from gpuwaste.predict.targets import Target
 
 _STYLE: Final[dict[Any, Any]] = {"svg.hashsalt": "gpuwaste", "svg.fonttype": "none", "font.size": 9}
@@ -17,7 +19,7 @@ _INK: Final = "#1f4e79"
 _FAINT: Final = "#999999"
 
 
-def plots(target: Target, figures: Mapping[str, Any], curves: Mapping[str, Any]) -> dict[str, bytes]:
+def plots(target: Target, figures: CardFigures, curves: Curves) -> dict[str, bytes]:
     """Return the plots of one target by file name; none where there are no curves."""
     drawn: dict[str, bytes] = {}
     if "precision_recall" in curves:
@@ -29,19 +31,19 @@ def plots(target: Target, figures: Mapping[str, Any], curves: Mapping[str, Any])
     return drawn
 
 
-def _precision_recall(axes: Axes, figures: Mapping[str, Any], curves: Mapping[str, Any]) -> None:
+def _precision_recall(axes: Axes, figures: CardFigures, curves: Curves) -> None:
     recall, precision = curves["precision_recall"]
     axes.step(recall, precision, where="post", color=_INK)
-    axes.axhline(figures["base_rate"], color=_FAINT, linestyle=":", label="base rate")
-    for name, point in figures["operating_points"].items():
-        x, y = point["recall"]["value"], point["precision"]["value"]
+    axes.axhline(figures.base_rate or 0.0, color=_FAINT, linestyle=":", label="base rate")
+    for name, point in (figures.operating_points or {}).items():
+        x, y = point.recall.value, point.precision.value
         if x is not None and y is not None:
-            axes.plot([x], [y], "o", label=f"{name} (p ≥ {point['threshold']:.2f})")
+            axes.plot([x], [y], "o", label=f"{name} (p ≥ {point.threshold:.2f})")
     axes.set(xlabel="recall", ylabel="precision", xlim=(0, 1.02), ylim=(0, 1.02))
     axes.legend(loc="lower left", frameon=False)
 
 
-def _calibration(axes: Axes, curves: Mapping[str, Any]) -> None:
+def _calibration(axes: Axes, curves: Curves) -> None:
     said, came, jobs = curves["calibration"]
     axes.plot([0, 1], [0, 1], color=_FAINT, linestyle=":")
     axes.plot(said, came, color=_INK, linewidth=0.8)
@@ -52,14 +54,14 @@ def _calibration(axes: Axes, curves: Mapping[str, Any]) -> None:
     )
 
 
-def _coverage(axes: Axes, curves: Mapping[str, Any]) -> None:
+def _coverage(axes: Axes, curves: Curves) -> None:
     nominal, achieved = curves["coverage"]
     axes.plot([0, 1], [0, 1], color=_FAINT, linestyle=":")
     axes.plot(nominal, achieved, "o-", color=_INK)
     axes.set(xlabel="quantile asked for", ylabel="share of jobs at or below it", xlim=(0.4, 1.01), ylim=(0.4, 1.01))
 
 
-def _limits(axes: Axes, target: Target, curves: Mapping[str, Any]) -> None:
+def _limits(axes: Axes, target: Target, curves: Curves) -> None:
     used, said = (_positive(values) for values in curves["cloud"])
     pairs = [(x, y) for x, y in zip(used, said, strict=True) if x and y]
     if not pairs:

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from gpuwaste.documents.card_types import ModelCard
 from gpuwaste.models.card import card_document
 from gpuwaste.models.card_text import card_text
 from gpuwaste.models.export import Exported, write_bundle, write_files
@@ -42,7 +43,7 @@ def publish(  # noqa: PLR0917 two places, and what goes there
     data: Prepared,
     made: Mapping[str, Made],
     about: Mapping[str, Any],
-) -> tuple[str, dict[str, Any]]:
+) -> tuple[str, ModelCard]:
     """Write and register a bundle by way of `folder`, an empty one; returns its name and its card.
 
     Raises ModelError, StoreError.
@@ -55,7 +56,7 @@ def publish(  # noqa: PLR0917 two places, and what goes there
     for name, target in made.items():
         drawn |= plots(BY_NAME[name], target.judged.figures, target.judged.curves)
     files |= drawn
-    files["card.json"] = (json.dumps(card, indent=1, sort_keys=True, allow_nan=False) + "\n").encode()
+    files["card.json"] = (json.dumps(card.to_json(), indent=1, sort_keys=True, allow_nan=False) + "\n").encode()
     files["card.md"] = card_text(card, drawn).encode()
     write_files(folder / manifest.name, draft.manifest, files)
     name = registry.add(folder / manifest.name)

@@ -4,14 +4,15 @@ import re
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
 from gpuwaste.core.errors import NoDataError
-from gpuwaste.models.card import LABEL_RULE, target_document
+from gpuwaste.documents.card_types import ModelCard, TrainingSettings
+from gpuwaste.models.card import LABEL_RULE, card_target
 from gpuwaste.models.fit import Fitted, check_labels, fit, learnable
 from gpuwaste.models.holdout_figures import Judged, judge
 from gpuwaste.models.job_source import JobSource
@@ -27,24 +28,8 @@ from gpuwaste.predict.manifest import Manifest
 from gpuwaste.predict.registry import Registry
 from gpuwaste.predict.targets import TARGETS, Target
 
-TRIALS: Final = 5
 _DRIFT_ROWS: Final = 50_000  # newest rows whose shares of bins are kept
 _CLUSTER: Final = 40  # characters of a cluster's name in a bundle's name
-
-
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """What the caller chooses; `targets` empty is all of them, `time_budget_s` bounds the searches together.
-
-    Equal data, `trials`, `seed` and `threads` give equal ONNX files, where no budget cut a search short.
-    """
-
-    trials: int = TRIALS
-    seed: int = 1
-    time_budget_s: float | None = None
-    targets: tuple[str, ...] = ()
-    since: int | None = None
-    threads: int = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +48,14 @@ class Trained:
 
     name: str
     directory: Path
-    card: Mapping[str, Any]
+    card: ModelCard
     promoted: bool
 
 
 def train(
     source: JobSource,
     registry: Registry,
-    settings: Settings,
+    settings: TrainingSettings,
     *,
     created_utc: int,
     promote: bool = False,
@@ -94,10 +79,10 @@ def train(
     with show.stage("export"), tempfile.TemporaryDirectory(prefix="gpuwaste-train-") as folder:
         about = {
             "source": source.text,
-            "settings": asdict(settings),
+            "settings": settings,
             "left": {"rows that told a run again": data.repeated, "earlier jobs, history alone": data.earlier},
             "warnings": warnings_of(data.table),
-            "targets": {n: target_document(x.honest, x.shipped, x.judged.figures, x.found) for n, x in learnt.items()},
+            "targets": {n: card_target(x.honest, x.shipped, x.judged.figures, x.found) for n, x in learnt.items()},
         }
         made = {name: Made(x.shipped, x.judged) for name, x in learnt.items()}
         name, card = publish(registry, Path(folder), manifest, data, made, about)
@@ -108,7 +93,7 @@ def train(
 
 
 def _learn(
-    data: Prepared, chosen: Sequence[Target], settings: Settings, show: Progress
+    data: Prepared, chosen: Sequence[Target], settings: TrainingSettings, show: Progress
 ) -> tuple[dict[str, TrainedTarget], dict[str, str]]:
     split = split_by_time(data.table)
     learnt: dict[str, TrainedTarget] = {}
@@ -130,7 +115,7 @@ def _learn(
 
 
 def _one(
-    target: Target, data: Prepared, split: Split, settings: Settings, *, until: float, show: Progress
+    target: Target, data: Prepared, split: Split, settings: TrainingSettings, *, until: float, show: Progress
 ) -> TrainedTarget:
     """Search, fit and judge one target, then learn it again for shipping. Raises NoDataError."""
     table, vectors = data.table, data.vectors

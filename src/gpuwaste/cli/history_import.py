@@ -6,7 +6,7 @@ import sys
 from contextlib import AbstractContextManager, closing, contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gpuwaste.cli.sources import file_source
 from gpuwaste.cli.time_options import parse_time
@@ -19,16 +19,19 @@ from gpuwaste.core.units import DAY_S, format_size
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from gpuwaste.documents.fields import Document
     from gpuwaste.ingest.accounting_windows import Period
-    from gpuwaste.ingest.importer import ImportResult, Progress
+    from gpuwaste.ingest.importer import Progress
     from gpuwaste.ingest.source import Source
     from gpuwaste.store.hub.history_store import HistoryStore
+    from gpuwaste.store.hub.import_result import ImportResult
 
-Answer = tuple[dict[str, Any], str]
+Answer = tuple["Document", str]
 
 
 def bring(options: argparse.Namespace, config: Config) -> Answer:
     """Import. Raises GpuwasteError; NoDataError where there is nothing at all to import."""
+    from gpuwaste.documents.history_status import ImportsDocument
     from gpuwaste.ingest.importer import import_again, import_source
 
     path = _store_path(options, config)
@@ -45,13 +48,14 @@ def bring(options: argparse.Namespace, config: Config) -> Answer:
                 results = [import_source(store, path, source, processes=options.threads, progress=progress)]
             if not results[0].pages and store.resume(source.key) is None:
                 raise NoDataError(f"{source.key}: empty: nothing to import")
-    document = {"store": str(path), "again": options.again, "imports": [result.document() for result in results]}
+    document = ImportsDocument(store=str(path), again=options.again, imports=results)
     return document, "".join(_line(result) for result in results) + f"store {path}\n"
 
 
 def stand(options: argparse.Namespace, config: Config) -> Answer:
     """Tell what the store holds. Raises NoDataError where there is none."""
-    from gpuwaste.ingest.import_status import status_document, status_text
+    from gpuwaste.documents.history_status import status_document
+    from gpuwaste.report.history_text import status_text
 
     path = _store_path(options, config)
     become_owner(path)
@@ -163,9 +167,9 @@ def _line(result: "ImportResult") -> str:
         lines.append("  no wait in it: starts are taken to be the submissions, ends submit + run")
     if result.bad:
         lines.append(f"  {result.bad} rows could not be read and are kept aside (gpuwaste history status):")
-        lines += [f"    line {bad['line']}: {bad['reason']}" for bad in result.first_bad]
+        lines += [f"    line {bad.line}: {bad.reason}" for bad in result.first_bad]
     lines += [
-        f"  {name} is unknown in {first['runs']} runs: first at line {first['line']}: {first['reason']}"
+        f"  {name} is unknown in {first.runs} runs: first at line {first.line}: {first.reason}"
         for name, first in sorted(result.unread.items())
     ]
     if result.notes.get("twice"):

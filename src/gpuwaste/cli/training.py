@@ -24,15 +24,16 @@ def train_and_tell(options: argparse.Namespace, config: Config) -> int:
     # Read as XGBoost is loaded: threads that spin while they wait make it ten times slower on a busy host.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:
+        from gpuwaste.documents.card_types import TrainingSettings
         from gpuwaste.models.progress import Progress
-        from gpuwaste.models.training import Settings, train
+        from gpuwaste.models.training import train
         from gpuwaste.predict.registry import Registry
     except ModuleNotFoundError as error:
         raise GpuwasteError(
             f"train: no module {error.name}: install gpuwaste with its extra [train] on the host that trains"
         ) from error
     progress = Progress(sys.stderr)
-    settings = Settings(
+    settings = TrainingSettings(
         trials=options.trials,
         seed=options.seed,
         time_budget_s=options.time_budget,
@@ -52,7 +53,7 @@ def train_and_tell(options: argparse.Namespace, config: Config) -> int:
         promote=options.promote,
         progress=progress,
     )
-    sys.stdout.write(json.dumps(trained.card, indent=1) + "\n" if options.json else _text(trained))
+    sys.stdout.write(json.dumps(trained.card.to_json(), indent=1) + "\n" if options.json else _text(trained))
     return 0
 
 
@@ -62,11 +63,11 @@ def _text(trained: "Trained") -> str:
     from gpuwaste.models.card_text import headline
 
     card = trained.card
-    rows = [(name, f"{target['jobs_learnt_from']} jobs", *headline(target)) for name, target in card["targets"].items()]
+    rows = [(name, f"{target.jobs_learnt_from} jobs", *headline(target)) for name, target in card.targets.items()]
     lines = [
         tabulate(rows, headers=("TARGET", "TRAINED ON", "METRIC ON UNSEEN JOBS", "VALUE (95 %)"), tablefmt="plain"),
-        *(f"{name}: left out: {why}" for name, why in card["left_out"].items()),
-        *card["warnings"],
+        *(f"{name}: left out: {why}" for name, why in card.left_out.items()),
+        *card.warnings,
         f"card: {trained.directory / 'card.md'}",
     ]
     if trained.promoted:

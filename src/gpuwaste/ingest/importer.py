@@ -2,66 +2,21 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from gpuwaste.core.errors import NoDataError
-from gpuwaste.ingest.parsed_page import UNREAD
 from gpuwaste.ingest.source import EACH_ONCE, Page, Source
 from gpuwaste.ingest.work import work_page, work_pages
 from gpuwaste.store.hub.history_store import HistoryStore, KeptPage, PageRow
+from gpuwaste.store.hub.import_result import ImportResult
 from gpuwaste.store.hub.page_files import Kept, PageFiles
 
 ASSUMED: Final = "submit + run"
 _FEW_ASSUMED: Final = 0.01  # a source of which fewer of the starts are assumed is one with waits
-_SHOWN_BAD: Final = 5
 
 Progress = Callable[[int, int], None]
 """progress(until, runs): how far the source was read, and how many runs the page had."""
-
-
-@dataclass(slots=True)
-class ImportResult:
-    """What an import did; `bad` counts rows kept aside, and `first_bad` shows some of them.
-
-    `unread` has the fields that are unknown in some runs because their values cannot be read, each with the first.
-    """
-
-    kind: str
-    key: str
-    cluster: str
-    pages: int = 0
-    size_b: int = 0
-    packed_b: int = 0
-    runs: int = 0
-    changed: int = 0
-    bad: int = 0
-    first_bad: list[dict[str, Any]] = field(default_factory=list)
-    unread: dict[str, dict[str, Any]] = field(default_factory=dict)
-    notes: dict[str, int] = field(default_factory=dict)
-    end_rule: str = ""
-    seconds: float = 0.0
-
-    def add(self, page: PageRow, changed: int) -> None:
-        """Count a page that was stored."""
-        self.pages += 1
-        self.size_b += page.size_b
-        self.packed_b += page.packed_b
-        self.runs += page.runs
-        self.changed += changed
-        self.bad += page.bad_count
-        for row in page.bad[: _SHOWN_BAD - len(self.first_bad)]:
-            self.first_bad.append({"source": page.place, "line": row.line, "reason": row.reason})
-        for name, count in page.notes.items():
-            self.notes[name] = self.notes.get(name, 0) + count
-        for name, first in page.unread.items():
-            entry = self.unread.setdefault(name, {"source": page.place, "line": first.line, "reason": first.reason})
-            entry["runs"] = self.notes[UNREAD + name]
-
-    def document(self) -> dict[str, Any]:
-        """Return it for JSON."""
-        return asdict(self)
 
 
 def import_source(

@@ -8,10 +8,10 @@ from gpuwaste.core.job import JobRecord
 from gpuwaste.core.run import RunKey
 from gpuwaste.core.text import storable
 from gpuwaste.slurm.sacct import BadRow
+from gpuwaste.store.hub.history_store import UNREAD
 from gpuwaste.store.hub.hub_store import Aside
 
 Notes = Counter[str]  # what a parser counts, by name
-UNREAD: Final = "unread "  # a count with this name and a field's: runs of which that field cannot be read
 KEPT_BAD: Final = 2000  # bad rows of a piece that are kept aside; all are counted
 
 

@@ -14,11 +14,12 @@ import pytest
 from tests.unit.ingest.rows import T0, jobs_of, log, opened, row, step
 
 from gpuwaste.core.errors import NoDataError, ParseError, StoreError
-from gpuwaste.ingest.importer import ImportResult, import_again, import_source
+from gpuwaste.ingest.importer import import_again, import_source
 from gpuwaste.ingest.sources.sacct import SacctFile
 from gpuwaste.ingest.sources.swf import SwfFile
 from gpuwaste.store.hub.history_store import HistoryStore
 from gpuwaste.store.hub.hub_store import HubStore
+from gpuwaste.store.hub.import_result import ImportResult
 from gpuwaste.testing.cluster_process import wait_until
 
 BAD = row(901, Start="yesterday") + b"12|cut\n"
@@ -266,6 +267,7 @@ from gpuwaste.core.clock import SystemClock
 from gpuwaste.ingest.importer import import_source
 from gpuwaste.ingest.sources.sacct import SacctFile
 from gpuwaste.store.hub.history_store import HistoryStore
+from gpuwaste.store.hub.import_result import ImportResult
 left = int(sys.argv[3])
 def hook(event, args):
     global left
@@ -311,6 +313,7 @@ from gpuwaste.core.clock import SystemClock
 from gpuwaste.ingest.importer import import_source
 from gpuwaste.ingest.sources.sacct import SacctFile
 from gpuwaste.store.hub.history_store import HistoryStore
+from gpuwaste.store.hub.import_result import ImportResult
 path, file = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
 def die(until, runs):
     print(*(child.pid for child in multiprocessing.active_children()), flush=True)

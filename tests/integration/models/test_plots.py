@@ -4,13 +4,24 @@ from xml.etree import ElementTree as ET
 
 import numpy as np
 
+from gpuwaste.documents.card_types import CardFigures, CardInterval, CardPoint
+from gpuwaste.models.holdout_figures import Curves
 from gpuwaste.models.plots import plots
 from gpuwaste.predict.targets import BY_NAME
 
-POINT = {"threshold": 0.4, "recall": {"value": 0.8}, "precision": {"value": 0.5}}
-UNSUPPORTED = {"threshold": 0.9, "recall": {"value": 0.0}, "precision": {"value": None}}
-FIGURES = {"base_rate": 0.2, "operating_points": {"warn": POINT, "reject": UNSUPPORTED}}
-CURVES = {"precision_recall": [[0.0, 0.5, 1.0], [1.0, 0.7, 0.2]], "calibration": [[0.1, 0.9], [0.2, 0.8], [30, 5]]}
+
+def point(threshold: float, recall: float, precision: float | None) -> CardPoint:
+    found = (CardInterval(value, None, None) for value in (precision, recall))
+    return CardPoint(threshold=threshold, jobs=1, share=0.1, precision=next(found), recall=next(found))
+
+
+POINTS = {"warn": point(0.4, 0.8, 0.5), "reject": point(0.9, 0.0, None)}
+NONE = CardFigures(jobs=9, users=1)
+FIGURES = CardFigures(jobs=9, users=1, base_rate=0.2, operating_points=POINTS)
+CURVES: Curves = {
+    "precision_recall": [[0.0, 0.5, 1.0], [1.0, 0.7, 0.2]],
+    "calibration": [[0.1, 0.9], [0.2, 0.8], [30, 5]],
+}
 
 
 def test_equal_figures_give_equal_bytes() -> None:
@@ -28,8 +39,8 @@ def test_equal_figures_give_equal_bytes() -> None:
 def test_odd_values_are_left_out_of_a_cloud() -> None:
     """Zero, infinite and absurd values have no place on logarithmic axes; with none left the axes stay empty."""
     curves = {"coverage": [[0.5, 0.95], [0.4, 0.96]], "cloud": [[0.0, 10.0, 5.0], [1.0, 20.0, 1e300]]}
-    drawn = plots(BY_NAME["walltime"], {}, curves)
+    drawn = plots(BY_NAME["walltime"], NONE, curves)
     assert sorted(drawn) == ["walltime.coverage.svg", "walltime.limits.svg"]
     curves["cloud"] = [[0.0], [np.inf]]
-    assert plots(BY_NAME["walltime"], {}, curves)["walltime.limits.svg"]
-    assert plots(BY_NAME["walltime"], {"note": "too few"}, {}) == {}
+    assert plots(BY_NAME["walltime"], NONE, curves)["walltime.limits.svg"]
+    assert plots(BY_NAME["walltime"], NONE, {}) == {}

@@ -9,11 +9,12 @@ import pytest
 
 from gpuwaste.core.errors import ModelError, NoDataError, UsageError
 from gpuwaste.core.underuse import UnderUse
+from gpuwaste.documents.card_types import TrainingSettings
 from gpuwaste.history.outcome import Outcome
 from gpuwaste.history.state import HistoryState
 from gpuwaste.history.table import ABSENT, JobTable
 from gpuwaste.models.job_source import JobSource
-from gpuwaste.models.training import Settings, Trained, train
+from gpuwaste.models.training import Trained, train
 from gpuwaste.predict.bundle import load_bundle
 from gpuwaste.predict.registry import Registry
 from gpuwaste.predict.rolling import Rolling
@@ -22,7 +23,7 @@ from gpuwaste.testing.planted import planted_table
 
 CREATED = 1_790_000_000
 RULE = UnderUse(below_pct=20.0)
-SETTINGS = Settings(trials=1, threads=1, targets=("failure", "walltime", "gpu_underused"))
+SETTINGS = TrainingSettings(trials=1, threads=1, targets=("failure", "walltime", "gpu_underused"))
 
 
 def history(jobs: int = 900, seed: int = 2) -> JobTable:
@@ -34,6 +35,12 @@ def history(jobs: int = 900, seed: int = 2) -> JobTable:
         gpus=np.zeros(jobs), used_ratio=nothing, gpus_active=nothing, gpu_coverage=nothing,
         ledger_at=np.full(jobs, ABSENT), under_use=RULE,
     )  # fmt: skip
+
+
+def number(value: float | None) -> float:
+    """Return a figure that has to be known."""
+    assert value is not None
+    return value
 
 
 def source(table: JobTable) -> JobSource:
@@ -48,15 +55,19 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Trained:
 
 def test_the_planted_signal_is_learnt(trained: Trained) -> None:
     """On jobs that it has not seen the model is far better than the base rate, and its quantiles hold about."""
-    failure, walltime = (trained.card["targets"][name]["test"] for name in ("failure", "walltime"))
-    precision = failure["average_precision"]
-    assert precision["value"] > 1.5 * failure["base_rate"]
-    assert precision["low"] <= precision["value"] <= precision["high"]
-    for q, level in list(walltime["quantiles"].items())[1:]:
-        assert level["under_rate"]["value"] == pytest.approx(1 - float(q), abs=0.1)
-    reserved = [level["reserved_over_used"]["value"] for level in walltime["quantiles"].values()]
+    failure, walltime = (trained.card.targets[name].test for name in ("failure", "walltime"))
+    assert failure.average_precision
+    assert failure.base_rate
+    assert walltime.quantiles
+    assert walltime.request
+    precision = failure.average_precision
+    assert number(precision.value) > 1.5 * failure.base_rate
+    assert number(precision.low) <= number(precision.value) <= number(precision.high)
+    for q, level in list(walltime.quantiles.items())[1:]:
+        assert level.under_rate.value == pytest.approx(1 - float(q), abs=0.1)
+    reserved = [number(level.reserved_over_used.value) for level in walltime.quantiles.values()]
     assert reserved == sorted(reserved)
-    assert reserved[2] < walltime["request"]["reserved_over_used"]
+    assert reserved[2] < number(walltime.request.reserved_over_used)
 
 
 def test_the_bundle_loads_and_says_what_it_was_made_of(trained: Trained) -> None:
@@ -70,17 +81,17 @@ def test_the_bundle_loads_and_says_what_it_was_made_of(trained: Trained) -> None
     assert manifest.window[1] < table.submit[int(0.9 * len(table))]
     assert (manifest.origin, manifest.cluster, manifest.end_rule) == ("site", "gw", "accounting")
     assert manifest.under_use == RULE
-    assert RULE.text in trained.card["label_rule"]
+    assert RULE.text in trained.card.label_rule
     assert len(manifest.references) == len(manifest.drift_bins) == len(manifest.features)
-    assert trained.card["targets"]["failure"]["thresholds"] == manifest.targets[0].thresholds
+    assert trained.card.targets["failure"].thresholds == manifest.targets[0].thresholds
 
 
 def test_targets_without_labels_are_left_out_in_words(trained: Trained) -> None:
     """No ledger: the card says so; what was not asked for is said too."""
-    left_out = trained.card["left_out"]
+    left_out = trained.card.left_out
     assert "no job with GPUs has a ledger" in left_out["gpu_underused"]
     assert left_out["memory"] == "was not asked for"
-    assert set(left_out) | set(trained.card["targets"]) == {target.name for target in TARGETS}
+    assert set(left_out) | set(trained.card.targets) == {target.name for target in TARGETS}
 
 
 def test_the_card_has_all_its_parts_and_no_names(trained: Trained) -> None:
@@ -92,7 +103,7 @@ def test_the_card_has_all_its_parts_and_no_names(trained: Trained) -> None:
         "What it looks at", "Search: 1 trial ", "Targets left out", "agree", "must not be used for",
     ):  # fmt: skip
         assert part in text, part
-    assert json.loads((trained.directory / "card.json").read_bytes()) == json.loads(json.dumps(trained.card))
+    assert json.loads((trained.directory / "card.json").read_bytes()) == json.loads(json.dumps(trained.card.to_json()))
     listed = load_bundle(trained.directory).manifest.files
     plots = sorted(name for name in listed if name.endswith(".svg"))
     assert plots == [
@@ -105,10 +116,10 @@ def test_the_card_has_all_its_parts_and_no_names(trained: Trained) -> None:
 
 def test_the_gate_compared_enough_rows(trained: Trained) -> None:
     """Each target's graph and trees gave the same on 10,000 rows and on the edges, without a flip."""
-    for parity in trained.card["parity"].values():
-        assert parity["rows"] - parity["edges"] >= 10_000
-        assert parity["edges"] > 1000
-        assert parity["flips"] == 0
+    for parity in trained.card.parity.values():
+        assert parity.rows - parity.edges >= 10_000
+        assert parity.edges > 1000
+        assert parity.flips == 0
 
 
 def test_a_predictor_can_go_on_from_the_snapshots(trained: Trained) -> None:
@@ -132,7 +143,7 @@ def test_equal_data_and_seed_give_equal_files(trained: Trained, tmp_path: Path) 
     other = replace(SETTINGS, targets=("failure",), seed=2, trials=0)
     another = train(source(history()), Registry(tmp_path / "b"), other, created_utc=CREATED)
     assert (another.directory / "failure.onnx").read_bytes() != (trained.directory / "failure.onnx").read_bytes()
-    assert another.card["targets"]["failure"]["search"]["trials"] == 0
+    assert another.card.targets["failure"].search.trials == 0
 
 
 def alone(state: Outcome, table: JobTable) -> JobTable:
@@ -165,7 +176,7 @@ def test_a_log_that_teaches_nothing_is_one_line_and_the_champion_stays(
     registry = Registry(trained.directory.parent)
     wanted = ("failure",) if table.outcome.min() == table.outcome.max() and table.end.max() > 0 else ()
     with pytest.raises(NoDataError, match=words) as error:
-        train(source(table), registry, Settings(trials=0, threads=1, targets=wanted), created_utc=CREATED + 1)
+        train(source(table), registry, TrainingSettings(trials=0, threads=1, targets=wanted), created_utc=CREATED + 1)
     assert "\n" not in str(error.value)
     assert registry.champion() == trained.directory
     assert [entry.name for entry in registry.list()] == [trained.name]
@@ -175,7 +186,7 @@ def test_a_bundle_that_cannot_be_registered_leaves_the_champion(trained: Trained
     """Another bundle of the same name is refused after the whole training, and the champion is as it was."""
     registry = Registry(trained.directory.parent)
     before = load_bundle(trained.directory).hash
-    settings = Settings(trials=0, threads=1, targets=("failure",))
+    settings = TrainingSettings(trials=0, threads=1, targets=("failure",))
     with pytest.raises(ModelError, match="another bundle has this name"):
         train(source(history(400, seed=4)), registry, settings, created_utc=CREATED, promote=True)
     champion = registry.load_champion()
@@ -189,16 +200,16 @@ def test_one_user_and_rows_told_twice(trained: Trained) -> None:
     one = replace(table, user=replace(table.user, codes=np.zeros(400, np.int32)))
     twice = one.take(np.sort(np.concatenate([np.arange(400), np.arange(0, 400, 4)])))
     registry = Registry(trained.directory.parent)
-    settings = Settings(trials=0, threads=1, targets=("failure",))
+    settings = TrainingSettings(trials=0, threads=1, targets=("failure",))
     made = train(source(twice), registry, settings, created_utc=CREATED + 2)
     assert not made.promoted
     assert registry.champion() == trained.directory
-    assert made.card["jobs"] == 400
-    assert made.card["left"]["rows that told a run again"] == 100
-    assert "All jobs are one user's" in made.card["warnings"][0]
+    assert made.card.jobs == 400
+    assert made.card.left["rows that told a run again"] == 100
+    assert "All jobs are one user's" in made.card.warnings[0]
 
 
 def test_unknown_targets_are_wrong_usage(tmp_path: Path) -> None:
     """The line names the targets that there are."""
     with pytest.raises(UsageError, match="known are failure, failure_or_cancel, timeout"):
-        train(source(history(100)), Registry(tmp_path), Settings(targets=("waste",)), created_utc=CREATED)
+        train(source(history(100)), Registry(tmp_path), TrainingSettings(targets=("waste",)), created_utc=CREATED)

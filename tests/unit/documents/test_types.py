@@ -9,6 +9,11 @@ from msgspec.json import schema_components
 from tests.unit.report.documents import one_job, read, report, top
 
 from gpuwaste.documents import (
+    card_types,
+    health,
+    history_status,
+    history_types,
+    map_types,
     model_types,
     notice_types,
     now_types,
@@ -21,7 +26,10 @@ from gpuwaste.documents import (
 from gpuwaste.documents.fields import Document
 
 _TIMES = re.compile(r"(.*_(s|b|j|w|utc|pct))|start|end|since|generated|submit|at|t0|t1|window")
-ROOMS = (model_types, notice_types, now_types, policies, prediction, report_types, verdict_score, verdict_types)
+ROOMS = (
+    *(card_types, health, history_status, history_types, map_types, model_types, notice_types, now_types, policies),
+    *(prediction, report_types, verdict_score, verdict_types),
+)
 KINDS = {
     kind
     for room in ROOMS

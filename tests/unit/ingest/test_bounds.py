@@ -67,5 +67,5 @@ def test_a_number_beyond_any_costs_its_row_alone(tmp_path: Path, make: Callable[
     result = import_source(store, path, make(tmp_path))
     assert (result.runs, result.bad) == (1, 4)
     assert [row["job_id"] for row in store.ask("jobs_of_id", {"cluster": result.cluster or "gw", "job_id": 8})] == [8]
-    assert all(":" in row["reason"] for row in result.first_bad)
+    assert all(":" in row.reason for row in result.first_bad)
     store.close()

@@ -7,9 +7,10 @@ import pytest
 from tests.unit.ingest.rows import opened
 
 from gpuwaste.cli.main import main
-from gpuwaste.ingest.import_status import status_document, status_text
+from gpuwaste.documents.history_status import status_document
 from gpuwaste.ingest.importer import import_again, import_source
 from gpuwaste.ingest.sources.csv import CsvFile
+from gpuwaste.report.history_text import status_text
 
 T0 = 1_700_000_000
 MAPPING = """cluster = "old"

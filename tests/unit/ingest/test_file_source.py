@@ -138,7 +138,7 @@ def test_a_column_of_the_cluster_makes_the_option_needless(tmp_path: Path) -> No
     store = opened(path)
     result = import_source(store, path, sacct_file(file, "", zone="UTC"))
     assert (result.runs, result.bad) == (1, 1)
-    assert "Cluster" in result.first_bad[0]["reason"]
+    assert "Cluster" in result.first_bad[0].reason
     assert [row["cluster"] for row in store.ask("history_months")] == ["gpu1"]
     store.close()
     file.write_text("JobID|Submit\n7|2024-01-01T10:00:00\n", encoding="utf-8")

@@ -50,7 +50,7 @@ def run(options: argparse.Namespace) -> int:
     from gpuwaste.cli.history_import import bring, stand
 
     document, text = (stand if options.action == "status" else bring)(options, config_of(options))
-    sys.stdout.write(json.dumps(document, indent=1) + "\n" if options.json else text)
+    sys.stdout.write(json.dumps(document.to_json(), indent=1) + "\n" if options.json else text)
     return 0
 
 
