@@ -101,4 +101,3 @@ def stand(db: Database, rules: Rules) -> None:
     db.run("waste.rules_stand", {"id": rules.id})
     db.run("waste.rules_drop")
     db.run("waste.judged_drop")
-    db.run("judged_unpacked")

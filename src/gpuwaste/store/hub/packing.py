@@ -90,33 +90,15 @@ class DayPacking(Packing):
         return picked
 
 
-class _LockedPacking(Packing):
-    """Packs rows that may change: they are picked under the lock."""
+class JobPacking(Packing):
+    """Packs the runs that have ended. They are picked under the lock: accounting may tell any of them anew."""
+
+    table = "jobs"
+    mark = "jobs_packed_until"
+    step_rows = 20_000
 
     def _move(self, db: Database, which: Which) -> int:
         with self._store.exchanging(db):
             picked = self._pick(db, which)
             self._exchange(db, which, picked)
         return picked
-
-
-class JobPacking(_LockedPacking):
-    """Packs the runs that have ended. Accounting may tell any of them anew."""
-
-    table = "jobs"
-    mark = "jobs_packed_until"
-    step_rows = 20_000
-
-
-class JudgedPacking(_LockedPacking):
-    """Packs what was judged, as far as all is judged. Late hours may remove any of it; new thresholds begin anew."""
-
-    table = "judged"
-    mark = "judged_packed_until"
-    step_rows = 10_000
-
-    def steps(self, before: int) -> Iterator[int]:
-        """Pack the stretches that end before the UTC second `before` and in which every run is judged."""
-        with self._store.reader() as db:
-            until = int(db.rows("judged_by_all")[0]["until"])
-        yield from super().steps(min(before, until))
