@@ -4,6 +4,7 @@ import json
 from collections.abc import AsyncIterator, Callable
 from typing import Annotated, Any, Final
 
+from anyio import CapacityLimiter, to_thread
 from fastapi import Query, Request, Response
 from msgspec import Struct, to_builtins
 from starlette.concurrency import run_in_threadpool
@@ -16,6 +17,7 @@ from gpuwaste.hub.roles import Scope
 from gpuwaste.hub.services import ServiceLimits, Services
 
 _MAX_NUMBER: Final = 2**40
+_REPORTS_AT_ONCE: Final = 6  # others wait: forty of a store of 512 MB ran out of memory
 Number = Annotated[int, Query(ge=0, le=_MAX_NUMBER)]
 Name = Annotated[str, Query(min_length=1, max_length=256)]
 Content = Struct | dict[str, Any] | bytes
@@ -29,6 +31,8 @@ class Exchange:
         self.services = services
         self.limits = limits
         self._orders = Gate(limits.gate, lambda: None)
+        self.reports = CapacityLimiter(_REPORTS_AT_ONCE)
+        """Threads for pages and reports: each takes tens of MB of the store's memory while it is made."""
 
     async def body(
         self, request: Request, chunks: AsyncIterator[bytes] | None = None, max_bytes: int | None = None
@@ -55,15 +59,17 @@ class Exchange:
         reader = self.services.identity.reader
         return await run_in_threadpool(reader, authorization(request), target(request), peer_uid, request.method, body)
 
-    async def document(self, request: Request, build: Callable[[Scope], Content]) -> Response:
-        """Answer a question without a body by what `build` returns, made in a thread."""
+    async def document(
+        self, request: Request, build: Callable[[Scope], Content], limiter: CapacityLimiter | None = None
+    ) -> Response:
+        """Answer a question without a body by what `build` returns, made in a thread (of the limiter)."""
         scope = await self.scope(request)
 
         def answer() -> bytes:
             return _encoded(build(scope))
 
         with self.services.turns.taken(scope):
-            return Response(await run_in_threadpool(answer), media_type="application/json")
+            return Response(await to_thread.run_sync(answer, limiter=limiter), media_type="application/json")
 
     async def order(self, request: Request, do: Callable[[Scope, bytes], Content]) -> Response:
         """Answer a request with a body by what `do` returns, done in a thread."""

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable
 from http import HTTPStatus
 from typing import Final
 
+from anyio import CapacityLimiter, to_thread
 from fastapi import Request, Response
 from starlette.concurrency import run_in_threadpool
 
@@ -57,10 +58,12 @@ def plain(text: str, media_type: str) -> Response:
 class Pages:
     """Answers requests for pages."""
 
-    def __init__(self, visitors: Visitors, turns: Turns, body: Body) -> None:
+    def __init__(self, visitors: Visitors, turns: Turns, body: Body, limiter: CapacityLimiter | None = None) -> None:
+        """`limiter` says how many pages are made at once; others wait."""
         self._visitors = visitors
         self._turns = turns
         self._body = body
+        self._limiter = limiter
 
     async def answer(self, request: Request, build: Callable[[Scope, Frame], Response]) -> Response:
         """Answer by what `build` returns, made in a thread; what is refused is a page in the same layout."""
@@ -76,7 +79,8 @@ class Pages:
             scope = await run_in_threadpool(self._visitors.scope, request)
             frame = _frame(request, scope)
             with self._turns.taken(scope):
-                return await run_in_threadpool(build, scope, frame, await read(request))
+                body = await read(request)
+                return await to_thread.run_sync(build, scope, frame, body, limiter=self._limiter)
         except SignInNeeded:
             return html(sign_in_page(), UNAUTHORIZED)
         except Refusal as refusal:

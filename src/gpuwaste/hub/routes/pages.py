@@ -23,7 +23,7 @@ _LONGEST_ID: Final = 32
 def add(app: FastAPI, exchange: Exchange) -> None:
     """Add the routes of this subject."""
     services = exchange.services
-    pages = Pages(services.visitors, services.turns, exchange.body)
+    pages = Pages(services.visitors, services.turns, exchange.body, exchange.reports)
     usage = UsageViews(services.reads)
     jobs = JobViews(services.reads, services.disputes, services.visitors)
     verdicts = VerdictViews(services.verdicts, services.disputes, services.health)

@@ -152,12 +152,13 @@
   }
 
   // Charts
-  function ticks(_, splits) {
+  function ticks(_, splits, __, ___, stepMs) {
     let last = "";
     return splits.map((split) => {
       const at = new Date(split);
       const date = day(at);
-      const words = date === last ? clock(at) : `${clock(at)}\n${date}`;
+      const time = stepMs < 60000 ? `${clock(at)}:${two(at.getSeconds())}` : clock(at);
+      const words = date === last ? time : `${time}\n${date}`;
       last = date;
       return words;
     });
