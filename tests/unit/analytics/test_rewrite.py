@@ -34,7 +34,7 @@ RULES = sorted({sentence for view in all_views().values() for sentence in view.s
     ],
 )  # fmt: skip
 def test_other_words_for_the_same_are_taken(answer: str, rule: str) -> None:
-    """Another order of whole parts, an opening phrase, articles, auxiliaries and words of one meaning are taken."""
+    """Another order of whole parts, an opening phrase, articles and words of one meaning are taken."""
     assert refusal(cleaned(answer), rule) is None
 
 
