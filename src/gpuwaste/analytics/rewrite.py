@@ -2,7 +2,7 @@
 
 The model gets a sentence with {{fact}} where a number or a name belongs, never a value. Its answer is taken only where
 it has the same facts and the same words of content in the same order; it may join the sentence otherwise, add an
-opening phrase, articles and auxiliary verbs, and exchange words of one meaning. Values are put in after that.
+opening phrase, articles and pronouns, and exchange words of one meaning. Values are put in after that.
 """
 
 import re

@@ -8,10 +8,9 @@ def _set(words: str) -> frozenset[str]:
 
 
 NEUTRAL: Final = _set("""
-a also an are be been being did do does had has have here indeed is it its that the their them there these
-they this those was were which who
+a also an did do does had has have here indeed it its that the their them there these they this those which who
 """)
-"""Words that may be added or left out."""
+"""Words that may be added or left out; forms of "be" are not: "jobs used" and "jobs were used" are two things."""
 
 OPENERS: Final = _set("""
 additionally addition as at during furthermore general in meanwhile moreover note now of on overall period

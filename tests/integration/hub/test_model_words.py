@@ -105,7 +105,7 @@ LIES: dict[str, tuple[Callable[[str], str], str]] = {
     "fact": (lambda text: text.replace("{{", "{{un", 1), "unknown_fact"),
     "single": (lambda text: text.replace("{{", "{").replace("}}", "}"), "unknown_fact"),
     "twice": (lambda text: f"{text} {text}", "changed_facts"),
-    "less": (lambda _: "These are those.", "changed_facts"),
+    "less": (lambda _: "These, those.", "changed_facts"),
     "echo": (lambda text: text, "unchanged"),
     "long": (lambda text: f"{text} " * 50, "too_long"),
     "empty": (lambda _: "", "too_long"),

@@ -34,7 +34,7 @@ RULES = sorted({sentence for view in all_views().values() for sentence in view.s
     ],
 )  # fmt: skip
 def test_other_words_for_the_same_are_taken(answer: str, rule: str) -> None:
-    """Another order of whole parts, an opening phrase, articles, auxiliaries and words of one meaning are taken."""
+    """Another order of whole parts, an opening phrase, articles and words of one meaning are taken."""
     assert refusal(cleaned(answer), rule) is None
 
 
@@ -57,6 +57,8 @@ def test_other_words_for_the_same_are_taken(answer: str, rule: str) -> None:
         (WAITS, "{{p50}}", "{{{p50}}}", "unknown_fact"),
         (WAITS, "{{p50}}", "{p50}", "unknown_fact"),
         (WAITS, "jobs", "jobs of alice", "unknown_word"),
+        (ENDS, "failed, {{late}} reached", "failed, {{late}} were reached by", "unknown_word"),
+        (ENDS, "failed, {{late}} reached", "were failed, {{late}} reached", "changed_words"),
         (WAITS, "Half", "H\u0430lf", "unknown_word"),
         (WAITS, "Half", "<b>Half", "number"),
         (WAITS, "Half", "**Half**", "unknown_word"),
@@ -137,7 +139,7 @@ def test_a_liar_with_luck_places_no_wrong_number(changes: list[tuple[bool, int, 
         facts = [Fact(id=name, value=n, unit="", text=f"<{n}>", means="", query="") for n, name in enumerate(own)]
         placed = re.sub(r"[,.:;]", " ", place(answer, facts).lower()).split()
         kept = [word for word in placed if word not in {*NEUTRAL, "overall", "and"}]
-        assert " ".join(kept) == "of <0> ended <1> failed <2> reached time limit <3> cancelled"
+        assert " ".join(kept) == "of <0> ended <1> failed <2> reached time limit <3> were cancelled"
 
 
 def test_a_text_of_a_fact_places_nothing() -> None:

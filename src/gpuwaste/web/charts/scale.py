@@ -7,6 +7,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, floor, log10
+from sys import float_info
 from typing import Final, Protocol
 
 from gpuwaste.core.units import DAY_S, HOUR_S, MINUTE_S, say_duration
@@ -54,7 +55,7 @@ def value_words(value: float | None, unit: str) -> str:
 
 def step_of(span: float, most: int, unit: str = "") -> float:
     """Return the smallest round step that divides `span` in at most `most` parts."""
-    least = span / max(1, most)
+    least = max(span / max(1, most), float_info.min)  # a span of subnormal numbers has no parts
     if unit == "s" and span >= MINUTE_S and least <= _DURATIONS_S[-1]:
         return next(step for step in _DURATIONS_S if step >= least)
     power = 10.0 ** floor(log10(least))
