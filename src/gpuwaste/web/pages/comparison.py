@@ -64,6 +64,9 @@ def comparison_page(
 def comparison_body(document: ComparisonDocument, links: tuple[str, str], zone: tzinfo) -> ComparisonBody:
     """Return what a page about two sides prints, its times in `zone`."""
     sentences = [cut(sentence, _LONGEST_TEXT) for sentence in document.narrative]
+    said = {change.beyond_noise for change in document.changes}
+    if False in said and True not in said:
+        sentences.insert(0, f"{cut(document.title, _LONGEST)}: no change beyond what the days vary.")
     first, second = (
         Side(name, window_words(side, zone), link)
         for name, side, link in zip(_names(document), (document.before, document.after), links, strict=True)
