@@ -94,7 +94,7 @@ bench-pages: $(STAMP) ## the hub's pages: milliseconds with 50 readers, bytes, p
 bench-startup: $(STAMP) ## start-up of the command: --help and a report, beside python3 and sacct
 	@$(PY) -m bench.startup
 
-bench-analytics: $(STAMP) ## each view over 16 million jobs: ms, bytes; three beside pandas (pypi; ANALYTICS="--jobs 2000000")
+bench-analytics: $(STAMP) ## each view over 16 million jobs: ms, bytes; beside pandas and Plotly (pypi; ANALYTICS="--jobs 2000000")
 	@$(PY) -m bench.analytics $(ANALYTICS)
 
 bench-table: $(STAMP) ## a million jobs from the store to a table and to the state of predictions: seconds, memory

@@ -16,10 +16,9 @@ import plotly.express as px
 from plotly.graph_objects import Figure
 
 DAY_S, HOUR_S = 86400, 3600
-Tables = pd.DataFrame
 
 
-def jobs(table: Tables) -> Figure:
+def jobs(table: pd.DataFrame) -> Figure:
     """Return the jobs that ended by day and state."""
     day = pd.to_datetime(table["end"] // DAY_S * DAY_S, unit="s")
     counts = table.groupby([day.rename("day"), "state"]).size().rename("jobs").reset_index()
@@ -27,13 +26,13 @@ def jobs(table: Tables) -> Figure:
     return px.bar(counts, x="day", y="jobs", color="state", title=f"{held.sum() / HOUR_S:.1f} GPU-hours")
 
 
-def sizes(table: Tables) -> Figure:
+def sizes(table: pd.DataFrame) -> Figure:
     """Return a point for each job: GPUs or nodes against run time, by state."""
     size = np.where(table["gpus"] > 0, table["gpus"], table["n_nodes"])
     return px.scatter(x=table["end"] - table["start"], y=size, color=table["state"], log_x=True, log_y=True)
 
 
-def limits(table: Tables) -> Figure:
+def limits(table: pd.DataFrame) -> Figure:
     """Return a point for each job: requested against used time, backfilled ones marked."""
     backfilled = table["flags"].str.contains("SchedBackfill")
     return px.scatter(
@@ -41,7 +40,7 @@ def limits(table: Tables) -> Figure:
     )
 
 
-def waits(table: Tables) -> Figure:
+def waits(table: pd.DataFrame) -> Figure:
     """Return median and 95th percentile of waits by partition and size."""
     wait = (table["start"] - table["submit"]).clip(lower=0)
     size = np.ceil(np.log2(np.where(table["gpus"] > 0, table["gpus"], table["n_nodes"])))
@@ -52,20 +51,20 @@ def waits(table: Tables) -> Figure:
     return px.bar(bars, x="partition", y="wait", color="quantile", barmode="group", title=f"{hours.max():.0f} s")
 
 
-def states(table: Tables) -> Figure:
+def states(table: pd.DataFrame) -> Figure:
     """Return the jobs by user and state."""
     counts = table.groupby(["user", "account", "state"]).size().rename("jobs").reset_index()
     return px.bar(counts, x="user", y="jobs", color="state")
 
 
-def queue(table: Tables) -> Figure:
+def queue(table: pd.DataFrame) -> Figure:
     """Return the waiting jobs by day and hour."""
     turns = pd.concat([pd.Series(1, table["submit"]), pd.Series(-1, table["start"])]).sort_index().cumsum()
     depth = turns.groupby(turns.index // HOUR_S).mean()
     return px.density_heatmap(x=depth.index // 24, y=depth.index % 24, z=depth.to_numpy(), nbinsy=24)
 
 
-VIEWS: tuple[Callable[[Tables], Figure], ...] = (jobs, sizes, limits, waits, states, queue)
+VIEWS: tuple[Callable[[pd.DataFrame], Figure], ...] = (jobs, sizes, limits, waits, states, queue)
 
 
 def main() -> None:

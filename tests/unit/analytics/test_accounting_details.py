@@ -6,6 +6,8 @@ from typing import Any
 
 from tests.unit.analytics.sites import DAY, MONTH, document, fact, job
 
+from gpuwaste.analytics.chart import Bins
+from gpuwaste.analytics.document import ViewDocument
 from gpuwaste.core.accounted_run import AccountedRun, JobDetails, StepRecord
 from gpuwaste.core.job import JobRecord
 
@@ -24,13 +26,20 @@ def with_flags(flags: Sequence[str | None], **more: Any) -> list[JobRecord]:
     return [accounted(number, JobDetails(flags=one), **more) for number, one in enumerate(flags, 1)]
 
 
+def panels(found: ViewDocument) -> list[tuple[str, int]]:
+    """Return the panels of the first chart with their counts."""
+    chart = found.charts[0]
+    assert isinstance(chart, Bins)
+    return [(layer.name, sum(layer.counts)) for layer in chart.layers]
+
+
 def test_backfilled_jobs_are_marked() -> None:
     """Two of four jobs were backfilled: a share, the use of their limits apart, and a panel of the chart for each."""
     runs = with_flags(["StartReceived,SchedBackfill", "SchedBackfill", "SchedMain", "SchedSubmit"])
     found = document(runs, "limits", WEEK)
     assert fact(found, "backfilled_share") == 0.5
     assert fact(found, "backfilled_used_share") == 0.5
-    assert [(layer.name, sum(layer.counts)) for layer in found.charts[0].layers] == [
+    assert panels(found) == [
         ("main scheduler or at submission", 2),
         ("backfilled", 2),
     ]
@@ -42,7 +51,7 @@ def test_flags_that_name_no_scheduler_are_not_known() -> None:
     found = document(with_flags([None, "StartReceived", "", "SchedBackfill"]), "limits", WEEK)
     assert fact(found, "backfilled_share") == 1.0
     assert any("Of 3 of 4 jobs accounting's flags do not name the scheduler" in note for note in found.notes)
-    assert sum(sum(layer.counts) for layer in found.charts[0].layers) == 4
+    assert sum(count for _, count in panels(found)) == 4
 
 
 def test_without_flags_nothing_is_said_of_backfill() -> None:
@@ -87,7 +96,7 @@ def test_priority_is_compared_with_waits() -> None:
     assert fact(found, "high_p50_s") == 0
     assert 3600 <= fact(found, "low_p50_s") <= 3600 * 10 ** (1 / 8)
     assert [row[:3] for row in found.rows] == [[1000, 1334, 10], [42170, 56235, 10]]
-    assert sum(found.charts[0].layers[0].counts) == 20
+    assert panels(found) == [("jobs", 20)]
 
 
 def test_a_log_without_priority_says_so() -> None:

@@ -43,8 +43,8 @@ def test_a_chart_without_its_like_stays_as_it_is() -> None:
 
 def test_lines_reach_over_their_bands() -> None:
     """The lowest value, the lowest above 0, and the highest, of lines and bands of both."""
-    axes = {"x": Axis(title="Hour"), "y": Axis(title="Wait", unit="s", scale="log")}
-    one = Lines(title="Waits", at=[0, 1], series=[Series(name="p50", role="main", y=[0, 5])], **axes)
+    wait, series = Axis(title="Wait", unit="s", scale="log"), [Series(name="p50", role="main", y=[0, 5])]
+    one = Lines(title="Waits", x=Axis(title="Hour"), y=wait, at=[0, 1], series=series)
     two = replace(one, series=[Series(name="p50", role="main", y=[7, None])], low=[2, None], high=[90, None])
     for chart in (*one_scale([one], [two])[0], *one_scale([one], [two])[1]):
         assert isinstance(chart, Lines)

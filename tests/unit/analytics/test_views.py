@@ -175,7 +175,9 @@ def test_what_a_log_does_not_name_is_called_so() -> None:
     """A log without users, accounts and partitions: labels say so and have no empty brackets or commas."""
     runs = [replace(run, user="", account="", partition="") for run in busy()]
     for name, label in (("waits", "no partition, 1 node"), ("states", "no user")):
-        categories = document(runs, name, MONTH_LONG).charts[0].x.categories
+        chart = document(runs, name, MONTH_LONG).charts[0]
+        assert isinstance(chart, Bars)
+        categories = chart.x.categories
         assert label in categories
         assert not any(text.startswith(",") or text.endswith("()") for text in categories)
 

@@ -57,6 +57,13 @@ def test_the_first_line_says_what_changed() -> None:
     assert found.words["h2"][:2] == ["Before", "After"]
 
 
+def test_no_change_is_a_short_headline() -> None:
+    """Where every change is within noise, the heading says so in one line, and what was compared follows."""
+    found = read(compared(changes=[SHARE], narrative=["No change beyond what the days vary: share of long waits."]))
+    assert found.said("h1") == "Waits: no change beyond what the days vary."
+    assert "No change beyond what the days vary: share of long waits." in found.words["p"]
+
+
 def test_the_charts_of_both_sides_alternate() -> None:
     """Each title has the chart of before, then that of after, for a desk and a telephone; ids are there once."""
     found = read(compared())

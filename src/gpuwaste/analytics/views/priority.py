@@ -32,8 +32,8 @@ _MAIN: Final[Role] = "main"
 _NOTES: Final = (
     RUNS_NOTE,
     (
-        "Priority is the last one in accounting: fair share is one part of it, beside age, size, partition and QOS by the "
-        "weights of the site, and a long wait itself raises it. Accounting has no fair share of its own."
+        "Priority is the last one in accounting: fair share is one part of it, beside age, size, partition and QOS by "
+        "the weights of the site, and a long wait itself raises it. Accounting has no fair share of its own."
     ),
     f"Waits are from submission to start, rounded up to the next of {PER_DECADE} steps in each power of ten.",
 )

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, tzinfo
-from itertools import zip_longest
 from typing import Final
 
 from gpuwaste.analytics.chart import Chart
@@ -27,7 +26,6 @@ class Side:
     name: str
     window: str
     link: str
-    charts: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +64,11 @@ def comparison_page(
 def comparison_body(document: ComparisonDocument, links: tuple[str, str], zone: tzinfo) -> ComparisonBody:
     """Return what a page about two sides prints, its times in `zone`."""
     sentences = [cut(sentence, _LONGEST_TEXT) for sentence in document.narrative]
+    said = {change.beyond_noise for change in document.changes}
+    if False in said and True not in said:
+        sentences.insert(0, f"{cut(document.title, _LONGEST)}: no change beyond what the days vary.")
     first, second = (
-        Side(name, window_words(side, zone), link, len(side.charts))
+        Side(name, window_words(side, zone), link)
         for name, side, link in zip(_names(document), (document.before, document.after), links, strict=True)
     )
     return ComparisonBody(
@@ -92,8 +93,15 @@ def _change(change: Change, zone: tzinfo) -> ChangeWords:
     interval = ""
     if change.low is not None and change.high is not None:
         interval = " to ".join(_signed(end, change.unit, zone) for end in (change.low, change.high))
-    texts = (cut(text, _LONGEST) for text in (change.before_text, change.after_text, change.text))
-    return ChangeWords(cut(change.means, _LONGEST_TEXT), *texts, interval, _SAID[change.beyond_noise])
+    before, after, difference = (cut(text, _LONGEST) for text in (change.before_text, change.after_text, change.text))
+    return ChangeWords(
+        means=cut(change.means, _LONGEST_TEXT),
+        before=before,
+        after=after,
+        change=difference,
+        interval=interval,
+        beyond=_SAID[change.beyond_noise],
+    )
 
 
 def _signed(value: float, unit: str, zone: tzinfo) -> str:
@@ -104,16 +112,17 @@ def _signed(value: float, unit: str, zone: tzinfo) -> str:
 
 
 def _pairs(document: ComparisonDocument, zone: tzinfo) -> list[tuple[DrawnChart | None, DrawnChart | None]]:
-    """Return the charts of one title beside each other, then those that only one side has."""
+    """Return the charts of one title beside each other, those that only one side has at the end."""
     before, after = _by_title(document.before), _by_title(document.after)
-    both = [title for title in after if title in before]
-    pairs: list[tuple[Chart | None, Chart | None]] = [(before[title], after[title]) for title in both]
-    alone = ([chart for title, chart in side.items() if title not in both] for side in (before, after))
-    pairs += zip_longest(*alone)
+    titles = sorted(dict.fromkeys([*after, *before]), key=lambda title: not (title in before and title in after))
     return [
-        tuple(chart and drawn(chart, f"{side}{index}", zone, _HALF) for side, chart in zip("ab", pair, strict=True))  # type: ignore[misc]
-        for index, pair in enumerate(pairs)
+        (_half(before.get(title), f"a{index}", zone), _half(after.get(title), f"b{index}", zone))
+        for index, title in enumerate(titles)
     ]
+
+
+def _half(chart: Chart | None, key: str, zone: tzinfo) -> DrawnChart | None:
+    return None if chart is None else drawn(chart, key, zone, _HALF)
 
 
 def _by_title(document: ViewDocument) -> dict[str, Chart]:
