@@ -88,11 +88,13 @@ def browser() -> Iterator[Browser]:
 
 
 def sees_what_the_gpus_did(window: Window) -> None:
-    """Hold the job's picture against its load: one GPU was busy, three did nothing."""
+    """Hold the job's pictures against its load: one GPU was busy, three did nothing; the node has its curves."""
     strips = window.page.locator(".strip")
     assert strips.count() == 4
     assert window.page.locator(".strip:has(.high)").count() == 1
     assert window.page.locator(".strip:has(.idle):not(:has(.high))").count() == 3
+    window.page.locator("#curves summary").click()
+    window.page.locator("#curves .plots canvas").nth(3).wait_for()
 
 
 def test_a_user_finds_their_waste_and_the_line_that_ends_it(scene: Scene, browser: Browser) -> None:
