@@ -113,6 +113,13 @@ def _curves(config: Config) -> None:
         endpoint_of(config.hub.prometheus_url)
 
 
+def _language_model(config: Config) -> None:
+    from gpuwaste.analytics.language_model import LanguageModel
+
+    if config.analytics.model_url:
+        LanguageModel(config.analytics)
+
+
 def _pages(config: Config) -> None:
     from prometheus_client import CollectorRegistry
 
@@ -145,7 +152,16 @@ def _metrics_of(section: str) -> Attempt:
     return attempt
 
 
-_VALUES: Final[tuple[Attempt, ...]] = (_hub_url, _munge_socket, _slurm_client, _notices, _collectors, _xids, _curves)
+_VALUES: Final[tuple[Attempt, ...]] = (
+    _hub_url,
+    _language_model,
+    _munge_socket,
+    _slurm_client,
+    _notices,
+    _collectors,
+    _xids,
+    _curves,
+)
 _STARTS: Final[dict[Role, tuple[Attempt, ...]]] = {
     Role.AGENT: (_control_socket, _daemon_client, _metrics_of("agent")),
     Role.HUB: (_callers, _pages, _metrics_of("hub"), _slurmrestd_token),

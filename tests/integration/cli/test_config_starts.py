@@ -36,8 +36,17 @@ NOT_OF_THE_FILE = {
     ("agent.own_node", "{} NodeHostName={}: set [agent] node_name to Slurm's NodeName of this host"): "Slurm's answer",
 }
 LONG = "s" * 120
+_MODEL = '[analytics]\nmodel_url = "http://h/v1"\n'
 CASES: list[tuple[str, str, str, str]] = [
     # module, its words, the configuration, what the line must hold
+    ("analytics.language_model", "model is empty", _MODEL, "[analytics] model is empty"),
+    ("analytics.language_model", "model_timeout_s", f'{_MODEL}model = "m"\nmodel_timeout_s = 0', "above 0"),
+    (
+        "analytics.language_model",
+        "model_url",
+        '[analytics]\nmodel_url = "h:8000"\nmodel = "m"',
+        "model_url 'h:8000': expected",
+    ),
     ("advisor.listening", "exists but is not a socket", '[advisor]\nsocket = "{plain}"', "is not a socket"),
     (
         "advisor.slurm_facts",

@@ -81,6 +81,8 @@ Prepare = Callable[[Path], None]
 CASES: dict[str, tuple[Prepare | None, str]] = {
     "advisor": (bad_file, "advisor run --config {place}/bad.toml"),
     "agent": (None, "agent status"),
+    "analyze": (bad_log, "analyze --swf {place}/log.swf"),
+    "analyze store": (None, "analyze --store {place}/none"),
     "config": (None, "config check"),
     "config roles": (policy, "config check --role hub --role advisor --role agent"),
     "config show": (None, "config show"),
@@ -115,6 +117,7 @@ CASES: dict[str, tuple[Prepare | None, str]] = {
     "train into": (bad_log, "train --swf {place}/log.swf --into {place}/models"),
     "verdicts": (None, "verdicts"),
     "version": (None, "version"),
+    "web": (None, "web"),
 }  # fmt: skip
 NAMES_NO_PATH = {"version", "model show"}
 

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from http.client import HTTPConnection
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 from wsgiref.util import setup_testing_defaults
@@ -29,9 +30,9 @@ COMMAND = [sys.executable, "-m", "gpuwaste.cli", "web"]
 
 
 @pytest.fixture(scope="module")
-def hub(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LoneHub]:
-    directory = tmp_path_factory.mktemp("hub")
-    with private_munged() as munge:
+def hub() -> Iterator[LoneHub]:
+    with private_munged() as munge, TemporaryDirectory(prefix="gwt", dir="/tmp") as folder:
+        directory = Path(folder)
         lone = LoneHub(directory, munge, hub={"socket": str(directory / "hub.sock")})
         lone.start()
         yield lone

@@ -57,7 +57,7 @@ def test_an_operator_gets_the_models_words_once_they_are_there(tmp_path: Path) -
         second = convert(rig.get(OPER, f"/v1/views/waste?{EDGES}").json, ViewDocument)
         assert second.narrative == [overall(sentence) for sentence in first.narrative]
         assert (second.model, second.model_sentences) == ("liar", list(range(len(first.narrative))))
-        assert EVIL[:64] in second.narrative[1]
+        assert EVIL[:40] in second.narrative[1]
         assert "All of the text: in the words of the language model liar" in second.notes[-1]
         page = rig.page(OPER, f"/analytics/waste?{EDGES}").body.decode()
         assert "<h1>Overall, " in page

@@ -21,6 +21,8 @@ _DURATIONS_S: Final = (
 _LOG_DURATIONS_S: Final = (
     *(1e-3, 1e-2, 0.1, 1, 10, MINUTE_S, 10 * MINUTE_S, HOUR_S, 6 * HOUR_S, DAY_S, 5 * DAY_S, 30 * DAY_S, 365 * DAY_S),
 )
+_LONGEST_S: Final = 1e12
+"""What is longer is no duration that anybody says in days."""
 _FEW: Final = 4
 _ZERO_PART: Final = 0.05
 """The part of a log axis that is kept for what is 0."""
@@ -48,8 +50,8 @@ def value_words(value: float | None, unit: str) -> str:
     """Print a value with its unit; seconds as people say them, null as "not known"."""
     if value is None:
         return "not known"
-    if unit == "s" and abs(value) >= 1:
-        return say_duration(value)
+    if unit == "s" and 1 <= abs(value) < _LONGEST_S:
+        return f"{'-' if value < 0 else ''}{say_duration(abs(value))}"
     return f"{figure(value)} {unit}".rstrip()
 
 

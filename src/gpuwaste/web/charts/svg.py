@@ -14,11 +14,14 @@ LONGEST: Final = 1000
 
 Value = str | float
 _HUGE: Final = 1e100
+_TINY: Final = 1e-100
 
 
 def finite(value: float | None) -> float | None:
-    """Return a number that can be drawn; NaN and infinities are not known, as null is."""
-    return value if value is not None and isfinite(value) and abs(value) < _HUGE else None
+    """Return a number that can be drawn; NaN and infinities are not known, as null is, and next to nothing is 0."""
+    if value is None or not isfinite(value) or abs(value) >= _HUGE:
+        return None
+    return value if abs(value) > _TINY else 0.0
 
 
 def shown(text: str, most: int = LONGEST) -> str:

@@ -14,7 +14,10 @@ from tests.integration.hub.sign_in.browser import link_of, pages
 from gpuwaste.core.config import WebConfig
 
 CHROMIUM = shutil.which("chromium")
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed (Debian: chromium)")
+pytestmark = [
+    pytest.mark.sockets,
+    pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed (Debian: chromium)"),
+]
 
 
 @pytest.fixture
@@ -30,9 +33,9 @@ def opened(rig: Rig, target: str) -> tuple[str, str]:
     options += ["--no-sandbox"] if os.geteuid() == 0 else []
     url = f"http://127.0.0.1:{rig.port}{target}"
     profile = f"--user-data-dir={rig.directory / 'profile'}"
-    done = subprocess.run(
-        [CHROMIUM, *options, profile, "--dump-dom", url], capture_output=True, text=True, timeout=120, check=True
-    )
+    env = os.environ | {"TMPDIR": str(rig.directory)}  # it has a socket there
+    argv = [CHROMIUM, *options, profile, "--dump-dom", url]
+    done = subprocess.run(argv, env=env, capture_output=True, text=True, timeout=120, check=True)
     return done.stdout, "\n".join(line for line in done.stderr.splitlines() if "CONSOLE" in line)
 
 
