@@ -24,6 +24,7 @@ from gpuwaste.wire.signing import ACK_HEADER, sign_request, verify_ack
 HUB = os.geteuid()
 START = 1_700_000_000
 WINDOW = RunWindow(9, START, START_US - 1, START_US + 86_400_000_000, 2000)
+_TRIES = 4  # as the hub tries: the child that reads is nice, and a host full of other tests can starve it
 
 
 @dataclass
@@ -66,7 +67,10 @@ class Node:
 
     def samples(self, **changes: int) -> NodeSamples:
         """Return the samples of a window, their signature checked."""
-        answer = self.asked(replace(WINDOW, **changes))
+        for _ in range(_TRIES):
+            answer = self.asked(replace(WINDOW, **changes))
+            if b"cannot be read" not in answer.body[:100]:
+                break
         assert answer.status == 200, answer.body
         verify_ack(MungeIssuer(Munge(self.munge), HUB), answer.ack, answer.body)
         return msgspec.json.decode(gzip.decompress(answer.body), type=NodeSamples)
