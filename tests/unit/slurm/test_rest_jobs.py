@@ -200,7 +200,7 @@ MUTATIONS = st.one_of(st.none(), st.integers(), st.floats(), st.text(max_size=5)
 
 @given(st.data())
 def test_any_field_may_hold_anything(data: st.DataObject) -> None:
-    """With any one value replaced by any other a job is read, perhaps without that field, or set aside; all is UTF-8."""
+    """With any one value replaced by any other a job is read, perhaps without a field, or set aside; all is UTF-8."""
     changed = json.loads(recorded("v0.0.42"))["jobs"][0]
     inner: Any = changed
     while True:
