@@ -51,17 +51,16 @@ def test_a_mix_of_jobs_is_read_alike_both_ways(cluster: LoopbackCluster, tmp_pat
     commands, rest = clients(cluster, tmp_path)
     window, ids = (mix.start - 1, mix.end + 60), set(mix.ids)
 
-    last: dict[tuple[RunKey, int], JobRecord] = {}
+    told: dict[tuple[RunKey, int], JobRecord] = {}
 
     def alike() -> bool:
         """Tell whether both name the same runs and nothing changes: slurmdbd learns of ends a moment later."""
-        nonlocal last
-        before, last = last, by_key(rest.accounting(*window), ids)
-        return last == before and set(last) == set(by_key(commands.accounting(*window), ids))
+        nonlocal told
+        before, told = told, by_key(rest.accounting(*window), ids)
+        return told == before and set(told) == set(by_key(commands.accounting(*window), ids))
 
     wait_until(alike, 60, "both ways to name the same runs", poll_s=2.0)
     seen = by_key(commands.accounting(*window), ids)
-    told = by_key(rest.accounting(*window), ids)
     assert set(told) == set(seen)
     wrong = {
         run.printed_id: [

@@ -3,18 +3,15 @@
 import math
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from gpuwaste.core.units import HOUR_S
-from gpuwaste.core.verdict import TOLD
+from gpuwaste.core.verdict import TOLD, Action
 from gpuwaste.documents.policies import ReplayRow
 from gpuwaste.history.table import ABSENT, Floats, JobTable
 from gpuwaste.policy.declarations import PROBABILITIES, QUANTITIES
 from gpuwaste.policy.facts import Decision
 from gpuwaste.predict.targets import labels, request_cap
-
-if TYPE_CHECKING:
-    from gpuwaste.core.verdict import Action
 
 ALL: Final = "all"
 

@@ -24,7 +24,7 @@ from gpuwaste.core.errors import GpuwasteError, ParseError
 from gpuwaste.core.log_event import BUG
 from gpuwaste.core.request import JobRequest
 from gpuwaste.core.units import MINUTE_S
-from gpuwaste.core.verdict import TOLD, Op, Verdict
+from gpuwaste.core.verdict import Op, Verdict
 from gpuwaste.policy.facts import Decision
 from gpuwaste.predict.texts import name_facts, script_facts
 from gpuwaste.slurm.job_desc import JobDesc, read_job_desc
@@ -220,7 +220,7 @@ class RequestHandler:
         return encode_reply(
             verdict.id,
             decision.action,
-            decision.lines if decision.action in TOLD else (),
+            decision.printed,
             as_of=self._freshness.as_of(),
             time_min=None if time_min_s is None else time_min_s // MINUTE_S,
         )

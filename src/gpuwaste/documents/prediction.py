@@ -24,7 +24,7 @@ class PredictPolicy(Struct, kw_only=True, frozen=True):
     held: Annotated[str, Meta(description="To operators: what holds it back: shadow, override, budget ...")] = ""
     lines: Annotated[
         list[str],
-        Meta(description="What sbatch would print, at most three lines; to operators also what is held back"),
+        Meta(description="What sbatch would print, at most three lines; to operators also what is held back."),
     ]
 
 

@@ -5,7 +5,6 @@ Operators see what would be done in every mode. Others see what they would be to
 
 from typing import Final
 
-from gpuwaste.core.verdict import TOLD
 from gpuwaste.documents.prediction import PredictPolicy
 from gpuwaste.hub.roles import Scope
 from gpuwaste.policy.facts import Decision
@@ -23,5 +22,5 @@ def policy_preview(scope: Scope, decision: Decision) -> PredictPolicy:
         action=decision.action,
         would_be=decision.would_be if everything else decision.action,
         held=decision.held if everything else "",
-        lines=list(decision.lines) if everything or decision.action in TOLD else [],
+        lines=list(decision.lines if everything else decision.printed),
     )

@@ -7,7 +7,7 @@ from typing import Literal, Protocol
 
 from gpuwaste.core.job_event import ScriptSays
 from gpuwaste.core.request import JobRequest
-from gpuwaste.core.verdict import Action, Expectation, Mode, Op, Suggestion
+from gpuwaste.core.verdict import TOLD, Action, Expectation, Mode, Op, Suggestion
 
 Spent = Literal["reject", "override"]
 
@@ -75,3 +75,8 @@ class Decision:
     triggers: Mapping[str, float] = field(default_factory=dict)
     time_min_s: int | None = None
     steps: tuple[Step, ...] = ()
+
+    @property
+    def printed(self) -> tuple[str, ...]:
+        """What sbatch prints: nothing of what is held back."""
+        return self.lines if self.action in TOLD else ()

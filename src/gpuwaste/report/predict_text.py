@@ -135,12 +135,10 @@ def _effect(target: TargetPrediction, effect: float) -> str:
 def _said(prediction: PredictDocument, look: Look) -> list[str]:
     """Return what sbatch would print, and to operators what a policy in shadow mode would do."""
     policy = prediction.policy
-    if policy is UNSET or policy.would_be == "pass":
+    if policy is UNSET or not policy.lines:
         return []
     if policy.action in TOLD:
         title = "sbatch would print"
-    elif not policy.lines:
-        return []
     else:
         held = f"held back by {policy.held}" if policy.held else f"but its mode is {policy.mode}"
         title = f"Policy {fit(policy.policy, 30)} would {policy.would_be}, {held}"
