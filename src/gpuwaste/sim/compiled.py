@@ -1,0 +1,14 @@
+"""numba's compiler, typed: the loops of the schedulers run as machine code, kept beside the source or in the user's cache."""
+
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar, cast
+
+import numba
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def compiled(function: Callable[P, R]) -> Callable[P, R]:
+    """Compile a function at its first call for each signature; NUMBA_DISABLE_JIT=1 leaves it as Python."""
+    return cast("Callable[P, R]", numba.njit(cache=True, error_model="numpy")(function))

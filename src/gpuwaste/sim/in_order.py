@@ -1,0 +1,34 @@
+"""Jobs that start strictly in an order, none before the one in front of it: what FCFS and SJF share."""
+
+import numpy as np
+
+from gpuwaste.sim.compiled import compiled
+from gpuwaste.sim.ends import Ints, pop, push
+
+
+@compiled
+def starts_in_order(submit: Ints, run: Ints, key: Ints, procs: Ints, total: int) -> Ints:
+    """Return the start of each job: of those that wait the one with the least key starts first, else the earliest."""
+    n = len(submit)
+    start = np.full(n, -1, dtype=np.int64)
+    room = min(n, total)
+    end_times, end_jobs, running = np.empty(room, np.int64), np.empty(room, np.int64), 0
+    keys, queue, waiting = np.empty(n, np.int64), np.empty(n, np.int64), 0
+    free, arrived = total, 0
+    while arrived < n or running > 0:
+        now = end_times[0] if running > 0 else submit[arrived]
+        if arrived < n and submit[arrived] < now:
+            now = submit[arrived]
+        while running > 0 and end_times[0] == now:
+            free += procs[end_jobs[0]]
+            running = pop(end_times, end_jobs, running)
+        while arrived < n and submit[arrived] == now:
+            waiting = push(keys, queue, waiting, key[arrived], arrived)
+            arrived += 1
+        while waiting > 0 and procs[queue[0]] <= free:
+            job = queue[0]
+            waiting = pop(keys, queue, waiting)
+            start[job] = now
+            free -= procs[job]
+            running = push(end_times, end_jobs, running, now + run[job], job)
+    return start
