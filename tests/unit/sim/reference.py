@@ -22,6 +22,7 @@ class State:
     jobs: list[Job]
     total: int
     now: int = 0
+    again: bool = False  # the same instant, since jobs without length have ended in it
     waiting: list[int] = field(default_factory=list)
     start: dict[int, int] = field(default_factory=dict)
     ended: set[int] = field(default_factory=set)
@@ -55,9 +56,10 @@ def played(jobs: list[Job], total: int, decide: Callable[[State, bool, list[int]
         instants += [t for j in state.running for t in (state.start[j] + jobs[j].believed,) if t > last]
         instants += [state.promised[j] for j in state.waiting if j in state.promised and state.promised[j] > last]
         state.now = min(instants)
+        state.again = state.now == last
         ends = [j for j in state.running if state.start[j] + jobs[j].run == state.now]
         state.ended.update(ends)
-        new = [k for k, job in enumerate(jobs) if job.submit == state.now and state.now > last]
+        new = [k for k, job in enumerate(jobs) if job.submit == state.now and not state.again]
         state.waiting += new
         decide(state, bool(ends), new)
         last = state.now
@@ -99,7 +101,7 @@ def free_at(state: State, ends: dict[int, int], time: int) -> int:
 
 def conservative(state: State, ended: bool, new: list[int]) -> None:  # noqa: FBT001 the protocol of `played`
     """Promise every job a start; promises move to earlier gaps when jobs have ended, in the order of submission."""
-    if any(state.start[j] + state.jobs[j].believed == state.now for j in state.running):
+    if not state.again and any(state.start[j] + state.jobs[j].believed == state.now for j in state.running):
         old = [j for j in state.waiting if j not in new]
         for job in old:
             del state.promised[job]
