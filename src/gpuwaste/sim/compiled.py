@@ -1,4 +1,4 @@
-"""numba's compiler, typed: the loops of the schedulers run as machine code, kept beside the source or in the user's cache."""
+"""numba's compiler, typed: schedulers' loops as machine code, kept beside the source or in the user's cache."""
 
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar, cast

@@ -3,12 +3,14 @@
 import numpy as np
 
 from gpuwaste.sim.compiled import compiled
-from gpuwaste.sim.ends import Ints, pop, push
+from gpuwaste.sim.ends import pop, push
+from gpuwaste.sim.trace import Ints, Planned
 
 
 @compiled
-def starts_in_order(submit: Ints, run: Ints, key: Ints, procs: Ints, total: int) -> Ints:
+def starts_in_order(jobs: Planned, key: Ints, total: int) -> Ints:
     """Return the start of each job: of those that wait the one with the least key starts first, else the earliest."""
+    submit, run, _, _, procs = jobs
     n = len(submit)
     start = np.full(n, -1, dtype=np.int64)
     room = min(n, total)

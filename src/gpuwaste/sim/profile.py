@@ -59,7 +59,7 @@ def earliest(times: Ints, free: Ints, first: int, last: int, span: int, procs: i
     `own` is the start of a reservation that the job holds already, whose processors count as free to it: nothing later
     than it is returned. -1: it holds none.
     """
-    begin = times[first]
+    begin: int = times[first]
     until = own + span
     for k in range(first, last):
         have = free[k]

@@ -2,7 +2,7 @@
 
 import hashlib
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,19 @@ from gpuwaste.history.table import JobTable
 
 Ints = NDArray[np.int64]
 _NO_LIMIT_S: Final = 366 * 86400  # what is believed of a job that may run forever; bounds every sum of instants
+
+
+class Planned(NamedTuple):
+    """What a scheduler is given, n jobs by submission: `believed` is the walltime that it plans with, at least 1 s.
+
+    A job that outlasts it is planned with its limit then. A tuple, so that compiled code takes it as it is.
+    """
+
+    submit: Ints
+    run: Ints
+    believed: Ints
+    limit: Ints
+    procs: Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +54,10 @@ class Trace:
         for column in (self.submit, self.run_s, self.limit_s, self.procs, self.user):
             digest.update(np.ascontiguousarray(column, dtype="<i8").tobytes())
         return digest.hexdigest()
+
+    def planned(self, believed: Ints) -> Planned:
+        """Return what a scheduler is given that believes these walltimes [n]."""
+        return Planned(self.submit, self.run_s, believed, self.limit_s, self.procs)
 
     def first(self, count: int) -> "Trace":
         """Return the first jobs alone."""

@@ -69,7 +69,7 @@ def played(jobs: list[Job], total: int, decide: Callable[[State, bool, list[int]
 def in_order(key: Callable[[Job], int]) -> Callable[[State, bool, list[int]], None]:
     """Return the scheduler that starts the waiting jobs by a key, none before the one in front."""
 
-    def decide(state: State, _ended: bool, _new: list[int]) -> None:  # noqa: FBT001 the protocol of `played`
+    def decide(state: State, _ended: bool, _new: list[int]) -> None:
         for job in sorted(state.waiting, key=lambda j: (key(state.jobs[j]), j)):
             if state.jobs[job].procs > state.free:
                 break
@@ -78,7 +78,7 @@ def in_order(key: Callable[[Job], int]) -> Callable[[State, bool, list[int]], No
     return decide
 
 
-def easy(state: State, _ended: bool, _new: list[int]) -> None:  # noqa: FBT001 the protocol of `played`
+def easy(state: State, _ended: bool, _new: list[int]) -> None:
     """Start in order; then reserve for the first that does not fit, and start whatever does not delay it."""
     while state.waiting and state.jobs[state.waiting[0]].procs <= state.free:
         state.begin(state.waiting[0])
@@ -99,7 +99,7 @@ def free_at(state: State, ends: dict[int, int], time: int) -> int:
     return state.free + sum(state.jobs[j].procs for j, end in ends.items() if end <= time)
 
 
-def conservative(state: State, ended: bool, new: list[int]) -> None:  # noqa: FBT001 the protocol of `played`
+def conservative(state: State, ended: bool, new: list[int]) -> None:
     """Promise every job a start; promises move to earlier gaps when jobs have ended, in the order of submission."""
     if not state.again and any(state.start[j] + state.jobs[j].believed == state.now for j in state.running):
         old = [j for j in state.waiting if j not in new]

@@ -1,6 +1,5 @@
-"""Schedulers, one file each: TITLE, and `starts(submit, run, believed, limit, procs, total)`.
+"""Schedulers, one file each: TITLE, and `starts(jobs, total)`, which returns the start of each job in seconds.
 
-The arguments are arrays of n jobs in the order of submission (seconds, processors) and the processors of the machine;
-`believed` is the walltime that the scheduler plans with, `limit` what a job that outlasts it is planned with then.
-Every job fits the machine. The events of one instant are taken in the order end, submission, start.
+`jobs` are n jobs in the order of submission (trace.Planned), `total` the processors of the machine. Every job fits it.
+The events of one instant are taken in the order end, submission, start.
 """

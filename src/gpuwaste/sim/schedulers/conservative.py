@@ -11,15 +11,17 @@ from typing import Final
 import numpy as np
 
 from gpuwaste.sim.compiled import compiled
-from gpuwaste.sim.ends import Ints, pop, push
+from gpuwaste.sim.ends import pop, push
 from gpuwaste.sim.profile import earliest, take
+from gpuwaste.sim.trace import Ints, Planned
 
 TITLE: Final = "conservative backfill: every job holds a reservation, which moves to earlier gaps (compress)"
 
 
 @compiled
-def starts(submit: Ints, run: Ints, believed: Ints, limit: Ints, procs: Ints, total: int) -> Ints:  # noqa: C901, PLR0912, PLR0915 one compiled loop, as easy.py
+def starts(jobs: Planned, total: int) -> Ints:  # noqa: C901, PLR0912, PLR0915 one compiled loop, as easy.py
     """Return the start of each job; see schedulers."""
+    submit, run, believed, limit, procs = jobs
     n = len(submit)
     start, promised, expected = np.full(n, -1, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
     room = min(n, total)

@@ -11,19 +11,21 @@ import numpy as np
 
 from gpuwaste.sim.compiled import compiled
 from gpuwaste.sim.ends import pop, push
-from gpuwaste.sim.running import Ints, insert, remove
+from gpuwaste.sim.running import insert, remove
+from gpuwaste.sim.trace import Ints, Planned
 
 TITLE: Final = "EASY backfill: one reservation, for the first job that does not fit"
 
 
 @compiled
-def starts(submit: Ints, run: Ints, believed: Ints, limit: Ints, procs: Ints, total: int) -> Ints:  # noqa: C901, PLR0912, PLR0915 one compiled loop: calls between compiled functions cannot return a state of twelve values cheaply
-    """Return the start of each job; arrays of n jobs by submission, seconds; every job fits the machine."""
+def starts(jobs: Planned, total: int) -> Ints:  # noqa: C901, PLR0912, PLR0915 one compiled loop: calls between compiled functions cannot return a state of twelve values cheaply
+    """Return the start of each job; see schedulers."""
+    submit, run, believed, limit, procs = jobs
     n = len(submit)
     start = np.full(n, -1, dtype=np.int64)
     room = min(n, total)
     end_times, end_jobs, running = np.empty(room, np.int64), np.empty(room, np.int64), 0
-    times, jobs, first, last = np.empty(2 * room + 1, np.int64), np.empty(2 * room + 1, np.int64), 0, 0
+    times, active, first, last = np.empty(2 * room + 1, np.int64), np.empty(2 * room + 1, np.int64), 0, 0
     expected = np.empty(n, np.int64)
     queue, asks, takes = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
     head = tail = 0
@@ -39,7 +41,7 @@ def starts(submit: Ints, run: Ints, believed: Ints, limit: Ints, procs: Ints, to
         while running > 0 and end_times[0] == now:
             job = end_jobs[0]
             running = pop(end_times, end_jobs, running)
-            first, last = remove(times, jobs, first, last, expected[job], job)
+            first, last = remove(times, active, first, last, expected[job], job)
             free += procs[job]
             again = True
         new = tail
@@ -53,16 +55,16 @@ def starts(submit: Ints, run: Ints, believed: Ints, limit: Ints, procs: Ints, to
             start[job], expected[job] = now, now + takes[head]
             free -= asks[head]
             running = push(end_times, end_jobs, running, now + run[job], job)
-            first, last = insert(times, jobs, first, last, expected[job], job)
+            first, last = insert(times, active, first, last, expected[job], job)
             head += 1
             again = True
         if head == tail:
             continue
         while times[first] <= now:
-            job = jobs[first]
+            job = active[first]
             first += 1
             expected[job] = max(start[job] + limit[job], now + 1)
-            first, last = insert(times, jobs, first, last, expected[job], job)
+            first, last = insert(times, active, first, last, expected[job], job)
             again = True
         # Without an end nothing that did not fit fits now, and the first job's promise stands: only new jobs are tried.
         if again or new <= head:
@@ -71,10 +73,10 @@ def starts(submit: Ints, run: Ints, believed: Ints, limit: Ints, procs: Ints, to
             place = first
             while extra < asks[head]:
                 shadow = times[place]
-                extra += procs[jobs[place]]
+                extra += procs[active[place]]
                 place += 1
             while place < last and times[place] == shadow:
-                extra += procs[jobs[place]]
+                extra += procs[active[place]]
                 place += 1
             extra -= asks[head]
         if free < least:
@@ -94,7 +96,7 @@ def starts(submit: Ints, run: Ints, believed: Ints, limit: Ints, procs: Ints, to
             if expected[job] > shadow:
                 extra -= asks[k]
             running = push(end_times, end_jobs, running, now + run[job], job)
-            first, last = insert(times, jobs, first, last, expected[job], job)
+            first, last = insert(times, active, first, last, expected[job], job)
         tail = kept
         if whole:
             least = smallest

@@ -4,12 +4,12 @@ from typing import Final
 
 import numpy as np
 
-from gpuwaste.sim.ends import Ints
 from gpuwaste.sim.in_order import starts_in_order
+from gpuwaste.sim.trace import Ints, Planned
 
 TITLE: Final = "first come, first served, without backfill"
 
 
-def starts(submit: Ints, run: Ints, believed: Ints, limit: Ints, procs: Ints, total: int) -> Ints:  # noqa: ARG001 the protocol of schedulers
+def starts(jobs: Planned, total: int) -> Ints:
     """Return the start of each job; see schedulers."""
-    return starts_in_order(submit, run, np.zeros(len(submit), np.int64), procs, total)
+    return starts_in_order(jobs, np.zeros(len(jobs.submit), np.int64), total)

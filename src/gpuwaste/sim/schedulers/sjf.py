@@ -2,12 +2,12 @@
 
 from typing import Final
 
-from gpuwaste.sim.ends import Ints
 from gpuwaste.sim.in_order import starts_in_order
+from gpuwaste.sim.trace import Ints, Planned
 
 TITLE: Final = "shortest job first, without backfill"
 
 
-def starts(submit: Ints, run: Ints, believed: Ints, limit: Ints, procs: Ints, total: int) -> Ints:  # noqa: ARG001 the protocol of schedulers
+def starts(jobs: Planned, total: int) -> Ints:
     """Return the start of each job; see schedulers."""
-    return starts_in_order(submit, run, believed, procs, total)
+    return starts_in_order(jobs, jobs.believed, total)
