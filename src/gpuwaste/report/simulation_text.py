@@ -34,7 +34,7 @@ def simulation_text(document: SimulationDocument, look: Look) -> str:
     for name, result in results.items():
         lines += bullet(f"{name}: {result.title}.")
     for reason, count in document.left_out.items():
-        lines += bullet(f"{count} jobs are left out: each {reason}.")
+        lines += bullet(f"{count} {'job is left out: it' if count == 1 else 'jobs are left out: each'} {reason}.")
     first = next(iter(results))
     lines += bullet(f"SLOWDOWN is the mean bounded slowdown; LATER counts jobs that start later than under {first}.")
     lines += bullet(_NOT_MODELLED)
