@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.public_data import public
 
 from gpuwaste.cli.main import main
 
@@ -100,14 +99,3 @@ def test_a_log_without_waits_needs_a_size(tmp_path: Path, capsys: pytest.Capture
     assert main(["simulate", "--swf", str(path)]) == 3
     assert "give --processors" in capsys.readouterr().err
     assert simulated(capsys, "--swf", str(path), "--processors", "2")["schedulers"]["easy"]["mean_wait_s"] == 2.5
-
-
-def test_a_public_log_has_the_published_figures(capsys: pytest.CaptureFixture[str]) -> None:
-    """EASY on KTH-SP2 with users' limits: about 114 min of mean wait and a bounded slowdown of about 92.
-
-    Both are of Tsafrir, Etsion and Feitelson, "Backfilling using system-generated predictions" (2007), table 6.
-    """
-    path = public("swf/KTH-SP2-1996-2.1-cln.swf.xz")
-    easy = simulated(capsys, "--swf", str(path))["schedulers"]["easy"]
-    assert easy["mean_wait_s"] / 60 == pytest.approx(114, rel=0.03)
-    assert easy["mean_bounded_slowdown"] == pytest.approx(92, rel=0.03)

@@ -7,11 +7,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.examples import few
+from tests.public_data import public
 from tests.unit.sim import reference
 from tests.unit.sim.reference import Job
 
+from gpuwaste.history.swf_table import swf_table
 from gpuwaste.sim.schedulers import conservative, easy, fcfs, sjf
-from gpuwaste.sim.trace import Planned
+from gpuwaste.sim.trace import Planned, trace_of
 
 REFERENCES: dict[str, tuple[Any, Callable[..., None]]] = {
     "fcfs": (fcfs, reference.in_order(lambda _: 0)),
@@ -75,3 +78,13 @@ def test_ten_jobs_on_one_node_take_an_hour_and_on_three_times_ten_nodes_24_minut
         jobs = [Job(0, 360, 360, 360, procs)] * 10
         ends = [start + 360 for start in starts(easy, jobs, total)]
         assert max(ends) == hours * 3600
+
+
+@pytest.mark.parametrize("name", REFERENCES)
+def test_the_beginning_of_a_real_log_starts_as_the_definition_says(name: str) -> None:
+    """The first jobs of KTH-SP2, real sizes and limits, start when the definition starts them."""
+    trace, _ = trace_of(swf_table(public("swf/KTH-SP2-1996-2.1-cln.swf.xz")).table, 100)
+    columns = trace.first(40 if few() else 250).planned(trace.limit_s[: 40 if few() else 250])
+    jobs = [Job(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]
+    module, decide = REFERENCES[name]
+    assert starts(module, jobs, 100) == reference.played(jobs, 100, decide)
