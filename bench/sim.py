@@ -9,6 +9,7 @@ conservative on the smaller logs too. Then one line of JSON.
 import argparse
 import json
 import multiprocessing
+import os
 import statistics
 import time
 from pathlib import Path
@@ -51,7 +52,9 @@ def main() -> int:
                 break
             figures.append(found)
             rate = f"{found['jobs_s']:,} ({found['least']:,} to {found['most']:,})"
-            print(f"{name:30} {scheduler:14} {rate:32} {found['target'] or '':>10} {found['b_per_job']:>6}  {found['peer']}")
+            print(
+                f"{name:30} {scheduler:14} {rate:32} {found['target'] or '':>10} {found['b_per_job']:>6}  {found['peer']}"
+            )
     print(json.dumps({"bench": "sim", "figures": figures}))
     return 0
 
@@ -68,9 +71,9 @@ def timed(name: str, scheduler: str, rounds: int, drawn: int, pyss: Path | None)
         trace, _ = trace_of(swf_table(path).table, processors)
     jobs, module = trace.planned(trace.limit_s), all_schedulers()[scheduler]
     module.starts(trace.first(10).planned(trace.limit_s[:10]), processors)
-    before, rates = peak_rss_b(), []
+    before, rates = peak_rss_b(os.getpid()), []
     starts = module.starts(jobs, processors)
-    memory = peak_rss_b() - before
+    memory = peak_rss_b(os.getpid()) - before
     for _ in range(rounds):
         began = time.process_time()
         module.starts(jobs, processors)

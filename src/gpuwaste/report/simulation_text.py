@@ -7,6 +7,7 @@ from gpuwaste.report.layout import Look, bullet, facts
 from gpuwaste.sim.document import SchedulerResult, SimulationDocument, Waits
 
 _HEADERS: Final = ("SCHEDULER", "MEAN WAIT", "P50", "P95", "SLOWDOWN", "USED", "MAKESPAN", "LATER")
+_WALLTIMES: Final = {"user": "the user's limit", "truth": "what each job ran", "recent": "the user's last two jobs"}
 _LOGGED: Final = "(the log)"
 _NOT_MODELLED: Final = (
     "The machine is a count of processors: nodes, memory, GPU types, partitions and priorities are not modelled."
@@ -22,7 +23,7 @@ def simulation_text(document: SimulationDocument, look: Look) -> str:
         [
             ("jobs", f"{jobs}"),
             ("processors", f"{document.processors} ({document.processors_from})"),
-            ("walltime", "the user's limit" if document.walltime == "user" else "what each job ran"),
+            ("walltime", _WALLTIMES.get(document.walltime, document.walltime)),
         ]
     )
     rows = [_row(name, result) for name, result in results.items()]

@@ -36,7 +36,12 @@ class SimulationDocument(Struct, kw_only=True, frozen=True, omit_defaults=True):
     trace_sha256: Annotated[str, Meta(description="Hash of submissions, run times, limits, sizes and users.")]
     processors: int
     processors_from: Annotated[str, Meta(description="Why so many: given, the log's header, or the most held at once.")]
-    walltime: Annotated[str, Meta(description="What schedulers believe a job takes: user (its limit) or truth.")]
+    walltime: Annotated[
+        str,
+        Meta(
+            description="What schedulers believe a job takes: user (its limit), truth, or recent (the mean of its user's last two jobs)."
+        ),
+    ]
     schedulers: dict[str, SchedulerResult]
     left_out: Annotated[dict[str, int], Meta(description="Jobs that were not simulated, by reason.")] = {}
     logged: Annotated[Waits | None, Meta(description="The same jobs as the log has them; absent without waits.")] = None

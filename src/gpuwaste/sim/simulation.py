@@ -20,7 +20,7 @@ from gpuwaste.sim.trace import Ints, Planned, Trace, trace_of
 
 USER: Final = "user"
 TRUTH: Final = "truth"
-WALLTIMES: Final = (USER, TRUTH)
+RECENT: Final = "recent"
 
 
 class Scheduler(Protocol):
@@ -97,7 +97,7 @@ def simulate(
 
 
 def _played(trace: Trace, processors: int, chosen: Sequence[str], walltime: str) -> Iterator[tuple[str, Ints]]:
-    believed = trace.limit_s if walltime == USER else np.maximum(trace.run_s, 1)
+    believed = {USER: trace.limit_s, TRUTH: np.maximum(trace.run_s, 1), RECENT: None}[walltime]
     for name in chosen:
         found = all_schedulers().get(name)
         if found is None:

@@ -17,7 +17,8 @@ _NO_LIMIT_S: Final = 366 * 86400  # what is believed of a job that may run forev
 class Planned(NamedTuple):
     """What a scheduler is given, n jobs by submission: `believed` is the walltime that it plans with, at least 1 s.
 
-    A job that outlasts it is planned with its limit then. A tuple, so that compiled code takes it as it is.
+    A job that outlasts it is planned with its limit then. Where `user` numbers the users, the scheduler believes their
+    last two jobs instead (recent.py); where it does not, it has no row. A tuple, so that compiled code takes it as it is.
     """
 
     submit: Ints
@@ -25,6 +26,7 @@ class Planned(NamedTuple):
     believed: Ints
     limit: Ints
     procs: Ints
+    user: Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +57,11 @@ class Trace:
             digest.update(np.ascontiguousarray(column, dtype="<i8").tobytes())
         return digest.hexdigest()
 
-    def planned(self, believed: Ints) -> Planned:
-        """Return what a scheduler is given that believes these walltimes [n]."""
-        return Planned(self.submit, self.run_s, believed, self.limit_s, self.procs)
+    def planned(self, believed: Ints | None) -> Planned:
+        """Return what a scheduler is given that believes these walltimes [n], or users' last two jobs for None."""
+        user = self.user if believed is None else self.user[:0]
+        walltimes = self.limit_s if believed is None else believed
+        return Planned(self.submit, self.run_s, walltimes, self.limit_s, self.procs, user)
 
     def first(self, count: int) -> "Trace":
         """Return the first jobs alone."""

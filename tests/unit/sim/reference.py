@@ -13,6 +13,7 @@ class Job(NamedTuple):
     believed: int
     limit: int
     procs: int
+    user: int = 0
 
 
 @dataclass
@@ -27,6 +28,7 @@ class State:
     start: dict[int, int] = field(default_factory=dict)
     ended: set[int] = field(default_factory=set)
     promised: dict[int, int] = field(default_factory=dict)
+    recent: dict[int, list[int]] | None = None  # run times of each user's ended jobs; None: nobody looks at them
 
     @property
     def running(self) -> list[int]:
@@ -41,26 +43,45 @@ class State:
         end = self.start[job] + self.jobs[job].believed
         return end if end > self.now else max(self.start[job] + self.jobs[job].limit, self.now + 1)
 
+    def learn(self, ended: list[int]) -> None:
+        """Keep what a user's jobs ran, in the order of their ends."""
+        for job in ended:
+            if self.recent is not None:
+                self.recent.setdefault(self.jobs[job].user, []).append(self.jobs[job].run)
+
+    def believe(self, new: list[int]) -> None:
+        """Believe of a submitted job the mean of its user's last two, at most the limit."""
+        for job in new:
+            if self.recent is None:
+                return
+            asked, runs = self.jobs[job], self.recent.get(self.jobs[job].user, [])
+            mean = max(1, min(asked.limit, sum(runs[-2:]) // 2)) if len(runs) > 1 else asked.limit
+            self.jobs[job] = asked._replace(believed=mean)
+
     def begin(self, job: int) -> None:
         self.waiting.remove(job)
         self.start[job] = self.now
 
 
-def played(jobs: list[Job], total: int, decide: Callable[[State, bool, list[int]], None]) -> list[int]:
+def played(
+    jobs: list[Job], total: int, decide: Callable[[State, bool, list[int]], None], *, recent: bool = False
+) -> list[int]:
     """Return the starts that a scheduler decides on; it is asked at each instant at which anything may change."""
-    state = State(jobs, total)
+    state = State(list(jobs), total, recent={} if recent else None)
     last = -1
     while len(state.ended) < len(jobs):
         instants = [job.submit for k, job in enumerate(jobs) if job.submit > last]
         instants += [state.start[j] + jobs[j].run for j in state.running]
-        instants += [t for j in state.running for t in (state.start[j] + jobs[j].believed,) if t > last]
+        instants += [t for j in state.running for t in (state.start[j] + state.jobs[j].believed,) if t > last]
         instants += [state.promised[j] for j in state.waiting if j in state.promised and state.promised[j] > last]
         state.now = min(instants)
         state.again = state.now == last
-        ends = [j for j in state.running if state.start[j] + jobs[j].run == state.now]
+        ends = sorted(j for j in state.running if state.start[j] + jobs[j].run == state.now)
         state.ended.update(ends)
+        state.learn(ends)
         new = [k for k, job in enumerate(jobs) if job.submit == state.now and not state.again]
         state.waiting += new
+        state.believe(new)
         decide(state, bool(ends), new)
         last = state.now
     return [state.start[j] for j in range(len(jobs))]

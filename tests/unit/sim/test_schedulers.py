@@ -33,14 +33,16 @@ def traces(draw: st.DrawFn, *, outlast: bool) -> tuple[list[Job], int]:
         run = draw(st.integers(0, 12))
         limit = max(1, run + draw(st.integers(0, 10)))
         believed = draw(st.integers(1, limit)) if outlast else limit
-        jobs.append(Job(draw(st.integers(0, 30)), run, believed, limit, draw(st.integers(1, total))))
+        jobs.append(
+            Job(draw(st.integers(0, 30)), run, believed, limit, draw(st.integers(1, total)), draw(st.integers(0, 2)))
+        )
     return sorted(jobs, key=lambda job: job.submit), total
 
 
-def starts(module: Any, jobs: list[Job], total: int) -> list[int]:
+def starts(module: Any, jobs: list[Job], total: int, *, recent: bool = False) -> list[int]:
     """Return the starts by a compiled scheduler."""
-    columns = [np.array(column, dtype=np.int64) for column in zip(*jobs, strict=True)]
-    found: list[int] = module.starts(Planned(*columns), total).tolist()
+    *columns, user = (np.array(column, dtype=np.int64) for column in zip(*jobs, strict=True))
+    found: list[int] = module.starts(Planned(*columns, user if recent else user[:0]), total).tolist()
     return found
 
 
@@ -58,6 +60,14 @@ def test_jobs_that_outlast_what_was_believed(name: str, drawn: tuple[list[Job], 
     """With walltimes that are believed too short, each job starts when the plain definition starts it."""
     module, decide = REFERENCES[name]
     assert starts(module, *drawn) == reference.played(*drawn, decide)
+
+
+@pytest.mark.parametrize("name", REFERENCES)
+@given(drawn=traces(outlast=False))
+def test_walltimes_by_a_users_last_two_jobs(name: str, drawn: tuple[list[Job], int]) -> None:
+    """With the mean of each user's last two jobs, each job starts when the plain definition starts it."""
+    module, decide = REFERENCES[name]
+    assert starts(module, *drawn, recent=True) == reference.played(*drawn, decide, recent=True)
 
 
 def test_easy_keeps_the_reservation_of_a_long_first_job() -> None:
@@ -84,7 +94,8 @@ def test_ten_jobs_on_one_node_take_an_hour_and_on_three_times_ten_nodes_24_minut
 def test_the_beginning_of_a_real_log_starts_as_the_definition_says(name: str) -> None:
     """The first jobs of KTH-SP2, real sizes and limits, start when the definition starts them."""
     trace, _ = trace_of(swf_table(public("swf/KTH-SP2-1996-2.1-cln.swf.xz")).table, 100)
-    columns = trace.first(40 if few() else 250).planned(trace.limit_s[: 40 if few() else 250])
+    count = 40 if few() else 250
+    *columns, _ = trace.first(count).planned(trace.limit_s[:count])
     jobs = [Job(*row) for row in zip(*(column.tolist() for column in columns), strict=True)]
     module, decide = REFERENCES[name]
     assert starts(module, jobs, 100) == reference.played(jobs, 100, decide)

@@ -29,9 +29,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--walltime",
-        choices=("user", "truth"),
+        choices=("user", "truth", "recent"),
         default="user",
-        help="what schedulers believe that a job takes: its limit, or what it ran (default: user)",
+        help="what schedulers believe that a job takes: its limit, what it ran, or its user's last two jobs (default: user)",
     )
     parser.add_argument("-o", "--output", type=path_word, metavar="FILE", help="write each job's starts there, as CSV")
     add(parser, "json")

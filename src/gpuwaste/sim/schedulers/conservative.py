@@ -13,6 +13,7 @@ import numpy as np
 from gpuwaste.sim.compiled import compiled
 from gpuwaste.sim.ends import pop, push
 from gpuwaste.sim.profile import earliest, take
+from gpuwaste.sim.recent import believed_of, ended, no_runs
 from gpuwaste.sim.trace import Ints, Planned
 
 TITLE: Final = "conservative backfill: every job holds a reservation, which moves to earlier gaps (compress)"
@@ -21,13 +22,14 @@ TITLE: Final = "conservative backfill: every job holds a reservation, which move
 @compiled
 def starts(jobs: Planned, total: int) -> Ints:  # noqa: C901, PLR0912, PLR0915 one compiled loop, as easy.py
     """Return the start of each job; see schedulers."""
-    submit, run, believed, limit, procs = jobs
+    submit, run, given, limit, procs, user = jobs
     n = len(submit)
     start, promised, expected = np.full(n, -1, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
     room = min(n, total)
     end_times, end_jobs, running = np.empty(room, np.int64), np.empty(room, np.int64), 0
     late_times, late_jobs, late = np.empty(2 * n, np.int64), np.empty(2 * n, np.int64), 0
-    outlasts = np.any(believed < run)
+    learns, runs, believed = len(user) > 0, no_runs(user), given.copy()
+    outlasts = learns or np.any(given < run)
     queue, waiting = np.empty(n, np.int64), 0
     steps = 4 * (n + room) + 8  # a step begins or ends a reservation; twice that, so that they are seldom moved
     times, free, first, last = np.empty(steps, np.int64), np.empty(steps, np.int64), 0, 1
@@ -44,11 +46,13 @@ def starts(jobs: Planned, total: int) -> Ints:  # noqa: C901, PLR0912, PLR0915 o
         while first + 1 < last and times[first + 1] <= now:
             first += 1
         times[first] = now
-        ended = broken = False
+        left = broken = False
         while running > 0 and end_times[0] == now:
             job = end_jobs[0]
             running = pop(end_times, end_jobs, running)
-            ended = True
+            left = True
+            if learns:
+                ended(runs, user[job], run[job])
             if expected[job] > now:
                 first, last = take(times, free, first, last, now, expected[job], -procs[job])
                 gaps = True
@@ -71,7 +75,7 @@ def starts(jobs: Planned, total: int) -> Ints:  # noqa: C901, PLR0912, PLR0915 o
                 promised[job] = earliest(times, free, first, last, believed[job], procs[job], -1)
                 end = promised[job] + believed[job]
                 first, last = take(times, free, first, last, promised[job], end, procs[job])
-        elif ended and gaps:
+        elif left and gaps:
             gaps = False
             for k in range(waiting):
                 job = queue[k]
@@ -85,6 +89,8 @@ def starts(jobs: Planned, total: int) -> Ints:  # noqa: C901, PLR0912, PLR0915 o
                     gaps = True
         while arrived < n and submit[arrived] == now:
             job = arrived
+            if learns:
+                believed[job] = believed_of(runs, user[job], limit[job])
             promised[job] = earliest(times, free, first, last, believed[job], procs[job], -1)
             first, last = take(times, free, first, last, promised[job], promised[job] + believed[job], procs[job])
             queue[waiting] = job

@@ -11,6 +11,7 @@ import numpy as np
 
 from gpuwaste.sim.compiled import compiled
 from gpuwaste.sim.ends import pop, push
+from gpuwaste.sim.recent import believed_of, ended, no_runs
 from gpuwaste.sim.running import insert, remove
 from gpuwaste.sim.trace import Ints, Planned
 
@@ -20,7 +21,7 @@ TITLE: Final = "EASY backfill: one reservation, for the first job that does not 
 @compiled
 def starts(jobs: Planned, total: int) -> Ints:  # noqa: C901, PLR0912, PLR0915 one compiled loop: calls between compiled functions cannot return a state of twelve values cheaply
     """Return the start of each job; see schedulers."""
-    submit, run, believed, limit, procs = jobs
+    submit, run, given, limit, procs, user = jobs
     n = len(submit)
     start = np.full(n, -1, dtype=np.int64)
     room = min(n, total)
@@ -31,6 +32,7 @@ def starts(jobs: Planned, total: int) -> Ints:  # noqa: C901, PLR0912, PLR0915 o
     head = tail = 0
     free, shadow, extra, least = total, 0, 0, 0
     arrived = 0
+    learns, runs = len(user) > 0, no_runs(user)
     while arrived < n or running > 0:
         now = end_times[0] if running > 0 else submit[arrived]
         if arrived < n and submit[arrived] < now:
@@ -44,9 +46,12 @@ def starts(jobs: Planned, total: int) -> Ints:  # noqa: C901, PLR0912, PLR0915 o
             first, last = remove(times, active, first, last, expected[job], job)
             free += procs[job]
             again = True
+            if learns:
+                ended(runs, user[job], run[job])
         new = tail
         while arrived < n and submit[arrived] == now:
-            queue[tail], asks[tail], takes[tail] = arrived, procs[arrived], believed[arrived]
+            queue[tail], asks[tail] = arrived, procs[arrived]
+            takes[tail] = believed_of(runs, user[arrived], limit[arrived]) if learns else given[arrived]
             least = min(least, procs[arrived]) if tail > head else procs[arrived]
             tail += 1
             arrived += 1

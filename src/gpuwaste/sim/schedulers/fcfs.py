@@ -2,8 +2,6 @@
 
 from typing import Final
 
-import numpy as np
-
 from gpuwaste.sim.in_order import starts_in_order
 from gpuwaste.sim.trace import Ints, Planned
 
@@ -12,4 +10,4 @@ TITLE: Final = "first come, first served, without backfill"
 
 def starts(jobs: Planned, total: int) -> Ints:
     """Return the start of each job; see schedulers."""
-    return starts_in_order(jobs, np.zeros(len(jobs.submit), np.int64), total)
+    return starts_in_order(jobs, total, False)  # noqa: FBT003 as above

@@ -10,4 +10,4 @@ TITLE: Final = "shortest job first, without backfill"
 
 def starts(jobs: Planned, total: int) -> Ints:
     """Return the start of each job; see schedulers."""
-    return starts_in_order(jobs, jobs.believed, total)
+    return starts_in_order(jobs, total, True)  # noqa: FBT003 as above
