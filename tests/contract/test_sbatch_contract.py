@@ -89,6 +89,8 @@ DIRECTIVES = """
 --gpus=4 --ntasks-per-gpu=2
 --gres=gpu:2 --ntasks-per-gpu=2
 --gres=gpu:2 --cpus-per-gpu=4
+--gpus=4 --gpus-per-task=2 --cpus-per-gpu=3
+--gpus=a100:2 --gpus-per-task=a100:1 --cpus-per-gpu=2
 --exclusive -n4
 --exclusive=user -N1
 -O -n4

@@ -67,6 +67,11 @@ def settle(asked: GpusAsked, nodes: int, sockets: int, tasks: int | None) -> Set
     )
 
 
+def cpus_by_gpus(of_gpu: int, asked: GpusAsked) -> int:
+    """Return the processors of a task by --cpus-per-gpu, 0 for none: GPUs that a task asks for by type do not count."""
+    return of_gpu * asked.of_task.get("", 0)
+
+
 def cpus_of(least: int, tasks: int, cpus_of_task: int) -> int:
     """Return the processors of the job: more than sbatch counts only where there are more tasks than that."""
     return tasks * max(1, cpus_of_task) if tasks > least else least

@@ -15,7 +15,7 @@ from gpuwaste.core.errors import ParseError
 from gpuwaste.core.request import JobRequest
 from gpuwaste.core.text import decoded
 from gpuwaste.core.units import MINUTE_S
-from gpuwaste.slurm.gpu_amounts import KILO, GpusAsked, Settled, counted, cpus_of, settle
+from gpuwaste.slurm.gpu_amounts import KILO, GpusAsked, Settled, counted, cpus_by_gpus, cpus_of, settle
 
 _GPUS: Final = re.compile(r"(?:(?:gres[:/])?gpu)(?:[:=/]([A-Za-z_][\w.\-]*))?(?:[:=](\d{1,9})([kKmM]?))?", re.ASCII)
 _HASH: Final = re.compile(r"[0-9a-f]{16}", re.ASCII)
@@ -138,7 +138,8 @@ def _amounts(job: Mapping[str, Any]) -> tuple[Settled, int]:
     settled = settle(asked, nodes, _count(job, "sockets_per_node") or 1, tasks or None)
     of_task = _count(job, "cpus_per_task") or _task_cpus(job)
     least = _count(job, "min_cpus") or (tasks or 1) * max(of_task, 1)
-    return settled, cpus_of(least, max(settled.tasks, 0 if said else tasks), of_task)
+    by_gpus = cpus_by_gpus(_gpus(job, "cpus_per_tres").get("", 0), asked)
+    return settled, cpus_of(least, max(settled.tasks, 0 if said else tasks), by_gpus or of_task)
 
 
 def _gpus(job: Mapping[str, Any], member: str) -> dict[str, int]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from gpuwaste.core.units import DAY_S, HOUR_S, MINUTE_S
-from gpuwaste.slurm.gpu_amounts import KILO, cpus_of, settle
+from gpuwaste.slurm.gpu_amounts import KILO, cpus_by_gpus, cpus_of, settle
 from gpuwaste.slurm.hostlist import expand
 from gpuwaste.slurm.sbatch_components import MEMORY_OPTIONS, two_memories
 from gpuwaste.slurm.sbatch_gpus import gpus_asked
@@ -53,7 +53,7 @@ def amounts(options: Options) -> Amounts:
     cpus = low
     if "overcommit" not in options:
         of_task = whole(options, "cpus-per-task") or 1
-        by_gpus = (whole(options, "cpus-per-gpu") or 0) * sum(gpus.of_task.values())
+        by_gpus = cpus_by_gpus(whole(options, "cpus-per-gpu") or 0, gpus)
         more = max(asked.tasks or later, _hosts(options) if low < high else 0)
         cpus = cpus_of(least * of_task, more, by_gpus or of_task)
     return Amounts(

@@ -65,6 +65,26 @@ CASES: list[tuple[str, dict[str, Any]]] = [
         {"min_cpus": 1, "min_nodes": 1, "tres_per_task": "gres:gpu:1", "tres_per_job": "gres:gpu:2"},
     ),
     (
+        "--gpus-per-task=2 --gpus=4 --cpus-per-gpu=3",
+        {
+            "min_cpus": 1,
+            "min_nodes": 1,
+            "tres_per_task": "gres:gpu:2",
+            "tres_per_job": "gres:gpu:4",
+            "cpus_per_tres": "gres:gpu:3",
+        },
+    ),
+    (
+        "--gpus-per-task=a100:1 --gpus=a100:2 --cpus-per-gpu=2",
+        {
+            "min_cpus": 1,
+            "min_nodes": 1,
+            "tres_per_task": "gres:gpu:a100:1",
+            "tres_per_job": "gres:gpu:a100:2",
+            "cpus_per_tres": "gres:gpu:2",
+        },
+    ),
+    (
         "-n3 --gpus-per-task=a100:2",
         {"num_tasks": 3, "min_cpus": 3, "min_nodes": 1, "tres_per_task": "gres:gpu:a100:2"},
     ),
