@@ -52,9 +52,8 @@ def main() -> int:
                 break
             figures.append(found)
             rate = f"{found['jobs_s']:,} ({found['least']:,} to {found['most']:,})"
-            print(
-                f"{name:30} {scheduler:14} {rate:32} {found['target'] or '':>10} {found['b_per_job']:>6}  {found['peer']}"
-            )
+            told = f"{found['target'] or '':>10} {found['b_per_job']:>6}  {found['peer']}"
+            print(f"{name:30} {scheduler:14} {rate:32} {told}")
     print(json.dumps({"bench": "sim", "figures": figures}))
     return 0
 
@@ -82,9 +81,8 @@ def timed(name: str, scheduler: str, rounds: int, drawn: int, pyss: Path | None)
     if pyss is not None and len(trace) <= SMALL and scheduler in {"easy", "conservative"}:
         theirs, seconds = pyss_starts(pyss, trace, processors, scheduler)
         same = float(np.mean(theirs == starts))
-        peer = f"pyss {round(len(trace) / seconds):,} jobs/s, {same:.2%} of starts equal, mean wait " + (
-            f"{(theirs - trace.submit).mean():.0f} s, ours {(starts - trace.submit).mean():.0f} s"
-        )
+        means = [f"{(found - trace.submit).mean():.0f} s" for found in (theirs, starts)]
+        peer = f"pyss {round(len(trace) / seconds):,} jobs/s, {same:.2%} of starts equal, mean waits {', '.join(means)}"
     return {
         "trace": name,
         "scheduler": scheduler,

@@ -44,7 +44,8 @@ class Target:
 def groups() -> dict[str, set[str]]:
     """Return the distributions of each list: runtime (all programs), web (the hub), onnx (predictions, training), sim.
 
-    What two of them need is in the first, and what onnx and sim need in onnx, which sim requires. Read off the dependencies that are installed here, which are the locked ones.
+    What two of them need is in the first, and what onnx and sim need is in onnx, which sim requires. Read off the
+    dependencies that are installed here, which are the locked ones.
     """
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]

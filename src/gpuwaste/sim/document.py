@@ -37,10 +37,7 @@ class SimulationDocument(Struct, kw_only=True, frozen=True, omit_defaults=True):
     processors: int
     processors_from: Annotated[str, Meta(description="Why so many: given, the log's header, or the most held at once.")]
     walltime: Annotated[
-        str,
-        Meta(
-            description="What schedulers believe a job takes: user (its limit), truth, or recent (the mean of its user's last two jobs)."
-        ),
+        str, Meta(description="What schedulers plan with: user (limits), truth, recent (last two jobs).")
     ]
     schedulers: dict[str, SchedulerResult]
     left_out: Annotated[dict[str, int], Meta(description="Jobs that were not simulated, by reason.")] = {}

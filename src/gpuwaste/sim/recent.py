@@ -30,4 +30,5 @@ def believed_of(runs: Ints, user: int, limit: int) -> int:
     """Return what is believed of a user's job that is submitted now, at least 1 s."""
     if runs[user, 1] < 0:
         return limit
-    return max(min((runs[user, 0] + runs[user, 1]) // 2, limit), 1)
+    mean: int = (runs[user, 0] + runs[user, 1]) // 2
+    return max(min(mean, limit), 1)

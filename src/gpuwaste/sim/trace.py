@@ -17,8 +17,8 @@ _NO_LIMIT_S: Final = 366 * 86400  # what is believed of a job that may run forev
 class Planned(NamedTuple):
     """What a scheduler is given, n jobs by submission: `believed` is the walltime that it plans with, at least 1 s.
 
-    A job that outlasts it is planned with its limit then. Where `user` numbers the users, the scheduler believes their
-    last two jobs instead (recent.py); where it does not, it has no row. A tuple, so that compiled code takes it as it is.
+    A job that outlasts it is planned with its limit then. Where `user` has rows, a scheduler believes the last two jobs
+    of each user instead (recent.py). A tuple, so that compiled code takes it as it is.
     """
 
     submit: Ints

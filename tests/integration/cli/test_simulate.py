@@ -2,6 +2,7 @@
 
 import csv
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ HEAD = "; Version: 2.2\n; MaxProcs: 4\n"
 ROWS = [(1, 0, 0, 100, 3, 100), (2, 10, 90, 50, 4, 50), (3, 20, 0, 60, 1, 80), (4, 30, 120, 60, 1, 200)]
 
 
-def swf(path: Path, rows: list[tuple[int, ...]], head: str = HEAD) -> Path:
+def swf(path: Path, rows: Sequence[tuple[int, ...]], head: str = HEAD) -> Path:
     """Write a log."""
     lines = [f"{j} {s} {w} {r} {p} -1 -1 {p} {limit} -1 1 7 1 -1 1 1 -1 -1" for j, s, w, r, p, limit in rows]
     path.write_text(head + "\n".join(lines) + "\n")

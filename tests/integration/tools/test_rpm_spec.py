@@ -11,7 +11,14 @@ from tools.rpm.wheels import Target
 
 MACHINES = ("x86_64", "aarch64")
 RELEASES = (8, 9, 10)
-COMMON = {"gpuwaste", "gpuwaste-runtime", "gpuwaste-runtime-onnx", "gpuwaste-hub", "gpuwaste-sim", "gpuwaste-slurm-plugin"}
+COMMON = {
+    "gpuwaste",
+    "gpuwaste-hub",
+    "gpuwaste-runtime",
+    "gpuwaste-runtime-onnx",
+    "gpuwaste-sim",
+    "gpuwaste-slurm-plugin",
+}
 NOARCH = {"gpuwaste-agent", "gpuwaste-advisor", "gpuwaste-models"}
 
 needs_rpm = pytest.mark.skipif(shutil.which("rpmspec") is None, reason="rpm is not installed")

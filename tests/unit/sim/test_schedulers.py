@@ -42,7 +42,8 @@ def traces(draw: st.DrawFn, *, outlast: bool) -> tuple[list[Job], int]:
 def starts(module: Any, jobs: list[Job], total: int, *, recent: bool = False) -> list[int]:
     """Return the starts by a compiled scheduler."""
     *columns, user = (np.array(column, dtype=np.int64) for column in zip(*jobs, strict=True))
-    found: list[int] = module.starts(Planned(*columns, user if recent else user[:0]), total).tolist()
+    planned = Planned._make([*columns, user if recent else user[:0]])
+    found: list[int] = module.starts(planned, total).tolist()
     return found
 
 

@@ -31,7 +31,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--walltime",
         choices=("user", "truth", "recent"),
         default="user",
-        help="what schedulers believe that a job takes: its limit, what it ran, or its user's last two jobs (default: user)",
+        help="what schedulers plan with: the limit, what it ran, or its user's last two jobs (default: user)",
     )
     parser.add_argument("-o", "--output", type=path_word, metavar="FILE", help="write each job's starts there, as CSV")
     add(parser, "json")
