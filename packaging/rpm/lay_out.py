@@ -18,11 +18,13 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-OURS: Final = {"agent": "agent", "hub": "hub", "web": "hub", "advisor": "advisor", "models": "models"}
+OURS: Final = {"agent": "agent", "hub": "hub", "web": "hub", "advisor": "advisor", "models": "models", "sim": "sim"}
 """Which package a folder of gpuwaste goes into; every other goes into the common one."""
 BASELINE: Final = PurePosixPath("predict/baseline")
-WHEELS: Final = {"runtime": "runtime", "onnx": "onnx", "web": "hub"}
+WHEELS: Final = {"runtime": "runtime", "onnx": "onnx", "sim": "sim", "web": "hub"}
 """Which package a list of wheels goes into."""
+LEFT_OUT: Final = frozenset({"onnx", "sim"})
+"""Packages that a build without ONNX Runtime does not have."""
 
 
 class Layout:
@@ -54,9 +56,9 @@ class Layout:
     def compile(self) -> None:
         """Compile what is ever imported, in one order and one process: the result depends on both.
 
-        The models' libraries come last, so that a build without them gives the same of the others.
+        What a build can leave out comes last, so that one without it gives the same of the others.
         """
-        for package in sorted(self.files, key=lambda name: (name == "onnx", name)):
+        for package in sorted(self.files, key=lambda name: (name in LEFT_OUT, name)):
             for name in sorted(self.files[package]):
                 if name.suffix == ".py" and "tests" not in name.parts:
                     self._compile(package, name)

@@ -38,7 +38,7 @@ from gpuwaste.testing.sim_build import build_native
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]  # a Debian root is filled and booted for the first test
 ALL: Final = (
     "gpuwaste", "gpuwaste-advisor", "gpuwaste-agent", "gpuwaste-hub", "gpuwaste-models", "gpuwaste-runtime",
-    "gpuwaste-runtime-onnx", "gpuwaste-slurm-plugin",
+    "gpuwaste-runtime-onnx", "gpuwaste-sim", "gpuwaste-slurm-plugin",
 )  # fmt: skip
 NODE_SET: Final = ("gpuwaste", "gpuwaste-runtime", "gpuwaste-agent", "gpuwaste-hub")
 OLDER: Final = "0.0.9"

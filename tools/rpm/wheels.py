@@ -42,9 +42,10 @@ class Target:
 
 
 def groups() -> dict[str, set[str]]:
-    """Return the distributions of each list: runtime (all programs), web (the hub), onnx (predictions, training).
+    """Return the distributions of each list: runtime (all programs), web (the hub), onnx (predictions, training), sim.
 
-    What two of them need is in the first. Read off the dependencies that are installed here, which are the locked ones.
+    What two of them need is in the first, and what onnx and sim need is in onnx, which sim requires. Read off the
+    dependencies that are installed here, which are the locked ones.
     """
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
@@ -52,7 +53,8 @@ def groups() -> dict[str, set[str]]:
     web = _closure(extras["hub"])
     onnx = _closure([*extras["predict"], *(line for line in extras["train"] if not line.startswith("gpuwaste"))])
     runtime |= web & onnx
-    return {"runtime": runtime, "web": web - runtime, "onnx": onnx - runtime}
+    sim = _closure(extras["sim"]) - runtime - onnx
+    return {"runtime": runtime, "web": web - runtime, "onnx": onnx - runtime, "sim": sim}
 
 
 def _closure(lines: list[str], extras: frozenset[str] = frozenset()) -> set[str]:

@@ -37,11 +37,15 @@ class SourceHub(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class JobSource:
-    """The jobs of one cluster, and where they are from ("hub.duckdb, cluster gw")."""
+    """The jobs of one cluster, and where they are from ("hub.duckdb, cluster gw").
+
+    `processors`: how many the machine has, where the log's header says so.
+    """
 
     table: JobTable
     cluster: str
     text: str
+    processors: int | None = None
 
 
 def load_source(
@@ -120,7 +124,8 @@ def load_swf(path: Path, cluster: str = "") -> JobSource:
     from gpuwaste.history.swf_table import swf_table  # noqa: PLC0415 a reader that only logs need
 
     name = cluster or path.name.partition(".")[0]
-    return JobSource(swf_table(path, name).table, name, path.name)
+    log = swf_table(path, name)
+    return JobSource(log.table, name, path.name, log.facts.processors)
 
 
 class _Runs:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 MAX_WORD: Final = 4096  # characters; PATH_MAX, and far above any name that Slurm keeps
 _LONGEST_NAME: Final = 255  # NAME_MAX, bytes
 _MAX_COUNT: Final = 1_000_000  # more is a slip
+_MAX_SIZE: Final = 10**9
 _JOB_ID: Final = re.compile(r"\d{1,10}(?:[_+]\d{1,10})?")
 _TAIL: Final = 500  # characters of a message that is cut: what it is about stands first, what to do last
 
@@ -45,11 +46,19 @@ def path_word(value: str) -> "Path":
     return path
 
 
-def count_word(value: str) -> int:
+def count_word(value: str, most: int = _MAX_COUNT) -> int:
     """Return the argument as a number. Raises ArgumentTypeError."""
-    if not (value.isdecimal() and len(value) <= len(str(_MAX_COUNT)) and int(value) <= _MAX_COUNT):
-        raise argparse.ArgumentTypeError(f"{value[:20]!r}: expected a number from 0 to {_MAX_COUNT}")
+    if not (value.isdecimal() and len(value) <= len(str(most)) and int(value) <= most):
+        raise argparse.ArgumentTypeError(f"{value[:20]!r}: expected a number from 0 to {most}")
     return int(value)
+
+
+def size_word(value: str) -> int:
+    """Return the argument as a number of 1 and more, as large as a machine or a log may be."""
+    size = count_word(value, _MAX_SIZE)
+    if size == 0:
+        raise argparse.ArgumentTypeError(f"0: expected a number from 1 to {_MAX_SIZE}")
+    return size
 
 
 def listed(value: str | None) -> tuple[str, ...]:

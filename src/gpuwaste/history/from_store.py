@@ -34,7 +34,9 @@ def read_table(db: Database, cluster: str, under_use: UnderUse = UNDER_USE) -> T
 def _table(columns: JobColumns, under_use: UnderUse) -> JobTable:
     found = columns.numbers
     values = {name: found[name] for name in ("job_id", "submit", "start", "end", "ledger_at")}
-    values |= {name: found[name] for name in ("limit_s", "run_s", "max_rss_b", "used_ratio", "gpus_active")}
+    values |= {
+        name: found[name] for name in ("limit_s", "run_s", "alloc_cpus", "max_rss_b", "used_ratio", "gpus_active")
+    }
     values |= {name: found[name] for name in ("gpu_coverage", "is_array", "interactive")}
     values |= {name: Categories(found[name], columns.texts[name]) for name in _PLAIN}
     values |= _amounts(columns.texts["req_tres"], found["req_tres"])

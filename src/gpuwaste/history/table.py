@@ -70,6 +70,7 @@ class JobTable:
     start: Ints
     end: Ints
     run_s: Floats
+    alloc_cpus: Floats
     outcome: NDArray[np.uint8]
     max_rss_b: Floats
     used_ratio: Floats
@@ -136,6 +137,7 @@ def table_of(
         start=_ints(ABSENT if j.start is None else j.start for j in runs),
         end=_ints(ABSENT if j.end is None else j.end for j in runs),
         run_s=_floats(j.elapsed_s if j.end is not None else None for j in runs),
+        alloc_cpus=_floats(j.cpus for j in runs),
         outcome=np.array([outcome_of(j.state, started=j.start is not None) for j in runs], dtype=np.uint8),
         max_rss_b=_floats(j.max_rss_b for j in runs),
         gpu_coverage=_floats(None if u is None else u.coverage for u in uses),

@@ -52,6 +52,15 @@ class SwfFacts:
     unsorted: int = 0
 
     @property
+    def processors(self) -> int | None:
+        """Processors of the machine by MaxProcs, else by MaxNodes, where a log names nothing finer."""
+        for name in ("MaxProcs", "MaxNodes"):
+            said = self.header.get(name, "").partition(" ")[0]
+            if said.isdecimal() and len(said) <= len(str(_MAX_NUMBER)) and 0 < int(said) <= _MAX_NUMBER:
+                return int(said)
+        return None
+
+    @property
     def waits_known(self) -> bool:
         """Whether starts are what happened; else `start` is the submission, and an end is submit + run."""
         return self.waits > 0 and self.assumed_starts <= _FEW_ASSUMED * self.rows

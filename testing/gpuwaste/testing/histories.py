@@ -105,6 +105,7 @@ def made_table(count: int, *, users: int = 20, seed: int = 1, gap_s: float = 20.
         start=np.where(never, ABSENT, start),
         end=np.where(lost, ABSENT, end),
         run_s=np.where(lost | never, np.nan, run),
+        alloc_cpus=np.where(never, np.nan, 8.0),
         outcome=np.where(lost, Outcome.UNKNOWN, outcome).astype(np.uint8),
         max_rss_b=np.where(lost | (rng.random(count) < 0.5), np.nan, np.floor(rng.lognormal(20.0, 2.0, count))),
         used_ratio=np.where(judged, rng.random(count), np.nan),

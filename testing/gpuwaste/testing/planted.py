@@ -62,6 +62,7 @@ def planted_table(jobs: int, seed: int = 1, users: int = 40, every_s: float = 60
         start=start,
         end=end,
         run_s=run_s,
+        alloc_cpus=drawn.cpus[program],
         outcome=outcome.astype(np.uint8),
         max_rss_b=np.floor(drawn.mem_b[program] * rng.lognormal(0.0, 0.2, jobs)),
         used_ratio=np.where(gpus > 0, used, np.nan),

@@ -17,6 +17,7 @@ def test_compute_nodes_get_no_models_and_no_web_server() -> None:
     assert {"duckdb", "nvidia-ml-py", "psutil", "prometheus-client", "urllib3"} <= lists["runtime"]
     assert not {"numpy", "onnxruntime", "xgboost-cpu", "fastapi", "starlette", "uvicorn"} & lists["runtime"]
     assert {"fastapi", "uvicorn"} <= lists["web"]
+    assert lists["sim"] == {"numba", "llvmlite"}
     assert {"numpy", "onnxruntime", "xgboost-cpu", "scikit-learn"} <= lists["onnx"]
 
 
@@ -39,7 +40,7 @@ def lay_out(folder: Path) -> subprocess.CompletedProcess[str]:
     project = '[project]\ndependencies = ["one>=1"]\n[project.optional-dependencies]\nhub = ["two==2"]\n'
     (folder / "pyproject.toml").write_text(project, encoding="utf-8")
     argv = [sys.executable, "-IB", str(LAY_OUT), "--version", "1", f"--root={folder / 'root'}", "--site=/site"]
-    argv += [f"--wheels={folder}", f"--lists={folder / 'lists'}", "--without=onnx", "--without=web"]
+    argv += [f"--wheels={folder}", f"--lists={folder / 'lists'}", "--without=onnx", "--without=sim", "--without=web"]
     return subprocess.run(argv, cwd=folder, capture_output=True, text=True, check=False)
 
 

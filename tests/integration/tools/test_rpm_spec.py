@@ -11,7 +11,14 @@ from tools.rpm.wheels import Target
 
 MACHINES = ("x86_64", "aarch64")
 RELEASES = (8, 9, 10)
-COMMON = {"gpuwaste", "gpuwaste-runtime", "gpuwaste-runtime-onnx", "gpuwaste-hub", "gpuwaste-slurm-plugin"}
+COMMON = {
+    "gpuwaste",
+    "gpuwaste-hub",
+    "gpuwaste-runtime",
+    "gpuwaste-runtime-onnx",
+    "gpuwaste-sim",
+    "gpuwaste-slurm-plugin",
+}
 NOARCH = {"gpuwaste-agent", "gpuwaste-advisor", "gpuwaste-models"}
 
 needs_rpm = pytest.mark.skipif(shutil.which("rpmspec") is None, reason="rpm is not installed")
@@ -28,7 +35,7 @@ def rpmspec(*words: str) -> str:
 @pytest.mark.parametrize("machine", MACHINES)
 @pytest.mark.parametrize("release", RELEASES)
 def test_enterprise_linux(machine: str, release: int) -> None:
-    """On each Enterprise Linux the spec gives the eight packages for Python 3.12, with the processor's own wheels."""
+    """On each Enterprise Linux the spec gives the nine packages for Python 3.12, with the processor's own wheels."""
     on = ["--target", machine, "--define", f"rhel {release}", "--define", f"dist .el{release}"]
     listed = rpmspec("-q", *on, "--qf", "%{NAME} %{ARCH} %{VERSION} %{RELEASE}\n").splitlines()
     found = {line.split()[0]: line.split()[1:] for line in listed}

@@ -23,6 +23,7 @@ SELECT
     coalesce(p."start", -1) AS "start",
     coalesce(p."end", -1) AS "end",
     CASE WHEN p."end" IS NULL OR p.elapsed_s IS NULL THEN 'nan'::DOUBLE ELSE p.elapsed_s::DOUBLE END AS run_s,
+    coalesce(p.cpus::DOUBLE, 'nan') AS alloc_cpus,
     coalesce(p.max_rss_b::DOUBLE, 'nan') AS max_rss_b,
     coalesce(u.used_ratio, 'nan') AS used_ratio,
     coalesce(u.gpus_active::DOUBLE, 'nan') AS gpus_active,

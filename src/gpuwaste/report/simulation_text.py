@@ -1,0 +1,56 @@
+"""Text of `gpuwaste simulate`: what each scheduler would have done, beside what the log says."""
+
+from typing import Final
+
+from gpuwaste.report.cells import UNKNOWN, fit, percent, short
+from gpuwaste.report.layout import Look, bullet, facts
+from gpuwaste.sim.document import SchedulerResult, SimulationDocument, Waits
+
+_HEADERS: Final = ("SCHEDULER", "MEAN WAIT", "P50", "P95", "SLOWDOWN", "USED", "MAKESPAN", "LATER")
+_WALLTIMES: Final = {"user": "the user's limit", "truth": "what each job ran", "recent": "the user's last two jobs"}
+_LOGGED: Final = "(the log)"
+_NOT_MODELLED: Final = (
+    "The machine is a count of processors: nodes, memory, GPU types, partitions and priorities are not modelled."
+)
+
+
+def simulation_text(document: SimulationDocument, look: Look) -> str:
+    """Render a simulation: what was simulated, a line for each scheduler, what was left out."""
+    results = document.schedulers
+    jobs = next(iter(results.values())).jobs
+    lines = look.title(f"{fit(document.trace, 50)}: simulation")
+    lines += facts(
+        [
+            ("jobs", f"{jobs}"),
+            ("processors", f"{document.processors} ({document.processors_from})"),
+            ("walltime", _WALLTIMES.get(document.walltime, document.walltime)),
+        ]
+    )
+    rows = [_row(name, result) for name, result in results.items()]
+    if document.logged is not None:
+        rows.append(_row(_LOGGED, document.logged))
+    lines += look.heading("What each scheduler would have done")
+    lines += look.table(_HEADERS, rows, frozenset({0}))
+    lines += look.heading("Notes")
+    for name, result in results.items():
+        lines += bullet(f"{name}: {result.title}.")
+    for reason, count in document.left_out.items():
+        lines += bullet(f"{count} {'job is left out: it' if count == 1 else 'jobs are left out: each'} {reason}.")
+    first = next(iter(results))
+    lines += bullet(f"SLOWDOWN is the mean bounded slowdown; LATER counts jobs that start later than under {first}.")
+    lines += bullet(_NOT_MODELLED)
+    return "\n".join(lines) + "\n"
+
+
+def _row(name: str, found: Waits) -> list[str]:
+    later = found.later_than_first if isinstance(found, SchedulerResult) else None
+    return [
+        name,
+        short(found.mean_wait_s),
+        short(found.p50_wait_s),
+        short(found.p95_wait_s),
+        f"{found.mean_bounded_slowdown:.1f}",
+        percent(found.utilization),
+        short(found.makespan_s),
+        UNKNOWN if later is None else percent(later),
+    ]

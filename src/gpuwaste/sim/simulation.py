@@ -1,0 +1,105 @@
+"""A simulation: one trace, one machine, several schedulers, one answer."""
+
+import importlib
+import pkgutil
+from collections.abc import Iterator, Sequence
+from functools import cache
+from types import MappingProxyType
+from typing import Final, NamedTuple, Protocol
+
+import numpy as np
+from msgspec import to_builtins
+
+from gpuwaste.core.errors import NoDataError, UsageError
+from gpuwaste.core.version import own_version
+from gpuwaste.history.table import JobTable
+from gpuwaste.sim import schedulers
+from gpuwaste.sim.document import SchedulerResult, SimulationDocument
+from gpuwaste.sim.metrics import waits
+from gpuwaste.sim.trace import Ints, Planned, Trace, trace_of
+
+USER: Final = "user"
+TRUTH: Final = "truth"
+RECENT: Final = "recent"
+
+
+class Scheduler(Protocol):
+    """A file of schedulers/."""
+
+    TITLE: str
+
+    def starts(self, jobs: Planned, total: int) -> Ints:
+        """Return the start of each job."""
+        ...
+
+
+class Machine(NamedTuple):
+    """A count of processors, and how it is known."""
+
+    processors: int
+    known_from: str
+
+
+@cache
+def all_schedulers() -> MappingProxyType[str, Scheduler]:
+    """Return the schedulers by name, which is their file's."""
+    names = sorted(module.name for module in pkgutil.iter_modules(schedulers.__path__))
+    return MappingProxyType({name: importlib.import_module(f"{schedulers.__name__}.{name}") for name in names})
+
+
+def machine_of(table: JobTable, given: int | None, header: int | None = None) -> Machine:
+    """Return the machine to simulate: as given, as the log's header has it, else as large as was held at once.
+
+    Raises NoDataError where none of these is known.
+    """
+    if given is not None:
+        return Machine(given, "given")
+    if header is not None:
+        return Machine(header, "the log's header")
+    ran = (table.start >= 0) & (table.run_s > 0) & (table.alloc_cpus >= 1)
+    if not table.wait_known or not ran.any():
+        raise NoDataError("the machine's size is not known: give --processors")
+    begin, cpus = table.start[ran], table.alloc_cpus[ran].astype(np.int64)
+    instants = np.concatenate([begin, begin + table.run_s[ran].astype(np.int64)])
+    changes = np.concatenate([cpus, -cpus])
+    held = np.cumsum(changes[np.lexsort((changes, instants))])
+    return Machine(int(held.max()), "the most that were held at once")
+
+
+def simulate(
+    table: JobTable, name: str, machine: Machine, chosen: Sequence[str], *, walltime: str, first: int | None
+) -> tuple[SimulationDocument, Trace, dict[str, Ints]]:
+    """Run the schedulers; returns the answer, the jobs and their starts. Raises NoDataError, UsageError."""
+    trace, left_out = trace_of(table, machine.processors)
+    if first is not None:
+        trace = trace.first(first)
+    starts = dict(_played(trace, machine.processors, chosen, walltime))
+    results = {}
+    base = starts[chosen[0]]
+    for scheduler, start in starts.items():
+        found = waits(trace, start, machine.processors)
+        later = None if start is base else round(float(np.mean(start > base)), 6)
+        title = all_schedulers()[scheduler].TITLE
+        results[scheduler] = SchedulerResult(**to_builtins(found), title=title, later_than_first=later)
+    logged = waits(trace, trace.submit + trace.waited_s, machine.processors) if (trace.waited_s >= 0).all() else None
+    document = SimulationDocument(
+        version=own_version(),
+        trace=name,
+        trace_sha256=trace.sha256,
+        processors=machine.processors,
+        processors_from=machine.known_from,
+        walltime=walltime,
+        schedulers=results,
+        left_out=left_out,
+        logged=logged,
+    )
+    return document, trace, starts
+
+
+def _played(trace: Trace, processors: int, chosen: Sequence[str], walltime: str) -> Iterator[tuple[str, Ints]]:
+    believed = {USER: trace.limit_s, TRUTH: np.maximum(trace.run_s, 1), RECENT: None}[walltime]
+    for name in chosen:
+        found = all_schedulers().get(name)
+        if found is None:
+            raise UsageError(f"--scheduler {name[:40]}: schedulers are {', '.join(all_schedulers())}")
+        yield name, found.starts(trace.planned(believed), processors)

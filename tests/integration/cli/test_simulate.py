@@ -1,0 +1,102 @@
+"""`gpuwaste simulate`: logs end to end, sizes of the machine, and the logs that say too little."""
+
+import csv
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gpuwaste.cli.main import main
+
+HEAD = "; Version: 2.2\n; MaxProcs: 4\n"
+# job, submit, wait, run, processors, -, -, processors asked for, limit: a wide one waits behind a narrow one
+ROWS = [(1, 0, 0, 100, 3, 100), (2, 10, 90, 50, 4, 50), (3, 20, 0, 60, 1, 80), (4, 30, 120, 60, 1, 200)]
+
+
+def swf(path: Path, rows: Sequence[tuple[int, ...]], head: str = HEAD) -> Path:
+    """Write a log."""
+    lines = [f"{j} {s} {w} {r} {p} -1 -1 {p} {limit} -1 1 7 1 -1 1 1 -1 -1" for j, s, w, r, p, limit in rows]
+    path.write_text(head + "\n".join(lines) + "\n")
+    return path
+
+
+def simulated(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
+    """Return the document that the command prints."""
+    assert main(["simulate", *words, "--json"]) == 0
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+def test_a_small_log_by_hand(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """EASY lets the third job pass the wide one and holds the fourth, which would delay it; FCFS holds both."""
+    path, starts = swf(tmp_path / "small.swf", ROWS), tmp_path / "starts.csv"
+    found = simulated(capsys, "--swf", str(path), "--scheduler", "fcfs,easy", "--output", str(starts))
+    rows = list(csv.DictReader(starts.open()))
+    assert [row["easy_start"] for row in rows] == ["0", "100", "20", "150"]
+    assert [row["fcfs_start"] for row in rows] == ["0", "100", "150", "150"]
+    easy = found["schedulers"]["easy"]
+    assert (easy["jobs"], easy["mean_wait_s"], easy["max_wait_s"], easy["makespan_s"]) == (4, 52.5, 120, 210)
+    assert easy["utilization"] == pytest.approx((300 + 200 + 60 + 60) / (4 * 210), abs=1e-6)
+    assert easy["later_than_first"] == 0.0
+    assert found["logged"]["mean_wait_s"] == 52.5
+    assert (found["processors"], found["processors_from"]) == (4, "the log's header")
+
+
+def test_equal_inputs_give_equal_bytes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Two runs print the same document, byte for byte."""
+    path = swf(tmp_path / "small.swf", ROWS)
+    printed = []
+    for _ in range(2):
+        assert main(["simulate", "--swf", str(path), "--scheduler", "easy,conservative,sjf", "--json"]) == 0
+        printed.append(capsys.readouterr().out)
+    assert printed[0] == printed[1]
+
+
+def test_jobs_that_cannot_be_simulated_are_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A job larger than the machine and one without processors are left out, each with its reason."""
+    path = swf(tmp_path / "odd.swf", [*ROWS, (5, 40, 0, 10, 9, 100), (6, 50, 0, 10, -1, 100)])
+    found = simulated(capsys, "--swf", str(path))
+    assert found["left_out"] == {"asks for no processor": 1, "is larger than the machine": 1}
+    assert main(["simulate", "--swf", str(path)]) == 0
+    assert "1 job is left out: it is larger than the machine" in capsys.readouterr().out
+
+
+def test_the_machine_is_as_large_as_was_held_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Without a header and without --processors the most processors that the log held at once are the machine."""
+    path = swf(tmp_path / "bare.swf", ROWS, head="")
+    found = simulated(capsys, "--swf", str(path))
+    assert (found["processors"], found["processors_from"]) == (4, "the most that were held at once")
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("--scheduler", "slurm"), 2, "schedulers are conservative, easy, fcfs, sjf"),
+        (("--scheduler", ","), 2, "schedulers are conservative, easy, fcfs, sjf"),
+        (("--processors", "0"), 2, "expected a number from 1 to"),
+        (("-S", "2020-01-01"), 3, "none of 4 jobs was submitted"),
+        (("--processors", "2", "--first", "1", "-E", "1970-01-01T00:00:05"), 3, "no job of the trace can be simulated"),
+    ],
+)
+def test_what_cannot_be_simulated_is_one_line(
+    words: tuple[str, ...], code: int, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Wrong words and windows without a job end in one line that says what to do."""
+    path = swf(tmp_path / "small.swf", ROWS)
+    try:
+        assert main(["simulate", "--swf", str(path), *words]) == code
+    except SystemExit as end:
+        assert end.code == code  # noqa: PT017 argparse ends the program, our own checks return
+    error = capsys.readouterr().err
+    assert said in error
+    assert len(error.splitlines()) == 1 or error.startswith("usage")
+
+
+def test_a_log_without_waits_needs_a_size(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A log that tells neither its machine nor its waits is asked for --processors."""
+    path = swf(tmp_path / "bare.swf", [(1, 0, -1, 10, 2, 20), (2, 5, -1, 10, 2, 20)], head="")
+    assert main(["simulate", "--swf", str(path)]) == 3
+    assert "give --processors" in capsys.readouterr().err
+    assert simulated(capsys, "--swf", str(path), "--processors", "2")["schedulers"]["easy"]["mean_wait_s"] == 2.5
