@@ -12,7 +12,8 @@ _DURATION = re.compile(r"(?:(\d{1,6})-)?(\d{1,6})(?::(\d{1,2}))?(?::(\d{1,2}))?(
 _SIZE = re.compile(r"(\d{1,20}(?:\.\d+)?)([KMGTPE]?)(?:i?B)?", re.IGNORECASE)
 _POWERS: Final = "KMGTPE"
 _A_TENTH: Final = 0.0995  # rounds to 0.10 from here on
-_PART: Final = r"(?<![\d,.-])-?\d[\d,.-]* (?:%|s|min|h|d|days?|[CG]PU-hours|[KMGTP]?i?B|W|[CG]PUs?|nodes?|jobs?|steps?|users?|points)(?!\w)"
+_UNITS: Final = "%|s|min|h|d|days?|[CG]PU-hours|[KMGTP]?i?B|W|[CG]PUs?|nodes?|jobs?|steps?|users?|points"
+_PART: Final = rf"(?<![\d,.-])-?\d[\d,.-]* (?:{_UNITS})(?!\w)"
 QUANTITY: Final = re.compile(rf"{_PART}(?: {_PART})?|[CG]PU-hours")
 """A number with its unit (48 %, 2 h 14 min), and a unit with a hyphen: no line ends inside of one."""
 
