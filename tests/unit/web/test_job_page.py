@@ -17,7 +17,8 @@ def job(nodes: str) -> JobDocument:
     found: Any = documents.read(documents.one_job())
     run, device = found.runs[0], found.runs[0].devices[0]
     devices = [replace(device, node=f"n{number}", gpu_uuid=f"GPU-{number}") for number in (1, 2)]
-    return replace(found, runs=[replace(run, nodes=nodes, devices=devices)])
+    changed: JobDocument = replace(found, runs=[replace(run, nodes=nodes, devices=devices)])
+    return changed
 
 
 def curves(found: Reading) -> list[str]:

@@ -20,8 +20,9 @@ from gpuwaste.core.errors import ParseError
 from gpuwaste.core.job import JobRecord
 from gpuwaste.documents.curve_types import MOST_GPUS, MOST_NODES, HourMean, JobCurves, NodeCurves, RunCurves
 from gpuwaste.hub.curves.agents import AgentSamples, without
-from gpuwaste.hub.curves.limits import KeptAnswers, QuestionBudget
+from gpuwaste.hub.curves.limits import QuestionBudget
 from gpuwaste.hub.curves.prometheus import PrometheusSamples
+from gpuwaste.hub.kept_answers import KeptAnswers
 from gpuwaste.hub.reads import Reads
 from gpuwaste.hub.refusal import LATER, Refusal, not_found
 from gpuwaste.hub.roles import Scope
