@@ -12,6 +12,7 @@ from tests.integration.hub.model_double import running_model
 from tests.public_data import public
 from tests.unit.analytics.sites import viewed
 from tests.unit.analytics.test_views import MONTH_LONG, busy
+from tests.unit.web.parsed import without_spans
 
 from gpuwaste.analytics.compare import compare
 from gpuwaste.analytics.document import ComparisonDocument, Fact, ViewDocument, ViewEntry, ViewsDocument
@@ -241,7 +242,7 @@ def test_files_are_analyzed_in_the_words_of_a_model(
         words = ["analyze", "--sacct", str(sacct), "--time-zone", "UTC", "--view", "waits", "--config", str(own)]
         assert main([*words, "-o", str(tmp_path / "views"), "--html", str(tmp_path / "pages")]) == 0
     assert decode((tmp_path / "views" / "waits.json").read_bytes(), type=ViewDocument).model == "liar"
-    page = (tmp_path / "pages" / "waits.html").read_text(encoding="utf-8")
+    page = without_spans((tmp_path / "pages" / "waits.html").read_text(encoding="utf-8"))
     assert "<h1>Overall, half of the jobs that started waited 10 min or less;" in page
     assert "in the words of the language model liar" in page
     assert "liar" not in capsys.readouterr().err

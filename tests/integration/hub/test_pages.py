@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 import pytest
 from tests.integration.hub.rig import Answer, Rig
 from tests.unit.hub.rig import HOUR, batch, hour, record
+from tests.unit.web.parsed import without_spans
 
 from gpuwaste.core.run import RunKey
 from gpuwaste.core.units import DAY_S
@@ -31,7 +32,7 @@ class Page(HTMLParser):
         super().__init__()
         self.tags: list[tuple[str, dict[str, str | None]]] = []
         self.texts: list[str] = []
-        self.feed(answer.body.decode())
+        self.feed(without_spans(answer.body.decode()))
         self.text = " ".join(" ".join(self.texts).split())
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
