@@ -22,17 +22,18 @@ CONNECT_S: Final = 10.0
 _CHUNK: Final = 64 * 1024
 _OK: Final = 200
 _UNIX: Final = "unix:"
+_HINT: Final = "is the hub running?"
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where a server listens: a hub, or what `name` says; `key` is the configuration key of its URL."""
+    """Where a server listens; `hint` asks what may be wrong where nothing answers, `key` is the key of its URL."""
 
     url: str
     scheme: str  # http, https or unix
     host: str  # of a Unix socket: its path
     port: int = 0
-    name: str = "the hub"
+    hint: str = _HINT
     key: str = "hub_url"
 
     @property
@@ -60,14 +61,14 @@ class HttpAnswer:
     body: bytes
 
 
-def parse_endpoint(url: str, name: str = "the hub", key: str = "hub_url") -> Endpoint:
+def parse_endpoint(url: str, hint: str = _HINT, key: str = "hub_url") -> Endpoint:
     """Read http://HOST[:PORT], https://HOST[:PORT] or unix:/PATH. Raises ConfigError."""
     if url.startswith(_UNIX):
         path = url.removeprefix(_UNIX)
         if not path.startswith("/"):
             raise ConfigError(f"{key} {url!r}: expected unix:/PATH")
         require_room(key, path)
-        return Endpoint(url, "unix", path, 0, name, key)
+        return Endpoint(url, "unix", path, 0, hint, key)
     try:
         parts = urlsplit(url)
         port = parts.port
@@ -77,7 +78,7 @@ def parse_endpoint(url: str, name: str = "the hub", key: str = "hub_url") -> End
         raise ConfigError(f"{key} {url!r}: expected http://HOST:PORT, https://HOST:PORT or unix:/PATH")
     if parts.path not in {"", "/"} or parts.query or parts.fragment or parts.username is not None:
         raise ConfigError(f"{key} {url!r}: expected no path, query or user: credentials are bound to the hub's paths")
-    return Endpoint(url, parts.scheme, parts.hostname, port or (443 if parts.scheme == "https" else 80), name, key)
+    return Endpoint(url, parts.scheme, parts.hostname, port or (443 if parts.scheme == "https" else 80), hint, key)
 
 
 def tls_context(ca: str) -> ssl.SSLContext:
@@ -218,7 +219,7 @@ class HttpExchange:
         except ssl.SSLCertVerificationError as error:
             raise AuthError(f"{url}: its certificate is not trusted ({error.verify_message}): see hub_ca") from error
         except (OSError, IncompleteRead) as error:
-            raise RetryableWireError(f"{url}: {_words(error)}: is {self._endpoint.name} running?") from error
+            raise RetryableWireError(f"{url}: {_words(error)}: {self._endpoint.hint}") from error
         except (HTTPException, ValueError) as error:
             raise WireError(
                 f"{url}: does not answer as an HTTP server ({_words(error)}): see {self._endpoint.key}"

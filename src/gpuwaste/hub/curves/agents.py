@@ -87,7 +87,10 @@ class AgentSamples:
         while True:
             left_s = (until_us - self._clock.mono_us()) / 1e6
             exchange = HttpExchange(
-                parse_endpoint(url, "the agent", "agent_url"), self._tls, max(_BUSY_S, left_s), MOST_ANSWER_B
+                parse_endpoint(url, "is the agent running?", "agent_url"),
+                self._tls,
+                max(_BUSY_S, left_s),
+                MOST_ANSWER_B,
             )
             headers = {"Accept-Encoding": "gzip", **sign_request(self._issuer, "GET", target)}
             answer = exchange.send(HttpRequest("GET", target, b"", headers))
