@@ -152,6 +152,16 @@ def test_a_page_is_packed_for_who_takes_gzip_and_is_the_same_for_others(filled: 
         assert shown.startswith(plain.body[:60])
 
 
+def test_one_node_of_a_job_can_be_asked_for(filled: Rig) -> None:
+    """Its link leads to its curves; a node that is not the job's has none, and one that nothing can be is a 400."""
+    assert "/jobs/7/curves.json?node=gpu1" in page(filled, ALICE, "/jobs/7?node=gpu1").all("a", "href")
+    (run,) = filled.page(ALICE, "/jobs/7/curves.json?node=gpu1").json["runs"]
+    assert [node["node"] for node in run["nodes"]] == ["gpu1"]
+    assert filled.page(ALICE, "/jobs/7/curves.json?node=gpu2").status == 404
+    assert filled.page(BOB, "/jobs/7?node=gpu1").status == 404
+    assert filled.page(ALICE, f"/jobs/7?node={'x' * 300}").status == 400
+
+
 def test_curves_of_the_page_are_within_the_reader_s_scope(filled: Rig) -> None:
     """The page of a job links its curves; who may not see the job gets the page for no job, and nobody needs gzip."""
     assert "/jobs/7/curves.json" in page(filled, ALICE, "/jobs/7").all("a", "href")
