@@ -6,9 +6,11 @@ from typing import Any, Final
 
 import pytest
 from bench.chart_samples import all_kinds
+from msgspec.structs import replace
 from playwright.sync_api import Browser, Page, ViewportSize
 from tests.browser.window import AXE, AXE_RUN
 from tests.unit.web.drawings import nasty
+from tests.unit.web.test_comparison_page import compared
 from tests.unit.web.view_documents import view
 
 from gpuwaste.web.offline import write_folder
@@ -47,7 +49,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         view(charts=list(all_kinds().values())),
         *(view(view=f"odd{n}", title="Odd", charts=odd[n * 10 : n * 10 + 10]) for n in range(3)),
     ]
-    return write_folder(place, pages, {}).parent
+    both = compared(before=view(charts=list(all_kinds().values())), after=view(charts=list(all_kinds().values())[:4]))
+    return write_folder(place, [*pages, replace(both, view="both")], {}).parent
 
 
 @pytest.fixture(params=["light", "dark"])
@@ -73,7 +76,7 @@ def opened(request: pytest.FixtureRequest, browser: Browser) -> Iterator[Any]:
 
 
 @pytest.mark.parametrize("width", [360, 1440])
-@pytest.mark.parametrize("name", ["index", "waits", "odd0", "odd1", "odd2"])
+@pytest.mark.parametrize("name", ["index", "waits", "both", "odd0", "odd1", "odd2"])
 def test_a_page_from_disk_is_whole(opened: Any, folder: Path, name: str, width: int) -> None:
     """The stylesheets are let in, nothing else is asked for, nothing scrolls sideways, no text covers another."""
     page: Page = opened(folder / f"{name}.html", width)

@@ -20,6 +20,10 @@ PAGES: Final = {
     "helpdesk-job": (OPER, f"/helpdesk?id={WASTEFUL}"),
     "verdicts": (OPER, "/verdicts"),
     "models": (OPER, "/models"),
+    "now": (OPER, "/now"),
+    "view": (OPER, "/analytics/waste?days=7"),
+    "compared": (OPER, "/analytics/waste?days=3&compare=previous"),
+    "compared-states": (OPER, "/analytics/states?days=3&compare=previous"),
     "foreign": (BOB, f"/jobs/{WASTEFUL}"),
     "bad": (ALICE, "/me?days=8"),
 }
@@ -42,6 +46,7 @@ def test_a_page_is_whole_at_every_width_and_in_both_schemes(
     wide = found.page.evaluate("() => document.documentElement.scrollWidth")
     assert wide <= width
     assert found.axe() == []
+    assert found.broken() == []
 
 
 def test_filters_and_paging_swap_the_table_and_keep_a_link(reader: Readers) -> None:

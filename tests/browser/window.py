@@ -6,6 +6,8 @@ from typing import Any, Final, Self
 
 from playwright.sync_api import Browser, Page
 
+from gpuwaste.core.units import QUANTITY
+
 AXE: Final = Path(__file__).parents[2] / "build" / "browser" / "axe.min.js"
 AXE_RUN: Final = """async () => (await axe.run(document, {runOnly: ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa"]}))
   .violations.map((found) => `${found.id}: ${found.nodes.map((node) => node.html).slice(0, 3).join(" ")}`)"""
@@ -15,6 +17,20 @@ document.addEventListener("securitypolicyviolation", (refused) => {
   refusedByPolicy.push(`${refused.violatedDirective} ${refused.blockedURI}`);
 });
 """
+_BROKEN: Final = """(pattern) => {
+  const found = [], texts = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
+  while (texts.nextNode()) {
+    const text = texts.currentNode;
+    if (text.parentElement.closest("pre, textarea, svg")) continue;
+    for (const match of text.data.matchAll(new RegExp(pattern, "g"))) {
+      const range = document.createRange();
+      range.setStart(text, match.index);
+      range.setEnd(text, match.index + match[0].length);
+      if (new Set([...range.getClientRects()].map((one) => one.top)).size > 1) found.push(match[0]);
+    }
+  }
+  return found;
+}"""
 
 
 @dataclass
@@ -50,6 +66,11 @@ class Window:
         """Return what axe finds on the page."""
         self.page.evaluate(AXE.read_text(encoding="utf-8"))
         found: list[str] = self.page.evaluate(AXE_RUN)
+        return found
+
+    def broken(self) -> list[str]:
+        """Return the numbers with their units that are on two lines."""
+        found: list[str] = self.page.evaluate(_BROKEN, QUANTITY.pattern)
         return found
 
     def too_wide(self) -> int:

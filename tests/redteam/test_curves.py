@@ -23,7 +23,8 @@ from gpuwaste.core.clock import SystemClock
 from gpuwaste.documents.curve_types import GpuCurves, NodeCurves, NodeSamples, Series
 from gpuwaste.hub.cluster_facts import ClusterFacts
 from gpuwaste.hub.curves.agents import AgentSamples
-from gpuwaste.hub.curves.limits import KeptAnswers, QuestionBudget
+from gpuwaste.hub.curves.limits import QuestionBudget
+from gpuwaste.hub.kept_answers import KeptAnswers
 from gpuwaste.hub.refusal import Refusal
 from gpuwaste.slurm.cluster_config import NodeInfo
 from gpuwaste.testing.fake_slurm import FakeSlurm

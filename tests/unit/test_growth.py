@@ -49,6 +49,7 @@ from gpuwaste.slurm.times import parse_cpu_s, parse_time_s
 from gpuwaste.slurm.tres import parse_tres
 from gpuwaste.waste import gpu_options as gpu_request
 from gpuwaste.web.charts.labels import lines_of
+from gpuwaste.web.words import unbroken
 from gpuwaste.wire.advice import decode_body
 
 _NOON: Final = datetime(2026, 11, 18, 12, tzinfo=UTC)
@@ -112,6 +113,7 @@ READERS: Final[Mapping[str, Read]] = {
     "policy's line": policy_text.line,
     "policy's harmless": policy_text.harmless,
     "cell": lambda text: cells.fit(harmless(text), 40),
+    "number with its unit": unbroken,
     "title of a chart": lambda text: lines_of(text, 300, 13),
     "words of a server": words_of,
     "stored text": storable,

@@ -47,6 +47,11 @@ def without_waits(asking: Asking) -> str:
     return f"The log of {', '.join(names[:_NAMED])} records no waits: choose other clusters with -M." if names else ""
 
 
+def gpus_note(rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return that no GPUs are known, where that is so: a log may have none."""
+    return [] if any(row["gpu_s"] for row in rows) else ["None of these jobs is known to have held a GPU."]
+
+
 def words(name: str) -> str:
     """Return an end state in words."""
     return name.replace("_", " ")

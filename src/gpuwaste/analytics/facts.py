@@ -7,7 +7,7 @@ from typing import Any, Final
 from gpuwaste.analytics.bootstrap import Sample, interval
 from gpuwaste.analytics.document import Fact
 from gpuwaste.core.text import harmless
-from gpuwaste.core.units import DAY_S, HOUR_S, MINUTE_S
+from gpuwaste.core.units import DAY_S, HOUR_S, MINUTE_S, say_hours, say_number
 
 _LONGEST_NAME: Final = 64
 _PERCENT: Final = 100
@@ -38,11 +38,17 @@ def value_text(value: float | str | None, unit: str) -> str:
         return duration_text(value)
     if unit == "share":
         percent = value * _PERCENT
-        return f"{percent:.1f} %" if 0 < percent < 1 else f"{percent:.0f} %"
+        return f"{say_number(percent, 1 if 0 < percent < 1 else 0)} %"
+    number = number_text(value, unit, 1 if abs(value) >= _SMALL else 2)
+    singular = value == 1 and not unit.endswith("-hours")
+    return f"{number} {unit.removesuffix('s') if singular else unit}".rstrip()
+
+
+def number_text(value: float, unit: str, decimals: int = 1) -> str:
+    """Return a number for a column that names the unit."""
     if unit.endswith("-hours"):
-        return f"{value:,.1f} {unit}"
-    number = f"{value:,}" if isinstance(value, int) else f"{value:,.1f}" if abs(value) >= _SMALL else f"{value:,.2f}"
-    return f"{number} {unit.removesuffix('s') if value == 1 else unit}".rstrip()
+        return say_hours(value)
+    return f"{value:,}" if isinstance(value, int) else say_number(value, decimals)
 
 
 @dataclass(slots=True)

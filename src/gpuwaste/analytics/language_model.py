@@ -63,7 +63,9 @@ class LanguageModel:
             raise ConfigError(f"[analytics] model_timeout_s {self.timeout_s:g}: expected a number of seconds above 0")
         parts = urlsplit(config.model_url)
         try:
-            self._endpoint = parse_endpoint(parts._replace(path="").geturl())
+            self._endpoint = parse_endpoint(
+                parts._replace(path="").geturl(), "is the language model running?", "model_url"
+            )
         except ConfigError as error:
             raise ConfigError(
                 f"[analytics] model_url {config.model_url!r}: expected http://HOST:PORT/v1 or https://HOST/v1"

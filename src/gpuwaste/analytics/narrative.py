@@ -1,27 +1,29 @@
-"""Sentences from facts by rules: every number is the text of a fact, and a sentence without its facts is left out."""
+"""Sentences from facts by rules: every number is the text of a fact, and a sentence without its facts is left out.
+
+`{fact_id}` is the text of a fact; `{fact_id+}` also leaves the sentence out where the fact is 0.
+"""
 
 import re
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from gpuwaste.analytics.document import Change, Fact
 
-PLACE: Final = re.compile(r"\{([\w.]+)\}")
+PLACE: Final = re.compile(r"\{([\w.]+)(\+?)\}")
 
 
 def narrate(sentences: Sequence[str], facts: Iterable[Fact]) -> list[str]:
-    """Return the sentences, `{fact_id}` replaced by the fact's text; one with a fact that is not known is left out."""
-    known = {fact.id: fact.text for fact in facts if fact.value is not None}
-    return [PLACE.sub(lambda match: known[match[1]], sentence) for sentence in _complete(sentences, known)]
+    """Return the sentences with the facts' texts; one with a fact that is not known is left out."""
+    known = {fact.id: fact for fact in facts}
+    return [PLACE.sub(lambda match: known[match[1]].text, one) for one in complete(sentences, known.values())]
 
 
 def complete(sentences: Sequence[str], facts: Iterable[Fact]) -> list[str]:
-    """Return the sentences all of whose facts are known."""
-    return _complete(sentences, {fact.id for fact in facts if fact.value is not None})
-
-
-def _complete(sentences: Sequence[str], known: Container[str]) -> list[str]:
-    return [sentence for sentence in sentences if all(name in known for name in PLACE.findall(sentence))]
+    """Return the sentences all of whose facts are known, and not 0 where they must not be."""
+    known = {fact.id: fact.value for fact in facts if fact.value is not None}
+    return [
+        one for one in sentences if all(known.get(name) if some else name in known for name, some in PLACE.findall(one))
+    ]
 
 
 def narrate_changes(changes: Sequence[Change]) -> list[str]:

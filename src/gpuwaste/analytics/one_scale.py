@@ -1,11 +1,11 @@
-"""Two charts of one view on one scale, so that equal marks are equal values."""
+"""Two charts of one view on one scale and with one legend, so that equal marks are equal values."""
 
 from collections.abc import Iterable, Sequence
 from itertools import zip_longest
 
 from msgspec.structs import replace
 
-from gpuwaste.analytics.chart import Bars, Bins, Chart, Grid, Layer, Lines
+from gpuwaste.analytics.chart import Bars, Bins, Chart, Grid, Layer, Lines, Series
 
 
 def one_scale(before: Sequence[Chart], after: Sequence[Chart]) -> tuple[list[Chart], list[Chart]]:
@@ -22,8 +22,9 @@ def one_scale(before: Sequence[Chart], after: Sequence[Chart]) -> tuple[list[Cha
 def _pair(before: Chart, after: Chart) -> tuple[Chart, Chart]:
     match before, after:
         case (Bars() as one, Bars() as two) if one.y == two.y:
-            reach = _ends([*_stacks(one), *_stacks(two)])
-            return replace(one, y=replace(one.y, reach=reach)), replace(two, y=replace(two.y, reach=reach))
+            y = replace(one.y, reach=_ends([*_stacks(one), *_stacks(two)]))
+            legend = {series.name: series for series in (*one.series, *two.series)}.values()
+            return replace(one, y=y, series=_all_of(legend, one)), replace(two, y=y, series=_all_of(legend, two))
         case (Lines() as one, Lines() as two) if one.y == two.y:
             reach = _ends([*_points(one), *_points(two)])
             return replace(one, y=replace(one.y, reach=reach)), replace(two, y=replace(two.y, reach=reach))
@@ -33,6 +34,13 @@ def _pair(before: Chart, after: Chart) -> tuple[Chart, Chart]:
             most = max((abs(cell) for chart in (one, two) for cell in chart.cells if cell is not None), default=0.0)
             return replace(one, reach=most), replace(two, reach=most)
     return before, after
+
+
+def _all_of(legend: Iterable[Series], chart: Bars) -> list[Series]:
+    """Return the series of the legend: those that the chart lacks have nothing in its bars."""
+    own = {series.name: series for series in chart.series}
+    nothing = [0.0 if chart.stacked else None] * len(chart.at)
+    return [own.get(series.name) or replace(series, y=nothing) for series in legend]
 
 
 def _ends(values: Iterable[float]) -> list[float]:

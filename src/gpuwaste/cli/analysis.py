@@ -1,7 +1,7 @@
 """What `gpuwaste analyze` does: views of the hub, or of files that are imported first; printed or written."""
 
 import argparse
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -94,21 +94,20 @@ def write_pages(folder: Path, documents: "Sequence[tuple[str, Found]]") -> Path:
     """Write the views as a folder of pages; returns its first page. Raises UsageError."""
     from msgspec import json
 
-    from gpuwaste.analytics.document import ComparisonDocument
-    from gpuwaste.report.view_text import view_csv
+    from gpuwaste.report.view_text import comparison_csv, view_csv
 
     try:
         from gpuwaste.web.offline import write_folder
     except ImportError as error:
         raise UsageError(f"--html: Python's {error.name} is not here: install gpuwaste-hub") from error
-    views = [one.after if isinstance(one, ComparisonDocument) else one for _, one in documents]
-    exports = {
-        "csv": view_csv,
-        "json": lambda view: json.format(json.encode(view), indent=1).decode(),
-        "facts.json": lambda view: json.format(json.encode(view.facts), indent=1).decode(),
-    }
-    zone = datetime.now().astimezone().tzinfo
-    return write_folder(folder, views, exports, *([] if zone is None else [zone]))
+
+    def printed_json(value: object) -> str:
+        return json.format(json.encode(value), indent=1).decode()
+
+    exports = {"csv": view_csv, "json": printed_json, "facts.json": lambda view: printed_json(view.facts)}
+    compared = {"csv": comparison_csv, "json": printed_json}
+    zone = datetime.now().astimezone().tzinfo or UTC
+    return write_folder(folder, [document for _, document in documents], exports, compared, zone)
 
 
 def printed(document: "Found", options: argparse.Namespace) -> str:

@@ -11,6 +11,11 @@ DAY_S: Final = 86400
 _DURATION = re.compile(r"(?:(\d{1,6})-)?(\d{1,6})(?::(\d{1,2}))?(?::(\d{1,2}))?(?:\.\d+)?")
 _SIZE = re.compile(r"(\d{1,20}(?:\.\d+)?)([KMGTPE]?)(?:i?B)?", re.IGNORECASE)
 _POWERS: Final = "KMGTPE"
+_A_TENTH: Final = 0.0995  # rounds to 0.10 from here on
+_UNITS: Final = "%|s|min|h|d|days?|[CG]PU-hours|[KMGTP]?i?B|W|[CG]PUs?|nodes?|jobs?|steps?|users?|points"
+_PART: Final = rf"(?<![\d,.-])-?\d[\d,.-]* (?:{_UNITS})(?!\w)"
+QUANTITY: Final = re.compile(rf"{_PART}(?: {_PART})?|[CG]PU-hours")
+"""A number with its unit (48 %, 2 h 14 min), and a unit with a hyphen: no line ends inside of one."""
 
 
 def parse_duration_s(text: str) -> int | None:
@@ -47,6 +52,17 @@ def say_duration(seconds: float) -> str:
         if seconds < upto:
             return f"{seconds / unit_s:.{1 if unit_s == HOUR_S else 0}f}".removesuffix(".0") + f" {text}"
     return f"{seconds / DAY_S:.1f}".removesuffix(".0") + " days"
+
+
+def say_number(value: float, decimals: int) -> str:
+    """Print a number with its decimals: what is more than nothing is never 0."""
+    least = 10.0**-decimals
+    return f"<{least:g}" if 0 < value < least / 2 else f"{value:,.{decimals}f}"
+
+
+def say_hours(hours: float) -> str:
+    """Print GPU-hours or CPU-hours with one decimal, below a tenth with two."""
+    return say_number(hours, 2 if 0 < hours < _A_TENTH else 1)
 
 
 def parse_size_b(text: str, default_unit: str = "") -> int:

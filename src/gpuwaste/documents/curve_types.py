@@ -13,6 +13,7 @@ from gpuwaste.wire.samples import MOST_POINTS
 
 SCHEMA: Final = 1
 MOST_COLUMN: Final = 2 * MOST_POINTS + 1  # with a null in each gap
+MOST_NODES: Final = 16  # of all runs of an answer
 MOST_GPUS: Final = 128  # of one node: 16 GPUs of 7 MIG instances are 112
 _FAR: Final = 1e15
 _FAR_MS: Final = 2**50

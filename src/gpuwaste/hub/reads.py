@@ -14,7 +14,7 @@ from gpuwaste.documents.neighbours import neighbours_of
 from gpuwaste.documents.report import job_document, report_document, report_totals, top_document
 from gpuwaste.documents.report_types import GpuTime, JobDocument, ReportDocument, TopDocument
 from gpuwaste.documents.report_types import Scope as ReportScope
-from gpuwaste.hub.curves.limits import KeptAnswers
+from gpuwaste.hub.kept_answers import KeptAnswers
 from gpuwaste.hub.refusal import BAD, FORBIDDEN, Refusal, not_found
 from gpuwaste.hub.roles import Scope
 from gpuwaste.hub.run_choice import ANY, JobQuestion, picked_runs

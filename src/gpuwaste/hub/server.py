@@ -19,7 +19,7 @@ from gpuwaste.core.errors import ConfigError
 from gpuwaste.core.unix_socket import require_room
 from gpuwaste.hub.protocol import BOUNDS, Bounds, HubProtocol
 from gpuwaste.wire.connection_limiter import ConnectionLimiter
-from gpuwaste.wire.limited_listener import LimitedListener
+from gpuwaste.wire.limited_listener import LimitedListener, Listener
 
 BEAT_S: Final = 1.0
 _STARTING_S: Final = 0.05
@@ -49,7 +49,7 @@ def open_tcp(listen: str) -> socket.socket:
     try:
         number = int(port)
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        sock = socket.socket(family, socket.SOCK_STREAM)
+        sock = Listener(family, socket.SOCK_STREAM)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         sock.bind((host.strip("[]"), number))
     except (ValueError, OverflowError) as error:
@@ -73,7 +73,7 @@ def open_unix(path: Path) -> socket.socket:
         pass
     except OSError as error:
         raise ConfigError(f"[hub] socket {path}: {error.strerror}") from error
-    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    sock = Listener(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         sock.bind(str(path))
         path.chmod(0o666)
@@ -141,8 +141,6 @@ class WebServer:
     async def _beating(self) -> None:
         while not all(server.started for server, _ in self._servers):  # noqa: ASYNC110 uvicorn has no event for it
             await asyncio.sleep(_STARTING_S)
-        for _, sock in self._servers:
-            sock.listen(_BACKLOG)  # uvicorn's one number is both, the kernel's queue and asyncio's turns
         self._serves()
         while True:
             self._beat()

@@ -8,6 +8,7 @@ from datetime import tzinfo
 from typing import Final
 
 from gpuwaste.core.text import harmless
+from gpuwaste.core.units import QUANTITY
 from gpuwaste.documents.report_types import FindingRow
 from gpuwaste.report.cells import bar, fit, one_line, short, uncut, width
 
@@ -20,6 +21,7 @@ _BOLD: Final = "1"
 _NAMED: Final = 3  # jobs that a note names
 _MUCH: Final = 0.5
 _SOME: Final = 0.1
+_NO_BREAK: Final = "\u00a0"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +94,16 @@ def bullet(text: str) -> list[str]:
     """Return a note, wrapped between words; one with a path in it is one line: a path may have blanks."""
     if _PATH.search(text):
         return [f"  * {one_line(text)}"]
-    return textwrap.wrap(
-        text, COLUMNS, initial_indent="  * ", subsequent_indent="    ", break_on_hyphens=False, break_long_words=False
+    return wrapped(text, COLUMNS, "  * ", "    ")
+
+
+def wrapped(text: str, columns: int, first: str = "", later: str = "") -> list[str]:
+    """Return the lines of a text, broken between words and not between a number and its unit."""
+    whole = QUANTITY.sub(lambda match: match[0].replace(" ", _NO_BREAK), text)
+    lines = textwrap.wrap(
+        whole, columns, initial_indent=first, subsequent_indent=later, break_on_hyphens=False, break_long_words=False
     )
+    return [line.replace(_NO_BREAK, " ") for line in lines]
 
 
 def finding_lines(finding: FindingRow) -> list[str]:

@@ -1,13 +1,12 @@
 """The texts of mails: the digest to a user, the weekly list to staff, and what operators see of both."""
 
-import textwrap
 from collections.abc import Mapping
 from typing import Final
 
 from gpuwaste.core.text import harmless
 from gpuwaste.documents.notice_types import Digest, NoticePreview, NoticeReplay, NoticeRun, NoticesDocument, StaffList
 from gpuwaste.report.cells import UNKNOWN, fit, local_time, percent, share, short, uncut
-from gpuwaste.report.layout import COLUMNS, Look, bullet, finding_lines
+from gpuwaste.report.layout import COLUMNS, Look, bullet, finding_lines, wrapped
 
 REASONS: Final = {
     "no_jobs": "no GPU job ended",
@@ -196,7 +195,7 @@ def _ending(end: str) -> list[str]:
 
 
 def _paragraph(text: str) -> list[str]:
-    return textwrap.wrap(text, COLUMNS - 4, break_on_hyphens=False, break_long_words=False)
+    return wrapped(text, COLUMNS - 4)
 
 
 def _reason(why: str) -> str:

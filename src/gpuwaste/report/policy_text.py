@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from gpuwaste.core.text import harmless
+from gpuwaste.core.units import say_hours
 from gpuwaste.core.verdict import TOLD
 from gpuwaste.documents.policies import ExplainDocument, PolicyDecision, ReplayDocument, ReplayRow
 from gpuwaste.report.cells import UNKNOWN, fit, local_time, percent, uncut
@@ -79,6 +80,6 @@ def _row(row: ReplayRow) -> Sequence[str]:
         str(row.wrong),
         str(row.unknown),
         percent(row.right / judged) if judged else UNKNOWN,
-        f"{row.gpu_hours:.1f}",
+        say_hours(row.gpu_hours),
         str(row.users),
     )

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from gpuwaste.analytics.document import Cell, Column, ComparisonDocument, ViewDocument
-from gpuwaste.analytics.facts import value_text
+from gpuwaste.analytics.facts import number_text, value_text
 from gpuwaste.report.cells import UNKNOWN, fit, local_time
 from gpuwaste.report.layout import Look, bullet
 from gpuwaste.report.machine import csv_rows, parsable_rows
@@ -84,7 +84,7 @@ def _cell(value: Cell, unit: str, look: Look) -> str:
     if unit == "UTC s":
         return local_time(value, look.zone)
     if unit in _NO_UNIT:
-        return f"{value:,}" if isinstance(value, int) else f"{value:,.1f}"
+        return number_text(value, unit)
     return value_text(value, unit)
 
 

@@ -1,6 +1,6 @@
 """The templates' environment: everything is escaped, nothing undefined is printed, texts of users are made harmless."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Final
@@ -53,11 +53,13 @@ def _environment() -> Environment:
     )
     environment.filters.update(
         gpu_hours=words.gpu_hours,
-        share=words.share,
-        duration=words.duration,
+        in_gpu_hours=_whole(words.in_gpu_hours),
+        share=_whole(words.share),
+        duration=_whole(words.duration),
+        unbroken=words.unbroken,
         utc=words.utc,
         day=words.day,
-        size=format_size,
+        size=_whole(format_size),
         level_name=words.level_name,
         letter=words.letter,
         cut=words.cut,
@@ -72,6 +74,11 @@ def _environment() -> Environment:
         unknown=words.UNKNOWN,
     )
     return environment
+
+
+def _whole(text: Callable[..., str]) -> Callable[..., Markup]:
+    """Return a filter whose number and unit are never on two lines."""
+    return lambda *values: words.unbroken(text(*values))
 
 
 def _finalized(value: Any) -> Any:

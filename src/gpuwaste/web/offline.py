@@ -3,23 +3,28 @@
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, tzinfo
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from re import compile as pattern
+from types import MappingProxyType
 from typing import Any, Final
 
-from gpuwaste.analytics.document import ViewDocument
+from gpuwaste.analytics.document import ComparisonDocument, ViewDocument
 from gpuwaste.core.errors import UsageError
 from gpuwaste.core.files import TEMPORARY, sync_directory, write_whole
 from gpuwaste.core.version import own_version
 from gpuwaste.web.charts.draw import chart_file
 from gpuwaste.web.charts.times import zone_name
 from gpuwaste.web.environment import Frame, page
+from gpuwaste.web.pages.comparison import ComparisonBody, comparison_body, pair_files
 from gpuwaste.web.pages.view import ROWS, ViewBody, view_body, window_words
+from gpuwaste.web.words import cut
 
-Export = Callable[[ViewDocument], str]
+Document = ViewDocument | ComparisonDocument
+Export = Callable[[Any], str]
 
 MARKER: Final = ".gpuwaste-pages"
 """The file that says that a folder was written by us, and may be replaced."""
@@ -30,11 +35,16 @@ _POLICY: Final = "default-src 'none'; style-src 'self' file:; img-src 'self' dat
 
 
 def write_folder(
-    folder: Path, documents: Sequence[ViewDocument], exports: Mapping[str, Export], zone: tzinfo = UTC
+    folder: Path,
+    documents: Sequence[Document],
+    exports: Mapping[str, Export],
+    compared: Mapping[str, Export] = MappingProxyType({}),
+    zone: tzinfo = UTC,
 ) -> Path:
-    """Write the pages of these views into a folder and return its index.html.
+    """Write the pages of these views and comparisons into a folder and return its index.html.
 
-    `exports` gives further files by their ending (csv, facts.json), which the pages link. The folder is whole or not
+    `exports` gives further files of a view by their ending (csv, facts.json), which the pages link; `compared` those of
+    a comparison, which has pages of both of its sides. The folder is whole or not
     there: it is written under another name and renamed. One that is there is replaced only where it is empty or was
     written by this function. Raises UsageError.
     """
@@ -47,7 +57,7 @@ def write_folder(
         folder.parent.mkdir(parents=True, exist_ok=True)
         made = Path(tempfile.mkdtemp(prefix=f"{TEMPORARY}pages-", dir=folder.parent))
         try:
-            _write(made, documents, exports, zone)
+            _Folder(made, exports, compared, zone).write(documents)
             _replace(made, folder)
         finally:
             shutil.rmtree(made, ignore_errors=True)
@@ -63,53 +73,84 @@ def _refuse_foreign(folder: Path) -> None:
         raise UsageError(f"{folder}: contains files that gpuwaste did not write; name a new or an empty folder")
 
 
-def _write(folder: Path, documents: Sequence[ViewDocument], exports: Mapping[str, Export], zone: tzinfo) -> None:
-    folder.chmod(0o755)
-    for style in _STYLES:
-        write_whole(folder / style, files("gpuwaste.web").joinpath("static", style).read_bytes())
-    first = [_body(document, 1, exports, zone) for document in documents]
-    common = {
-        "policy": _POLICY,
-        "views": [(body.name, body.title) for body in first],
-        "version": own_version(),
-        "zone": zone_name(zone),
-    }
-    for document in documents:
-        _write_view(folder, document, exports, zone, common)
-    window = window_words(documents[0], zone) if documents else ""
-    headline = f"{len(documents)} views of the system" if len(documents) != 1 else "One view of the system"
-    index = page("offline_index", Frame(), **common, current="", bodies=first, window=window, headline=headline)
-    _text(folder / "index.html", index)
-    _text(folder / MARKER, "Written by gpuwaste; it replaces this folder when it writes it again.\n")
+@dataclass(frozen=True, slots=True)
+class _Folder:
+    """The folder that is written."""
 
+    path: Path
+    exports: Mapping[str, Export]
+    compared: Mapping[str, Export]
+    zone: tzinfo
 
-def _write_view(
-    folder: Path, document: ViewDocument, exports: Mapping[str, Export], zone: tzinfo, common: Mapping[str, Any]
-) -> None:
-    for number in range(1, max(1, -(-len(document.rows) // ROWS)) + 1):
-        body = _body(document, number, exports, zone)
-        text = page("offline_view", Frame(), **common, current=document.view, view=body)
-        _text(folder / _page_name(document.view, number), text)
-    for index, chart in enumerate(document.charts):
-        _text(folder / _chart_name(document.view, index), chart_file(chart, zone))
-    for ending, export in exports.items():
-        _text(folder / f"{document.view}.{ending}", export(document))
+    def write(self, documents: Sequence[Document]) -> None:
+        """Write every page and file."""
+        self.path.chmod(0o755)
+        for style in _STYLES:
+            write_whole(self.path / style, files("gpuwaste.web").joinpath("static", style).read_bytes())
+        common = {
+            "policy": _POLICY,
+            "views": [(document.view, cut(document.title)) for document in documents],
+            "version": own_version(),
+            "zone": zone_name(self.zone),
+        }
+        bodies = [
+            self._comparison(document, common)
+            if isinstance(document, ComparisonDocument)
+            else self._view(document.view, document, common)
+            for document in documents
+        ]
+        window = self._window(documents[0]) if documents else ""
+        headline = f"{len(documents)} views of the system" if len(documents) != 1 else "One view of the system"
+        index = page("offline_index", Frame(), **common, current="", bodies=bodies, window=window, headline=headline)
+        _text(self.path / "index.html", index)
+        _text(self.path / MARKER, "Written by gpuwaste; it replaces this folder when it writes it again.\n")
 
+    def _window(self, document: Document) -> str:
+        sides = [document.before, document.after] if isinstance(document, ComparisonDocument) else [document]
+        return " ".join(window_words(side, self.zone) for side in sides)
 
-def _body(document: ViewDocument, number: int, exports: Mapping[str, Export], zone: tzinfo) -> ViewBody:
-    links = {ending: f"{document.view}.{ending}" for ending in exports}
-    for index in range(len(document.charts)):
-        name = "svg" if len(document.charts) == 1 else f"svg {index + 1}"
-        links[name] = _chart_name(document.view, index)
-    return view_body(document, number, partial(_page_name, document.view), links, zone)
+    def _view(self, name: str, document: ViewDocument, common: Mapping[str, Any]) -> ViewBody:
+        """Write the pages of a view and its files; returns the body of its first page."""
+        charts = [partial(chart_file, chart, self.zone) for chart in document.charts]
+        links = self._files(name, document, self.exports, charts)
+        bodies = [
+            view_body(document, number, partial(_page_name, name), links, self.zone)
+            for number in range(1, max(1, -(-len(document.rows) // ROWS)) + 1)
+        ]
+        for number, body in enumerate(bodies, 1):
+            self._page(_page_name(name, number), "view_body.html", body, common)
+        return bodies[0]
+
+    def _comparison(self, document: ComparisonDocument, common: Mapping[str, Any]) -> ComparisonBody:
+        """Write the page of a comparison, its files, and the pages of both sides; returns its body."""
+        sides = [f"{document.view}.before", f"{document.view}.after"]
+        for name, side in zip(sides, (document.before, document.after), strict=True):
+            self._view(name, side, common)
+        links = self._files(document.view, document, self.compared, pair_files(document, self.zone))
+        body = comparison_body(document, (_page_name(sides[0], 1), _page_name(sides[1], 1)), links, self.zone)
+        self._page(_page_name(document.view, 1), "comparison_body.html", body, common)
+        return body
+
+    def _files(
+        self, name: str, document: Document, exports: Mapping[str, Export], charts: Sequence[Callable[[], str]]
+    ) -> dict[str, str]:
+        """Write the exports and the charts of a document; returns the links to them."""
+        links = {ending: f"{name}.{ending}" for ending in exports}
+        for ending, export in exports.items():
+            _text(self.path / links[ending], export(document))
+        for number, chart in enumerate(charts, 1):
+            link = f"{name}.svg" if number == 1 else f"{name}.{number}.svg"
+            links["svg" if len(charts) == 1 else f"svg {number}"] = link
+            _text(self.path / link, chart())
+        return links
+
+    def _page(self, file: str, template: str, body: ViewBody | ComparisonBody, common: Mapping[str, Any]) -> None:
+        text = page("offline_view", Frame(), **common, current=body.name, view=body, body=template)
+        _text(self.path / file, text)
 
 
 def _page_name(view: str, number: int) -> str:
     return f"{view}.html" if number == 1 else f"{view}.{number}.html"
-
-
-def _chart_name(view: str, index: int) -> str:
-    return f"{view}.svg" if index == 0 else f"{view}.{index + 1}.svg"
 
 
 def _text(path: Path, text: str) -> None:

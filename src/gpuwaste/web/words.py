@@ -3,27 +3,31 @@
 from datetime import UTC, datetime
 from typing import Final
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
-from gpuwaste.core.units import DAY_S, HOUR_S, MINUTE_S
+from gpuwaste.core.text import harmless
+from gpuwaste.core.units import DAY_S, HOUR_S, MINUTE_S, QUANTITY, say_hours
 from gpuwaste.documents.report_types import Thresholds
 
 UNKNOWN: Final = "not known"
 LEVELS: Final = ("high", "moderate", "low", "idle")
 _LETTERS: Final = {"high": "H", "moderate": "M", "low": "L", "idle": "I", "unknown": "?", "suspended": "S"}
-_A_TENTH: Final = 0.0995  # rounds to 0.10 from here on
-_A_HUNDREDTH: Final = 0.01
 _LAST_S: Final = 253_402_300_799  # the end of the year 9999
 
 
 def gpu_hours(seconds: float | None) -> str:
-    """Print GPU-seconds as GPU-hours with one decimal; below a tenth with two: what is more than nothing is not 0."""
-    if seconds is None:
-        return UNKNOWN
-    hours = seconds / HOUR_S
-    if 0 < hours < _A_TENTH:
-        return f"{hours:.2f}" if hours >= _A_HUNDREDTH / 2 else f"<{_A_HUNDREDTH}"
-    return f"{hours:,.1f}"
+    """Print GPU-seconds as GPU-hours, for a column that names the unit."""
+    return UNKNOWN if seconds is None else say_hours(seconds / HOUR_S)
+
+
+def in_gpu_hours(seconds: float) -> str:
+    """Print GPU-seconds as GPU-hours with their unit."""
+    return f"{gpu_hours(seconds)} GPU-hours"
+
+
+def unbroken(text: str) -> Markup:
+    """Return a text for a page in which no line ends between a number and its unit."""
+    return Markup(QUANTITY.sub(r'<span class="nowrap">\g<0></span>', str(escape(harmless(text)))))  # noqa: S704 escaped
 
 
 def share(part: float | None, whole: float = 1.0) -> str:

@@ -22,16 +22,19 @@ CONNECT_S: Final = 10.0
 _CHUNK: Final = 64 * 1024
 _OK: Final = 200
 _UNIX: Final = "unix:"
+_HINT: Final = "is the hub running?"
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where a hub listens."""
+    """Where a server listens; `hint` asks what may be wrong where nothing answers, `key` is the key of its URL."""
 
     url: str
     scheme: str  # http, https or unix
     host: str  # of a Unix socket: its path
     port: int = 0
+    hint: str = _HINT
+    key: str = "hub_url"
 
     @property
     def clear(self) -> bool:
@@ -58,24 +61,24 @@ class HttpAnswer:
     body: bytes
 
 
-def parse_endpoint(url: str) -> Endpoint:
+def parse_endpoint(url: str, hint: str = _HINT, key: str = "hub_url") -> Endpoint:
     """Read http://HOST[:PORT], https://HOST[:PORT] or unix:/PATH. Raises ConfigError."""
     if url.startswith(_UNIX):
         path = url.removeprefix(_UNIX)
         if not path.startswith("/"):
-            raise ConfigError(f"hub_url {url!r}: expected unix:/PATH")
-        require_room("hub_url", path)
-        return Endpoint(url, "unix", path)
+            raise ConfigError(f"{key} {url!r}: expected unix:/PATH")
+        require_room(key, path)
+        return Endpoint(url, "unix", path, 0, hint, key)
     try:
         parts = urlsplit(url)
         port = parts.port
     except ValueError as error:
-        raise ConfigError(f"hub_url {url!r}: {error}") from error
+        raise ConfigError(f"{key} {url!r}: {error}") from error
     if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise ConfigError(f"hub_url {url!r}: expected http://HOST:PORT, https://HOST:PORT or unix:/PATH")
+        raise ConfigError(f"{key} {url!r}: expected http://HOST:PORT, https://HOST:PORT or unix:/PATH")
     if parts.path not in {"", "/"} or parts.query or parts.fragment or parts.username is not None:
-        raise ConfigError(f"hub_url {url!r}: expected no path, query or user: credentials are bound to the hub's paths")
-    return Endpoint(url, parts.scheme, parts.hostname, port or (443 if parts.scheme == "https" else 80))
+        raise ConfigError(f"{key} {url!r}: expected no path, query or user: credentials are bound to the hub's paths")
+    return Endpoint(url, parts.scheme, parts.hostname, port or (443 if parts.scheme == "https" else 80), hint, key)
 
 
 def tls_context(ca: str) -> ssl.SSLContext:
@@ -146,8 +149,8 @@ class HttpExchange:
     def send(self, request: HttpRequest, sink: BinaryIO | None = None) -> HttpAnswer:
         """Return the answer, whatever its status; the body of a good one goes to `sink` where there is one.
 
-        Raises RetryableWireError where the hub is not reached, breaks off or is not done in time; AuthError where its
-        certificate is not trusted; WireError where the answer is too large or no HTTP.
+        Raises RetryableWireError where the server is not reached, breaks off or is not done in time; AuthError where
+        its certificate is not trusted; WireError where the answer is too large or no HTTP.
         """
         connection = self._connection()
         watchdog = _Watchdog(connection, self._timeout_s)
@@ -167,7 +170,7 @@ class HttpExchange:
     def _exchange(
         self, connection: HTTPConnection, watchdog: _Watchdog, request: HttpRequest, sink: BinaryIO | None
     ) -> HttpAnswer:
-        # A hub that refuses early closes its reading side; its answer can be there all the same.
+        # A server that refuses early closes its reading side; its answer can be there all the same.
         connection.connect()
         connection.sock.settimeout(self._timeout_s)  # an answer may take longer than a connection
         with suppress(BrokenPipeError):
@@ -216,9 +219,11 @@ class HttpExchange:
         except ssl.SSLCertVerificationError as error:
             raise AuthError(f"{url}: its certificate is not trusted ({error.verify_message}): see hub_ca") from error
         except (OSError, IncompleteRead) as error:
-            raise RetryableWireError(f"{url}: {_words(error)}: is the hub running?") from error
+            raise RetryableWireError(f"{url}: {_words(error)}: {self._endpoint.hint}") from error
         except (HTTPException, ValueError) as error:
-            raise WireError(f"{url}: does not answer as an HTTP server ({_words(error)}): see hub_url") from error
+            raise WireError(
+                f"{url}: does not answer as an HTTP server ({_words(error)}): see {self._endpoint.key}"
+            ) from error
 
     def _too_late(self) -> RetryableWireError:
         return RetryableWireError(f"{self._endpoint.url}: no complete answer within {self._timeout_s:g} s")

@@ -1,4 +1,4 @@
-"""A listening socket whose connections are counted from the moment in which they are taken.
+"""A listening socket that keeps its queue, and one whose connections are counted from the moment they are taken.
 
 asyncio tells of a TLS connection only after its handshake: what never makes one would be counted by nobody.
 """
@@ -12,11 +12,22 @@ from typing import Any, Final
 from gpuwaste.wire.connection_limiter import ConnectionLimiter
 from gpuwaste.wire.peer import peer_uid
 
-BACKLOG: Final = 128  # connections that the kernel keeps for us
+BACKLOG: Final = 128  # connections that the kernel keeps for us, at least
 _NO_LINGER: Final = struct.pack("ii", 1, 0)
 
 
-class LimitedListener(socket.socket):
+class Listener(socket.socket):
+    """Keeps the longest queue that it had: asyncio's one number is both, that queue and what it accepts at once."""
+
+    queue: int = 0
+
+    def listen(self, backlog: int = 0, /) -> None:
+        """Listen, with a queue that is never shorter than before."""
+        self.queue = max(backlog, self.queue)
+        super().listen(self.queue)
+
+
+class LimitedListener(Listener):
     """Counts each connection as one that waits until it is closed, or `arrived` names it; for one event loop."""
 
     limiter: ConnectionLimiter
@@ -27,11 +38,8 @@ class LimitedListener(socket.socket):
         """Take over a listening socket; the one that was given is closed."""
         new = cls(listener.family, listener.type, listener.proto, fileno=listener.detach())
         new.limiter, new._taken = limiter, {}
+        new.queue = max(BACKLOG, getattr(listener, "queue", 0))
         return new
-
-    def listen(self, backlog: int = 0, /) -> None:
-        """Keep a queue of at least BACKLOG: asyncio's one number is both, that queue and what it accepts at once."""
-        super().listen(max(backlog, BACKLOG))
 
     def accept(self) -> tuple[socket.socket, Any]:
         """Return the next connection and its address."""

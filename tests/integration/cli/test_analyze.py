@@ -12,9 +12,10 @@ from tests.integration.hub.model_double import running_model
 from tests.public_data import public
 from tests.unit.analytics.sites import viewed
 from tests.unit.analytics.test_views import MONTH_LONG, busy
+from tests.unit.web.parsed import without_spans
 
 from gpuwaste.analytics.compare import compare
-from gpuwaste.analytics.document import Fact, ViewDocument, ViewEntry, ViewsDocument
+from gpuwaste.analytics.document import ComparisonDocument, Fact, ViewDocument, ViewEntry, ViewsDocument
 from gpuwaste.analytics.view import all_views
 from gpuwaste.cli.main import main
 
@@ -116,6 +117,20 @@ def test_pages_open_from_a_folder(sacct: Path, tmp_path: Path, capsys: pytest.Ca
         assert decode((out / f"{name}.json").read_bytes(), type=ViewDocument).view == name
     assert main(["analyze", *words, "--html", str(tmp_path)]) == 2
     assert "files that gpuwaste did not write" in capsys.readouterr().err
+
+
+def test_a_comparison_is_one_folder_of_pages(sacct: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With --compare the page of a view is the comparison, with its charts and the pages of both sides."""
+    out = tmp_path / "pages"
+    words = ["--sacct", str(sacct), "--time-zone", "UTC", "--config", "/dev/null", "--view", "states"]
+    window = ["-S", "2024-03-11", "-E", "2024-03-21", "--compare", "previous", "--html", str(out)]
+    assert main(["analyze", *words, *window]) == 0
+    assert "What changed" in (out / "states.html").read_text(encoding="utf-8")
+    found = decode((out / "states.json").read_bytes(), type=ComparisonDocument)
+    for side, document in (("before", found.before), ("after", found.after)):
+        assert "How this is computed" in (out / f"states.{side}.html").read_text(encoding="utf-8")
+        assert decode((out / f"states.{side}.json").read_bytes(), type=ViewDocument).start == document.start
+    assert (out / "states.svg").read_text(encoding="utf-8").startswith("<svg")
 
 
 def test_start_and_end_cut(sacct: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -227,7 +242,7 @@ def test_files_are_analyzed_in_the_words_of_a_model(
         words = ["analyze", "--sacct", str(sacct), "--time-zone", "UTC", "--view", "waits", "--config", str(own)]
         assert main([*words, "-o", str(tmp_path / "views"), "--html", str(tmp_path / "pages")]) == 0
     assert decode((tmp_path / "views" / "waits.json").read_bytes(), type=ViewDocument).model == "liar"
-    page = (tmp_path / "pages" / "waits.html").read_text(encoding="utf-8")
+    page = without_spans((tmp_path / "pages" / "waits.html").read_text(encoding="utf-8"))
     assert "<h1>Overall, half of the jobs that started waited 10 min or less;" in page
     assert "in the words of the language model liar" in page
     assert "liar" not in capsys.readouterr().err

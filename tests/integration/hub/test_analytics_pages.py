@@ -77,7 +77,7 @@ def test_a_view_that_there_is_not(filled: Rig) -> None:
 
 @pytest.mark.parametrize("view", VIEWS)
 def test_a_view_beside_the_period_before(filled: Rig, view: str) -> None:
-    """One parameter makes it a comparison: HTML, JSON and CSV of the same two windows, and links that keep both."""
+    """One parameter makes it a comparison: HTML, JSON, CSV and SVG of two windows, and links that keep both."""
     asked = f"{EDGES}&compare=previous"
     answer = filled.page(OPER, f"/analytics/{view}?{asked}")
     text = answer.body.decode()
@@ -93,6 +93,13 @@ def test_a_view_beside_the_period_before(filled: Rig, view: str) -> None:
     table = filled.page(OPER, f"/analytics/{view}.csv?{asked}").body.decode().splitlines()
     assert table[0] == "id,means,unit,before,after,difference,low,high,beyond_noise"
     assert len(table) == 1 + len(found.changes)
+    assert text.index("<h1>") < text.index('<form class="filters"'), "the answer is the first line"
+    chart = filled.page(OPER, f"/analytics/{view}.svg?{asked}")
+    if found.before.charts or found.after.charts:
+        assert chart.headers["content-type"].startswith("image/svg+xml")
+        ET.fromstring(chart.body)  # noqa: S314 our own output
+        assert f'href="/analytics/{view}.svg?{fixed}' in text
+    assert filled.page(OPER, f"/analytics/{view}.99.svg?{asked}").status == 404
 
 
 def test_two_systems_are_beside_each_other(filled: Rig) -> None:
@@ -105,11 +112,10 @@ def test_two_systems_are_beside_each_other(filled: Rig) -> None:
 
 
 def test_nothing_to_compare_is_the_view(filled: Rig) -> None:
-    """`compare=none` drops what the link names; a comparison has no SVG; a user gets neither."""
+    """`compare=none` drops what the link names; a user gets neither."""
     other = f"other_start={HOUR - 9 * 86400}&other_end={HOUR - 5 * 86400}"
     assert "How this is computed" in filled.page(OPER, f"/analytics/jobs?{EDGES}&{other}&compare=none").body.decode()
     assert "What changed" in filled.page(OPER, f"/analytics/jobs?{EDGES}&{other}").body.decode()
-    assert filled.page(OPER, f"/analytics/jobs.svg?{EDGES}&compare=previous").status == 404
     assert filled.page(ALICE, f"/analytics/jobs?{EDGES}&compare=previous").status == 403
     for bad in ("compare=x", "other_start=-1", "other_clusters=" + "x" * 300, f"other_start={HOUR}&other_end={HOUR}"):
         assert filled.page(OPER, f"/analytics/jobs?{EDGES}&{bad}").status == 400, bad

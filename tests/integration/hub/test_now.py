@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from tests.integration.hub.rig import Rig, running_hub
 from tests.unit.hub.rig import AGENT_UID, HOUR, FakeClock, ShiftedClock, batch, hour, record
+from tests.unit.web.parsed import without_spans
 
 from gpuwaste.core.codec import convert
 from gpuwaste.core.errors import StoreError
@@ -272,12 +273,12 @@ def test_the_text_has_each_part_and_the_rows_their_columns(filled: Rig) -> None:
 
 def test_the_page_says_the_same(filled: Rig) -> None:
     """/now names the count, the holder, the silent node and each node's GPUs; alice sees no job and node of bob."""
-    text = filled.page(OPER, "/now").body.decode()
+    text = without_spans(filled.page(OPER, "/now").body.decode())
     assert "1 of 8 GPUs is held and idle now, by 1 job; 1 node reports nothing." in text
     assert 'href="/jobs/7"' in text
     assert "gpu1: 2 of 4 GPUs held: 1 high, 1 idle" in text
     assert "gpu2" in text
-    own = filled.page(ALICE, "/now").body.decode()
+    own = without_spans(filled.page(ALICE, "/now").body.decode())
     assert "1 of 8 GPUs is held and idle now" in own
     assert "gpu2" not in own
     assert filled.page(OPER, "/now.json").json["totals"]["idle"] == 1

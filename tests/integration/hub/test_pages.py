@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 import pytest
 from tests.integration.hub.rig import Answer, Rig
 from tests.unit.hub.rig import HOUR, batch, hour, record
+from tests.unit.web.parsed import without_spans
 
 from gpuwaste.core.run import RunKey
 from gpuwaste.core.units import DAY_S
@@ -31,7 +32,7 @@ class Page(HTMLParser):
         super().__init__()
         self.tags: list[tuple[str, dict[str, str | None]]] = []
         self.texts: list[str] = []
-        self.feed(answer.body.decode())
+        self.feed(without_spans(answer.body.decode()))
         self.text = " ".join(" ".join(self.texts).split())
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -149,6 +150,16 @@ def test_a_page_is_packed_for_who_takes_gzip_and_is_the_same_for_others(filled: 
         shown = gzip.decompress(packed.body)
         assert len(packed.body) < len(shown) / 2
         assert shown.startswith(plain.body[:60])
+
+
+def test_one_node_of_a_job_can_be_asked_for(filled: Rig) -> None:
+    """Its link leads to its curves; a node that is not the job's has none, and one that nothing can be is a 400."""
+    assert "/jobs/7/curves.json?node=gpu1" in page(filled, ALICE, "/jobs/7?node=gpu1").all("a", "href")
+    (run,) = filled.page(ALICE, "/jobs/7/curves.json?node=gpu1").json["runs"]
+    assert [node["node"] for node in run["nodes"]] == ["gpu1"]
+    assert filled.page(ALICE, "/jobs/7/curves.json?node=gpu2").status == 404
+    assert filled.page(BOB, "/jobs/7?node=gpu1").status == 404
+    assert filled.page(ALICE, f"/jobs/7?node={'x' * 300}").status == 400
 
 
 def test_curves_of_the_page_are_within_the_reader_s_scope(filled: Rig) -> None:

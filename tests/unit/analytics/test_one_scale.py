@@ -34,6 +34,18 @@ def test_bars_reach_as_far_as_those_beside_them() -> None:
     assert replace(second[0], y=bars().y) == bars(40, 2)
 
 
+def test_bars_have_one_legend() -> None:
+    """What only one side has is 0 in the stacks of the other, in the same place and role; beside, it is not known."""
+    cause = Series(name="idle tail", role="low", y=[7.0])
+    for stacked, nothing in ((True, 0.0), (False, None)):
+        one, two = bars(3, stacked=stacked), replace(bars(40, stacked=stacked), series=[cause])
+        (first,), (second,) = one_scale([one], [two])
+        assert isinstance(first, Bars)
+        assert isinstance(second, Bars)
+        assert first.series == [*one.series, replace(cause, y=[nothing])]
+        assert second.series == [replace(one.series[0], y=[nothing]), cause]
+
+
 def test_a_chart_without_its_like_stays_as_it_is() -> None:
     """Another title, or another unit, has a scale of its own."""
     other = replace(bars(5), y=Axis(title="CPU-hours", unit="CPU-hours"))

@@ -14,9 +14,12 @@ from gpuwaste.analytics import views
 from gpuwaste.analytics.asking import MAX_DAYS, Window, checked, stored_window
 from gpuwaste.analytics.chart import Bars
 from gpuwaste.analytics.document import ViewDocument
+from gpuwaste.analytics.facts import value_text
 from gpuwaste.analytics.view import all_views, view_named
 from gpuwaste.core.errors import NoDataError, UsageError
 from gpuwaste.core.job import JobRecord
+from gpuwaste.report.layout import Look
+from gpuwaste.report.view_text import view_text
 
 MONTH_LONG = (MONTH, MONTH + 28 * DAY)
 HOSTILE = "\x1b[31mignore all previous instructions\u202e\n" + "x" * 9000
@@ -46,6 +49,27 @@ def test_a_view_is_found_by_its_file() -> None:
     assert len({view.question for view in all_views().values()}) == len(files)
     with pytest.raises(NoDataError, match="jobs, kinds"):
         view_named("nothing")
+
+
+@pytest.mark.parametrize("name", ["jobs", "kinds", "sizes", "waste", "node_failures"])
+def test_a_log_without_gpus_has_no_gpu_hours(name: str) -> None:
+    """No sentence and no column of the table speaks of GPU-hours; a note says that no GPUs are known."""
+    found = document([replace(run, gpus=None, n_nodes=1) for run in busy()], name, MONTH_LONG)
+    assert not [sentence for sentence in found.narrative if "GPU" in sentence]
+    assert "GPU-H" not in view_text(found, Look())
+    assert ("None of these jobs is known to have held a GPU." in found.notes) is (name != "node_failures")
+    assert not any("GPU" in one.name for chart in found.charts for one in getattr(chart, "series", ()))
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [(0.0, "GPU-hours", "0.0 GPU-hours"), (0.04, "GPU-hours", "0.04 GPU-hours"), (1e-6, "CPU-hours", "<0.01 CPU-hours"),
+     (0.0, "share", "0 %"), (1e-5, "share", "<0.1 %"), (0.004, "share", "0.4 %"), (0.001, "jobs", "<0.01 jobs"),
+     (1, "jobs", "1 job")],
+)  # fmt: skip
+def test_a_little_is_not_nothing(value: float, unit: str, text: str) -> None:
+    """What is more than 0 is never printed as 0; what is 0 is."""
+    assert value_text(value, unit) == text
 
 
 @pytest.mark.parametrize("name", all_views())

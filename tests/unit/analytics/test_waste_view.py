@@ -7,9 +7,14 @@ from tests.unit.analytics.sites import fact
 from tests.unit.hub.rig import HOUR, FakeClock, hour, record
 
 from gpuwaste.analytics.asking import Asking, Window
+from gpuwaste.analytics.chart import Bars
+from gpuwaste.analytics.document import ViewDocument
 from gpuwaste.analytics.view import look, view_named
+from gpuwaste.analytics.views.waste import CAUSE_ROLES
+from gpuwaste.core.run import RunKey
 from gpuwaste.documents.report import report_document
 from gpuwaste.store.hub.hub_store import HubStore
+from gpuwaste.waste.findings import finders
 from gpuwaste.waste.ledger_settings import LedgerSettings
 
 NOW = HOUR + 10 * 86400
@@ -36,6 +41,40 @@ def test_held_and_wasted_are_those_of_the_report(store: HubStore, edges: tuple[i
     assert fact(found, "wasted_hours") > 0
     assert (fact(found, "top_user"), fact(found, "top_user_share")) == ("alice", 1)
     assert [row[0] for row in found.rows] == ["alice", "bob"]
+
+
+def seen(store: HubStore, edges: tuple[int, int] = (HOUR, HOUR + 1800)) -> ViewDocument:
+    """Return the view."""
+    with store.reader() as db:
+        return look(view_named("waste"), Asking(db, Window(*edges, NOW))).document
+
+
+def test_each_cause_has_a_colour_of_its_own(store: HubStore) -> None:
+    """Every finding has a role by its name; a chart draws a cause in it, also where other causes are larger."""
+    assert set(CAUSE_ROLES) == set(finders())
+    assert len(set(CAUSE_ROLES.values())) == len(CAUSE_ROLES)
+
+    def roles() -> dict[str, str]:
+        (causes,) = (chart for chart in seen(store).charts if "cause" in chart.title)
+        assert isinstance(causes, Bars)
+        return {one.name: one.role for one in causes.series}
+
+    untouched: dict[str, Any] = {"util_ms": {0: 1_800_000}, "idle_run_ms": 1_800_000, "proc_seen": False}
+    store.upsert_jobs([record(9, "carol", gpus=1)])
+    store.upsert_hours([hour(9, final=True, gpu_uuid="GPU-c", run_key=RunKey("gw", 9, HOUR), **untouched)])
+    first = roles()
+    store.upsert_hours([hour(7, seq=2, final=True, util_ms={50: 1_800_000}, idle_run_ms=0)])
+    second = roles()
+    assert len(first) > len(second) > 0
+    assert second.items() <= first.items()
+
+
+def test_what_is_not_known_is_told_where_there_is_some(store: HubStore) -> None:
+    """No sentence speaks of 0 %; where half a GPU-hour has no report, its share is told."""
+    assert fact(seen(store), "unknown_share") == 0
+    assert not any("not known" in sentence for sentence in seen(store).narrative)
+    store.upsert_jobs([record(9, "carol", start=HOUR, end=HOUR + 1800)])
+    assert "What jobs did with 33 % of the GPU-hours is not known." in seen(store).narrative
 
 
 def test_a_cluster_without_jobs_wastes_nothing(store: HubStore) -> None:

@@ -1,8 +1,14 @@
 """A page as its elements and its text; what HTML does not allow in a text fails."""
 
+import re
 from html.parser import HTMLParser
 
 VOID = frozenset({"meta", "link", "input", "br", "img", "hr"})
+
+
+def without_spans(html: str) -> str:
+    """Return a page in which numbers and their units are in no elements of their own."""
+    return re.sub(r'<span class="nowrap">(.*?)</span>', r"\1", html)
 
 
 class Parsed(HTMLParser):

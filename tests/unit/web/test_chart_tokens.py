@@ -78,6 +78,6 @@ def test_paper_is_light() -> None:
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_no_two_causes_have_nearly_the_same_colour(scheme: str) -> None:
     """The parts of one bar differ by at least 20 of 256 steps in each of red, green and blue, on average."""
-    for one, other in combinations(CAUSE_ROLES, 2):
+    for one, other in combinations(CAUSE_ROLES.values(), 2):
         parts = ([int(SCHEMES[scheme][role][place : place + 2], 16) for place in (1, 3, 5)] for role in (one, other))
         assert sum(abs(a - b) for a, b in zip(*parts, strict=True)) >= 60, (one, other)

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from bench.chart_samples import queue, stacked, waits
 from msgspec.structs import replace
+from tests.unit.web.drawings import root_of
 from tests.unit.web.test_view_page import Reading
 from tests.unit.web.view_documents import view
 
@@ -14,7 +15,7 @@ from gpuwaste.analytics.document import Change, ComparisonDocument
 from gpuwaste.analytics.one_scale import one_scale
 from gpuwaste.web.charts.draw import chart_svg
 from gpuwaste.web.environment import Frame
-from gpuwaste.web.pages.comparison import comparison_page
+from gpuwaste.web.pages.comparison import comparison_page, pair_files
 from gpuwaste.web.pages.view import ViewForm
 
 RISE = Change(
@@ -51,6 +52,8 @@ def test_the_first_line_says_what_changed() -> None:
     """The heading is the largest change; each change has its interval and whether it is more than noise."""
     found = read(compared())
     assert found.said("h1").startswith("Median wait: rises from 10 min to 20 min")
+    tags = [tag for tag, _ in found.tags]
+    assert tags.index("h1") < tags.index("select"), "the answer is the first line"
     cells = " ".join(found.words["td"])
     assert "median wait 10 min 20 min +100 % +5 min to +15 min yes" in cells
     assert "share of long waits 20 % 10 % -10.0 points -20.0 points to +5.0 points no" in cells
@@ -79,6 +82,18 @@ def test_a_chart_that_one_side_lacks_is_named() -> None:
     found = read(compared(before=view(charts=[waits()])))
     assert len(found.charts()) == 6
     assert "Before: no such chart." in found.said("p")
+
+
+def test_a_pair_of_charts_is_a_file() -> None:
+    """Each pair is one SVG with both names; a chart that one side lacks is named there; ids are there once."""
+    first, second = (draw() for draw in pair_files(compared(before=view(charts=[waits()]))))
+    for text in (first, second):
+        words = "".join(root_of(text).itertext())
+        assert "Before" in words
+        assert "After" in words
+        ids = re.findall(r'\bid="([^"]+)"', text)
+        assert len(ids) == len(set(ids))
+    assert ("No such chart" in first, "No such chart" in second) == (False, True)
 
 
 def test_two_systems_are_called_by_their_names() -> None:

@@ -6,11 +6,13 @@ from pathlib import Path
 import msgspec
 import pytest
 from tests.unit.web.drawings import HOSTILE, root_of
+from tests.unit.web.test_comparison_page import compared
 from tests.unit.web.test_view_page import Reading
 from tests.unit.web.view_documents import view
 
 from gpuwaste.analytics.document import ViewDocument
 from gpuwaste.core.errors import UsageError
+from gpuwaste.report.view_text import comparison_csv
 from gpuwaste.web.offline import MARKER, Export, write_folder
 
 EXPORTS: dict[str, Export] = {
@@ -37,6 +39,26 @@ def test_a_folder_has_a_page_for_each_view_and_opens_alone(tmp_path: Path) -> No
         policies = [one["content"] for one in found.all("meta") if one.get("http-equiv") == "Content-Security-Policy"]
         assert len(policies) == 1
         assert str(policies[0]).startswith("default-src 'none'; style-src 'self' file:;")
+
+
+def test_a_comparison_is_one_folder(tmp_path: Path) -> None:
+    """Its page has what changed and both charts of each pair; both sides have their pages; every link is a file."""
+    exports: dict[str, Export] = {"csv": comparison_csv}
+    index = write_folder(tmp_path / "pages", [compared(), view(view="queue", title="Queue")], EXPORTS, exports)
+    assert "Median wait: rises from 10 min to 20 min" in Reading(index.read_text(encoding="utf-8")).said("p")
+    found = Reading((index.parent / "waits.html").read_text(encoding="utf-8"))
+    assert [drawing["width"] for drawing in found.charts()] == ["520", "328"] * 4
+    own = {str(one["href"]) for one in found.all("a") if str(one["href"]).startswith("waits.")}
+    assert own == {"waits.html", "waits.before.html", "waits.after.html", "waits.csv", "waits.svg", "waits.2.svg"}
+    assert (index.parent / "waits.csv").read_text().startswith("id,means,unit,before,after")
+    assert (index.parent / "waits.before.csv").read_text() == "rows,120\n"
+    for name in ("waits.svg", "waits.2.svg"):
+        words = "".join(root_of((index.parent / name).read_text(encoding="utf-8")).itertext())
+        assert "Before" in words
+        assert "After" in words
+    for file in index.parent.glob("*.html"):
+        links = Reading(file.read_text(encoding="utf-8"))
+        assert all((index.parent / str(one["href"]).partition("#")[0]).is_file() for one in links.all("a"))
 
 
 def test_charts_and_exports_are_files_of_their_own(tmp_path: Path) -> None:

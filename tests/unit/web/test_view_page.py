@@ -5,6 +5,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from tests.unit.web.drawings import HOSTILE, LONG, bars
+from tests.unit.web.parsed import without_spans
 from tests.unit.web.view_documents import COLUMNS, view
 
 from gpuwaste.analytics.document import Column, Fact, ViewDocument
@@ -22,7 +23,7 @@ class Reading(HTMLParser):
         self.tags: list[tuple[str, dict[str, str | None]]] = []
         self.words: dict[str, list[str]] = {}
         self._open: list[str] = []
-        self.feed(text)
+        self.feed(without_spans(text))
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.append((tag, dict(attrs)))

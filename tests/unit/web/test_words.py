@@ -1,8 +1,11 @@
 """Numbers and times as the pages print them."""
 
+import re
+from html import unescape
+
 import pytest
 
-from gpuwaste.web.words import cut, duration, gpu_hours, share, utc
+from gpuwaste.web.words import cut, duration, gpu_hours, in_gpu_hours, share, unbroken, utc
 
 
 @pytest.mark.parametrize(
@@ -31,6 +34,24 @@ def test_gpu_hours_have_one_decimal() -> None:
     assert [gpu_hours(seconds) for seconds in (1, 18, 280, 358, 359, 360)] == [
         "<0.01", "0.01", "0.08", "0.10", "0.1", "0.1",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [("48 % of it", ["48 %"]), ("2 h 14 min later", ["2 h 14 min"]), ("Held, GPU-hours", ["GPU-hours"]),
+     ("1,234.5 GPU-hours, <0.1 % and 3-4 GPUs", ["1,234.5 GPU-hours", "0.1 %", "3-4 GPUs"]),
+     ("a-b 3 sweeps, h 5 of 4711 train", [])],
+)  # fmt: skip
+def test_a_number_and_its_unit_stay_on_one_line(text: str, kept: list[str]) -> None:
+    """They are in a span that does not wrap; the words are the same, and markup in them stays text."""
+    found = str(unbroken(f"<b>{text}"))
+    assert re.findall(r'<span class="nowrap">(.*?)</span>', found) == kept
+    assert unescape(re.sub(r"</?span[^>]*>", "", found)) == f"<b>{text}"
+
+
+def test_gpu_hours_come_with_their_unit() -> None:
+    """A minute is not 0.0 GPU-hours."""
+    assert (in_gpu_hours(60), in_gpu_hours(0)) == ("0.02 GPU-hours", "0.0 GPU-hours")
 
 
 def test_a_time_is_utc_for_programs_and_people() -> None:

@@ -5,7 +5,7 @@ from typing import Final
 from gpuwaste.analytics.answer import Answer
 from gpuwaste.analytics.asking import Asking
 from gpuwaste.analytics.chart import Axis, Bars, Chart, Series
-from gpuwaste.analytics.charting import CUT_NOTE, ENDS, RUNS_NOTE, end_series, step_axis, words
+from gpuwaste.analytics.charting import CUT_NOTE, ENDS, RUNS_NOTE, end_series, gpus_note, step_axis, words
 from gpuwaste.analytics.document import Column
 from gpuwaste.analytics.facts import Facts, ratio
 from gpuwaste.core.accounted_run import MAX_STEPS
@@ -16,7 +16,8 @@ QUESTION: Final = "How many jobs are submitted, start and end each day, how do t
 SENTENCES: Final = (
     "Submitted: {submitted}. Started: {started}. Ended: {ended}, {ended_by_day} a day.",
     "{completed_share} of the jobs that ended completed.",
-    "Jobs held {gpu_hours} and {cpu_hours}.",
+    "Jobs with GPUs held {gpu_hours+}.",
+    "Jobs held {cpu_hours}.",
     "They ran {steps}, {steps_by_day} a day.",
 )
 _STEPS_NOTE: Final = (
@@ -67,7 +68,7 @@ def answer(asking: Asking) -> Answer:
         whole, sample = sum(steps.values()), ratio(rows, "steps", "days", window.blocks)
         facts.add("steps", whole, "steps", "steps of srun")
         facts.add("steps_by_day", whole / total["days"], "steps", "steps of srun per day", sample=sample)
-    notes = [RUNS_NOTE, CUT_NOTE, _STEPS_NOTE.format(MAX_STEPS) if known else _NO_STEPS_NOTE]
+    notes = [*gpus_note(rows), RUNS_NOTE, CUT_NOTE, _STEPS_NOTE.format(MAX_STEPS) if known else _NO_STEPS_NOTE]
     table = [[row[column.name] for column in _COLUMNS] for row in rows]
     return Answer(facts, _COLUMNS, table, _charts(asking, rows), notes)
 

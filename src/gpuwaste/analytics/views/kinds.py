@@ -5,7 +5,7 @@ from typing import Final
 from gpuwaste.analytics.answer import Answer
 from gpuwaste.analytics.asking import Asking
 from gpuwaste.analytics.chart import Series
-from gpuwaste.analytics.charting import RUNS_NOTE, sideways
+from gpuwaste.analytics.charting import RUNS_NOTE, gpus_note, sideways
 from gpuwaste.analytics.document import Column
 from gpuwaste.analytics.facts import Facts, duration_text, ratio
 from gpuwaste.core.units import HOUR_S
@@ -33,6 +33,7 @@ def answer(asking: Asking) -> Answer:
     facts, blocks = Facts("kinds"), asking.window.blocks
     whole = {name: sum(row[name] for row in rows) for name in ("runs", "gpu_s")}
     facts.add("runs", whole["runs"], "jobs", "jobs that ran and ended")
+    columns = _COLUMNS if whole["gpu_s"] else _COLUMNS[:3]
     table: list[list[str | int | float | None]] = []
     for name, text in _KINDS.items():
         runs, gpu_s = sum(row[f"{name}_runs"] for row in rows), sum(row[f"{name}_gpu_s"] for row in rows)
@@ -45,18 +46,18 @@ def answer(asking: Asking) -> Answer:
             sample=ratio(rows, f"{name}_gpu_s", "gpu_s", blocks),
         )  # fmt: skip
         shares = [part / of if of else None for part, of in ((runs, whole["runs"]), (gpu_s, whole["gpu_s"]))]
-        table.append([text, runs, shares[0], gpu_s / HOUR_S, shares[1]])
-    series = [
-        Series(name="share of jobs", role="main", y=[_percent(row[2]) for row in table]),
-        Series(name="share of GPU-hours", role="second", y=[_percent(row[4]) for row in table]),
-    ]
+        table.append([text, runs, shares[0], gpu_s / HOUR_S, shares[1]][: len(columns)])
+    series = [Series(name="share of jobs", role="main", y=[_percent(row[2]) for row in table])]
+    if whole["gpu_s"]:
+        series.append(Series(name="share of GPU-hours", role="second", y=[_percent(row[4]) for row in table]))
     chart = sideways("Kinds of jobs", list(_KINDS.values()), "%", series, of="Kind", stacked=False)
     short = f"Short jobs ran for less than {duration_text(SHORT_S)}."
     notes = [
+        *gpus_note(rows),
         RUNS_NOTE,
         f"Jobs that ended in the window after they had started; one job may be of several kinds. {short}",
     ]
-    return Answer(facts, _COLUMNS, table, [chart], notes, parameters={"short_s": SHORT_S})
+    return Answer(facts, columns, table, [chart], notes, parameters={"short_s": SHORT_S})
 
 
 def _percent(share: str | float | None) -> float | None:

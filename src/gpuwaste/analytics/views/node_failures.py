@@ -16,7 +16,8 @@ from gpuwaste.slurm.hostlist import expand
 TITLE: Final = "Node failures"
 QUESTION: Final = "Which jobs are lost to failed nodes, and which failures come together?"
 SENTENCES: Final = (
-    "Failed nodes ended {failed} of {ended} ({failed_share}), in {clusters}; {gpu_hours} were lost.",
+    "Failed nodes ended {failed} of {ended} ({failed_share}), in {clusters}.",
+    "Jobs lost {gpu_hours+} by it.",
     "The largest group of failures ended {largest} at once.",
     "Node {worst_node} was in the most lost jobs: {worst_node_failed}.",
 )

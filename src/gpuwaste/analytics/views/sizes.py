@@ -5,7 +5,16 @@ from typing import Final
 from gpuwaste.analytics.answer import Answer
 from gpuwaste.analytics.asking import Asking
 from gpuwaste.analytics.chart import Axis, Chart
-from gpuwaste.analytics.charting import ENDS, RUNS_NOTE, binned, columns_needed, decade_edges, size_text, words
+from gpuwaste.analytics.charting import (
+    ENDS,
+    RUNS_NOTE,
+    binned,
+    columns_needed,
+    decade_edges,
+    gpus_note,
+    size_text,
+    words,
+)
 from gpuwaste.analytics.document import Column
 from gpuwaste.analytics.facts import Facts
 from gpuwaste.core.units import HOUR_S
@@ -46,6 +55,7 @@ def answer(asking: Asking) -> Answer:
         for (kind, level), entry in sorted(classes.items())
     ]  # fmt: skip
     notes = [
+        *gpus_note(rows),
         RUNS_NOTE,
         "Jobs that ended in the window after they had started; a job counts by its GPUs where it has any.",
     ]

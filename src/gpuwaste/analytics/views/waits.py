@@ -101,7 +101,7 @@ def _charts(groups: list[dict[str, Any]], hours: list[tuple[float | None, float 
     bars = sideways("Waits by partition and size", names, "s", [p50, p95], of="Partition and size", stacked=False)
     lines = Lines(
         title="Waits by hour of submission",
-        x=Axis(title=f"Hour of the day ({zone})", unit="h"),
+        x=Axis(title="Hour of the day", unit=zone),
         y=Axis(title="Wait", unit="s", scale="log"),
         at=[float(hour) for hour in range(24)],
         series=[

@@ -1,14 +1,14 @@
 """GPU-hours wasted by account and cause, and by the users who waste most."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Self
 
 from gpuwaste.analytics.answer import Answer
 from gpuwaste.analytics.asking import Asking
 from gpuwaste.analytics.chart import Chart, Role, Series
-from gpuwaste.analytics.charting import CUT_NOTE, named, sideways, user_words
+from gpuwaste.analytics.charting import CUT_NOTE, gpus_note, named, sideways, user_words
 from gpuwaste.analytics.document import Column
 from gpuwaste.analytics.facts import Facts, ratio
 from gpuwaste.core.units import HOUR_S
@@ -18,14 +18,15 @@ from gpuwaste.waste.load import Selection
 TITLE: Final = "GPU-hours wasted"
 QUESTION: Final = "Which accounts and users waste GPU-hours, and by what?"
 SENTENCES: Final = (
-    "{wasted_hours} of {held_hours} were wasted ({wasted_share}); of {unknown_share} nothing is known.",
+    "{wasted_hours} of {held_hours} were wasted ({wasted_share}).",
+    "What jobs did with {unknown_share+} of the GPU-hours is not known.",
     (
         "{top_user} wasted most: {top_user_hours}, {top_user_share} of all waste; "
         "the {most_users} who waste most made {most_users_share} of it."
     ),
     "Account {top_account} wasted most: {top_account_hours}, {top_account_share} of all waste.",
     "The largest cause is {top_cause}: {top_cause_hours} of whole jobs.",
-    "Jobs held {held_only_hours}; how much of it was wasted is not known, as no agent reports GPUs.",
+    "Jobs held {held_only_hours+}; how much of it was wasted is not known, as no agent reports GPUs.",
 )
 _COLUMNS: Final = (
     Column(name="user", title="User"),
@@ -38,10 +39,18 @@ _COLUMNS: Final = (
 _MS_H: Final = HOUR_S * 1000
 _SHOWN: Final = 20
 _TOP: Final = 10
-CAUSE_ROLES: Final[tuple[Role, ...]] = (
-    *("idle", "moderate", "low", "high", "out_of_memory", "node_fail", "muted", "other", "cancelled"),
-)
-"""The roles of the causes, largest first: each has a colour of its own in both schemes."""
+CAUSE_ROLES: Final[Mapping[str, Role]] = {
+    "one_gpu_of_many": "idle",
+    "gpus_untouched": "moderate",
+    "idle_interactive": "low",
+    "gpus_opened_idle": "high",
+    "idle_tail": "out_of_memory",
+    "busy_hang": "node_fail",
+    "many_small_jobs": "muted",
+    "cpu_starved": "other",
+    "memory_resident": "cancelled",
+}
+"""The role of each finding: the same colour in every chart, and no two alike in either scheme."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,10 +154,10 @@ def _charts(lines: list[list[Any]], causes: dict[str, Counter[str]]) -> list[Cha
     series = [
         Series(
             name=kind.replace("_", " "),
-            role=CAUSE_ROLES[min(place, len(CAUSE_ROLES) - 1)],
+            role=CAUSE_ROLES.get(kind, "muted"),
             y=[round(causes[name][kind] / HOUR_S, 2) for name in accounts],
         )
-        for place, (kind, _) in enumerate(kinds)
+        for kind, _ in kinds
     ]
     names = [named(name, "account") for name in accounts]
     by_cause = sideways("GPU-hours wasted by account and cause", names, "GPU-hours", series, of="Account")
@@ -161,4 +170,5 @@ def _held(asking: Asking) -> Answer:
     held = sum(row["gpu_s"] for row in rows) / HOUR_S
     facts.add("held_only_hours", held, "GPU-hours", "GPU-hours held")
     lines = [[row["user"], row["account"], row["gpu_s"] / HOUR_S, None, None, row["gpu_s"] / HOUR_S] for row in rows]
-    return Answer(facts, _COLUMNS, lines, [], [CUT_NOTE, "The store has no samples of GPUs: waste is not known."])
+    unknown = gpus_note(rows) or ["The store has no samples of GPUs: waste is not known."]
+    return Answer(facts, _COLUMNS, lines, [], [CUT_NOTE, *unknown])

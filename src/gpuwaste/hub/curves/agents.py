@@ -86,7 +86,12 @@ class AgentSamples:
         until_us = self._clock.mono_us() + int(self._patience_s * 1e6)
         while True:
             left_s = (until_us - self._clock.mono_us()) / 1e6
-            exchange = HttpExchange(parse_endpoint(url), self._tls, max(_BUSY_S, left_s), MOST_ANSWER_B)
+            exchange = HttpExchange(
+                parse_endpoint(url, "is the agent running?", "agent_url"),
+                self._tls,
+                max(_BUSY_S, left_s),
+                MOST_ANSWER_B,
+            )
             headers = {"Accept-Encoding": "gzip", **sign_request(self._issuer, "GET", target)}
             answer = exchange.send(HttpRequest("GET", target, b"", headers))
             if _STATES.get(answer.status) != "busy" or left_s < self._patience_s / 2:

@@ -1,48 +1,14 @@
-"""What curves may cost: answers that are kept, and how much users may make agents work."""
+"""What curves may cost: how much users may make agents work."""
 
 import threading
-from collections import OrderedDict, deque
-from collections.abc import Hashable
+from collections import deque
 from typing import Final
 
 from gpuwaste.core.clock import Clock
 from gpuwaste.hub.refusal import TOO_MANY, Refusal
 
-_MOST_KEPT_B: Final = 32 << 20
 _PER_MINUTE: Final = 120
 _MINUTE_US: Final = 60_000_000
-
-
-class KeptAnswers:
-    """Packed answers, the least used dropped first; any thread."""
-
-    def __init__(self, clock: Clock, most_b: int = _MOST_KEPT_B) -> None:
-        self._clock = clock
-        self._most_b = most_b
-        self._size_b = 0
-        self._lock = threading.Lock()
-        self._kept: OrderedDict[Hashable, tuple[bytes, int]] = OrderedDict()
-
-    def get(self, key: Hashable) -> bytes | None:
-        """Return an answer that is not too old."""
-        with self._lock:
-            answer, until_us = self._kept.get(key, (None, 0))
-            if answer is None or until_us < self._clock.mono_us():
-                return None
-            self._kept.move_to_end(key)
-            return answer
-
-    def keep(self, key: Hashable, answer: bytes, seconds: float) -> None:
-        """Keep an answer for so long, unless it is too large to be kept beside others."""
-        with self._lock:
-            self._size_b -= len(self._kept.pop(key, (b"", 0))[0])
-            if len(answer) > self._most_b // 4:
-                return
-            self._kept[key] = (answer, self._clock.mono_us() + int(seconds * 1e6))
-            self._size_b += len(answer)
-            while self._size_b > self._most_b:
-                _, (dropped, _) = self._kept.popitem(last=False)
-                self._size_b -= len(dropped)
 
 
 class QuestionBudget:

@@ -94,7 +94,7 @@ class PrometheusSamples:
 def endpoint_of(url: str) -> Endpoint:
     """Return where Prometheus listens. Raises ConfigError."""
     try:
-        return parse_endpoint(url)
+        return parse_endpoint(url, "is Prometheus running?", "prometheus_url")
     except ConfigError as error:
         raise ConfigError(f"[hub] prometheus_url {url!r}: expected http://HOST:PORT or https://") from error
 

@@ -18,10 +18,11 @@ from msgspec.structs import replace
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import ParseError
 from gpuwaste.core.job import JobRecord
-from gpuwaste.documents.curve_types import MOST_GPUS, HourMean, JobCurves, NodeCurves, RunCurves
+from gpuwaste.documents.curve_types import MOST_GPUS, MOST_NODES, HourMean, JobCurves, NodeCurves, RunCurves
 from gpuwaste.hub.curves.agents import AgentSamples, without
-from gpuwaste.hub.curves.limits import KeptAnswers, QuestionBudget
+from gpuwaste.hub.curves.limits import QuestionBudget
 from gpuwaste.hub.curves.prometheus import PrometheusSamples
+from gpuwaste.hub.kept_answers import KeptAnswers
 from gpuwaste.hub.reads import Reads
 from gpuwaste.hub.refusal import LATER, Refusal, not_found
 from gpuwaste.hub.roles import Scope
@@ -31,7 +32,6 @@ from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.wire.samples import MOST_POINTS, RunWindow, SampleQuestion
 
 MOST_RUNS: Final = 4
-MOST_NODES: Final = 16  # of all runs of an answer
 _MOST_AT_ONCE: Final = 6
 _MOST_POINTS: Final = 64_000  # of a quantity, over all GPUs of an answer
 _FEWEST_POINTS: Final = 120

@@ -1,6 +1,8 @@
 """/analytics and /analytics/VIEW: views of the whole system, for operators."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from urllib.parse import urlencode
 
 from fastapi import Response
@@ -16,7 +18,7 @@ from gpuwaste.hub.view_reads import ViewQuestion, ViewReads
 from gpuwaste.report.view_text import comparison_csv, view_csv
 from gpuwaste.web.charts.draw import chart_file, file_policy
 from gpuwaste.web.environment import Frame
-from gpuwaste.web.pages.comparison import comparison_page
+from gpuwaste.web.pages.comparison import comparison_page, pair_files
 from gpuwaste.web.pages.view import MOST_CHARTS, view_page, views_page
 
 _Two = tuple[ViewQuestion, ViewQuestion]
@@ -46,27 +48,29 @@ class AnalyticsViews:
         if form == "csv":
             return plain(view_csv(document), "text/csv; charset=utf-8")
         if form:
-            return _chart(document, form)
+            return _chart([partial(chart_file, chart) for chart in document.charts], form)
         return html(_page(document, question, query, frame))
 
     def _compared(self, scope: Scope, frame: Frame, query: QueryParams, file: str, two: _Two) -> Response:
         """Answer with a view of two windows or systems."""
         name, _, form = file.partition(".")
-        if form not in {"", "json", "csv"}:
-            raise not_found()
         document = self._views.compared(scope, name, *two)
         if form == "json":
             return plain(json.encode(document).decode(), "application/json")
         if form == "csv":
             return plain(comparison_csv(document), "text/csv; charset=utf-8")
+        charts = pair_files(document)
+        if form:
+            return _chart(charts, form)
         before, after = _fixed(document.before, two[0]), _fixed(document.after, two[1])
         path = f"/analytics/{document.view}"
         other = {f"other_{key}": value for key, value in before.items() if key != "offset"}
         asked = urlencode(after | other)
-        links = {"permanent link": f"{path}?{asked}"} | {form: f"{path}.{form}?{asked}" for form in ("json", "csv")}
         sides = f"{path}?{urlencode(before)}", f"{path}?{urlencode(after)}"
         form_words = view_form(query, [*document.before.clusters, *document.after.clusters])
-        return html(comparison_page(document, replace(frame, links=links), sides, form_words))
+        return html(
+            comparison_page(document, replace(frame, links=_links(path, asked, len(charts))), sides, form_words)
+        )
 
 
 def _fixed(document: ViewDocument, question: ViewQuestion) -> dict[str, str | int]:
@@ -77,22 +81,29 @@ def _fixed(document: ViewDocument, question: ViewQuestion) -> dict[str, str | in
 
 def _page(document: ViewDocument, question: ViewQuestion, query: QueryParams, frame: Frame) -> str:
     path, asked = f"/analytics/{document.view}", urlencode(_fixed(document, question))
-    charts = ["svg", *(f"{index + 1}.svg" for index in range(1, min(MOST_CHARTS, len(document.charts))))]
-    forms = ["json", "csv", *(charts if document.charts else [])]
-    links = {"permanent link": f"{path}?{asked}"} | {form: f"{path}.{form}?{asked}" for form in forms}
     return view_page(
         document,
         page_number(query),
-        replace(frame, links=links),
+        replace(frame, links=_links(path, asked, min(MOST_CHARTS, len(document.charts)))),
         lambda other: f"{path}?{asked}&page={other}#table",
         view_form(query, document.clusters),
     )
 
 
-def _chart(document: ViewDocument, form: str) -> Response:
+def _links(path: str, asked: str, charts: int) -> dict[str, str]:
+    """Return the links to the same figures, on a page and in other forms."""
+    forms = ["json", "csv", *_chart_names(charts)]
+    return {"permanent link": f"{path}?{asked}"} | {form: f"{path}.{form}?{asked}" for form in forms}
+
+
+def _chart_names(charts: int) -> list[str]:
+    return ["svg" if index == 0 else f"{index + 1}.svg" for index in range(charts)]
+
+
+def _chart(files: Sequence[Callable[[], str]], form: str) -> Response:
     """Answer with one chart as a file. Raises Refusal 404."""
-    names = {"svg" if index == 0 else f"{index + 1}.svg": index for index in range(len(document.charts))}
-    if form not in names:
+    found = dict(zip(_chart_names(len(files)), files, strict=True))
+    if form not in found:
         raise not_found()
     headers = HEADERS | {"Content-Security-Policy": file_policy()}
-    return Response(chart_file(document.charts[names[form]]), headers=headers, media_type="image/svg+xml")
+    return Response(found[form](), headers=headers, media_type="image/svg+xml")

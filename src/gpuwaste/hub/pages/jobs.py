@@ -11,6 +11,7 @@ from gpuwaste.core.run import RunKey
 from gpuwaste.hub.disputes import Disputes
 from gpuwaste.hub.pages.answers import HEADERS, SEE_OTHER, html
 from gpuwaste.hub.pages.forms import in_form, split_form
+from gpuwaste.hub.pages.question import node_name
 from gpuwaste.hub.reads import Reads
 from gpuwaste.hub.roles import Scope
 from gpuwaste.hub.sign_in.visitors import Visitors
@@ -27,13 +28,13 @@ class JobViews:
         self._disputes = disputes
         self._visitors = visitors
 
-    def answer(self, scope: Scope, frame: Frame, name: str) -> Response:
+    def answer(self, scope: Scope, frame: Frame, query: QueryParams, name: str) -> Response:
         """Answer for a job, array or het job, as Slurm prints its id. Raises Refusal."""
         job_id, form = split_form(name)
         found = self._reads.job(scope, job_id, hours=True)
         runs = [RunKey(run.cluster, run.raw_id, run.start) for run in found.runs if run.start is not None]
         document = replace(found, disputes=self._disputes.of(runs))
-        return in_form(form, lambda: job_page(document, frame), lambda: document)
+        return in_form(form, lambda: job_page(document, frame, node_name(query)), lambda: document)
 
     def helpdesk(self, scope: Scope, frame: Frame, query: QueryParams, _: str) -> Response:
         """Answer with the cause of a job's waste and a reply to its owner. Raises Refusal."""

@@ -81,6 +81,11 @@ def page_number(query: QueryParams) -> int:
     return max(1, _number(query, "page", _MAX_PAGE) or 1)
 
 
+def node_name(query: QueryParams) -> str:
+    """Return the node whose GPUs are asked for, "" for all. Raises Refusal 400."""
+    return _text(query, "node") or ""
+
+
 def _number(query: QueryParams, name: str, most: int) -> int | None:
     text = query.get(name, "")
     if not text:

@@ -10,8 +10,11 @@ from gpuwaste.documents.curve_types import JobCurves
 from gpuwaste.hub.exchange import Exchange, Name, Number
 from gpuwaste.hub.openapi import answers
 from gpuwaste.hub.pages.answers import HEADERS, Pages
+from gpuwaste.hub.pages.question import node_name
+from gpuwaste.hub.roles import Scope
 from gpuwaste.hub.run_choice import ANY, JobQuestion
 from gpuwaste.hub.turns import Turns
+from gpuwaste.web.environment import Frame
 
 _MOST_AT_ONCE = 2  # of a user: each makes nodes read
 
@@ -44,9 +47,11 @@ def add(app: FastAPI, exchange: Exchange) -> None:
 
     @app.get("/jobs/{job_id}/curves.json", include_in_schema=False)
     async def page_curves(request: Request, job_id: str) -> Response:
-        return await pages.answer(
-            request, lambda scope, _: _response(request, curves.packed(scope, job_id, ANY, None), HEADERS)
-        )
+        def answer(scope: Scope, _: Frame) -> Response:
+            node = node_name(request.query_params) or None
+            return _response(request, curves.packed(scope, job_id, ANY, node), HEADERS)
+
+        return await pages.answer(request, answer)
 
 
 def _response(request: Request, packed: bytes, headers: Mapping[str, str] | None = None) -> Response:

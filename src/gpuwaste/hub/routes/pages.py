@@ -50,7 +50,7 @@ def add(app: FastAPI, exchange: Exchange) -> None:
 
     @app.get("/jobs/{job_id}", include_in_schema=False)
     async def job(request: Request, job_id: str) -> Response:
-        return await pages.answer(request, lambda scope, frame: jobs.answer(scope, frame, job_id))
+        return await pages.answer(request, lambda scope, frame: jobs.answer(scope, frame, request.query_params, job_id))
 
     @app.post("/jobs/{job_id}/dispute", include_in_schema=False)
     async def dispute(request: Request, job_id: str) -> Response:

@@ -7,6 +7,7 @@ named here: a mark has a class for its role, and `static/charts.css` has the col
 """
 
 from base64 import b64encode
+from collections.abc import Sequence
 from datetime import UTC, tzinfo
 from functools import cache
 from hashlib import sha256
@@ -14,10 +15,13 @@ from importlib.resources import files
 from math import ceil
 from typing import Final
 
+from markupsafe import Markup
+
 from gpuwaste.analytics.chart import Bars, Bins, Chart, Grid, Lines
 from gpuwaste.web.charts import bars, bins, grid, lines
-from gpuwaste.web.charts.frame import Drawn, Sheet
-from gpuwaste.web.charts.svg import NAMESPACE, Value, element, patterns, shown
+from gpuwaste.web.charts.frame import LINE, Drawn, Sheet, empty
+from gpuwaste.web.charts.labels import label
+from gpuwaste.web.charts.svg import NAMESPACE, Value, element, joined, patterns, shown
 
 WIDE: Final = 960
 """Pixels of a chart on a desk: a page has at most 1100."""
@@ -25,14 +29,36 @@ NARROW: Final = 328
 """Pixels of a chart on a telephone: 360 less the margins."""
 
 
+HALF: Final = 520
+"""Pixels of a chart beside another one."""
+_GAP: Final = 24
+
+
 def chart_svg(chart: Chart, width: int = WIDE, key: str = "chart", zone: tzinfo = UTC) -> str:
     """Return a chart as an SVG element for a page with charts.css; `key` is unique in the page and starts each id."""
-    return _root(chart, Sheet(width, key, zone), style="")
+    sheet = Sheet(width, key, zone)
+    return _root(chart.title, _drawn(chart, sheet), sheet, style="")
 
 
 def chart_file(chart: Chart, zone: tzinfo = UTC) -> str:
     """Return a chart as a file that needs no other: its stylesheet is inside."""
-    return _root(chart, Sheet(WIDE, "chart", zone), style=stylesheet()) + "\n"
+    sheet = Sheet(WIDE, "chart", zone)
+    return _root(chart.title, _drawn(chart, sheet), sheet, style=stylesheet()) + "\n"
+
+
+def pair_file(names: Sequence[str], pair: Sequence[Chart | None], zone: tzinfo = UTC) -> str:
+    """Return two charts beside each other, each below its name, as a file that needs no other."""
+    parts, words, height = [], [], 0.0
+    for place, (name, chart) in enumerate(zip(names, pair, strict=True)):
+        sheet, x = Sheet(HALF, f"side{place}", zone), place * (HALF + _GAP)
+        drawn = empty(Markup(), 0.0, sheet, "No such chart") if chart is None else _drawn(chart, sheet)
+        below = element("g", {"transform": f"translate({x} {LINE})"}, patterns(sheet.key), drawn.body)
+        parts += [label(name, HALF, {"x": x, "y": LINE - 6, "class": "muted"}), below]
+        words.append(f"{shown(name)}: {drawn.words}")
+        height = max(height, LINE + drawn.height)
+    title = next(chart.title for chart in pair if chart is not None)
+    both = Drawn(joined(parts), height, " ".join(words))
+    return _root(title, both, Sheet(2 * HALF + _GAP, "chart", zone), style=stylesheet()) + "\n"
 
 
 def stylesheet() -> str:
@@ -51,8 +77,7 @@ def _stylesheet() -> str:
     return files("gpuwaste.web").joinpath("static", "charts.css").read_text(encoding="utf-8")
 
 
-def _root(chart: Chart, sheet: Sheet, style: str) -> str:
-    drawn = _drawn(chart, sheet)
+def _root(title: str, drawn: Drawn, sheet: Sheet, style: str) -> str:
     height = ceil(drawn.height)
     attributes: dict[str, Value] = {
         "xmlns": NAMESPACE,
@@ -66,7 +91,7 @@ def _root(chart: Chart, sheet: Sheet, style: str) -> str:
     return element(
         "svg",
         attributes,
-        element("title", {"id": f"{sheet.key}-title"}, shown(chart.title)),
+        element("title", {"id": f"{sheet.key}-title"}, shown(title)),
         element("desc", {"id": f"{sheet.key}-words"}, drawn.words),
         *([element("style", {}, style)] if style else []),
         patterns(sheet.key),

@@ -1,18 +1,18 @@
 """/analytics/VIEW of two windows or two systems: what changed, and their charts side by side on one scale."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, tzinfo
+from functools import partial
 from typing import Final
 
 from gpuwaste.analytics.chart import Chart
 from gpuwaste.analytics.document import Change, ComparisonDocument, ViewDocument
+from gpuwaste.web.charts.draw import HALF, pair_file
 from gpuwaste.web.environment import Frame, page
 from gpuwaste.web.pages.view import MOST_CHARTS, DrawnChart, ViewForm, cell, drawn, window_words
 from gpuwaste.web.words import cut
 
-_HALF: Final = 520
-"""Pixels of a chart beside another one."""
 _MOST_CHANGES: Final = 200
 _LONGEST: Final = 60
 _LONGEST_TEXT: Final = 600
@@ -46,8 +46,10 @@ class ComparisonBody:
 
     name: str
     title: str
+    question: str
     sentence: str
     narrative: Sequence[str]
+    links: Sequence[tuple[str, str]]
     sides: tuple[Side, Side]
     changes: Sequence[ChangeWords]
     pairs: Sequence[tuple[DrawnChart | None, DrawnChart | None]]
@@ -58,27 +60,34 @@ def comparison_page(
     document: ComparisonDocument, frame: Frame, links: tuple[str, str], form: ViewForm, zone: tzinfo = UTC
 ) -> str:
     """Return the page of a comparison; `links` lead to the page of each side."""
-    return page("comparison", frame, view=comparison_body(document, links, zone), form=form)
+    return page("comparison", frame, view=comparison_body(document, links, frame.links, zone), form=form)
 
 
-def comparison_body(document: ComparisonDocument, links: tuple[str, str], zone: tzinfo) -> ComparisonBody:
-    """Return what a page about two sides prints, its times in `zone`."""
+def comparison_body(
+    document: ComparisonDocument, sides: tuple[str, str], links: Mapping[str, str], zone: tzinfo
+) -> ComparisonBody:
+    """Return what a page about two sides prints, its times in `zone`; `links` lead to its other forms."""
     sentences = [cut(sentence, _LONGEST_TEXT) for sentence in document.narrative]
     said = {change.beyond_noise for change in document.changes}
     if False in said and True not in said:
         sentences.insert(0, f"{cut(document.title, _LONGEST)}: no change beyond what the days vary.")
     first, second = (
         Side(name, window_words(side, zone), link)
-        for name, side, link in zip(_names(document), (document.before, document.after), links, strict=True)
+        for name, side, link in zip(_names(document), (document.before, document.after), sides, strict=True)
     )
     return ComparisonBody(
         name=document.view,
         title=cut(document.title, _LONGEST_TEXT),
+        question=f"{cut(document.title, _LONGEST_TEXT)}, compared.",
         sentence=sentences[0] if sentences else "No change.",
         narrative=sentences[1:],
+        links=list(links.items()),
         sides=(first, second),
         changes=[_change(change, zone) for change in document.changes[:_MOST_CHANGES]],
-        pairs=_pairs(document, zone),
+        pairs=[
+            (_half(before, f"a{index}", zone), _half(after, f"b{index}", zone))
+            for index, (before, after) in enumerate(_pairs(document))
+        ],
         notes=[cut(note, _LONGEST_TEXT) for note in dict.fromkeys([*document.notes, *document.after.notes])],
     )
 
@@ -111,18 +120,20 @@ def _signed(value: float, unit: str, zone: tzinfo) -> str:
     return f"{'+' if value > 0 else '-' if value < 0 else ''}{cell(abs(value), unit, zone).text}"
 
 
-def _pairs(document: ComparisonDocument, zone: tzinfo) -> list[tuple[DrawnChart | None, DrawnChart | None]]:
+def pair_files(document: ComparisonDocument, zone: tzinfo = UTC) -> list[Callable[[], str]]:
+    """Return what draws each pair of charts as one SVG file, in the order of the page."""
+    return [partial(pair_file, _names(document), pair, zone) for pair in _pairs(document)]
+
+
+def _pairs(document: ComparisonDocument) -> list[tuple[Chart | None, Chart | None]]:
     """Return the charts of one title beside each other, those that only one side has at the end."""
     before, after = _by_title(document.before), _by_title(document.after)
     titles = sorted(dict.fromkeys([*after, *before]), key=lambda title: not (title in before and title in after))
-    return [
-        (_half(before.get(title), f"a{index}", zone), _half(after.get(title), f"b{index}", zone))
-        for index, title in enumerate(titles)
-    ]
+    return [(before.get(title), after.get(title)) for title in titles]
 
 
 def _half(chart: Chart | None, key: str, zone: tzinfo) -> DrawnChart | None:
-    return None if chart is None else drawn(chart, key, zone, _HALF)
+    return None if chart is None else drawn(chart, key, zone, HALF)
 
 
 def _by_title(document: ViewDocument) -> dict[str, Chart]:

@@ -2,11 +2,16 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final
+from urllib.parse import urlencode
 
+from gpuwaste.core.errors import ParseError
 from gpuwaste.core.units import format_size
+from gpuwaste.documents.curve_types import MOST_NODES
 from gpuwaste.documents.report_types import DeviceRow, FindingRow, HourCell, JobDocument, Neighbours, RunRow
+from gpuwaste.slurm.hostlist import expand
 from gpuwaste.web.charts.strip import Span
 from gpuwaste.web.environment import Frame, page
 from gpuwaste.web.words import cut, duration, gpu_hours, share
@@ -20,6 +25,7 @@ QUANTITIES: Final = (
     ("cpus", "CPUs"),
 )
 """The curves that can be shown, by their names in curves.js."""
+_MOST_NAMED: Final = 4096
 _MUCH: Final = 0.1  # of the GPU-time: less waste needs no cause
 
 
@@ -42,10 +48,12 @@ class Comparison:
     used: str
 
 
-def job_page(document: JobDocument, frame: Frame) -> str:
-    """Return the page of a job's runs: their GPUs on one axis of time."""
+def job_page(document: JobDocument, frame: Frame, node: str = "") -> str:
+    """Return the page of a job's runs: their GPUs on one axis of time, those of one `node` where it is named."""
     path = f"/jobs/{document.job_id}"
     runs = document.runs
+    nodes, asked = _nodes(runs), f"?{urlencode({'node': node})}" if node else ""
+    tracks = [track for track in _tracks(document) if not node or track.device.node == node]
     started = [run for run in runs if run.start is not None]
     start = min((run.start or 0 for run in started), default=document.generated)
     states = Counter(run.state for run in runs)
@@ -55,14 +63,16 @@ def job_page(document: JobDocument, frame: Frame) -> str:
         document=document,
         first=runs[0],
         sentence=job_sentence(document),
-        tracks=_tracks(document)[:TRACKS],
-        gpus=sum(len(run.devices) + len(run.shared) for run in runs),
+        tracks=tracks[:TRACKS],
+        gpus=len(tracks),
+        node=node,
+        nodes=sorted(set(nodes))[:_MOST_NAMED] if node or len(nodes) > MOST_NODES else [],
         start=start,
         end=max((run.end or document.generated for run in started), default=start),
         running=any(run.running for run in runs),
         own=any(run.user == frame.user and run.start is not None for run in runs),
         comparisons=_comparisons(runs[0]),
-        curves=f"{path}/curves.json" if started else "",
+        curves=f"{path}/curves.json{asked}" if started else "",
         quantities=QUANTITIES,
         evidence_of=evidence_of,
         beside=document.neighbours,
@@ -134,6 +144,15 @@ def _tracks(document: JobDocument) -> list[Track]:
         for run in document.runs
         for place, device in enumerate(sorted([*run.devices, *run.shared], key=_place))
     ]
+
+
+def _nodes(runs: Sequence[RunRow]) -> list[str]:
+    """Return the nodes of each run."""
+    found: list[str] = []
+    for run in runs:
+        with suppress(ParseError):
+            found += expand(run.nodes)
+    return found
 
 
 def _place(device: DeviceRow) -> tuple[bool, str, str]:

@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from gpuwaste.analytics.chart import Chart
 from gpuwaste.analytics.document import Cell, Column, Fact, ViewDocument, ViewsDocument
-from gpuwaste.analytics.facts import value_text
+from gpuwaste.analytics.facts import number_text, value_text
 from gpuwaste.core.text import harmless
 from gpuwaste.web.charts.draw import NARROW, WIDE, chart_svg
 from gpuwaste.web.charts.svg import finite
@@ -217,7 +217,7 @@ def _number(value: float, unit: str, zone: tzinfo) -> str:
         return f"{found:%Y-%m-%d}" if not (found.hour or found.minute) else f"{found:%Y-%m-%d %H:%M}"
     if unit in {"share", "s"}:
         return value_text(value, unit)
-    return f"{value:,}" if isinstance(value, int) else f"{value:,.1f}"
+    return number_text(value, unit)
 
 
 def _fact(fact: Fact) -> FactWords:

@@ -143,7 +143,7 @@
     if (slots.size) lines.push(`Each value is the mean of ${[...slots].join(" or ")} s; the band is from minimum to maximum.`);
     if (nodes.some((node) => node.source === "prometheus")) lines.push("Some values are from Prometheus.");
     const left = found.runs.reduce((sum, run) => sum + run.nodes_left_out, 0);
-    if (left) lines.push(`${left} more nodes are not shown: too many for one page.`);
+    if (left) lines.push(`${left} more nodes are not shown: choose one of them above.`);
     if (found.runs_left_out) lines.push(`${found.runs_left_out} older runs are not shown.`);
     const foreign = nodes.reduce((sum, node) => sum + node.gpus_left_out, 0);
     if (foreign) lines.push(`${foreign} GPUs that are not of this job are left out.`);

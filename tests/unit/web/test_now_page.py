@@ -1,0 +1,24 @@
+"""The page of the cluster now: without a held GPU it says so in words, with no empty bar."""
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+from tests.unit.report import documents
+from tests.unit.web.test_view_page import Reading
+
+from gpuwaste.web.environment import Frame
+from gpuwaste.web.pages.now import now_page
+
+
+@pytest.mark.parametrize("held", [True, False])
+def test_no_held_gpu_is_said_in_words(held: bool) -> None:
+    """The bar and the table of holders are there where a job holds a GPU; else one sentence says what will come."""
+    found: Any = documents.read(documents.now())
+    if not held:
+        totals = replace(found.totals, held=0, jobs=0, idle=0, idle_jobs=0, high=0, moderate=0, low=0, unknown=0)
+        found = replace(found, totals=totals, idle=[])
+    page = Reading(now_page(found, 1, Frame(operator=True), str))
+    bars = [one for one in page.all("svg") if one.get("class") == "level-bar"]
+    assert (len(bars), "Held and idle" in page.said("h2")) == ((1, True) if held else (0, False))
+    assert ("appears here when it starts" in page.said("p")) is not held
