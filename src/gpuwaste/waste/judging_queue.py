@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Final, Self
 
+from gpuwaste.core.units import DAY_S
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import Changes, HubStore, Run
 from gpuwaste.waste.ledger import VERSION
@@ -64,15 +65,25 @@ def judge_next(store: HubStore, rules: Rules, settings: LedgerSettings, now: int
             settled = now - int(settings.pending_s)
             if settled <= rules.judged_until:
                 return rules, 0
-            ends = {"from_s": rules.judged_until, "to_s": settled, "limit": limit}
-            stretch = db.rows("waste.judged_stretch", ends)[0]
-            until = stretch["last"] if stretch["runs"] == limit else settled
-            due = ends | {"rules": rules.id, "to_s": until}
+            until = _until(db, rules.judged_until, settled, limit)
+            due = {"from_s": rules.judged_until, "to_s": until, "limit": limit, "rules": rules.id}
             rows = db.answer("waste.judged_keys").rows if judge_due(db, due, settings, now) else []
         runs = [((cluster, job_id, start), end) for cluster, job_id, start, end in rows]
         if len(runs) == limit:
             until = max(rules.judged_until, runs[-1][1] - 1)  # others may have ended in the same second
         return _store(store, db, rules, changes, runs=runs, until=until)
+
+
+def _until(db: Database, since: int, settled: int, limit: int) -> int:
+    """Return when the `limit`-th run ended after `since`; `settled` where fewer have ended by then.
+
+    Most often a day has as many: to sort the ends of a year for each step takes as long as to judge.
+    """
+    for until in (min(since + DAY_S, settled), settled):
+        found = db.rows("waste.judged_stretch", {"from_s": since, "to_s": until, "limit": limit})[0]
+        if found["runs"] == limit:
+            return int(found["last"])
+    return settled
 
 
 def _store(
@@ -101,3 +112,4 @@ def stand(db: Database, rules: Rules) -> None:
     db.run("waste.rules_stand", {"id": rules.id})
     db.run("waste.rules_drop")
     db.run("waste.judged_drop")
+    db.run("judged_unpacked")

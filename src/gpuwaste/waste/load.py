@@ -241,7 +241,7 @@ def name_causes(db: Database, ledgers: Iterable[tuple[int, JobLedger]], settings
     """Keep the findings of judged runs."""
     rows = []
     for place, ledger in ledgers:
-        if found := [finding.to_json() for finding in causes(ledger, settings)]:
+        if found := [finding.to_json() for finding in causes(ledger, settings, ledger.candidate)]:
             rows.append(
                 {
                     "place": place,

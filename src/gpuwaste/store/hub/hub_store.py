@@ -279,6 +279,12 @@ class HubStore:
             yield
 
     @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep others from writing while the block ends a transaction that began before: their changes refuse it."""
+        with self._write_lock:
+            yield
+
+    @contextmanager
     def watching(self) -> Iterator[Changes]:
         """Collect what changes of runs during the block, for the one who writes what they computed without the lock."""
         with self._write_lock:
