@@ -20,6 +20,7 @@ from gpuwaste.waste.load import Selection, judge_by_user
 from gpuwaste.waste.tally import Tally, seconds
 
 _ALL: Final = 2**53
+_TAKEN_RUNS: Final = 20_000  # about 15 MB
 _NONE: Final = {"rules": -1}  # of rows that are in no table
 _COUNTS: Final = (
     "jobs", "running", "beyond", "conflicts", "under_jobs", "under_devices", "under_ms", "asked_jobs", "asked_devices",
@@ -102,7 +103,9 @@ class JudgedRuns:
         found = {_group(row): RunSums(**_without_group(row)) for row in counts}
         for row in self._db.rows("waste.judged_sums", self._window):
             sums = found.setdefault(_group(row), RunSums())
-            sums.own, sums.shared = Tally(**row["own"]), Tally(**row["shared"])
+            sums.own = Tally(**row["own"])
+            if row["shared"] is not None:
+                sums.shared = Tally(**row["shared"])
         for row in self._db.rows("waste.judged_reasons", self._window):
             tally = getattr(found[_group(row)], row["of"])
             getattr(tally, row["what"])[row["reason"]] = row["ms"]
@@ -198,16 +201,28 @@ def judged_runs(
     with db.transaction():
         standing = db.rows("waste.rules_standing", {"thresholds": settings.to_text()})
         rules, until = (standing[0]["id"], standing[0]["judged_until"]) if standing else (None, 0)
+        asked = selection.parameters(now)
+        names = ("from_s", "to_s", "user", "account", "cluster", "accounts", "reader")
+        which = {"rules": rules} | {name: asked[name] for name in names}
         db.run("waste.judged_now_create")
         db.run("waste.judged_parts_create")
+        if selection.user is not None and _taken(db, which):
+            which["rules"] = None
         for _ in judge_by_user(db, replace(selection, rules=rules, judged_until=until), settings, now):
             db.run("waste.judged_now_add", _NONE)
         if cut:
             for _ in judge_by_user(db, replace(selection, edges=True), settings, now):
                 db.run("waste.judged_parts_add", _NONE)
-        asked = selection.parameters(now)
-        names = ("from_s", "to_s", "user", "account", "cluster", "accounts", "reader")
-        yield JudgedRuns(db, {"rules": rules} | {name: asked[name] for name in names}, {"cut": cut, "now": now})
+        yield JudgedRuns(db, which, {"cut": cut, "now": now})
+
+
+def _taken(db: Database, which: dict[str, Any]) -> bool:
+    """Read the judged runs of a selection once for all its sums; returns False, with none read, for too many."""
+    (found,) = db.run("waste.judged_now_take", which | {"most": _TAKEN_RUNS + 1}).fetchall()
+    if int(found[0]) <= _TAKEN_RUNS:
+        return True
+    db.run("waste.judged_now_clear")
+    return False
 
 
 @contextmanager
