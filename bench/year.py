@@ -123,9 +123,19 @@ class WatchedStore(HubStore):
     @contextlib.contextmanager
     def exchanging(self, db: Database) -> Iterator[None]:
         """Time it."""
-        began = time.monotonic()
-        with super().exchanging(db):
+        with self._timed(), super().exchanging(db):
             yield
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """Time it."""
+        with self._timed(), super().locked():
+            yield
+
+    @contextlib.contextmanager
+    def _timed(self) -> Iterator[None]:
+        began = time.monotonic()
+        yield
         self.locked_s += (time.monotonic() - began,)
 
 

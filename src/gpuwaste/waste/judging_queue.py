@@ -8,6 +8,7 @@ from typing import Final, Self
 from gpuwaste.core.units import DAY_S
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import Changes, HubStore, Run
+from gpuwaste.waste.day_sums import drop
 from gpuwaste.waste.ledger import VERSION
 from gpuwaste.waste.ledger_settings import LedgerSettings
 from gpuwaste.waste.load import judge_due
@@ -49,7 +50,7 @@ def prepare(db: Database, settings: LedgerSettings) -> list[Rules]:
         db.run("waste.rules_drop")
     else:
         return rules
-    db.run("waste.judged_drop")
+    drop(db)
     return Rules.all(db)
 
 
@@ -99,7 +100,9 @@ def _store(
             to = min(runs[done][1] - 1 if done < len(runs) else until, changes.from_end - 1)
             moved = {"id": rules.id, "from_s": rules.judged_until, "until": max(rules.judged_until, int(to))}
             if fresh:
-                db.run("waste.judged_add", {"rules": rules.id, "after": done - fresh, "last": done})
+                which = {"rules": rules.id, "after": done - fresh, "last": done}
+                db.run("waste.summed_days_changed", which)
+                db.run("waste.judged_add", which)
             if not db.rows("waste.rules_until", moved):  # late hours have set them back
                 return rules, done
         rules = replace(rules, judged_until=moved["until"])
@@ -111,5 +114,5 @@ def stand(db: Database, rules: Rules) -> None:
     """Let rules by which all was judged take the place of those that stood."""
     db.run("waste.rules_stand", {"id": rules.id})
     db.run("waste.rules_drop")
-    db.run("waste.judged_drop")
+    drop(db)
     db.run("judged_unpacked")

@@ -106,9 +106,7 @@ def _pick(db: Database, selection: Selection, now: int, most: int = _FAR) -> int
     return int(picked[0])
 
 
-def _judge_picked(
-    db: Database, selection: Selection, settings: LedgerSettings, now: int, from_hour: int = 0
-) -> bool:
+def _judge_picked(db: Database, selection: Selection, settings: LedgerSettings, now: int, from_hour: int = 0) -> bool:
     window = (selection.start, selection.end) if selection.edges else None
     return _judge(db, settings, now, from_hour=from_hour, window=window) is not None
 
