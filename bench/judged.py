@@ -81,7 +81,7 @@ def _judge(state: Path, at_most_s: float) -> dict[str, Any]:
     with store.writing() as db:
         db.execute('DELETE FROM judged WHERE "end" > $from_s', {"from_s": bounds["from_s"]})
         db.execute(_REST, bounds)
-        db.execute("DELETE FROM summed_days")
+        db.run("summed_days_back", {"end": bounds["from_s"]})
         db.run("waste.rules_until", {"id": rules.id, "from_s": bounds["from_s"], "until": bounds["to_s"]}).fetchall()
     began = time.monotonic()
     days = sum_days(store, rules.id, bounds["to_s"], threading.Event())

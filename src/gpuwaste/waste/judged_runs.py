@@ -21,7 +21,7 @@ from gpuwaste.waste.load import Selection, judge_by_user
 from gpuwaste.waste.tally import Tally, seconds
 
 _ALL: Final = 2**53
-_TAKEN_RUNS: Final = 20_000  # about 15 MB
+TAKEN_RUNS: Final = 20_000  # about 15 MB
 _NONE: Final = {"rules": -1}  # of rows that are in no table
 _COUNTS: Final = (
     "jobs", "running", "beyond", "conflicts", "under_jobs", "under_devices", "under_ms", "asked_jobs", "asked_devices",
@@ -121,8 +121,8 @@ class JudgedRuns:
         which = scope | _whole(self._whole)
         found = {}
         for row in self._db.rows("waste.day_totals", which):
-            tallies = {name: Tally(**row.pop(name)) for name in ("own", "shared")}
-            found[_group(row)] = RunSums(**_without_group(row), **tallies)
+            own, shared = Tally(**row.pop("own")), Tally(**row.pop("shared"))
+            found[_group(row)] = RunSums(own=own, shared=shared, **_without_group(row))
         _add_reasons(found, self._db.rows("waste.day_total_reasons", which))
         return found
 
@@ -207,11 +207,18 @@ class JudgedRuns:
 
 @contextmanager
 def judged_runs(
-    db: Database, selection: Selection, settings: LedgerSettings, now: int, *, cut: bool = True
+    db: Database,
+    selection: Selection,
+    settings: LedgerSettings,
+    now: int,
+    *,
+    cut: bool = True,
+    taken_runs: int = TAKEN_RUNS,
 ) -> Iterator[JudgedRuns]:
     """Select runs as of one instant: those that were judged by these settings, and the others, which are judged now.
 
-    With `cut` sums of time are of what lies between the edges of the selection's window.
+    With `cut` sums of time are of what lies between the edges of the selection's window. A user's runs are read once
+    for all sums, unless there are more than `taken_runs`.
     """
     with db.transaction():
         standing = db.rows("waste.rules_standing", {"thresholds": settings.to_text()})
@@ -221,7 +228,7 @@ def judged_runs(
         which = {"rules": rules} | {name: asked[name] for name in names}
         db.run("waste.judged_now_create")
         db.run("waste.judged_parts_create")
-        if selection.user is not None and _taken(db, which):
+        if selection.user is not None and _taken(db, which, taken_runs):
             which["rules"] = None
         for _ in judge_by_user(db, replace(selection, rules=rules, judged_until=until), settings, now):
             db.run("waste.judged_now_add", _NONE)
@@ -231,10 +238,10 @@ def judged_runs(
         yield JudgedRuns(db, which, {"cut": cut, "now": now}, summed_days(db, which | {"cut": cut}))
 
 
-def _taken(db: Database, which: dict[str, Any]) -> bool:
-    """Read the judged runs of a selection once for all its sums; returns False, with none read, for too many."""
-    (found,) = db.run("waste.judged_now_take", which | _whole(None) | {"most": _TAKEN_RUNS + 1}).fetchall()
-    if int(found[0]) <= _TAKEN_RUNS:
+def _taken(db: Database, which: dict[str, Any], most: int) -> bool:
+    """Read the stored runs of a selection into table judged_now; returns False, with none read, for too many."""
+    (found,) = db.run("waste.judged_now_take", which | _whole(None) | {"most": most + 1}).fetchall()
+    if int(found[0]) <= most:
         return True
     db.run("waste.judged_now_clear")
     return False

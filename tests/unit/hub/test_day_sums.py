@@ -2,22 +2,26 @@
 
 import random
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import pytest
 from tests.unit.hub.test_judged_packing import UNTIL, filled
-from tests.unit.hub.test_judging import LEDGER, NOW, STOP, STRICT, judging
-from tests.unit.store.test_rollup import DAY, row, run, same
+from tests.unit.hub.test_judging import LEDGER, STOP, STRICT, judging
+from tests.unit.store.test_rollup import DAY, NOW, row, run, same
 
 from gpuwaste.core.units import DAY_S, HOUR_S
 from gpuwaste.documents.report import report_document
+from gpuwaste.documents.report_types import Scope
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.packing import JudgedPacking
 from gpuwaste.waste.judged import JudgedRun
+from gpuwaste.waste.judged_runs import TAKEN_RUNS, RunSums, judged_runs
 from gpuwaste.waste.ledger_settings import LedgerSettings
+from gpuwaste.waste.load import Selection
 from gpuwaste.waste.tally import Tally
 
+SUBJECTS: tuple[tuple[Scope, str], ...] = (("cluster", ""), ("account", "a"), ("user", "user1"))
 WINDOWS = ((0, NOW), (DAY + 3 * DAY_S + 1234, DAY + 30 * DAY_S + 99), (DAY + 5 * DAY_S, DAY + 9 * DAY_S))
 LATE = run(2, 1, 2, user="user1")  # a run of test_judged_packing's site
 
@@ -72,11 +76,11 @@ def _key(one: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def reports(store: HubStore, ledger: LedgerSettings) -> dict[str, Any]:
-    """Return reports of everybody and of an account over all time, and over windows that cut runs and days."""
+    """Return reports of everybody, an account and a user over all time, and over windows that cut runs and days."""
     with store.reader() as db:
         return {
             f"{scope} {window}": report_document(db, scope, name, *window, ledger, NOW).to_json()
-            for scope, name in (("cluster", ""), ("account", "a"))
+            for scope, name in SUBJECTS
             for window in WINDOWS
         }
 
@@ -125,4 +129,21 @@ def test_the_sums_of_days_are_those_of_their_runs(change: Callable[[HubStore], N
     with store.writing() as db:
         db.execute("DELETE FROM summed_days")
     same(told, reports(store, ledger))
+    store.close()
+
+
+def test_a_user_of_many_runs_has_the_same_sums() -> None:
+    """A user's runs that are too many to be read once give the same sums, days and findings."""
+    store = filled()
+    judging(store, step_runs=50).step(STOP)
+    for window in WINDOWS:
+        told: list[list[Any]] = []
+        for most in (3, TAKEN_RUNS):
+            with (
+                store.reader() as db,
+                judged_runs(db, Selection(*window, user="user1"), LEDGER, NOW, taken_runs=most) as runs,
+            ):
+                told.append([asdict(RunSums.of(runs.sums().values())), runs.days(), runs.findings(None), runs.cut()])
+        assert told[0][0]["jobs"] > 3
+        same(told[0], told[1])
     store.close()
