@@ -14,6 +14,7 @@ from gpuwaste.core.clock import SystemClock
 from gpuwaste.hub.judging import STEP_RUNS
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.process_memory import peak_rss_b
+from gpuwaste.waste.day_sums import sum_days
 from gpuwaste.waste.judging_queue import judge_next, prepare
 from gpuwaste.waste.ledger_settings import LedgerSettings
 
@@ -80,7 +81,11 @@ def _judge(state: Path, at_most_s: float) -> dict[str, Any]:
     with store.writing() as db:
         db.execute('DELETE FROM judged WHERE "end" > $from_s', {"from_s": bounds["from_s"]})
         db.execute(_REST, bounds)
+        db.run("summed_days_back", {"end": bounds["from_s"]})
         db.run("waste.rules_until", {"id": rules.id, "from_s": bounds["from_s"], "until": bounds["to_s"]}).fetchall()
+    began = time.monotonic()
+    days = sum_days(store, rules.id, bounds["to_s"], threading.Event())
+    summing = time.monotonic() - began
     store.close()
     return {
         "judged_runs": runs,
@@ -88,6 +93,8 @@ def _judge(state: Path, at_most_s: float) -> dict[str, Any]:
         "judged_per_cpu_s": round(runs / cpu) if cpu else 0,
         "judging_wait_max_ms": round(1000 * max(waits)),
         "judging_rss_mb": round(rss / 1e6),
+        "summed_days": days,
+        "summed_days_s": round(summing, 1),
     }
 
 

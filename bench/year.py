@@ -31,7 +31,7 @@ from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.units import DAY_S
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore
-from gpuwaste.store.hub.packing import DayPacking, JobPacking, Packing
+from gpuwaste.store.hub.packing import DayPacking, JobPacking, JudgedPacking, Packing
 from gpuwaste.store.hub.rollup import Rollup
 from gpuwaste.testing.lone_hub import LoneHub, private_munged
 from gpuwaste.testing.process_memory import peak_rss_b
@@ -64,7 +64,7 @@ def main() -> int:
         figures = made(home / "state", options.nodes, options.days, options.hours_of_days) | rolled(
             home / "state", options.rollup_days, options.rollup_s
         )
-        figures |= judged(home / "state", options.judge_s)
+        figures |= judged(home / "state", options.judge_s) | judged_packed(home / "state", options.rollup_days)
         hub = LoneHub(home, stack.enter_context(private_munged()), hub_settings(home))
         stack.callback(hub.stop)
         hub.start()
@@ -123,9 +123,19 @@ class WatchedStore(HubStore):
     @contextlib.contextmanager
     def exchanging(self, db: Database) -> Iterator[None]:
         """Time it."""
-        began = time.monotonic()
-        with super().exchanging(db):
+        with self._timed(), super().exchanging(db):
             yield
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """Time it."""
+        with self._timed(), super().locked():
+            yield
+
+    @contextlib.contextmanager
+    def _timed(self) -> Iterator[None]:
+        began = time.monotonic()
+        yield
         self.locked_s += (time.monotonic() - began,)
 
 
@@ -155,6 +165,14 @@ def pack(state: Path, days: int, kind: type[Packing]) -> dict[str, Any]:
     began = time.monotonic()
     moved = sum(kind(store).steps(int(time.time()) - days * DAY_S))
     return {f"packed_{kind.table}": moved, **costs(f"pack_{kind.table}", store, time.monotonic() - began)}
+
+
+def judged_packed(state: Path, days: int) -> dict[str, Any]:
+    """Pack what was judged."""
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        figures: dict[str, Any] = pool.apply(pack, (state, days, JudgedPacking))
+    print(", ".join(f"{name} {value}" for name, value in figures.items()))
+    return figures
 
 
 def costs(name: str, store: WatchedStore, seconds: float) -> dict[str, Any]:

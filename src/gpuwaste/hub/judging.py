@@ -13,6 +13,7 @@ from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.worker import Worker
 from gpuwaste.documents.health import LedgerHealth
 from gpuwaste.store.hub.hub_store import HubStore
+from gpuwaste.waste.day_sums import sum_days
 from gpuwaste.waste.judging_queue import Rules, judge_next, prepare, stand
 from gpuwaste.waste.ledger_settings import LedgerSettings
 
@@ -78,6 +79,7 @@ class Judging:
                 found = prepare(db, wanted)
             for rules in found:
                 judged += self._judge(rules, wanted, stop)
+                self._sum_days(rules.id, stop)
             if len(found) > 1 and not stop.is_set() and wanted is self._wanted:
                 with self._store.writing() as db:
                     stand(db, found[1])
@@ -100,6 +102,12 @@ class Judging:
             if not judged and rules.judged_until >= now - int(settings.pending_s):
                 break
         return total
+
+    def _sum_days(self, rules: int, stop: threading.Event) -> None:
+        """Store the sums of the days that are judged."""
+        with self._store.reader() as db:
+            until = next((one.judged_until for one in Rules.all(db) if one.id == rules), 0)
+        sum_days(self._store, rules, until, stop)
 
     def _note(self, rules: Rules, now: int) -> None:
         """Keep how far judging is, and log it now and then."""

@@ -11,7 +11,7 @@ from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.units import DAY_S
 from gpuwaste.core.worker import Worker
 from gpuwaste.store.hub.hub_store import HubStore
-from gpuwaste.store.hub.packing import DayPacking, JobPacking
+from gpuwaste.store.hub.packing import DayPacking, JobPacking, JudgedPacking
 from gpuwaste.store.hub.rollup import Rollup
 from gpuwaste.waste.load import HANG_LIMITS
 
@@ -30,7 +30,7 @@ class Roller:
     def __init__(self, store: HubStore, clock: Clock, days: int) -> None:
         self._store = store
         self._rollup = Rollup(store, HANG_LIMITS)
-        self._packings = (DayPacking(store), JobPacking(store))
+        self._packings = (DayPacking(store), JobPacking(store), JudgedPacking(store))
         self._clock = clock
         self.days = days
         self.worker = Worker("rollup", self._turn, clock)

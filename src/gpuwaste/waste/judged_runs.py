@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final, Self
 
 from gpuwaste.store.database import Database
+from gpuwaste.waste.day_sums import summed_days
 from gpuwaste.waste.findings.many_small_jobs import groups
 from gpuwaste.waste.job_lines import JobLine, job_lines
 from gpuwaste.waste.judged import JudgedRun, finding_order, named
@@ -20,6 +21,7 @@ from gpuwaste.waste.load import Selection, judge_by_user
 from gpuwaste.waste.tally import Tally, seconds
 
 _ALL: Final = 2**53
+TAKEN_RUNS: Final = 20_000  # about 15 MB
 _NONE: Final = {"rules": -1}  # of rows that are in no table
 _COUNTS: Final = (
     "jobs", "running", "beyond", "conflicts", "under_jobs", "under_devices", "under_ms", "asked_jobs", "asked_devices",
@@ -91,21 +93,37 @@ class RunSums:
 class JudgedRuns:
     """Asks for the runs of one selection, within the transaction that `judged_runs` or `runs_judged_last` holds."""
 
-    def __init__(self, db: Database, parameters: dict[str, Any], window: dict[str, Any]) -> None:
+    def __init__(
+        self, db: Database, parameters: dict[str, Any], window: dict[str, Any], whole: tuple[int, int] | None = None
+    ) -> None:
+        """Take which runs: the sums of those that ended on the days of `whole`, UTC seconds, are stored."""
         self._db = db
-        self._runs = parameters
-        self._window = parameters | window
+        self._whole = whole
+        self._runs = parameters | _whole(None)
+        self._window = self._runs | window
 
     def sums(self) -> dict[Group, RunSums]:
         """Return the sums of each user, account and partition."""
-        counts = self._db.rows("waste.judged_counts", self._runs)
+        days, window = _whole(self._whole), self._window | _whole(self._whole)
+        counts = self._db.rows("waste.judged_counts", self._runs | days)
         found = {_group(row): RunSums(**_without_group(row)) for row in counts}
-        for row in self._db.rows("waste.judged_sums", self._window):
+        for row in self._db.rows("waste.judged_sums", window):
             sums = found.setdefault(_group(row), RunSums())
-            sums.own, sums.shared = Tally(**row["own"]), Tally(**row["shared"])
-        for row in self._db.rows("waste.judged_reasons", self._window):
-            tally = getattr(found[_group(row)], row["of"])
-            getattr(tally, row["what"])[row["reason"]] = row["ms"]
+            sums.own = Tally(**row["own"])
+            if row["shared"] is not None:
+                sums.shared = Tally(**row["shared"])
+        _add_reasons(found, self._db.rows("waste.judged_reasons", window))
+        return found if self._whole is None else _added(found, self._of_whole_days())
+
+    def _of_whole_days(self) -> dict[Group, RunSums]:
+        """Return the stored sums."""
+        scope = {name: value for name, value in self._runs.items() if name not in {"from_s", "to_s"}}
+        which = scope | _whole(self._whole)
+        found = {}
+        for row in self._db.rows("waste.day_totals", which):
+            own, shared = Tally(**row.pop("own")), Tally(**row.pop("shared"))
+            found[_group(row)] = RunSums(own=own, shared=shared, **_without_group(row))
+        _add_reasons(found, self._db.rows("waste.day_total_reasons", which))
         return found
 
     def cut(self) -> int:
@@ -131,7 +149,7 @@ class JudgedRuns:
 
     def days(self) -> list[dict[str, Any]]:
         """Return the sums by the day on which runs ended (query judged_days)."""
-        return self._db.rows("waste.judged_days", self._window)
+        return self._db.rows("waste.judged_days", self._window | _whole(self._whole))
 
     def worst_name(self) -> dict[str, Any] | None:
         """Return the sums of the job name with the largest waste; None without any run."""
@@ -189,25 +207,44 @@ class JudgedRuns:
 
 @contextmanager
 def judged_runs(
-    db: Database, selection: Selection, settings: LedgerSettings, now: int, *, cut: bool = True
+    db: Database,
+    selection: Selection,
+    settings: LedgerSettings,
+    now: int,
+    *,
+    cut: bool = True,
+    taken_runs: int = TAKEN_RUNS,
 ) -> Iterator[JudgedRuns]:
     """Select runs as of one instant: those that were judged by these settings, and the others, which are judged now.
 
-    With `cut` sums of time are of what lies between the edges of the selection's window.
+    With `cut` sums of time are of what lies between the edges of the selection's window. A user's runs are read once
+    for all sums, unless there are more than `taken_runs`.
     """
     with db.transaction():
         standing = db.rows("waste.rules_standing", {"thresholds": settings.to_text()})
         rules, until = (standing[0]["id"], standing[0]["judged_until"]) if standing else (None, 0)
+        asked = selection.parameters(now)
+        names = ("from_s", "to_s", "user", "account", "cluster", "accounts", "reader")
+        which = {"rules": rules} | {name: asked[name] for name in names}
         db.run("waste.judged_now_create")
         db.run("waste.judged_parts_create")
+        if selection.user is not None and _taken(db, which, taken_runs):
+            which["rules"] = None
         for _ in judge_by_user(db, replace(selection, rules=rules, judged_until=until), settings, now):
             db.run("waste.judged_now_add", _NONE)
         if cut:
             for _ in judge_by_user(db, replace(selection, edges=True), settings, now):
                 db.run("waste.judged_parts_add", _NONE)
-        asked = selection.parameters(now)
-        names = ("from_s", "to_s", "user", "account", "cluster", "accounts", "reader")
-        yield JudgedRuns(db, {"rules": rules} | {name: asked[name] for name in names}, {"cut": cut, "now": now})
+        yield JudgedRuns(db, which, {"cut": cut, "now": now}, summed_days(db, which | {"cut": cut}))
+
+
+def _taken(db: Database, which: dict[str, Any], most: int) -> bool:
+    """Read the stored runs of a selection into table judged_now; returns False, with none read, for too many."""
+    (found,) = db.run("waste.judged_now_take", which | _whole(None) | {"most": most + 1}).fetchall()
+    if int(found[0]) <= most:
+        return True
+    db.run("waste.judged_now_clear")
+    return False
 
 
 @contextmanager
@@ -220,6 +257,23 @@ def runs_judged_last(db: Database, *, some: bool) -> Iterator[JudgedRuns]:
             db.run("waste.judged_now_add", _NONE)
         anything = dict.fromkeys(("rules", "user", "account", "cluster", "accounts", "reader"))
         yield JudgedRuns(db, {**anything, "from_s": 0, "to_s": _ALL}, {"cut": False, "now": 0})
+
+
+def _whole(days: tuple[int, int] | None) -> dict[str, int | None]:
+    """Return the parameters of days whose runs are left out."""
+    return dict(zip(("whole_from", "whole_to"), days or (None, None), strict=True))
+
+
+def _add_reasons(sums: dict[Group, RunSums], rows: Iterable[dict[str, Any]]) -> None:
+    for row in rows:
+        tally = getattr(sums[_group(row)], row["of"])
+        getattr(tally, row["what"])[row["reason"]] = row["ms"]
+
+
+def _added(sums: dict[Group, RunSums], more: dict[Group, RunSums]) -> dict[Group, RunSums]:
+    """Return the sums of both, group by group."""
+    both = {group: RunSums.of((sums[group], more[group])) for group in sums.keys() & more.keys()}
+    return sums | more | both
 
 
 def _group(row: dict[str, Any]) -> Group:

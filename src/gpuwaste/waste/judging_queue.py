@@ -5,8 +5,10 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Final, Self
 
+from gpuwaste.core.units import DAY_S
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import Changes, HubStore, Run
+from gpuwaste.waste.day_sums import drop
 from gpuwaste.waste.ledger import VERSION
 from gpuwaste.waste.ledger_settings import LedgerSettings
 from gpuwaste.waste.load import judge_due
@@ -48,7 +50,7 @@ def prepare(db: Database, settings: LedgerSettings) -> list[Rules]:
         db.run("waste.rules_drop")
     else:
         return rules
-    db.run("waste.judged_drop")
+    drop(db)
     return Rules.all(db)
 
 
@@ -64,15 +66,25 @@ def judge_next(store: HubStore, rules: Rules, settings: LedgerSettings, now: int
             settled = now - int(settings.pending_s)
             if settled <= rules.judged_until:
                 return rules, 0
-            ends = {"from_s": rules.judged_until, "to_s": settled, "limit": limit}
-            stretch = db.rows("waste.judged_stretch", ends)[0]
-            until = stretch["last"] if stretch["runs"] == limit else settled
-            due = ends | {"rules": rules.id, "to_s": until}
+            until = _until(db, rules.judged_until, settled, limit)
+            due = {"from_s": rules.judged_until, "to_s": until, "limit": limit, "rules": rules.id}
             rows = db.answer("waste.judged_keys").rows if judge_due(db, due, settings, now) else []
         runs = [((cluster, job_id, start), end) for cluster, job_id, start, end in rows]
         if len(runs) == limit:
             until = max(rules.judged_until, runs[-1][1] - 1)  # others may have ended in the same second
         return _store(store, db, rules, changes, runs=runs, until=until)
+
+
+def _until(db: Database, since: int, settled: int, limit: int) -> int:
+    """Return when the `limit`-th run ended after `since`; `settled` where fewer have ended by then.
+
+    Most often a day has as many: to sort the ends of a year for each step takes as long as to judge.
+    """
+    for until in (min(since + DAY_S, settled), settled):
+        found = db.rows("waste.judged_stretch", {"from_s": since, "to_s": until, "limit": limit})[0]
+        if found["runs"] == limit:
+            return int(found["last"])
+    return settled
 
 
 def _store(
@@ -88,7 +100,9 @@ def _store(
             to = min(runs[done][1] - 1 if done < len(runs) else until, changes.from_end - 1)
             moved = {"id": rules.id, "from_s": rules.judged_until, "until": max(rules.judged_until, int(to))}
             if fresh:
-                db.run("waste.judged_add", {"rules": rules.id, "after": done - fresh, "last": done})
+                which = {"rules": rules.id, "after": done - fresh, "last": done}
+                db.run("waste.summed_days_changed", which)
+                db.run("waste.judged_add", which)
             if not db.rows("waste.rules_until", moved):  # late hours have set them back
                 return rules, done
         rules = replace(rules, judged_until=moved["until"])
@@ -100,4 +114,5 @@ def stand(db: Database, rules: Rules) -> None:
     """Let rules by which all was judged take the place of those that stood."""
     db.run("waste.rules_stand", {"id": rules.id})
     db.run("waste.rules_drop")
-    db.run("waste.judged_drop")
+    drop(db)
+    db.run("judged_unpacked")

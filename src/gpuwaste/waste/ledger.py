@@ -127,6 +127,7 @@ class JobLedger:
     cpu_held_s: float | None
     memory_ratio: float | None  # share of the requested host memory that was used at most
     small: Mapping[str, Any] | None  # of a run that could share a GPU
+    candidate: Sequence[str]  # the findings that have what they need at least
     devices: tuple[DeviceLedger, ...]
     shared: tuple[DeviceLedger, ...]
 

@@ -73,8 +73,9 @@ def judge_by_user(
     db: Database, selection: Selection, settings: LedgerSettings, now: int, group_runs: int = GROUP_RUNS
 ) -> Iterator[None]:
     """Judge what `judge_runs` judges in groups of whole users, about `group_runs` runs each: one after each step."""
-    if selection.user is not None:
-        if judge_runs(db, selection, settings, now):
+    one_group = _FAR if selection.user is not None else group_runs
+    if _pick(db, selection, now, most=one_group + 1) <= one_group:
+        if _judge_picked(db, selection, settings, now):
             yield
         return
     group: list[str] = []
@@ -95,7 +96,17 @@ def judge_runs(db: Database, selection: Selection, settings: LedgerSettings, now
 
     With `selection.edges` each is judged by what lies in the selection's window. Returns whether there is any.
     """
-    db.run("waste.ledger_runs", selection.parameters(now))
+    _pick(db, selection, now)
+    return _judge_picked(db, selection, settings, now, from_hour)
+
+
+def _pick(db: Database, selection: Selection, now: int, most: int = _FAR) -> int:
+    """Pick the selected runs, `most` at most; returns how many."""
+    (picked,) = db.run("waste.ledger_runs", {**selection.parameters(now), "most": most}).fetchall()
+    return int(picked[0])
+
+
+def _judge_picked(db: Database, selection: Selection, settings: LedgerSettings, now: int, from_hour: int = 0) -> bool:
     window = (selection.start, selection.end) if selection.edges else None
     return _judge(db, settings, now, from_hour=from_hour, window=window) is not None
 
@@ -148,7 +159,7 @@ def _judge(
 
 def judge_held(db: Database, cluster: str | None, settings: LedgerSettings, now: int) -> bool:
     """Judge each GPU of the runs of a cluster that have not ended; sums and causes of runs are not made."""
-    db.run("waste.ledger_runs", Selection(0, now + 1, cluster=cluster, running_only=True).parameters(now))
+    _pick(db, Selection(0, now + 1, cluster=cluster, running_only=True), now)
     if not _add_up(db, settings, now):
         return False
     judge_gpus(db, settings, now)
@@ -241,7 +252,7 @@ def name_causes(db: Database, ledgers: Iterable[tuple[int, JobLedger]], settings
     """Keep the findings of judged runs."""
     rows = []
     for place, ledger in ledgers:
-        if found := [finding.to_json() for finding in causes(ledger, settings)]:
+        if found := [finding.to_json() for finding in causes(ledger, settings, ledger.candidate)]:
             rows.append(
                 {
                     "place": place,

@@ -168,6 +168,7 @@ def test_what_changes_while_runs_are_judged_is_judged_by_the_change(what: str) -
     found = documents(store)
     with store.writing() as db:
         db.execute("DELETE FROM judged")
+        db.execute("DELETE FROM summed_days")
         db.execute("UPDATE rules SET judged_until = 0")
     same(found, documents(store))
     store.close()

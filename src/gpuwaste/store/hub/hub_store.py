@@ -279,6 +279,12 @@ class HubStore:
             yield
 
     @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep others from writing while the block ends a transaction that began before: their changes refuse it."""
+        with self._write_lock:
+            yield
+
+    @contextmanager
     def watching(self) -> Iterator[Changes]:
         """Collect what changes of runs during the block, for the one who writes what they computed without the lock."""
         with self._write_lock:
@@ -328,6 +334,7 @@ class HubStore:
         if ends:
             first = min(end for (end,) in ends)
             db.run("judged_back", {"end": first})
+            db.run("summed_days_back", {"end": first})
             self._note_changes((), first)
 
     def _add_events(self, db: Database, kind: str, runs: Sequence[RunKey]) -> None:
@@ -350,7 +357,10 @@ def take_changed(db: Database, delete: str) -> tuple[int, int | None]:
         db.run("jobs_events")
         if db.rows("jobs_other_user"):
             db.run("days_reassign")
-        for query in ("judged_forget_jobs", "judged_back_jobs", delete, "jobs_insert"):
+        forgotten = db.run("judged_forget_jobs").fetchall()
+        if forgotten:
+            db.run("summed_days_back", {"end": min(end for (end,) in forgotten)})
+        for query in ("judged_back_jobs", delete, "jobs_insert"):
             db.run(query)
     return changed, first_end
 

@@ -4,10 +4,12 @@ Rows are appended in the order of time, so that each user's lie in as many place
 whole vectors. Packed, they lie in one place for each stretch.
 """
 
+import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Final
 
+from gpuwaste.core.errors import StoreError
 from gpuwaste.core.units import DAY_S
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore
@@ -27,6 +29,7 @@ class Packing(ABC):
 
     table: ClassVar[str]
     mark: ClassVar[str]  # UTC seconds: what began before then is packed
+    stretch_s: ClassVar[int] = STRETCH_S
     step_rows: ClassVar[int]  # rows moved at a time: a fraction of a second under the lock
 
     def __init__(self, store: HubStore, step_rows: int = 0) -> None:
@@ -44,9 +47,10 @@ class Packing(ABC):
                 begin = db.rows(f"{self.table}_first")[0]["first"]
         if begin is None:
             return
-        for stretch in range(begin - begin % STRETCH_S, before - STRETCH_S + 1, STRETCH_S):
-            yield from self._stretch({"from_s": stretch, "to_s": stretch + STRETCH_S})
-            self._store.set_mark(self.mark, stretch + STRETCH_S)
+        for stretch in range(begin - begin % self.stretch_s, before - self.stretch_s + 1, self.stretch_s):
+            until = stretch + self.stretch_s
+            yield from self._stretch({"from_s": stretch, "to_s": until})
+            self._store.set_mark(self.mark, until)
 
     def _stretch(self, bounds: Which) -> Iterator[int]:
         with self._store.reader() as db:
@@ -101,4 +105,40 @@ class JobPacking(Packing):
         with self._store.exchanging(db):
             picked = self._pick(db, which)
             self._exchange(db, which, picked)
+        return picked
+
+
+class JudgedPacking(Packing):
+    """Packs what was judged, as far as all is judged. Late hours may remove any of it; new thresholds begin anew.
+
+    Rows are wide: picking and writing them takes a second, so both are done in front of the lock, in the transaction
+    that removes the old rows under it. DuckDB refuses that where another has removed one of them since it began.
+    """
+
+    table = "judged"
+    mark = "judged_packed_until"
+    stretch_s = 8 * DAY_S  # what is not packed yet is the slow part of a report
+    step_rows = 10_000
+
+    def steps(self, before: int) -> Iterator[int]:
+        """Pack the stretches that end before the UTC second `before` and in which every run is judged."""
+        with self._store.reader() as db:
+            until = int(db.rows("judged_by_all")[0]["until"])
+        yield from super().steps(min(before, until))
+
+    def _move(self, db: Database, which: Which) -> int:
+        try:
+            return self._moved(db, which)
+        except ChangedError:
+            return 0  # they stay where they are, which costs time and nothing else
+
+    def _moved(self, db: Database, which: Which) -> int:
+        with contextlib.ExitStack() as held, db.transaction():
+            picked = self._pick(db, which)
+            db.run("judged_pick_insert").fetchall()
+            held.enter_context(self._store.locked())  # let go after the commit
+            try:
+                db.run("judged_pick_delete").fetchall()
+            except StoreError as error:
+                raise ChangedError(str(error)) from error
         return picked

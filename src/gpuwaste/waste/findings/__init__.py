@@ -6,7 +6,7 @@ time: each asks for the coverage that the settings say.
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cache
 
 from gpuwaste.core.finding import Finding
@@ -24,7 +24,8 @@ def finders() -> dict[str, Find]:
     return {name: importlib.import_module(f"{__name__}.{name}").find for name in names}
 
 
-def causes(ledger: JobLedger, settings: LedgerSettings) -> list[Finding]:
-    """Return what every finding of one run alone has to say of a run, the largest waste first."""
-    found = [f for kind, find in finders().items() if kind != many_small_jobs.KIND for f in find([ledger], settings)]
+def causes(ledger: JobLedger, settings: LedgerSettings, kinds: Collection[str] | None = None) -> list[Finding]:
+    """Return what the findings of one run alone, or those of some `kinds`, say of a run, the largest waste first."""
+    asked = sorted(finders().keys() - {many_small_jobs.KIND}) if kinds is None else kinds
+    found = [finding for kind in asked for finding in finders()[kind]([ledger], settings)]
     return sorted(found, key=lambda finding: (-finding.wasted_gpu_s, finding.kind))

@@ -4,15 +4,29 @@ WITH
 -- include: waste.judged_runs
 ,
 -- include: waste.judged_window
+,
+summed AS NOT MATERIALIZED (
+    SELECT
+        least(coalesce("end", $now), $now, $to_s - 1) // 86400 * 86400 AS "day", 1 AS jobs, own.alloc_ms AS alloc_ms,
+        own.idle_ms AS idle_ms, own.low_ms AS low_ms, own.moderate_ms AS moderate_ms, own.high_ms AS high_ms,
+        own.wasted_ms AS wasted_ms
+    FROM parts
+    UNION ALL
+    SELECT
+        "day", jobs, own.alloc_ms, own.idle_ms, own.low_ms, own.moderate_ms, own.high_ms, own.wasted_ms
+    FROM day_sums
+    WHERE
+-- include: waste.day_sums_of
+)
 SELECT
-    least(coalesce("end", $now), $now, $to_s - 1) // 86400 * 86400 AS "day",
-    count(*) AS jobs,
-    sum(own.alloc_ms)::BIGINT AS alloc_ms,
-    sum(own.idle_ms)::BIGINT AS idle_ms,
-    sum(own.low_ms)::BIGINT AS low_ms,
-    sum(own.moderate_ms)::BIGINT AS moderate_ms,
-    sum(own.high_ms)::BIGINT AS high_ms,
-    sum(own.wasted_ms)::BIGINT AS wasted_ms
-FROM parts
+    "day",
+    sum(jobs)::BIGINT AS jobs,
+    sum(alloc_ms)::BIGINT AS alloc_ms,
+    sum(idle_ms)::BIGINT AS idle_ms,
+    sum(low_ms)::BIGINT AS low_ms,
+    sum(moderate_ms)::BIGINT AS moderate_ms,
+    sum(high_ms)::BIGINT AS high_ms,
+    sum(wasted_ms)::BIGINT AS wasted_ms
+FROM summed
 GROUP BY "day"
 ORDER BY "day"

@@ -9,15 +9,7 @@ FROM (
         "user",
         account,
         "partition",
-        unnest(
-            list_transform(map_entries(own.unknown), lambda e: {'of': 'own', 'what': 'unknown', 'reason': e.key, 'ms': e.value})
-            || list_transform(map_entries(own.exempt), lambda e: {'of': 'own', 'what': 'exempt', 'reason': e.key, 'ms': e.value})
-            || coalesce(
-                list_transform(map_entries(shared.unknown), lambda e: {'of': 'shared', 'what': 'unknown', 'reason': e.key, 'ms': e.value})
-                || list_transform(map_entries(shared.exempt), lambda e: {'of': 'shared', 'what': 'exempt', 'reason': e.key, 'ms': e.value}),
-                []
-            )
-        ) AS part
+-- include: waste.judged_reason_parts
     FROM parts
     WHERE shared IS NOT NULL OR cardinality(own.unknown) > 0 OR cardinality(own.exempt) > 0
 )

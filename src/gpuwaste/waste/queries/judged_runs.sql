@@ -1,14 +1,6 @@
 -- The judged runs of a selection, as its first common table expression: those of $rules, and those judged by now.
 runs AS NOT MATERIALIZED (
-    SELECT *
-    FROM judged r
-    WHERE r.rules = $rules
-        AND r."end" > $from_s
-        AND r.run_start < $to_s
-        AND ($user IS NULL OR r."user" = $user)
-        AND ($account IS NULL OR r.account = $account)
-        AND ($cluster IS NULL OR r.cluster = $cluster)
-        AND ($accounts IS NULL OR list_contains($accounts::VARCHAR[], r.account) OR r."user" = $reader)
+-- include: waste.judged_stored
     UNION ALL BY NAME
     SELECT * FROM judged_now
 )

@@ -5,5 +5,5 @@ SELECT
         idle_run_before_ms, until_ms, own, mean_pct, seen_unknown_ms, memory_ratio, resident, active_ms, exempt_ms
     )
 FROM ledger_gpus
-SEMI JOIN (SELECT place FROM ledger_rows WHERE NOT $candidates OR candidate) USING (place)
+SEMI JOIN (SELECT place FROM ledger_rows WHERE NOT $candidates OR candidate <> []) USING (place)
 ORDER BY place, gpu_uuid = '', node, gpu_uuid

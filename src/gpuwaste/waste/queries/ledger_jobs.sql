@@ -10,9 +10,10 @@ SELECT
     l.cpu_used_s,
     l.cpu_held_s,
     l.memory_ratio,
-    l.small
+    l.small,
+    coalesce(l.candidate, []) AS candidate
 FROM picked_runs r
 LEFT JOIN ledger_spans b USING (place)
 LEFT JOIN ledger_rows l USING (place)
-WHERE NOT $candidates OR l.candidate
+WHERE NOT $candidates OR l.candidate <> []
 ORDER BY r.place

@@ -1,5 +1,5 @@
--- The rows of table judged of the picked runs, but for their findings. `candidate` has what each finding of one run
--- (waste/findings) needs at least: the others are not asked.
+-- The rows of table judged of the picked runs, but for their findings. `candidate` names the findings of one run
+-- (waste/findings) that have what they need at least: the others are not asked.
 CREATE OR REPLACE TEMP TABLE ledger_rows AS
 WITH parts AS (
     SELECT
@@ -42,15 +42,15 @@ summed AS (
         sum(mean_pct) AS pct,
         coalesce(sum(memory_ratio), 0) AS memory,
         count(*) - count(memory_ratio) AS memory_unknown,
-        bool_or(untouched)
-            OR bool_or(wasted_ms >= 1000 * $finding_min_s::DOUBLE AND (resident OR (proc_seen AND pct_ms = 0)))
-            OR max(hang_ms) >= 3000 * $finding_min_s::DOUBLE
-            OR (count(*) > 1 AND sum(pct_ms) > 0 AND max(pct_ms) >= 0.98 * sum(pct_ms))
-            OR least(
-                min(least(t1_ms, until_ms)) FILTER (last_active_ms IS NOT NULL) - max(last_active_ms),
-                min(idle_run_ms) FILTER (last_active_ms IS NOT NULL)
-            ) >= 1000 * $finding_min_s::DOUBLE
-            AS suspect,
+        bool_or(untouched) AS untouched,
+        bool_or(wasted_ms >= 1000 * $finding_min_s::DOUBLE AND proc_seen AND pct_ms = 0 AND NOT resident) AS opened,
+        bool_or(wasted_ms >= 1000 * $finding_min_s::DOUBLE AND resident) AS held,
+        max(hang_ms) >= 3000 * $finding_min_s::DOUBLE AS hung,
+        count(*) > 1 AND sum(pct_ms) > 0 AND max(pct_ms) >= 0.98 * sum(pct_ms) AS on_one,
+        least(
+            min(least(t1_ms, until_ms)) FILTER (last_active_ms IS NOT NULL) - max(last_active_ms),
+            min(idle_run_ms) FILTER (last_active_ms IS NOT NULL)
+        ) >= 1000 * $finding_min_s::DOUBLE AS tail,
         max(wasted_ms) AS most_wasted_ms,
         avg(mean_pct) FILTER (pct_ms > 0) < $low_below_pct + 0.001 AS low_mean
     FROM ledger_gpus
@@ -138,9 +138,16 @@ SELECT
             'until_ms': b.until_ms, 'pct': o.pct, 'devices': o.devices, 'memory': o.memory, 'memory_unknown': o.memory_unknown
         }
     END AS small,
-    o.suspect
-        OR (r.interactive AND o.most_wasted_ms > 1000 * $interactive_grace_s::DOUBLE)
-        OR (o.low_mean AND (c.node_ratio >= 0.89 OR c.used_s >= 0.89 * c.held_s)) AS candidate
+    list_filter([
+        CASE WHEN o.untouched THEN 'gpus_untouched' END,
+        CASE WHEN o.opened THEN 'gpus_opened_idle' END,
+        CASE WHEN o.held THEN 'memory_resident' END,
+        CASE WHEN o.hung THEN 'busy_hang' END,
+        CASE WHEN o.on_one THEN 'one_gpu_of_many' END,
+        CASE WHEN o.tail AND NOT r.interactive THEN 'idle_tail' END,
+        CASE WHEN r.interactive AND o.most_wasted_ms > 1000 * $interactive_grace_s::DOUBLE THEN 'idle_interactive' END,
+        CASE WHEN o.low_mean AND (c.node_ratio >= 0.89 OR c.used_s >= 0.89 * c.held_s) THEN 'cpu_starved' END
+    ], lambda kind: kind IS NOT NULL) AS candidate
 FROM picked_runs r
 JOIN ledger_spans b USING (place)
 LEFT JOIN tallies o ON o.place = r.place AND o.own

@@ -1,4 +1,4 @@
--- Picks the runs that a report covers, in their order, for ledger_picked and ledger_devices.
+-- Picks the runs that a report covers, $most at most, in their order, for ledger_picked and ledger_devices.
 CREATE OR REPLACE TEMP TABLE picked_runs AS
 SELECT
     j.*,
@@ -6,8 +6,12 @@ SELECT
     ,
     coalesce(p.whole_node, false) AS whole_node,
     row_number() OVER (ORDER BY j.run_start, j.job_id) AS place
-FROM
+FROM (
+    SELECT j.*
+    FROM
 -- include: waste.ledger_candidates
-LEFT JOIN partitions p ON p.cluster = j.cluster AND p.name = j."partition"
-WHERE
+    WHERE
 -- include: waste.ledger_scope
+    LIMIT $most
+) j
+LEFT JOIN partitions p ON p.cluster = j.cluster AND p.name = j."partition"
