@@ -52,9 +52,9 @@ SELECT
     1 + d[2] % 2 AS n_steps
 FROM (
     SELECT i, d, $end - $year + (i * ($year - 200000)) // $jobs AS submit,
-        floor(pow(10, (d[10] % 1000) / 200.0))::BIGINT AS wait,
+        floor(pow(10, (d[10] % 1000000) / 200000.0))::BIGINT AS wait,
         floor(800 * pow(d[1] % 10000 / 10000, 3))::INTEGER AS u,
-        10 + floor(pow(10, 1 + (d[11] % 1000) / 260.0))::BIGINT AS ran
+        10 + floor(pow(10, 1 + (d[11] % 1000000) / 260000.0))::BIGINT AS ran
     FROM (
         SELECT i, [(hash(i, k) % 1000000007)::BIGINT FOR k IN range(1, 12)] AS d
         FROM generate_series($first, $last) t (i)
@@ -76,16 +76,18 @@ SELECT
     array_task_id,
     name, state, gpus, gpu_type, false AS whole_node, 0 AS beyond, false AS conflict,
     {
-        'devices': gpus, 'alloc_ms': ms, 'idle_ms': idle, 'low_ms': 0, 'moderate_ms': 0, 'high_ms': ms - idle,
+        'devices': gpus, 'alloc_ms': ms, 'idle_ms': idle, 'low_ms': 0, 'moderate_ms': 0, 'high_ms': ms - idle - gap,
         'suspended_ms': 0, 'pending_ms': 0, 'untouched_ms': 0, 'idle_run_ms': idle, 'wasted_ms': idle, 'pct_ms': 0,
-        'seen_ms': ms, 'energy_j': NULL, 'unknown': MAP {}, 'exempt': MAP {}
+        'seen_ms': ms - gap, 'energy_j': NULL, 'unknown': CASE WHEN gap > 0 THEN MAP {'gap': gap} ELSE MAP {} END,
+        'exempt': MAP {}
     } AS own,
     [0, 0, 0, 0, 0] AS level_devices, [0, 0, 0, 0, 0] AS level_ms, 0 AS under_devices, 0 AS under_ms,
     0 AS asked_devices,
     CASE WHEN idle > 0 THEN ['gpus_opened_idle'] ELSE [] END AS cause_kinds,
     CASE WHEN idle > 0 THEN [idle / 1000.0] ELSE [] END AS cause_s, '' AS causes
 FROM (
-    SELECT *, gpus * elapsed_s * 1000 AS ms, CASE WHEN job_id % 5 = 0 THEN ms ELSE 0 END AS idle
+    SELECT *, gpus * elapsed_s * 1000 AS ms, CASE WHEN job_id % 5 = 0 THEN ms ELSE 0 END AS idle,
+        CASE WHEN job_id % 5 = 1 THEN ms // 20 ELSE 0 END AS gap
     FROM jobs
     WHERE gpus > 0
 )

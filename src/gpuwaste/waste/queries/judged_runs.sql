@@ -2,13 +2,8 @@
 runs AS NOT MATERIALIZED (
     SELECT *
     FROM judged r
-    WHERE r.rules = $rules
-        AND r."end" > $from_s
-        AND r.run_start < $to_s
-        AND ($user IS NULL OR r."user" = $user)
-        AND ($account IS NULL OR r.account = $account)
-        AND ($cluster IS NULL OR r.cluster = $cluster)
-        AND ($accounts IS NULL OR list_contains($accounts::VARCHAR[], r.account) OR r."user" = $reader)
+    WHERE
+-- include: waste.judged_scope
     UNION ALL BY NAME
     SELECT * FROM judged_now
 )
