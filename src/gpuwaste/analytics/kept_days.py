@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import groupby
+from itertools import count, groupby
 from typing import Any, Final
 
 from gpuwaste.analytics.asking import Window, days_text, used
@@ -16,6 +16,7 @@ MIN_DAYS: Final = 45
 _SETTLED_S: Final = 2 * DAY_S  # runs of the last days still change all the time
 _PHASE_S: Final = 900  # days begin at midnight of a zone: these are quarters of an hour apart
 _MOST: Final = 4
+_NUMBERS: Final = count()
 _RANGE: Final = 32  # days that are counted at a time: bounds the memory that it takes
 
 
@@ -24,7 +25,9 @@ class _Kept:
     """The sums of one kind of day: which begin at the same second, of the same clusters, with hours of the same zone."""
 
     number: int
-    days: dict[str, dict[int, int]] = field(default_factory=dict)  # by query: the beginning of a day, and its last change
+    days: dict[str, dict[int, int]] = field(
+        default_factory=dict
+    )  # by query: the beginning of a day, and its last change
 
 
 class KeptDays:
@@ -34,7 +37,8 @@ class KeptDays:
     """
 
     def __init__(self, db: Database, touched: Touched) -> None:
-        db.execute("ATTACH ':memory:' AS kept (COMPRESS)")
+        self._name = f"kept{next(_NUMBERS)}"
+        db.execute(f"ATTACH ':memory:' AS {self._name} (COMPRESS)")
         self._touched = touched
         self._kept: dict[tuple[Any, ...], _Kept] = {}
         self._lock = threading.Lock()
@@ -53,7 +57,7 @@ class KeptDays:
         kept = self._of(window)
         if kept is None:
             raise AssertionError("asked for days that are not kept")
-        table = f"kept.{sums}_{kept.number}"
+        table = f"{self._name}.{sums}_{kept.number}"
         with self._lock:
             known_days = kept.days.get(sums)
             sql, by_day = days_text(sums), {"grain": DAY_S, "coarse": DAY_S}
