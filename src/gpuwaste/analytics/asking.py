@@ -112,7 +112,8 @@ class Asking:
         if self.kept is None or known["from"] == self.window.start:
             return days_text(sums)
         table = self.kept.table(self.db, sums, self.window, known)
-        return f"    SELECT * FROM {table} WHERE since >= $start AND since < $from\n    UNION ALL BY NAME\n{days_text(sums)}"
+        kept = f"    SELECT * FROM {table} WHERE since >= $start AND since < $from"  # noqa: S608 own names
+        return f"{kept}\n    UNION ALL BY NAME\n{days_text(sums)}"
 
     def parameters(self) -> dict[str, Any]:
         """Return the parameters that every query may use."""

@@ -22,7 +22,7 @@ _RANGE: Final = 32  # days that are counted at a time: bounds the memory that it
 
 @dataclass(slots=True)
 class _Kept:
-    """The sums of one kind of day: which begin at the same second, of the same clusters, with hours of the same zone."""
+    """The sums of one kind of days: their first second, the clusters that are asked for, the zone of hours."""
 
     number: int
     days: dict[str, dict[int, int]] = field(

@@ -58,15 +58,14 @@ def emptied() -> Site:
     """Return a site without runs, of which nothing is kept."""
     store = one_store()
     with store.writing() as db:
-        for table in ("jobs", "steps"):
-            db.execute(f"DELETE FROM {table}")
+        db.execute("DELETE FROM jobs")
     return Site(store)
 
 
 @settings(max_examples=examples(20, 3))
 @given(data=st.data())
 def test_changes_of_old_runs_are_seen(data: st.DataObject) -> None:
-    """Runs of past days come, end, are requeued, told otherwise, or get details: each view is as if nothing were kept."""
+    """Runs of past days come, end, are requeued, told otherwise, get details: each view is as if nothing were kept."""
     site = emptied()
     for runs in data.draw(st.lists(jobs(), min_size=2, max_size=2)):
         site.store.upsert_jobs([detailed(run, data.draw(_DETAILS)) for run in runs])
@@ -80,7 +79,7 @@ def test_changes_of_old_runs_are_seen(data: st.DataObject) -> None:
     [(-40 * DAY, 29 * DAY, 0), (-40 * DAY + 3600, 9 * DAY + 77, 3600), (-40 * DAY + 900, 30 * DAY, -900)],
 )
 def test_days_begin_at_midnight_of_a_zone_and_the_last_ones_are_counted_anew(start: int, end: int, offset: int) -> None:
-    """Windows of several zones over one store, an end in the middle of a day and one that is now: the same documents."""
+    """Windows of several zones, an end in the middle of a day and one that is now: the same documents."""
     site = emptied()
     site.store.upsert_jobs(
         [
@@ -126,7 +125,7 @@ def test_days_are_counted_once_until_a_run_of_theirs_changes() -> None:
     ],
 )
 def test_short_windows_and_those_of_no_zone_are_counted_anew(window: Window) -> None:
-    """Nothing is kept of a window that is short, whose days begin at no quarter of an hour, or that is mostly of now."""
+    """Nothing is kept of a short window, of days that begin at no quarter of an hour, or of the last days."""
     assert emptied().kept.until(window) == window.start
 
 

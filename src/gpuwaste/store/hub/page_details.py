@@ -10,7 +10,6 @@ from gpuwaste.store.hub.details import take_details, take_steps
 from gpuwaste.store.hub.history_store import PAGE_VERSION, KeptPage, PageRow, kept_page
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.json_rows import JOB_COLUMNS
-from gpuwaste.store.hub.touched import Times
 
 _VERSION: Final[Mapping[str, Any]] = {"version": PAGE_VERSION}
 _STEPS: Final = ("jobs_known", "jobs_stage_filled", "jobs_stage_keep", "jobs_changed_none", "jobs_detailed")
@@ -29,8 +28,8 @@ class PageDetails:
 
     def take(self, kept: KeptPage, page: PageRow | None) -> int:
         """Write what a page gives, None for one that is gone; returns how many runs had new details."""
-        taken: list[Times] = []
         with self._store.writing() as db:
+            taken = []
             if page is not None and page.runs:
                 db.run("jobs_stage_clear")
                 db.run("jobs_stage_file", {"file": str(page.rows), "columns": JOB_COLUMNS.types})
