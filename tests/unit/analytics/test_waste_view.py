@@ -56,7 +56,7 @@ def test_what_no_agent_reports_is_unknown(store: HubStore, edges: tuple[int, int
     with store.reader() as db:
         found = look(view_named("waste"), Asking(db, Window(*edges, NOW))).document
         report = report_document(db, "cluster", "", *edges, LedgerSettings(), NOW)
-    unknown = {row[0]: row[5] for row in found.rows}
+    unknown: dict[Any, Any] = {row[0]: row[5] for row in found.rows}
     assert unknown == {"alice": 0, "bob": 0, "carol": pytest.approx(report.totals.unknown_s / 3600)}
     assert unknown["carol"] > 0
     assert fact(found, "unknown_share") == pytest.approx(1 / 3)
