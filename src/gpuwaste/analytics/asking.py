@@ -1,9 +1,9 @@
 """Asking: the store as views ask it, over one window, and the queries that they asked."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from gpuwaste.core.errors import NoDataError, UsageError
 from gpuwaste.core.units import DAY_S, HOUR_S
@@ -16,6 +16,7 @@ MIN_DAYS: Final = 7
 MAX_DAYS: Final = 50 * 366
 _PARAMETER: Final = re.compile(r"\$([a-z_]+)")
 _COMMENT: Final = re.compile(r"^--.*\n?", re.MULTILINE)
+_DAYS: Final = re.compile(r"^-- days: (\w+)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,18 @@ class Window:
         return f"UTC{sign}{hours:02d}:{rest // 60:02d}" if self.utc_offset_s else "UTC"
 
 
+class Days(Protocol):
+    """Where sums of ended days are kept."""
+
+    def until(self, window: Window) -> int:
+        """Return how far of a window days are kept; its start where none is."""
+        ...
+
+    def table(self, db: Database, sums: str, window: Window, known: Mapping[str, Any]) -> str:
+        """Return the table in which query analytics.SUMS of these days is, up to date."""
+        ...
+
+
 @dataclass(slots=True)
 class Asking:
     """One view's questions to the store."""
@@ -73,6 +86,7 @@ class Asking:
     window: Window
     settings: LedgerSettings = field(default_factory=LedgerSettings)
     asked: dict[str, str] = field(default_factory=dict)
+    kept: Days | None = None
 
     def rows(self, name: str, **more: Any) -> list[dict[str, Any]]:
         """Return the rows of query analytics.NAME. Raises StoreError."""
@@ -80,12 +94,26 @@ class Asking:
         return [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]
 
     def answer(self, name: str, **more: Any) -> QueryAnswer:
-        """Return the rows of query analytics.NAME as they come. Raises StoreError."""
+        """Return the rows of query analytics.NAME as they come. Raises StoreError.
+
+        A line `-- days: SUMS` stands for query SUMS, whose rows are sums of a day or of more: those of days that are
+        kept come from there.
+        """
         sql = query_text("hub", f"analytics.{name}")
         known = {**self.parameters(), **more}
-        self.asked[f"analytics.{name}"] = sql
-        used = set(_PARAMETER.findall(_COMMENT.sub("", sql)))
-        return self.db.answer(f"analytics.{name}", {key: known[key] for key in sorted(used)})
+        self.asked[f"analytics.{name}"] = _DAYS.sub(lambda match: days_text(match[1]), sql)
+        if self.kept is not None:
+            known["from"] = self.kept.until(self.window)
+        sql = _DAYS.sub(lambda match: self._days(match[1], known), sql)
+        return self.db.answer_to(sql, used(sql, known))
+
+    def _days(self, sums: str, known: Mapping[str, Any]) -> str:
+        """Return the SQL of sums: of the days that are kept, and from then on as they are counted now."""
+        if self.kept is None or known["from"] == self.window.start:
+            return days_text(sums)
+        table = self.kept.table(self.db, sums, self.window, known)
+        kept = f"    SELECT * FROM {table} WHERE since >= $start AND since < $from"  # noqa: S608 own names
+        return f"{kept}\n    UNION ALL BY NAME\n{days_text(sums)}"
 
     def parameters(self) -> dict[str, Any]:
         """Return the parameters that every query may use."""
@@ -99,7 +127,21 @@ class Asking:
             "bins": window.bins,
             "block": window.block,
             "offset": window.utc_offset_s,
+            "from": window.start,
+            "until": window.end,
+            "grain": window.block,
+            "coarse": window.block * MAX_BLOCKS,
         }
+
+
+def days_text(sums: str) -> str:
+    """Return the SQL of sums by day, as query analytics.SUMS has it."""
+    return query_text("hub", f"analytics.{sums}")
+
+
+def used(sql: str, known: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters that are in a query."""
+    return {key: known[key] for key in sorted(set(_PARAMETER.findall(_COMMENT.sub("", sql))))}
 
 
 def checked(window: Window) -> Window:

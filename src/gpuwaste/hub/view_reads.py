@@ -6,6 +6,7 @@ from typing import Final
 from gpuwaste.analytics.asking import Asking, Window, checked
 from gpuwaste.analytics.compare import compare
 from gpuwaste.analytics.document import ComparisonDocument, ViewDocument, ViewEntry, ViewsDocument
+from gpuwaste.analytics.kept_days import KeptDays
 from gpuwaste.analytics.rewriter import Rewriter
 from gpuwaste.analytics.view import Viewed, all_views, look, view_named
 from gpuwaste.core.clock import Clock
@@ -52,6 +53,8 @@ class ViewReads:
         self._rewriter = rewriter
         self._settings = settings
         self._clock = clock
+        with store.reader() as db:
+            self._kept = KeptDays(db, store.touched)
 
     def judge_by(self, settings: LedgerSettings) -> None:
         """Use other thresholds from the next document on; for any thread."""
@@ -89,7 +92,7 @@ class ViewReads:
         except NoDataError as error:
             raise Refusal(NOT_FOUND, str(error)) from error
         with self._store.reader() as db:
-            return look(view, Asking(db, window, self._settings))
+            return look(view, Asking(db, window, self._settings, kept=self._kept))
 
 
 def _allow(scope: Scope) -> None:

@@ -119,7 +119,11 @@ class Database:
 
     def answer(self, name: str, parameters: Mapping[str, Any] | Sequence[Any] | None = None) -> QueryAnswer:
         """Execute the named query and return its rows as they come. Raises StoreError."""
-        cursor = self.run(name, parameters)
+        return self.answer_to(query_text(self.schema, name), parameters)
+
+    def answer_to(self, sql: str, parameters: Mapping[str, Any] | Sequence[Any] | None = None) -> QueryAnswer:
+        """Execute a query that is made of named ones and return its rows as they come. Raises StoreError."""
+        cursor = self.execute(sql, parameters)
         return QueryAnswer(tuple(column[0] for column in cursor.description or ()), cursor.fetchall())
 
     def batches(self, name: str, parameters: Mapping[str, Any] | None = None) -> Iterator[dict[str, Any]]:

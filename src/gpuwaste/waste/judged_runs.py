@@ -167,6 +167,10 @@ class JudgedRuns:
             found += named([cause], {(ran["cluster"], ran["jobid"]): row["printed_id"]})
         return sorted(found, key=finding_order)[:limit], counts
 
+    def wasted(self) -> list[dict[str, Any]]:
+        """Return what each user and account held, what of it was wasted, and what is unknown (judged_wasted)."""
+        return self._db.rows("waste.judged_wasted", self._window)
+
     def account_causes(self) -> dict[str, dict[str, float]]:
         """Return the GPU-seconds that each cause wastes, by account; of whole runs."""
         found: dict[str, dict[str, float]] = {}

@@ -86,3 +86,16 @@ def test_a_cluster_without_jobs_wastes_nothing(store: HubStore) -> None:
     assert fact(both, "held_hours") == pytest.approx(1.0)
     assert fact(none, "held_hours") == 0
     assert fact(none, "wasted_share") is None
+
+
+@pytest.mark.parametrize("edges", [(HOUR - 60, HOUR + 3600), (HOUR + 600, HOUR + 3600)])
+def test_what_no_agent_reports_is_unknown(store: HubStore, edges: tuple[int, int]) -> None:
+    """A job of which no agent tells beside one that was seen: its hours are unknown, as in the report, cut or whole."""
+    store.upsert_jobs([record(9, "carol")])
+    with store.reader() as db:
+        found = look(view_named("waste"), Asking(db, Window(*edges, NOW))).document
+        report = report_document(db, "cluster", "", *edges, LedgerSettings(), NOW)
+    unknown: dict[Any, Any] = {row[0]: row[5] for row in found.rows}
+    assert unknown == {"alice": 0, "bob": 0, "carol": pytest.approx(report.totals.unknown_s / 3600)}
+    assert unknown["carol"] > 0
+    assert fact(found, "unknown_share") == pytest.approx(1 / 3)

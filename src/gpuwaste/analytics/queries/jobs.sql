@@ -1,41 +1,28 @@
 -- Runs submitted, started and ended in each step of the window, and what was held, cut at its edges. A run counts from
--- its start and against that from its end: of a step that ends at e, a change at t has the part e - t. One scan for the
--- starts and one for the ends; a run that ends before it starts holds nothing.
+-- its start and against that from its end: of a step that ends at e, a change at t has the part e - t.
 WITH
 submits AS (
-    SELECT (submit - $start) // $step AS bin, count(*) AS submitted
-    FROM jobs
-    WHERE submit >= $start AND submit < $end
--- include: analytics.scope
+    SELECT (since - $start) // $step AS bin, sum(submitted)::BIGINT AS submitted
+    FROM (
+-- days: submits_days
+    )
     GROUP BY bin
 ),
 starts AS MATERIALIZED (
     SELECT
-        moment // $step AS bin, count(*) AS started,
-        sum(gpus) AS gpus, sum(cpus) AS cpus, sum(gpus * moment) AS gpu_moments, sum(cpus * moment) AS cpu_moments
+        (since - $start) // $step AS bin, sum(started)::BIGINT AS started, sum(gpus) AS gpus, sum(cpus) AS cpus,
+        sum(gpu_moments + gpus * (since - $start)) AS gpu_moments, sum(cpu_moments + cpus * (since - $start)) AS cpu_moments
     FROM (
-        SELECT
-            "start" - $start AS moment,
-            CASE WHEN coalesce("end", $now) >= "start" THEN gpus END AS gpus,
-            CASE WHEN coalesce("end", $now) >= "start" THEN cpus END AS cpus
-        FROM jobs
-        WHERE "start" >= $start AND "start" < $end
--- include: analytics.scope
+-- days: starts_days
     )
     GROUP BY bin
 ),
 ends AS MATERIALIZED (
     SELECT
-        moment // $step AS bin, state, count(*) AS n,
-        sum(gpus) AS gpus, sum(cpus) AS cpus, sum(gpus * moment) AS gpu_moments, sum(cpus * moment) AS cpu_moments
+        (since - $start) // $step AS bin, state, sum(n) AS n, sum(gpus) AS gpus, sum(cpus) AS cpus,
+        sum(gpu_moments + gpus * (since - $start)) AS gpu_moments, sum(cpu_moments + cpus * (since - $start)) AS cpu_moments
     FROM (
-        SELECT
-            "end" - $start AS moment, state,
-            CASE WHEN "end" >= "start" THEN gpus END AS gpus,
-            CASE WHEN "end" >= "start" THEN cpus END AS cpus
-        FROM jobs
-        WHERE "end" >= $start AND "end" < $end
--- include: analytics.scope
+-- days: ends_days
     )
     GROUP BY ALL
 ),

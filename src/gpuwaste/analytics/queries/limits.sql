@@ -4,18 +4,7 @@ FROM (
     SELECT time_limit_s, y, runs,
 -- include: analytics.backfilled
     FROM (
-        SELECT
-            time_limit_s, flags,
--- include: analytics.time_bin
-            AS y,
-            count(*) AS runs
-        FROM (
-            SELECT time_limit_s, flags, "end" - "start" AS held
-            FROM jobs
-            WHERE "end" >= $start AND "end" < $end AND "start" IS NOT NULL AND time_limit_s > 0
--- include: analytics.scope
-        )
-        GROUP BY ALL
+-- days: limits_days
     )
 )
 GROUP BY ALL

@@ -2,16 +2,28 @@
 -- never started. Each run counts from its submission and against that from the end of its wait: of hour h, whose end
 -- is e, a change at t has the part e - t.
 WITH
-spans AS NOT MATERIALIZED (
-    SELECT greatest(submit, $start) - $start AS a, coalesce("start", "end", $now) - $start AS b
-    FROM jobs
-    WHERE submit < $end AND coalesce("start", "end", $now) > $start AND coalesce("start", "end", $now) > submit
--- include: analytics.scope
-),
 turns AS (
-    SELECT a // 3600 AS bin, count(*) AS jobs, sum(a) AS moments FROM spans GROUP BY bin
+    SELECT (since - $start) // 3600 AS bin, jobs, moments + jobs * (since - $start) AS moments
+    FROM (
+-- days: queue_days
+    )
     UNION ALL
-    SELECT b // 3600, -count(*), -sum(b) FROM spans WHERE b < $end - $start GROUP BY ALL
+    -- Who waits when the window begins.
+    SELECT 0, count(*), 0
+    FROM jobs
+    WHERE submit < $start AND "start" >= $start
+-- include: analytics.scope
+    UNION ALL
+    SELECT 0, count(*), 0
+    FROM jobs
+    WHERE submit < $start AND "start" IS NULL AND coalesce("end", $now) >= $start
+-- include: analytics.scope
+    UNION ALL
+    -- Who waits now, where the window goes on after that.
+    SELECT ($now - $start) // 3600, -count(*), -count(*) * ($now - $start)
+    FROM jobs
+    WHERE "start" IS NULL AND "end" IS NULL AND submit < $now AND $now >= $start AND $now < $end
+-- include: analytics.scope
 ),
 hours AS (
     SELECT bin, bin * 3600 AS begin, least(bin * 3600 + 3600, $end - $start) AS e

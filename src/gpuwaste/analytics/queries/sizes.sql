@@ -11,22 +11,7 @@ FROM (
         ,
 -- include: analytics.end_state
     FROM (
-        SELECT
-            kind, size, state,
--- include: analytics.time_bin
-            AS x,
-            count(*) AS runs,
-            sum(held) AS elapsed_s
-        FROM (
-            SELECT
--- include: analytics.size
-                ,
-                state, greatest("end" - "start", 0) AS held
-            FROM jobs
-            WHERE "end" >= $start AND "end" < $end AND "start" IS NOT NULL
--- include: analytics.scope
-        )
-        GROUP BY ALL
+-- days: sizes_days
     )
 )
 GROUP BY ALL

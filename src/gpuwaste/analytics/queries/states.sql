@@ -4,11 +4,7 @@ SELECT
     account,
 -- include: analytics.state_sums
 FROM (
-    SELECT "user", account, state, count(*) AS n
-    FROM jobs
-    WHERE "end" >= $start AND "end" < $end
--- include: analytics.scope
-    GROUP BY ALL
+-- days: states_days
 )
 GROUP BY "user", account
 ORDER BY ended DESC, "user", account

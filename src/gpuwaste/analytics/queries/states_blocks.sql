@@ -3,11 +3,10 @@ SELECT
     block,
 -- include: analytics.state_sums
 FROM (
-    SELECT ("end" - $start) // $block AS block, state, count(*) AS n
-    FROM jobs
-    WHERE "end" >= $start AND "end" < $end
--- include: analytics.scope
-    GROUP BY ALL
+    SELECT (since - $start) // $block AS block, state, n
+    FROM (
+-- days: ends_days
+    )
 )
 GROUP BY block
 ORDER BY block

@@ -1,9 +1,8 @@
 """GPU-hours wasted by account and cause, and by the users who waste most."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any, Final, Self
+from collections.abc import Mapping
+from typing import Any, Final
 
 from gpuwaste.analytics.answer import Answer
 from gpuwaste.analytics.asking import Asking
@@ -12,7 +11,7 @@ from gpuwaste.analytics.charting import CUT_NOTE, gpus_note, named, sideways, us
 from gpuwaste.analytics.document import Column
 from gpuwaste.analytics.facts import Facts, ratio
 from gpuwaste.core.units import HOUR_S
-from gpuwaste.waste.judged_runs import RunSums, judged_runs
+from gpuwaste.waste.judged_runs import judged_runs
 from gpuwaste.waste.load import Selection
 
 TITLE: Final = "GPU-hours wasted"
@@ -36,6 +35,8 @@ _COLUMNS: Final = (
     Column(name="wasted_share", title="Wasted of held", unit="share"),
     Column(name="unknown_hours", title="Unknown", unit="GPU-hours"),
 )
+_SUMS: Final = ("alloc_ms", "wasted_ms", "unknown_ms")
+"""GPU-milliseconds of own GPUs, by user and account."""
 _MS_H: Final = HOUR_S * 1000
 _SHOWN: Final = 20
 _TOP: Final = 10
@@ -53,40 +54,24 @@ CAUSE_ROLES: Final[Mapping[str, Role]] = {
 """The role of each finding: the same colour in every chart, and no two alike in either scheme."""
 
 
-@dataclass(frozen=True, slots=True)
-class Held:
-    """GPU-milliseconds of own GPUs: held, wasted, unknown."""
-
-    alloc_ms: int
-    wasted_ms: int
-    unknown_ms: int
-
-    @classmethod
-    def of(cls, sums: Iterable[RunSums]) -> Self:
-        """Add up the sums of partitions and clusters."""
-        own = [part.own for part in sums]
-        unknown = sum(sum(tally.unknown.values()) for tally in own)
-        return cls(sum(tally.alloc_ms for tally in own), sum(tally.wasted_ms for tally in own), unknown)
-
-
 def answer(asking: Asking) -> Answer:
     """Ask the ledger where agents report, else accounting for what was held."""
     if not asking.rows("samples_kept")[0]["seen"]:
         return _held(asking)
-    sums: dict[tuple[str, str], list[RunSums]] = {}
+    held: dict[tuple[str, str], Counter[str]] = {}
     causes: dict[str, Counter[str]] = {}
     blocks: list[dict[str, Any]] = []
     window = asking.window
     for cluster in window.clusters or (None,):
         selection = Selection(window.start, window.end, cluster=cluster)
         with judged_runs(asking.db, selection, asking.settings, window.now) as runs:
-            for (user, account, _), own in runs.sums().items():
-                sums.setdefault((user, account), []).append(own)
+            for row in runs.wasted():
+                own = held.setdefault((row["user"], row["account"]), Counter())
+                own.update({name: row[name] for name in _SUMS})
             for account, kinds in runs.account_causes().items():
                 causes.setdefault(account, Counter()).update(kinds)
             blocks += runs.blocks(window.block)
     facts = Facts("waste")
-    held = {key: Held.of(own) for key, own in sums.items()}
     _add_totals(facts, held, blocks, window.blocks)
     _add_top(facts, held, causes)
     lines = sorted((_line(key, own) for key, own in held.items()), key=lambda line: (-line[3], -line[2], line[:2]))
@@ -98,9 +83,10 @@ def answer(asking: Asking) -> Answer:
     return Answer(facts, _COLUMNS, lines, _charts(lines, causes), notes)
 
 
-def _add_totals(facts: Facts, sums: dict[tuple[str, str], Held], blocks: list[dict[str, Any]], count: int) -> None:
-    alloc_ms, wasted_ms = (sum(getattr(own, name) for own in sums.values()) for name in ("alloc_ms", "wasted_ms"))
-    unknown = sum(own.unknown_ms for own in sums.values())
+def _add_totals(
+    facts: Facts, sums: dict[tuple[str, str], Counter[str]], blocks: list[dict[str, Any]], count: int
+) -> None:
+    alloc_ms, wasted_ms, unknown = (sum(own[name] for own in sums.values()) for name in _SUMS)
     facts.add("held_hours", alloc_ms / _MS_H, "GPU-hours", "GPU-hours held")
     facts.add("wasted_hours", wasted_ms / _MS_H, "GPU-hours", "GPU-hours wasted")
     sample = ratio(blocks, "wasted_ms", "alloc_ms", count)
@@ -108,11 +94,11 @@ def _add_totals(facts: Facts, sums: dict[tuple[str, str], Held], blocks: list[di
     facts.share("unknown_share", unknown, alloc_ms, "share of the GPU-hours of which nothing is known")
 
 
-def _add_top(facts: Facts, sums: dict[tuple[str, str], Held], causes: dict[str, Counter[str]]) -> None:
+def _add_top(facts: Facts, sums: dict[tuple[str, str], Counter[str]], causes: dict[str, Counter[str]]) -> None:
     users, accounts = Counter[str](), Counter[str]()
     for (user, account), own in sums.items():
-        users[user] += own.wasted_ms
-        accounts[account] += own.wasted_ms
+        users[user] += own["wasted_ms"]
+        accounts[account] += own["wasted_ms"]
     whole = users.total()
     if whole:
         for name, of in (("user", users), ("account", accounts)):
@@ -130,9 +116,9 @@ def _add_top(facts: Facts, sums: dict[tuple[str, str], Held], causes: dict[str, 
         facts.add("top_cause_hours", wasted_s / HOUR_S, "GPU-hours", "GPU-hours wasted by it")
 
 
-def _line(key: tuple[str, str], own: Held) -> list[Any]:
-    share = own.wasted_ms / own.alloc_ms if own.alloc_ms else None
-    return [*key, own.alloc_ms / _MS_H, own.wasted_ms / _MS_H, share, own.unknown_ms / _MS_H]
+def _line(key: tuple[str, str], own: Counter[str]) -> list[Any]:
+    alloc_ms, wasted_ms, unknown_ms = (own[name] for name in _SUMS)
+    return [*key, alloc_ms / _MS_H, wasted_ms / _MS_H, wasted_ms / alloc_ms if alloc_ms else None, unknown_ms / _MS_H]
 
 
 def _charts(lines: list[list[Any]], causes: dict[str, Counter[str]]) -> list[Chart]:

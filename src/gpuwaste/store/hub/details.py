@@ -8,17 +8,16 @@ from typing import Any, Final
 
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.json_rows import NO_ROWS
+from gpuwaste.store.hub.touched import Times
 
 STAGES: Final = ("jobs_stage_create", "steps_stage_create")
 """Queries that make the scratch tables of who writes."""
 
 
-def take_details(db: Database) -> int:
-    """Write the details that query jobs_detailed has found; returns of how many runs."""
+def take_details(db: Database) -> list[Times]:
+    """Write the details that query jobs_detailed has found; returns the times of their runs."""
     ((detailed,),) = db.answer("jobs_detailed_count").rows
-    if detailed:
-        db.run("jobs_details").fetchall()
-    return int(detailed)
+    return db.answer("jobs_details").rows if detailed else []
 
 
 def take_steps(db: Database, stage: str, steps: Mapping[str, Any], *, only_known: bool = False) -> None:

@@ -214,9 +214,9 @@ class HistoryStore:
             self._db.run(query)
         if once:
             page = self._without_clashes(page)
-        changed, _ = take_changed(self._db, "jobs_delete_replaced")
+        changed = take_changed(self._db, "jobs_delete_replaced").runs
         take_steps(self._db, "steps_stage_file", page.step_file)
-        return page, changed + take_details(self._db)
+        return page, changed + len(take_details(self._db))
 
     def _without_clashes(self, page: PageRow) -> PageRow:
         """Take the runs that would replace another run of this import out of what changed, as bad rows."""

@@ -36,6 +36,7 @@ from gpuwaste.store.hub.json_rows import (
     step_rows,
     to_json,
 )
+from gpuwaste.store.hub.touched import Touched
 
 _LOG_B: Final = 16 << 20  # DuckDB's own limit
 _UPSERT: Final = query_text("hub", "hours_upsert").replace(
@@ -84,6 +85,7 @@ class HubStore:
         self._cursor_lock = threading.Lock()
         self._copying: Database | None = None
         self._changes: Changes | None = None
+        self.touched = Touched()
         for query in STAGES:
             self._writer.run(query)
         self._rolled_until = self.mark(ROLLED_MARK) or 0
@@ -150,12 +152,16 @@ class HubStore:
             db.run("jobs_stage", {"rows": to_json(rows.values()), "shape": JOB_COLUMNS.shape})
             for query in ("jobs_known", "jobs_stage_keep", "jobs_changed", "jobs_detailed"):
                 db.run(query)
-            changed, first_end = take_changed(db, "jobs_delete_old")
-            if changed:
-                self._note_changes(((r.cluster, r.job_id, r.start) for r in rows), first_end)
+            changed = take_changed(db, "jobs_delete_old")
+            times = changed.removed
+            if changed.runs:
+                times += db.answer("jobs_changed_times").rows
+                self._note_changes(((r.cluster, r.job_id, r.start) for r in rows), changed.first_end)
             steps = {"rows": to_json(step_rows(jobs)), "shape": STEP_COLUMNS.shape}
             take_steps(db, "steps_stage", steps)
-            return changed + take_details(db)
+            detailed = take_details(db)
+        self.touched.note([*times, *detailed])
+        return changed.runs + len(detailed)
 
     def open_runs(self, cluster: str) -> dict[RunKey, int]:
         """Return the runs that accounting has not ended, with their submit times."""
@@ -346,23 +352,33 @@ class HubStore:
             db.run("events_add", {"rows": to_json(rows)})
 
 
-def take_changed(db: Database, delete: str) -> tuple[int, int | None]:
+@dataclass(frozen=True, slots=True)
+class TakenRuns:
+    """How many runs changed, when the first of them ended (UTC seconds, None where none has), and what was removed."""
+
+    runs: int
+    first_end: int | None
+    removed: list[tuple[Any, ...]]
+
+
+def take_changed(db: Database, delete: str) -> TakenRuns:
     """Write the runs of the scratch table of changed ones, with their events.
 
-    Returns how many these are, and when the first of them ended, UTC seconds; None where none has.
-    The query `delete` removes what they replace.
+    The query `delete` removes what they replace; what it returns is `removed`.
     """
     ((changed, first_end),) = db.answer("jobs_changed_count").rows
-    if changed:
-        db.run("jobs_events")
-        if db.rows("jobs_other_user"):
-            db.run("days_reassign")
-        forgotten = db.run("judged_forget_jobs").fetchall()
-        if forgotten:
-            db.run("summed_days_back", {"end": min(end for (end,) in forgotten)})
-        for query in ("judged_back_jobs", delete, "jobs_insert"):
-            db.run(query)
-    return changed, first_end
+    if not changed:
+        return TakenRuns(0, first_end, [])
+    db.run("jobs_events")
+    if db.rows("jobs_other_user"):
+        db.run("days_reassign")
+    forgotten = db.run("judged_forget_jobs").fetchall()
+    if forgotten:
+        db.run("summed_days_back", {"end": min(end for (end,) in forgotten)})
+    db.run("judged_back_jobs")
+    removed = db.answer(delete).rows
+    db.run("jobs_insert")
+    return TakenRuns(changed, first_end, removed)
 
 
 def _keys(runs: Iterable[Run]) -> str:

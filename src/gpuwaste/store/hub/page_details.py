@@ -29,7 +29,7 @@ class PageDetails:
     def take(self, kept: KeptPage, page: PageRow | None) -> int:
         """Write what a page gives, None for one that is gone; returns how many runs had new details."""
         with self._store.writing() as db:
-            taken = 0
+            taken = []
             if page is not None and page.runs:
                 db.run("jobs_stage_clear")
                 db.run("jobs_stage_file", {"file": str(page.rows), "columns": JOB_COLUMNS.types})
@@ -38,4 +38,5 @@ class PageDetails:
                 take_steps(db, "steps_stage_file", page.step_file, only_known=True)
                 taken = take_details(db)
             db.run("page_version", {**_VERSION, "import_id": kept.import_id, "number": kept.number}).fetchall()
-        return taken
+        self._store.touched.note(taken)
+        return len(taken)

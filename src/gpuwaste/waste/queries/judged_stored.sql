@@ -1,12 +1,5 @@
--- The judged runs of a selection that are stored. Those that ended from $whole_from to before $whole_to are left out: their
--- sums are stored.
+-- The judged runs of a selection that are stored.
     SELECT *
     FROM judged r
-    WHERE r.rules = $rules
-        AND r."end" > $from_s
-        AND ($whole_to IS NULL OR r."end" < $whole_from OR r."end" >= $whole_to)
-        AND r.run_start < $to_s
-        AND ($user IS NULL OR r."user" = $user)
-        AND ($account IS NULL OR r.account = $account)
-        AND ($cluster IS NULL OR r.cluster = $cluster)
-        AND ($accounts IS NULL OR list_contains($accounts::VARCHAR[], r.account) OR r."user" = $reader)
+    WHERE
+-- include: waste.judged_scope

@@ -1,4 +1,5 @@
--- Sets the new details where the runs are: written anew, these would leave the order of users (jobs_pick).
+-- Sets the new details where the runs are: written anew, these would leave the order of users (jobs_pick). Returns
+-- their times.
 UPDATE jobs j
 SET eligible = d.eligible,
     priority = d.priority,
@@ -12,3 +13,4 @@ SET eligible = d.eligible,
     disk_write_b = d.disk_write_b
 FROM detailed_jobs d
 WHERE j.cluster = d.cluster AND j.job_id = d.job_id AND j.run_start = d.run_start
+RETURNING submit, "start", "end"

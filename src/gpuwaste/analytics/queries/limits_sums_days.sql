@@ -1,0 +1,16 @@
+    -- Used and requested seconds of the runs of limits_days, by day from the window's start on, partition and flags.
+    SELECT
+        ("end" - $start) // $grain * $grain + $start AS since, "partition", flags,
+        count(*) AS runs,
+        sum(used) AS used_s,
+        sum(time_limit_s) AS limit_s,
+        count(*) FILTER (used * 10 < time_limit_s) AS tenth,
+        count(*) FILTER (state = 'TIMEOUT') AS timeouts,
+        coalesce(sum(gpus * greatest(time_limit_s - used, 0)), 0) AS spare_gpu_s
+    FROM (
+        SELECT "partition", "end", flags, time_limit_s, state, greatest("end" - "start", 0) AS used, gpus
+        FROM jobs
+        WHERE "end" >= $from AND "end" < $until AND "start" IS NOT NULL AND time_limit_s > 0
+-- include: analytics.scope
+    )
+    GROUP BY ALL
