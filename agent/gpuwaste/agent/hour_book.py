@@ -190,7 +190,8 @@ class HourBook:
             self._meter.note(item, tick)
         elif last_us is not None and item.first_ms < tick.now_us // 1000:
             start_ms = max(last_us // 1000, item.first_ms)
-            item.replay_zeros(start_ms, tick.now_us // 1000, state_of(item, sample))
+            state = self._meter.unmeasured(last_us, tick.now_us) or state_of(item, sample)
+            item.replay_zeros(start_ms, tick.now_us // 1000, state)
 
 
 def replay_from_us(rows: Iterable[AllocationHour], now_us: int) -> int:

@@ -74,14 +74,19 @@ class Meter:
         last_us = self._last_us.get(item.gpu_uuid)
         if end_ms <= begin_ms:
             return
-        if self._stepped:
-            item.advance(end_ms, UnknownReason.CLOCK_STEP)
-        elif last_us is None or tick.now_us - last_us > self._gap_us:
-            item.advance(end_ms, UnknownReason.GAP)
+        reason = self.unmeasured(last_us, tick.now_us)
+        if reason is not None or last_us is None:
+            item.advance(end_ms, reason or UnknownReason.GAP)
         else:
             item.advance(min(last_us // 1000, end_ms), UnknownReason.GAP)
             self._measured(item, end_ms, last_us // 1000, sample, tick)
         self._energy_used(item, max(begin_ms, (last_us or 0) // 1000), end_ms, sample, tick)
+
+    def unmeasured(self, last_us: int | None, now_us: int) -> UnknownReason | None:
+        """Return why the time from a GPU's previous sample to the tick is unknown; None where it is measured."""
+        if self._stepped:
+            return UnknownReason.CLOCK_STEP
+        return UnknownReason.GAP if last_us is None or now_us - last_us > self._gap_us else None
 
     def _measured(self, item: Accumulator, end_ms: int, last_ms: int, sample: Sample, tick: MeterTick) -> None:
         state = state_of(item, sample)

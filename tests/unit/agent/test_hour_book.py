@@ -220,6 +220,10 @@ def test_rows_equal_a_brute_force_oracle(steps: list[Step], offset_ms: int, into
 # An idle run began in the hour before, whose row has left when the agent comes back within a minute of zeros.
 @example(_ending([*[Step(STEP_MS, 0.0)] * 7, Step(STEP_MS, None, restart=True), *[Step(STEP_MS, 0.0)] * 2]), -1, 0)
 @example(_ending([*[Step(STEP_MS, 0.0)] * 7, Step(STEP_MS, 0.0, restart=True), *[Step(STEP_MS, 0.0)] * 9]), -35_000, 0)
+# The first interval was too long to be measured, though its sample says zero, and only its row has left.
+@example(
+    _ending([Step(25_001, 0.0), Step(STEP_MS, 0.0), Step(STEP_MS, None, restart=True), *[Step(STEP_MS, 0.0)] * 2]), 0, 0
+)
 def test_a_restart_at_any_tick_loses_the_outage_alone(steps: list[Step], offset_ms: int, late_key: int) -> None:
     """Killed after any ticks, before or after the run's start is known, rows differ by a gap of each outage."""
     # A run that nobody saw after the restart ends at its last sample: its own test.
