@@ -11,7 +11,7 @@ DAY_S: Final = 86400
 _DURATION = re.compile(r"(?:(\d{1,6})-)?(\d{1,6})(?::(\d{1,2}))?(?::(\d{1,2}))?(?:\.\d+)?")
 _SIZE = re.compile(r"(\d{1,20}(?:\.\d+)?)([KMGTPE]?)(?:i?B)?", re.IGNORECASE)
 _POWERS: Final = "KMGTPE"
-_A_TENTH: Final = 0.0995  # rounds to 0.10 from here on
+_AN_HOUR: Final = 0.995  # rounds to 1.00 from here on
 _UNITS: Final = "%|s|min|h|d|days?|[CG]PU-hours|[KMGTP]?i?B|W|[CG]PUs?|nodes?|jobs?|steps?|users?|points"
 _PART: Final = rf"(?<![\d,.-])-?\d[\d,.-]* (?:{_UNITS})(?!\w)"
 QUANTITY: Final = re.compile(rf"{_PART}(?: {_PART})?|[CG]PU-hours")
@@ -61,8 +61,8 @@ def say_number(value: float, decimals: int) -> str:
 
 
 def say_hours(hours: float) -> str:
-    """Print GPU-hours or CPU-hours with one decimal, below a tenth with two."""
-    return say_number(hours, 2 if 0 < hours < _A_TENTH else 1)
+    """Print GPU-hours or CPU-hours with one decimal, below an hour with two but for a last 0: shares of them agree."""
+    return say_number(hours, 2).removesuffix("0") if 0 < hours < _AN_HOUR else say_number(hours, 1)
 
 
 def parse_size_b(text: str, default_unit: str = "") -> int:

@@ -106,7 +106,7 @@ def test_the_table_has_fifty_rows_a_page_with_links() -> None:
 def test_cells_have_their_units() -> None:
     """Times, durations, shares and numbers are printed as people write them; numbers are aligned to the right."""
     found = body(view())
-    assert [cell.text for cell in found.rows[2]] == ["user2", "2026-01-03", "2", "3 min", "12 %", "0.7"]
+    assert [cell.text for cell in found.rows[2]] == ["user2", "2026-01-03", "2", "3 min", "12 %", "0.67"]
     assert [(one.title, one.kind) for one in found.columns] == [
         ("User", "text"),
         ("First", "time"),
