@@ -334,8 +334,9 @@ def test_same_payload(packages: list[Path], tmp_path: Path) -> None:
         lines = subprocess.run(query, capture_output=True, text=True, check=True).stdout.splitlines()
         return dict(line.split() for line in lines)
 
-    first = payloads(pick(packages))
-    assert payloads(again) == {name: first[name] for name in names(again)}
+    # The simulator needs what a build without ONNX Runtime leaves out: numba is not in this one.
+    first, same = payloads(pick(packages)), set(names(again)) - {"gpuwaste-sim"}
+    assert {name: payloads(again)[name] for name in same} == {name: first[name] for name in same}
 
 
 def test_erase(installed: tuple[Root, set[str]]) -> None:

@@ -170,7 +170,7 @@ CASES: list[tuple[str, str, str, str]] = [
     ("wire.exporter", "metrics_token_file: {}", '[agent]\nmetrics_token_file = "{none}"', "metrics_token_file:"),
     ("wire.exporter", "is empty", '[agent]\nmetrics_token_file = "{empty}"', "is empty"),
     ("wire.http", "expected unix:/PATH", '[common]\nhub_url = "unix:x"', "[common] hub_url 'unix:x'"),
-    ("wire.http", "hub_url {}: {}", '[common]\nhub_url = "http://h:x"', "[common] hub_url 'http://h:x'"),
+    ("wire.http", "{} {}: {}", '[common]\nhub_url = "http://h:x"', "[common] hub_url 'http://h:x'"),
     ("wire.http", "expected http://HOST", '[common]\nhub_url = "admin1:9461"', "[common] hub_url 'admin1:9461'"),
     ("wire.http", "expected no path", '[common]\nhub_url = "http://h/x"', "expected no path"),
     ("wire.http", "hub_ca", '[common]\nhub_url = "https://h"\nhub_ca = "{plain}"', "[common] hub_ca"),

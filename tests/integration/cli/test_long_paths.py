@@ -91,6 +91,7 @@ CASES: dict[str, tuple[Prepare | None, str]] = {
     "doctor json": (None, "doctor --timeout 3 --json --role hub"),
     "doctor nagios": (None, "doctor --timeout 3 --nagios --role hub"),
     "evaluate": (bad_log, "evaluate --swf {place}/log.swf"),
+    "simulate": (bad_log, "simulate --swf {place}/log.swf"),
     "history": (bad_log, "history import --sacct {place}/sacct.txt --clusters c --into {place}/h.duckdb"),
     "history csv": (bad_log, "history import --csv {place}/jobs.csv --mapping {place}/map.toml"),
     "history status": (None, "history status"),
