@@ -95,15 +95,16 @@ def of_job(config: Config, printed_id: str, *, here: bool) -> PredictQuery:
 
 
 def answer(config: Config, asked: PredictQuery, model: Path | None, history: Path | None) -> list[PredictDocument]:
-    """Return the predictions. Raises NoDataError, AuthError, WireError, ModelError, ParseError."""
-    found = _of_hub(config, asked) if model is None else _here(asked, model, history)
+    """Return the predictions, changes with the place of the option. Raises as predictions_of, and ModelError."""
+    found = predictions_of(config, asked) if model is None else _here(asked, model, history)
     return [
         structs.replace(prediction, changes=[_placed(change, options) for change in prediction.changes])
         for prediction, options in zip(found, chain(asked.options, repeat(_NO_OPTIONS)), strict=False)
     ]
 
 
-def _of_hub(config: Config, asked: PredictQuery) -> list[PredictDocument]:
+def predictions_of(config: Config, asked: PredictQuery) -> list[PredictDocument]:
+    """Return the hub's predictions, in the words of sbatch. Raises NoDataError, AuthError, WireError, ParseError."""
     hub = hub_client(config)
     try:
         found = hub.predict_job(asked.job) if asked.job else hub.predict([_sent(request) for request in asked.requests])

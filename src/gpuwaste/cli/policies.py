@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from gpuwaste.advice.adviser import Adviser
 from gpuwaste.advice.submission import Advice, AdviceRequest, Outlook
-from gpuwaste.cli.asking import PredictQuery, answer, of_job, of_words
+from gpuwaste.cli.asking import PredictQuery, of_job, of_words, predictions_of
 from gpuwaste.core.codec import convert
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import ConfigError, UsageError
@@ -56,7 +56,7 @@ def explain(options: argparse.Namespace, config: Config) -> ExplainDocument:
     """Return the decisions on each request, step by step, as a document."""
     policies = policies_of(options, config)
     asked = _asked(options, config)
-    decisions = decided(policies, answer(config, asked, None, None))
+    decisions = decided(policies, predictions_of(config, asked))
     notes = [*asked.notes, "assumed: no rejects or overrides of today, no random sample"]
     where = options.policies or config.advisor.policies_dir
     if len(policies.policies) == 1:
