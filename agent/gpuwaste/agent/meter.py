@@ -74,13 +74,13 @@ class Meter:
         last_us = self._last_us.get(item.gpu_uuid)
         if end_ms <= begin_ms:
             return
-        reason = self.unmeasured(last_us, tick.now_us)
-        if reason is not None or last_us is None:
-            item.advance(end_ms, reason or UnknownReason.GAP)
+        last_ms, reason = (last_us or 0) // 1000, self.unmeasured(last_us, tick.now_us)
+        if reason is not None:
+            item.advance(end_ms, reason)
         else:
-            item.advance(min(last_us // 1000, end_ms), UnknownReason.GAP)
-            self._measured(item, end_ms, last_us // 1000, sample, tick)
-        self._energy_used(item, max(begin_ms, (last_us or 0) // 1000), end_ms, sample, tick)
+            item.advance(min(last_ms, end_ms), UnknownReason.GAP)
+            self._measured(item, end_ms, last_ms, sample, tick)
+        self._energy_used(item, max(begin_ms, last_ms), end_ms, sample, tick)
 
     def unmeasured(self, last_us: int | None, now_us: int) -> UnknownReason | None:
         """Return why the time from a GPU's previous sample to the tick is unknown; None where it is measured."""
