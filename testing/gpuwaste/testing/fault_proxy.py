@@ -171,9 +171,9 @@ class FaultProxy:
             client.sendall(head + body[: fault.body_bytes])
         if fault:
             self._strike(fault, request)
-        client.sendall(head + body)
         with self._lock:
-            self.forwarded += 1
+            self.forwarded += 1  # before the client has the answer, so that whoever read it also reads the count
+        client.sendall(head + body)
         if last:
             raise _BrokenOffError
 
