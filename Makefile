@@ -79,7 +79,7 @@ matrix: venv packages native ## the submit path on Slurm 22.05, 24.11 and 26.05 
 scorecard: $(STAMP) ## write docs/scorecard.md from the public logs in ../shared/data or data/ (many minutes)
 	@$(PY) -m tools.scorecard
 
-bench-bench-unit: $(STAMP) ## what `make unit` takes: seconds, CPU seconds, the slowest tests; beside one process
+bench-unit: $(STAMP) ## what `make unit` takes: seconds, CPU seconds, the slowest tests; beside one process
 	@$(PY) -m bench.unit
 
 bench-report: $(STAMP) ## time of gpuwaste report with a million jobs in the hub

@@ -118,12 +118,18 @@ def vars_of(one: Drawn) -> dict[str, Any]:
     return {name: getattr(request, name) for name in request.__dataclass_fields__}
 
 
+@pytest.fixture
+def seed(request: pytest.FixtureRequest) -> int:
+    """Return the seed of all that is drawn: of the test, of GPUWASTE_TEST_SEED, or a new one, which is printed."""
+    given = getattr(request, "param", None) or os.environ.get("GPUWASTE_TEST_SEED")
+    found = int(given or random.SystemRandom().randrange(1_000_000))
+    sys.stdout.write(f"GPUWASTE_TEST_SEED={found}\n")
+    return found
+
+
 @pytest.fixture(params=["history", "baseline"])
-def askers(hub: Rig, request: pytest.FixtureRequest, tmp_path: Path) -> Askers:
+def askers(hub: Rig, request: pytest.FixtureRequest, tmp_path: Path, seed: int) -> Askers:
     """Give the hub a past of some users, policies of every kind, and a model or none."""
-    # The seed of all that is drawn: printed, and given again by GPUWASTE_TEST_SEED.
-    seed = int(os.environ.get("GPUWASTE_TEST_SEED") or random.SystemRandom().randrange(1_000_000))
-    sys.stdout.write(f"GPUWASTE_TEST_SEED={seed}\n")
     hub.slurm.partition_list = PARTITIONS
     hub.hub.importer.step()
     folder = hub.directory / "policies.d"
@@ -231,3 +237,17 @@ def test_the_commands_print_what_sbatch_would(
             found = (e["action"], e["lines"]) if document is e else (answered["action"], answered["lines"])
             lines = list(a.lines) if document is e or a.action in TOLD else []
             assert found == (a.action, lines), one
+
+
+@pytest.mark.parametrize("seed", [762794], indirect=True)
+def test_explain_names_no_place_of_an_option(
+    askers: Askers, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A line on GPUs that the command line asks for is in `policy explain` what sbatch says, without a place."""
+    (tmp_path / "job.sh").write_text(SCRIPT)
+    words = ["-J", "fine", "-A", "a2", "-p", "gpu", "--qos=low", "-n1", "--mem=64G", "--gres=gpu:8", "job.sh"]
+    with chdir(tmp_path):
+        assert main(["policy", "explain", "--json", "--config", str(askers.config), "--", *words]) == 0
+    (explained,) = json.loads(capsys.readouterr().out)["decisions"]
+    (used,) = [line for line in explained["lines"] if "such jobs" in line]
+    assert used.endswith("of 8 GPUs")
