@@ -16,6 +16,7 @@ MIN_DAYS: Final = 45
 _SETTLED_S: Final = 2 * DAY_S  # runs of the last days still change all the time
 _PHASE_S: Final = 900  # days begin at midnight of a zone: these are quarters of an hour apart
 _MOST: Final = 4
+_IDLE_S: Final = 3600  # days of a kind that nobody asked for as long make room for another; no answer takes that long
 _NUMBERS: Final = count()
 _RANGE: Final = 32  # days that are counted at a time: bounds the memory that it takes
 
@@ -25,6 +26,7 @@ class _Kept:
     """The sums of one kind of days: their first second, the clusters that are asked for, the zone of hours."""
 
     number: int
+    asked: int  # when somebody looked last, UTC seconds
     days: dict[str, dict[int, int]] = field(
         default_factory=dict
     )  # by query: the beginning of a day, and its last change
@@ -41,6 +43,8 @@ class KeptDays:
         db.execute(f"ATTACH ':memory:' AS {self._name} (COMPRESS)")
         self._touched = touched
         self._kept: dict[tuple[Any, ...], _Kept] = {}
+        self._numbers = count()
+        self._left: list[str] = []  # tables that nobody reads any more
         self._lock = threading.Lock()
 
     def until(self, window: Window) -> int:
@@ -57,8 +61,10 @@ class KeptDays:
         kept = self._of(window)
         if kept is None:
             raise AssertionError("asked for days that are not kept")
-        table = f"{self._name}.{sums}_{kept.number}"
+        table = self._table(sums, kept)
         with self._lock:
+            while self._left:
+                db.execute(f"DROP TABLE IF EXISTS {self._left.pop()}")
             known_days = kept.days.get(sums)
             sql, by_day = days_text(sums), {"grain": DAY_S, "coarse": DAY_S}
             if known_days is None:
@@ -73,13 +79,27 @@ class KeptDays:
                 known_days.update(days)
         return table
 
+    def _table(self, sums: str, kept: _Kept) -> str:
+        return f"{self._name}.{sums}_{kept.number}"
+
     def _of(self, window: Window) -> _Kept | None:
         """Return the days of a window's kind; None where as many kinds as are kept are others."""
         kind = window.start % DAY_S, tuple(window.clusters), window.utc_offset_s
         with self._lock:
-            if kind not in self._kept and len(self._kept) < _MOST:
-                self._kept[kind] = _Kept(len(self._kept))
-            return self._kept.get(kind)
+            if kind not in self._kept:
+                self._let_go(window.now)
+                if len(self._kept) == _MOST:
+                    return None
+                self._kept[kind] = _Kept(next(self._numbers), window.now)
+            kept = self._kept[kind]
+            kept.asked = max(kept.asked, window.now)
+            return kept
+
+    def _let_go(self, now: int) -> None:
+        for kind, kept in list(self._kept.items()):
+            if len(self._kept) == _MOST and kept.asked < now - _IDLE_S:
+                del self._kept[kind]
+                self._left += [self._table(sums, kept) for sums in kept.days]
 
     def _due(self, known: Mapping[int, int], start: int, end: int) -> Iterator[dict[int, int]]:
         """Yield the days that are to be counted, some that follow each other at a time, with their last changes."""

@@ -77,7 +77,7 @@ def test_the_machine_is_as_large_as_was_held_at_once(tmp_path: Path, capsys: pyt
         (("--scheduler", ","), 2, "schedulers are conservative, easy, fcfs, sjf"),
         (("--processors", "0"), 2, "expected a number from 1 to"),
         (("-S", "2020-01-01"), 3, "none of 4 jobs was submitted"),
-        (("--processors", "2", "--first", "1", "-E", "1970-01-01T00:00:05"), 3, "no job of the trace can be simulated"),
+        (("--processors", "2", "--first", "1", "-E", "@5"), 3, "no job of the trace can be simulated"),
     ],
 )
 def test_what_cannot_be_simulated_is_one_line(

@@ -1,6 +1,6 @@
 """Days that are kept give the documents that counting anew gives, whatever changed of the runs since."""
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import cache
 from typing import Any
 
@@ -138,3 +138,25 @@ def test_only_some_kinds_of_days_are_kept() -> None:
     assert [site.kept.until(window) > window.start for window in windows] == [True, True, True, True, False]
     kept, anew = site.both("kinds", windows[4])
     assert kept == anew
+
+
+def test_days_that_nobody_asks_for_make_room() -> None:
+    """An hour after four kinds were asked for, a fifth takes the place of one; its tables are dropped."""
+    site = emptied()
+    site.store.upsert_jobs([job(1)])
+    first, *others = [Window(LONG.start + place * 3600, LONG.end, NOW) for place in range(4)]
+    for window in (first, *others):
+        site.both("states", window)
+    later = NOW + 3601
+    assert site.kept.until(replace(first, now=later)) > first.start
+    fifth = Window(LONG.start + 4 * 3600, LONG.end, later)
+    assert site.kept.until(fifth) > fifth.start
+    for name in ("states", "kinds"):
+        kept, anew = site.both(name, fifth)
+        assert kept == anew
+    with site.store.reader() as db:
+        tables = db.execute(
+            "SELECT count(*) FROM duckdb_tables() WHERE database_name = ? AND table_name LIKE 'states_%'",
+            [site.kept._name],
+        ).fetchall()
+    assert tables == [(4,)]
