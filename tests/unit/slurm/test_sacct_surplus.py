@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gpuwaste.core.job import JobRecord
@@ -73,9 +73,13 @@ def test_lines_after_a_last_name_belong_to_it() -> None:
 
 
 @given(st.lists(NAMES, min_size=1, max_size=4))
+@example(["|\n7", "\n"])
 def test_any_name_in_the_middle_comes_back(names: list[str]) -> None:
-    """Names with separators and newlines, in a column that others follow, cost neither their run nor the next."""
-    harmless = [name for name in names if not any(part.startswith("7|") for part in name.split("\n")[1:])]
+    """Names with separators and newlines, in a column that others follow, cost neither their run nor the next.
+
+    But for names with a line that begins as a row does, by a separator of its own or by the one that follows the name.
+    """
+    harmless = [name for name in names if not any(part.startswith("7|") for part in f"{name}|".split("\n")[1:])]
     data = "".join(f"{at}|{name}|1700000000|COMPLETED|0:0\n" for at, name in enumerate(harmless, 1))
     found = rows(data.encode(), MIDDLE)
     told = [(row.job_id, row.name) for row in found if isinstance(row, JobRecord)]
