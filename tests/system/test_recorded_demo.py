@@ -124,7 +124,7 @@ def _play(runtime: Runtime, own: Path, user: str | None, zone: str) -> Any:
     result = own / "result.json"
     argv = [*runtime.module("gpuwaste.testing.demo", "--result", str(result))]
     done = subprocess.run(
-        argv if user else [*argv, "--play"], capture_output=True, text=True, timeout=120, check=False,
+        argv if user else [*argv, "--play"], capture_output=True, text=True, timeout=300, check=False,
         env={"PATH": "/nonexistent", "TMPDIR": str(own), "TZ": zone, **runtime.env}, cwd="/", stdin=subprocess.DEVNULL,
         user=user, extra_groups=[] if user else None,
     )  # fmt: skip

@@ -12,7 +12,10 @@ from gpuwaste.core.errors import StoreError
 from gpuwaste.core.files import UMASK
 
 _ADDRESSES_B: Final = 2 << 30
-_NICE: Final = 19
+LAST: Final = 19
+"""Niceness of work that nobody waits for."""
+WAITED_FOR: Final = 10
+"""Niceness of work that somebody waits for: at 19 it gets too little of a node whose processors are all busy."""
 
 
 def start_child(module: str, arguments: str, stdout: int) -> "subprocess.Popen[bytes]":
@@ -35,12 +38,12 @@ def exit_words(code: int) -> str:
     return f"signal {-code}" if code < 0 else f"exit code {code}"
 
 
-def hold_back(step_s: int) -> None:
-    """Step back behind all others, and end by SIGALRM after `step_s`; where the unit forbids it, its limits hold."""
+def hold_back(step_s: int, niceness: int) -> None:
+    """Step back behind the node's jobs, and end by SIGALRM after `step_s`; a unit may forbid it and has limits."""
     os.umask(UMASK)
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     signal.alarm(step_s)
     with contextlib.suppress(OSError):
-        os.nice(_NICE)
+        os.nice(niceness)
     with contextlib.suppress(OSError, ValueError):
         resource.setrlimit(resource.RLIMIT_AS, (_ADDRESSES_B, _ADDRESSES_B))

@@ -18,7 +18,7 @@ from typing import Final
 
 import duckdb
 
-from gpuwaste.agent.child import hold_back
+from gpuwaste.agent.child import LAST, hold_back
 from gpuwaste.agent.day_file import DayFile
 from gpuwaste.agent.segment import Name, day_of, read_ticks, segments, to_line
 from gpuwaste.core import log_event
@@ -62,7 +62,7 @@ def main(folder: Path, below: int, *, today: str = "", pack_today: bool = False,
     With `today` the last day before it is written anew, and with `pack_today` today's file as well. With `since_us` the
     samples after it go to standard output, a line a tick, oldest first, those included that could not be folded.
     """
-    hold_back(_STEP_S)
+    hold_back(_STEP_S, LAST)
     set_up_logging()
     try:
         with _alone(folder):

@@ -18,7 +18,7 @@ from typing import Final
 import duckdb
 from msgspec import json
 
-from gpuwaste.agent.child import hold_back
+from gpuwaste.agent.child import WAITED_FOR, hold_back
 from gpuwaste.agent.fold import LOCK_NAME, days
 from gpuwaste.agent.job_slots import JobSlots
 from gpuwaste.agent.segment import day_of, read_ticks, segments
@@ -43,7 +43,7 @@ _OPTIONS: Final = {"access_mode": "READ_ONLY", "memory_limit": "32MB"}
 
 def main(folder: Path, node: str, asked: tuple[int, int, int, int, int], kept_days: int, gap_us: int) -> int:
     """Write what the node has of the run in the window `asked`; return the exit code."""
-    hold_back(DEADLINE_S)
+    hold_back(DEADLINE_S, WAITED_FOR)
     set_up_logging()
     try:
         with _reading(folder):
