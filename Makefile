@@ -58,8 +58,8 @@ docs-check: $(STAMP) ## the generated pages are of today; links, commands, keys 
 	@tools/generate-docs --check
 	@$(VENV)/bin/pytest -q -m "not cluster" tests/docs
 
-unit: $(STAMP) ## the tests without servers, root, Debian packages and builds, on every core, nothing compiled: a minute
-	@NUMBA_DISABLE_JIT=1 $(VENV)/bin/pytest -q -n auto --dist loadscope --hypothesis-profile unit --durations 10 tests/unit
+unit: $(STAMP) ## the tests without servers, root, Debian packages and builds, but for the longest: a minute
+	@NUMBA_DISABLE_JIT=1 $(VENV)/bin/pytest -q -n auto --dist loadscope --hypothesis-profile unit -m "not long" --durations 10 tests/unit
 
 test: venv packages native plugins browser-tools ## all tests, the real cluster included, WORKERS at the same time
 	@$(PY) -m tools.rpm --for-tests

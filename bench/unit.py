@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 ROOT: Final = Path(__file__).parents[1]
-PYTEST: Final = (sys.executable, "-m", "pytest", "-q", "--hypothesis-profile", "unit", "tests/unit")
+PYTEST: Final = (sys.executable, "-m", "pytest", "-q", "--hypothesis-profile", "unit", "-m", "not long", "tests/unit")
 WAYS: Final = {"every core, as make unit": ("-n", "auto", "--dist", "loadscope"), "one process": ()}
 
 

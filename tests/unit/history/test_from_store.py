@@ -21,6 +21,8 @@ from gpuwaste.waste.job_ledgers import job_ledgers
 from gpuwaste.waste.ledger_settings import LedgerSettings
 from gpuwaste.waste.load import Selection, judge_runs
 
+pytestmark = pytest.mark.long
+
 T0 = 1_700_000_000 // 3600 * 3600
 TEXTS = st.sampled_from(["", "a", "b", "gpu", "A", "x\ny", "\U0001f600", "'; --"])
 TRES = ["", "cpu=4,mem=62.50G,node=1,gres/gpu=2,gres/gpu:a100=2", "cpu=1,gres/gpu:v100=1", "no tres", "cpu=x,node=2"]

@@ -22,6 +22,8 @@ from gpuwaste.waste.ledger_settings import LedgerSettings
 from gpuwaste.waste.load import Selection
 from gpuwaste.waste.tally import Tally
 
+pytestmark = pytest.mark.long
+
 SUBJECTS: tuple[tuple[Scope, str], ...] = (("cluster", ""), ("account", "a"), ("user", "user1"))
 WINDOWS = ((0, NOW), (DAY + 3 * DAY_S + 1234, DAY + 30 * DAY_S + 99), (DAY + 5 * DAY_S, DAY + 9 * DAY_S))
 LATE = run(2, 1, 2, user="user1")  # a run of test_judged_packing's site

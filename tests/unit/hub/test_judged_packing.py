@@ -2,12 +2,15 @@
 
 import random
 
+import pytest
 from tests.unit.hub.test_judging import LEDGER, STOP, STRICT, documents, judging
 from tests.unit.store.test_rollup import DAY, new_store, row, run, same
 
 from gpuwaste.core.units import DAY_S
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.packing import STRETCH_S, JudgedPacking
+
+pytestmark = pytest.mark.long
 
 UNTIL = DAY - DAY % STRETCH_S + STRETCH_S
 USERS = 6

@@ -28,6 +28,8 @@ from gpuwaste.waste.judged_runs import judged_runs
 from gpuwaste.waste.ledger_settings import LedgerSettings
 from gpuwaste.waste.load import Selection
 
+pytestmark = pytest.mark.long
+
 LEDGER = LedgerSettings()
 STRICT = replace(LEDGER, low_below_pct=50.0, high_above_pct=95.0)
 STOP = threading.Event()

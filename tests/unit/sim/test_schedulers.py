@@ -16,6 +16,8 @@ from gpuwaste.history.swf_table import swf_table
 from gpuwaste.sim.schedulers import conservative, easy, fcfs, sjf
 from gpuwaste.sim.trace import Planned, trace_of
 
+pytestmark = pytest.mark.long
+
 REFERENCES: dict[str, tuple[Any, Callable[..., None]]] = {
     "fcfs": (fcfs, reference.in_order(lambda _: 0)),
     "sjf": (sjf, reference.in_order(lambda job: job.believed)),

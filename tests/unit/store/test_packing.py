@@ -17,6 +17,8 @@ from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.packing import STRETCH_S, DayPacking, JobPacking
 
+pytestmark = pytest.mark.long
+
 AFTER = DAY - DAY % STRETCH_S + 2 * STRETCH_S
 
 

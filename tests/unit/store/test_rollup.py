@@ -24,6 +24,8 @@ from gpuwaste.store.hub.rollup import Rollup
 from gpuwaste.waste.ledger_settings import LedgerSettings
 from gpuwaste.waste.load import HANG_LIMITS
 
+pytestmark = pytest.mark.long
+
 DAY = 1_700_000_000 // DAY_S * DAY_S
 NOW = DAY + 100 * DAY_S
 BEFORE = DAY + 20 * DAY_S

@@ -3,6 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.examples import examples
@@ -11,6 +12,8 @@ from tests.unit.waste.builders import LATER, T0, job, load, store
 from gpuwaste.core.hour import AllocationHour
 from gpuwaste.core.job import JobRecord
 from gpuwaste.waste.ledger import DeviceLedger
+
+pytestmark = pytest.mark.long
 
 # What one second of one GPU was: a percent, an unknown reason, suspended, or (None) not reported.
 Second = int | str | None

@@ -19,6 +19,8 @@ from gpuwaste.waste.judged import JudgedRun, judged_last
 from gpuwaste.waste.ledger import DeviceLedger, DeviceUse
 from gpuwaste.waste.tally import Tally
 
+pytestmark = pytest.mark.long
+
 NOW = T0 + 8000
 OTHER = replace(SETTINGS, low_below_pct=50.0, underused_below_pct=60.0, finding_min_s=60.0, min_coverage=0.3)
 RULES = (SETTINGS, OTHER)
