@@ -23,7 +23,7 @@ from urllib.parse import urlencode
 
 from bench.judged import judged
 from bench.pages_browser import painted
-from bench.year import hub_settings, made
+from bench.year import hub_settings, made, wait_for_quiet
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.testing.lone_hub import LoneHub, private_munged
@@ -68,6 +68,7 @@ def main() -> int:
         hub = LoneHub(home, munge, hub_settings(home), {"cluster": "bench"})
         stack.callback(hub.stop)
         hub.start()
+        wait_for_quiet(hub)
         cookie = signed_in(hub)
         figures["pages"] = measured(hub, cookie, asked, options.readers, options.rounds)
         figures["rss_mb"] = round(hub.peak_rss_b() / 1e6)
