@@ -10,16 +10,16 @@ from gpuwaste.testing.cluster import LoopbackCluster
 from gpuwaste.testing.cluster_process import wait_until
 from gpuwaste.testing.running_site import SiteOptions
 
-pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.cluster, pytest.mark.timeout(480)]
 
 
 def test_now_tells_the_idle_gpu_the_silent_node_and_the_queue(cluster: LoopbackCluster, make_site: SiteFactory) -> None:
     """Alice's job idles under an agent, bob's runs on a node without one, an array waits: each is told, to its own."""
-    site = make_site(cluster, SiteOptions(interval_s=1.0, ship_every_s=10.0, sacct_every_s=1.0))
+    site = make_site(cluster, SiteOptions(interval_s=1.0, ship_every_s=1.0, sacct_every_s=1.0))
     watched, silent = list(site.nodes)[:2]
     config = site.config_path("hub")
     text = config.read_text(encoding="utf-8").replace("[agent]\n", "")
-    config.write_text(f"{text}\n[agent]\nship_every_s = 10.0\n", encoding="utf-8")
+    config.write_text(f"{text}\n[agent]\nship_every_s = 25.0\n", encoding="utf-8")
     site.start_hub()
     site.start_agent(watched)
     idle = site.submit("alice", "--phase 600:0", w=watched, gres="gpu:1", job_name="sleeper")
@@ -34,7 +34,7 @@ def test_now_tells_the_idle_gpu_the_silent_node_and_the_queue(cluster: LoopbackC
         found = {job["jobid"] for job in seen["idle"]}, {node["node"] for node in seen["silent"]}
         return found == ({str(idle)}, {silent}) and bool(seen["queue"])
 
-    wait_until(complete, 120, "now to tell all three", lambda: json.dumps(seen)[:3000], poll_s=2.0)
+    wait_until(complete, 240, "now to tell all three", lambda: json.dumps(seen)[:3000], poll_s=2.0)
     (job,) = seen["idle"]
     assert (job["user"], job["name"], job["idle"], job["never_active"], job["nodes"]) == (
         "alice", "sleeper", 1, 1, [watched],
