@@ -42,7 +42,7 @@ def test_too_few_days_are_called_so() -> None:
 
 
 def test_what_is_not_known_does_not_lead() -> None:
-    """Where noise cannot be told, the share of unknown GPU-hours comes last, however much more it moved than the waste."""
+    """Where noise cannot be told, the share of unknown GPU-hours comes last, though it moved more than the waste."""
     one = viewed(busy(), "states", (MONTH, MONTH + DAY))
     facts = {"wasted_share": (0.4, 0.5), "unknown_share": (0.01, 0.6)}
     sides = []
