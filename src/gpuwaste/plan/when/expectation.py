@@ -66,27 +66,25 @@ def waits_of(queue: Queue, asked: Jobs, places: Sequence[int | None], draws: int
     waits = np.full((draws, len(places)), -1, np.int64)
     n = len(queue.waiting.limit_s)
     behind = [k for k, place in enumerate(places) if place is None or place >= n]
-    none = _rows(asked, [])
-    for draw in range(draws):
-        held = _held(queue.running, rest[draw])
-        waiting = _asked(queue.waiting, runs[draw])
-        if behind:
-            tried = _asked(_rows(asked, behind), np.ones(len(behind), np.int64))
-            rules = Rules(queue.depth, queue.backfills, -1)
-            waits[draw, behind] = played(queue.machine, held, waiting, tried, rules)[1]
+    none, last = _rows(asked, []), _rows(asked, behind)
+    for draw in range(draws if behind else 0):
+        tried = _asked(last, np.ones(len(behind), np.int64))
+        waits[draw, behind] = _once(queue, rest[draw], _asked(queue.waiting, runs[draw]), tried, -1)[1]
     for k, place in enumerate(places):
         if place is None or place >= n:
             continue
         at = max(place, 0)
-        rules = Rules(queue.depth, queue.backfills, at)
-        joined = Jobs(*(np.insert(all_, at, own[k], axis=0) for all_, own in zip(queue.waiting, asked, strict=True)))
+        joined = _joined(queue.waiting, asked, k, at)
         for draw in range(draws):
             waiting = _asked(joined, np.insert(runs[draw], at, 1))
-            found = played(
-                queue.machine, _held(queue.running, rest[draw]), waiting, _asked(none, runs[draw, :0]), rules
-            )
-            waits[draw, k] = found[0][at]
+            waits[draw, k] = _once(queue, rest[draw], waiting, _asked(none, runs[draw, :0]), at)[0][at]
     return waits
+
+
+def _once(queue: Queue, rest: Ints, waiting: Asked, tried: Asked, watched: int) -> tuple[Ints, Ints]:
+    running = queue.running
+    held = Held(running.asks, _number(running.pools), rest, believed_rest(running))
+    return played(queue.machine, held, waiting, tried, Rules(queue.depth, queue.backfills, watched))
 
 
 def closed_never(capacity: Ints) -> Pools:
@@ -97,34 +95,32 @@ def closed_never(capacity: Ints) -> Pools:
 def _told(now: int, waits: Ints, runs: Ints, correction: Correction | None) -> Expectation | None:
     if (waits < 0).any():
         return None
-    said: Sequence[float] = np.quantile(waits, QUANTILES, method="inverted_cdf").tolist()
-    before = said
+    said = [float(wait) for wait in np.quantile(waits, QUANTILES, method="inverted_cdf")]
+    moved, source = waits.astype(np.float64), SIMULATED
     if correction is not None:
-        said = correction.apply(said)
-    # A correction moves the start; the run is as drawn.
-    ends = np.quantile(_moved(waits, before, said) + runs, QUANTILES, method="inverted_cdf").tolist()
-    starts = [now + round(wait) for wait in said]
-    source = SIMULATED if correction is None else CORRECTED
-    return Expectation(starts[0], starts[1], starts[2], tuple(now + round(end) for end in ends), source)
-
-
-def _moved(
-    waits: Ints, before: Sequence[float], after: Sequence[float]
-) -> "np.ndarray[tuple[int], np.dtype[np.float64]]":
-    ranks = (np.argsort(np.argsort(waits, kind="stable"), kind="stable") + 0.5) / len(waits)
-    if list(before) == list(after):
-        return waits.astype(np.float64)
-    found = np.interp(ranks, QUANTILES, after)
-    return np.asarray(found, np.float64)
+        said, source = list(correction.apply(said)), CORRECTED
+        # A draw keeps its rank: what has moved is the wait, not how long the job runs.
+        ranks = (np.argsort(np.argsort(waits, kind="stable"), kind="stable") + 0.5) / len(waits)
+        moved = np.interp(ranks, QUANTILES, said)
+    ends = np.quantile(moved + runs, QUANTILES, method="inverted_cdf")
+    first, middle, last = (now + round(wait) for wait in said)
+    return Expectation(first, middle, last, (now + round(ends[0]), now + round(ends[1]), now + round(ends[2])), source)
 
 
 def _rows(jobs: Jobs, rows: Sequence[int]) -> Jobs:
-    chosen = np.array(rows, np.intp)
-    return Jobs(*(column[chosen] for column in jobs))
+    at = np.array(rows, np.intp)
+    return Jobs(jobs.asks[at], jobs.pools[at], jobs.limit_s[at], jobs.run_s[at], jobs.since_s[at])
 
 
-def _held(jobs: Jobs, rest: Ints) -> Held:
-    return Held(jobs.asks, _number(jobs.pools), rest, believed_rest(jobs))
+def _joined(waiting: Jobs, asked: Jobs, k: int, at: int) -> Jobs:
+    """Return the waiting jobs with request k among them."""
+    return Jobs(
+        np.insert(waiting.asks, at, asked.asks[k], axis=0),
+        np.insert(waiting.pools, at, asked.pools[k]),
+        np.insert(waiting.limit_s, at, asked.limit_s[k]),
+        np.insert(waiting.run_s, at, asked.run_s[k], axis=0),
+        np.insert(waiting.since_s, at, asked.since_s[k]),
+    )
 
 
 def _asked(jobs: Jobs, run: Ints) -> Asked:

@@ -70,7 +70,7 @@ def pool_now(
     p = 0
     while pools:
         if pools & 1 and fits(asks, job, free, p) and open_from(closed, p, now, limit) == now:
-            if shadow[p] < 0 or now + limit <= shadow[p] or fits(asks, job, extra, p):
+            if shadow[p] < 0 or now + limit <= shadow[p] or fits(asks, job, extra, p):  # noqa: SIM102 two questions
                 return p
         pools >>= 1
         p += 1
@@ -96,8 +96,8 @@ def reserve(
 ) -> int:
     """Reserve for a job that finds no room, in whichever of these pools it is believed to start first.
 
-    Returns that pool, of which `shadow` and `extra` are set, or -1. `active[first:last]` run, by the ends `times` that are
-    believed of them.
+    Returns that pool, of which `shadow` and `extra` are set, or -1. `active[first:last]` are the running jobs, by the ends
+    `times` that are believed of them.
     """
     best, best_time = -1, 0
     for p in range(len(free)):
