@@ -1,4 +1,4 @@
-"""What is known of a job's wait as it is submitted, as numbers: the request, the queue, the waits of others before it."""
+"""What is known of a wait at submission, as numbers: the request, the queue, the waits of others before it."""
 
 import math
 from collections import deque
@@ -9,16 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuwaste.models.waits.queue_at import Submission, WaitLog
+from gpuwaste.plan.when.correction import log_wait
 
 Floats = NDArray[np.float64]
-FLOOR_S: Final = 60.0  # added to a wait before its logarithm: what is below a minute is alike
 _NAN: Final = math.nan
 _WINDOW: Final = 100  # waits of a partition and size
-
-
-def log_wait(wait_s: float) -> float:
-    """Return the logarithm in which waits are learnt."""
-    return math.log(max(wait_s, 0.0) + FLOOR_S)
 
 
 class Waits:
@@ -87,7 +82,7 @@ class Knowledge:
         return found
 
     def _ahead(self, waiting: NDArray[np.int64], row: int, total: float) -> list[float]:
-        """Return counts, work and ages of those that wait: all, no larger, of the user, of the account, of the shape."""
+        """Return counts, work and ages of those that wait: all, no larger, the user's, the account's, of the shape."""
         log, now = self.log, int(self.log.submit[row])
         age, procs, limit = now - log.submit[waiting], log.procs[waiting], log.limit[waiting]
         work = procs * limit / total

@@ -1,4 +1,4 @@
-"""A site's own errors put right: each quantile of a wait is moved by what would have held over the waits that ended last.
+"""Corrects the quantiles of waits by a site's own errors: each is moved so that it would have held over the last waits.
 
 The shifts are those of walltimes (predict/conformal.py): of logarithms, on a rolling window, with the level led by what
 was missed lately. Waits below a minute are alike, so a minute is added to each before its logarithm. A wait teaches at

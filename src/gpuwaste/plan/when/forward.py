@@ -69,9 +69,9 @@ def pool_now(
     """Return the first pool in which a job may start now, -1 for none."""
     p = 0
     while pools:
-        if pools & 1 and fits(asks, job, free, p) and open_from(closed, p, now, limit) == now:
-            if shadow[p] < 0 or now + limit <= shadow[p] or fits(asks, job, extra, p):  # noqa: SIM102 two questions
-                return p
+        unharmed = shadow[p] < 0 or now + limit <= shadow[p] or fits(asks, job, extra, p)
+        if pools & 1 and unharmed and fits(asks, job, free, p) and open_from(closed, p, now, limit) == now:
+            return p
         pools >>= 1
         p += 1
     return -1
@@ -96,8 +96,8 @@ def reserve(
 ) -> int:
     """Reserve for a job that finds no room, in whichever of these pools it is believed to start first.
 
-    Returns that pool, of which `shadow` and `extra` are set, or -1. `active[first:last]` are the running jobs, by the ends
-    `times` that are believed of them.
+    Returns that pool, of which `shadow` and `extra` are set, or -1. `active[first:last]` are the running jobs, by the
+    ends `times` that are believed of them.
     """
     best, best_time = -1, 0
     for p in range(len(free)):
@@ -169,7 +169,6 @@ def played(  # noqa: C901, PLR0912, PLR0915 one compiled loop, as in sim
             if begin[job] > now:
                 before, job = job, after
                 continue
-            looked += 1
             p = -1
             if pools[job] & usable:
                 p = pool_now(asks, job, pools[job] & usable, limit[job], now, free, closed, shadow, extra)
@@ -195,7 +194,7 @@ def played(  # noqa: C901, PLR0912, PLR0915 one compiled loop, as in sim
                         if not rules.backfills:
                             usable &= ~(1 << found)
             if p < 0:
-                before, job = job, after
+                before, job, looked = job, after, looked + 1
                 continue
             start[job], pool_of[job], believed[job] = now, p, now + limit[job]
             free[p] -= asks[job]
@@ -204,7 +203,7 @@ def played(  # noqa: C901, PLR0912, PLR0915 one compiled loop, as in sim
             running = push(end_times, end_jobs, running, now + run[job], job)
             first, last = insert(times, active, first, last, believed[job], job)
             following[before], job = after, after
-        if job == n:
+        if job == n and looked < rules.depth:
             for k in range(c):
                 if when[k] >= 0 or asked.begin[k] > now:
                     continue
