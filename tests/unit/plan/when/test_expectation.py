@@ -135,8 +135,8 @@ def test_begin_and_depth() -> None:
     """A request waits for its --begin; one behind more jobs than a pass looks at is not looked at."""
     asked = queue([[4]], [exactly([3], 100, 100)], [exactly([2], 10, 10), exactly([2], 10, 10)], depth=2)
     later, behind = expect(asked, [exactly([1], 10, 10, 1, 7), exactly([1], 10, 10)])
-    assert starts(later) == (100, 100, 100)
-    assert starts(behind) == (100, 100, 100)
+    assert starts(later) == (110, 110, 110)
+    assert starts(behind) == (110, 110, 110)
     later, behind = expect(asked._replace(depth=3), [exactly([1], 10, 10, 1, 7), exactly([1], 10, 10)])
     assert starts(later) == (7, 7, 7)
     assert starts(behind) == (0, 0, 0)
