@@ -1,0 +1,40 @@
+"""Corrects the quantiles of waits by a site's own errors: each is moved so that it would have held over the last waits.
+
+The shifts are those of walltimes (predict/conformal.py): of logarithms, on a rolling window, with the level led by what
+was missed lately. Waits below a minute are alike, so a minute is added to each before its logarithm. A wait teaches at
+its start, never earlier.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Final
+
+from gpuwaste.plan.when.expectation import QUANTILES
+from gpuwaste.predict.conformal import Shifts
+
+FLOOR_S: Final = 60.0
+_LONGEST_S: Final = 10 * 366 * 86400.0  # no wait is expected to be longer
+
+
+def log_wait(wait_s: float) -> float:
+    """Return the logarithm in which waits are compared; a negative wait counts as none."""
+    return math.log(min(max(wait_s, 0.0), _LONGEST_S) + FLOOR_S)
+
+
+class WaitShifts:
+    """Corrects p10, p50 and p90 of waits, in seconds; feed `observe` in the order of the starts.
+
+    Fewer than predict.conformal.MIN_ENDS observed waits correct nothing.
+    """
+
+    def __init__(self) -> None:
+        self._shifts = Shifts(QUANTILES, [0.0] * len(QUANTILES))
+
+    def apply(self, waits_s: Sequence[float]) -> list[float]:
+        """Return corrected quantiles in seconds, rising and not negative."""
+        found = self._shifts.apply([log_wait(wait) for wait in waits_s])
+        return [min(max(value - FLOOR_S, 0.0), _LONGEST_S) for value in found]
+
+    def observe(self, waits_s: Sequence[float], waited_s: float) -> None:
+        """Take the start of a job for which these quantiles were simulated, and what it waited."""
+        self._shifts.observe([log_wait(wait) for wait in waits_s], log_wait(waited_s))
