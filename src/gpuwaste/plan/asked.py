@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 from gpuwaste.core.request import JobRequest
 from gpuwaste.core.script_hash import script_hash
@@ -10,6 +11,8 @@ from gpuwaste.plan.site import Site
 from gpuwaste.predict.prediction import Change, TargetPrediction
 from gpuwaste.slurm.sbatch import read_argv, read_submission
 from gpuwaste.slurm.sbatch_words import Given
+
+_USUAL: Final = "normal"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +80,10 @@ class Asked:
 
     @property
     def qos(self) -> str:
-        """The QOS of the job, "" if not known."""
+        """The QOS of the job, "" if not known: slurmdbd makes every cluster with a QOS `normal`, the default of all."""
         found = self.site.membership(self.account, self.partition)
-        return self.request.qos or (found.default_qos if found else "")
+        usual = found.default_qos or (_USUAL if _USUAL in found.qos else "") if found else ""
+        return self.request.qos or usual
 
     def target(self, name: str) -> TargetPrediction | None:
         """Return what is expected of one target."""

@@ -2,6 +2,7 @@
 
 import json
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
@@ -42,10 +43,9 @@ class _Head(Struct):
     document: Literal["plan"] = "plan"
 
 
-def variables(environ: object = None) -> dict[str, str]:
+def variables(environ: Mapping[str, str]) -> dict[str, str]:
     """Return the SBATCH_ variables that sbatch reads as options."""
-    found = os.environ if environ is None else environ
-    return {name: found[name] for name in VARIABLES if name in found}  # type: ignore[index, operator]
+    return {name: environ[name] for name in VARIABLES if name in environ}
 
 
 def plan_file(submission: Submission, folder: str, plan: PlanDocument) -> PlanFile:
@@ -72,11 +72,14 @@ def read_plan(path: Path) -> PlanFile:
     """Read and check a plan file of at most MAX_PLAN_B bytes. Raises UsageError and ParseError: one line."""
     try:
         with open_plain(path) as stream:
+            owner = os.fstat(stream.fileno()).st_uid
             data = stream.read(MAX_PLAN_B + 1)
     except OSError as error:
         raise UsageError(
             f"{path}: cannot be read: {error.strerror}: give a file that gpuwaste plan -o wrote"
         ) from error
+    if owner != os.getuid():
+        raise UsageError(f"{path}: belongs to uid {owner}: plan again yourself")
     if len(data) > MAX_PLAN_B:
         raise ParseError(f"{path}: more than {MAX_PLAN_B} bytes: not a plan file of gpuwaste plan -o")
     try:
@@ -94,7 +97,7 @@ def read_plan(path: Path) -> PlanFile:
 
 
 def candidate_of(path: Path, plan: PlanFile, take: int | None) -> PlanCandidate:
-    """Return the candidate to submit: the one taken, else the chosen. Raises UsageError where it cannot be submitted."""
+    """Return the candidate to submit: the one taken, else the chosen. Raises UsageError where there is none."""
     number = plan.plan.chosen if take is None else take
     if plan.submitted:
         raise UsageError(f"{path}: already submitted as job {plan.submitted[0]}: plan again to submit another")
@@ -118,7 +121,7 @@ def unchanged(path: Path, plan: PlanFile, user: str, at: int) -> Submission:
         raise UsageError(f"{path}: a plan of user {plan.plan.user[:40]!r}: plan again as {user}")
     if Path.cwd() != Path(plan.folder):
         raise UsageError(f"{path}: planned in {plan.folder}: run it there, or plan again")
-    now = variables()
+    now = variables(os.environ)
     if odd := sorted(name for name in {*now, *plan.environ} if now.get(name) != plan.environ.get(name)):
         raise UsageError(f"{path}: {odd[0]} is not what it was when this was planned: plan again")
     line = read_argv(plan.words)
@@ -126,7 +129,7 @@ def unchanged(path: Path, plan: PlanFile, user: str, at: int) -> Submission:
     submission = Submission(tuple(plan.words), read_script(file) if file else b"", now, user, at)
     if submission.hash != plan.script_hash:
         raise UsageError(f"{path}: {file} has changed since it was planned: plan again")
-    _checked_options(path, submission, plan)
+    _checked_options(path, plan)
     return submission
 
 
@@ -141,12 +144,12 @@ def read_script(file: str) -> bytes:
         raise UsageError(f"{file[:80]!r}: not a file name: give a batch script") from None
 
 
-def _checked_options(path: Path, submission: Submission, plan: PlanFile) -> None:
+def _checked_options(path: Path, plan: PlanFile) -> None:
     """Refuse options that are none: a word that is no option would become the script. Raises UsageError."""
     for one in plan.plan.candidates:
         try:
             rest = read_argv(one.options).rest
         except GpuwasteError as error:
             raise UsageError(f"{path}: candidate {one.number}: {error}") from error
-        if rest or any(not word.startswith("-") for word in one.options):
+        if rest or any(not word.startswith("-") or word in {"-", "--"} for word in one.options):
             raise UsageError(f"{path}: candidate {one.number}: {one.options!r} are not options of sbatch: plan again")

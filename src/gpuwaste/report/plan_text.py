@@ -1,4 +1,4 @@
-"""Text of `gpuwaste plan`: the choice, a line for each candidate, what differs, and what cannot be submitted and why."""
+"""Text of `gpuwaste plan`: a line for each candidate, the choice, and what cannot be submitted and why."""
 
 import shlex
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ _TITLE: Final = 20
 def plan_text(document: PlanDocument, look: Look) -> str:
     """Render a plan."""
     lines = look.title(f"{fit(document.name or 'job', 40)}: plan")
-    pairs = [("Goal", document.goal)]
+    pairs: list[tuple[str, str]] = [("Goal", document.goal)]
     if document.deadline is not None:
         pairs.append(("Deadline", clock(document.deadline, document.at, look.zone)))
     lines += facts(pairs)

@@ -5,6 +5,7 @@ Slurm prints `LIMIT(USED)`, `N(USED)` where there is no limit. What is used per 
 
 import re
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Final
 
 from gpuwaste.core.units import MINUTE_S
@@ -58,7 +59,7 @@ class LimitSet:
 def parse_assoc_mgr(text: str) -> list[LimitSet]:
     """Read every record; what cannot be read of one counts as no limit. Never raises."""
     starts = [found.start() for found in _RECORD.finditer(text)]
-    return [_limit_set(text[start:stop]) for start, stop in zip(starts, [*starts[1:], len(text)], strict=True)]
+    return [_limit_set(text[start:stop]) for start, stop in pairwise([*starts, len(text)])]
 
 
 def _limit_set(record: str) -> LimitSet:
@@ -87,9 +88,9 @@ def _limit_set(record: str) -> LimitSet:
 
 def _by_uid(text: str) -> dict[int, dict[str, str]]:
     heads = list(_UID.finditer(text))
-    stops = [*(head.start() for head in heads[1:]), len(text)]
+    stops = [*(head.start() for head in heads), len(text)][1:]
     return {
-        int(head[1]): dict(_FIELD.findall(text[head.end() : stop])) for head, stop in zip(heads, stops, strict=True)
+        int(head[1]): dict(_FIELD.findall(text[head.end() : stop])) for head, stop in zip(heads, stops, strict=False)
     }
 
 
