@@ -62,7 +62,8 @@ class Blocks:
 def drawn(count: int) -> Floats:
     """Return how often each of DRAWS draws takes each of `count` blocks."""
     drawing = np.random.default_rng(_SEED)
-    return drawing.multinomial(count, np.full(count, 1 / count), size=DRAWS).astype(np.float64)
+    found: Floats = drawing.multinomial(count, np.full(count, 1 / count), size=DRAWS).astype(np.float64)
+    return found
 
 
 def interval(values: Floats) -> Interval:
@@ -77,7 +78,8 @@ def interval(values: Floats) -> Interval:
 def ratios(draws: Floats, above: Floats, below: Floats) -> Floats:
     """Return of each draw the sum over blocks of `above` [count] by that of `below`; NaN where that is 0."""
     bottom = draws @ below
-    return np.divide(draws @ above, bottom, out=np.full(len(draws), np.nan), where=bottom > 0)
+    found: Floats = np.divide(draws @ above, bottom, out=np.full(len(draws), np.nan), where=bottom > 0)
+    return found
 
 
 def quantiles(blocks: Blocks, places: NDArray[np.intp], values: Floats, level: float) -> Floats:
@@ -90,5 +92,5 @@ def quantiles(blocks: Blocks, places: NDArray[np.intp], values: Floats, level: f
     counts = np.bincount(places * len(edges) + bins, minlength=blocks.count * len(edges))
     heights = np.cumsum(blocks.draws @ counts.reshape(blocks.count, len(edges)).astype(np.float64), axis=1)
     whole = heights[:, -1]
-    found = edges[np.argmax(heights >= level * whole[:, None], axis=1)]
-    return np.where(whole > 0, found, np.nan)
+    found: Floats = np.where(whole > 0, edges[np.argmax(heights >= level * whole[:, None], axis=1)], np.nan)
+    return found

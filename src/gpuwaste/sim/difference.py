@@ -102,8 +102,12 @@ def wait_deltas(blocks: Blocks, places: NDArray[np.intp], before: Floats, after:
         ends = None
         if blocks.enough:
             ends = interval(quantiles(blocks, places, after, level) - quantiles(blocks, places, before, level))
-        found[name] = _delta(*(float(np.percentile(waits, 100 * level)) for waits in (before, after)), ends)
+        found[name] = _delta(_percentile(before, level), _percentile(after, level), ends)
     return found
+
+
+def _percentile(values: Floats, level: float) -> float:
+    return float(np.percentile(values, 100 * level))
 
 
 def _mean_delta(blocks: Blocks, places: NDArray[np.intp], before: Floats, after: Floats) -> Delta:
@@ -115,7 +119,7 @@ def _share_interval(blocks: Blocks, places: NDArray[np.intp], values: Floats) ->
     """Return the interval of the mean of values [n]."""
     if not blocks.enough or not len(values):
         return None
-    sums = np.bincount(places, values, blocks.count)
+    sums = np.bincount(places, values, blocks.count).astype(np.float64)
     return interval(ratios(blocks.draws, sums, np.bincount(places, minlength=blocks.count).astype(np.float64)))
 
 
@@ -136,8 +140,12 @@ def _utilization(base: Run, changed: Run, blocks: Blocks) -> Delta:
         return _delta(values[0], values[1], None)
     count = max(len(held) for held, _ in sides)
     draws = drawn(count)
-    shares = [ratios(draws, *(np.pad(each, (0, count - len(each))) for each in side)) for side in sides]
+    shares = [ratios(draws, _padded(held, count), _padded(whole, count)) for held, whole in sides]
     return _delta(values[0], values[1], interval(shares[1] - shares[0]))
+
+
+def _padded(values: Floats, count: int) -> Floats:
+    return np.concatenate([values, np.zeros(count - len(values))])
 
 
 def _held_by_block(run: Run, blocks: Blocks) -> tuple[Floats, Floats]:
@@ -150,12 +158,14 @@ def _held_by_block(run: Run, blocks: Blocks) -> tuple[Floats, Floats]:
     edges = np.append(edges[edges < last], last) if last > blocks.origin else np.array([last, last])
     held = np.diff(held_until(first, end, run.trace.procs, edges))
     begin = np.maximum(edges, int(run.trace.submit.min()))
-    return held, np.diff(begin).astype(np.float64) * run.processors
+    whole: Floats = np.diff(begin).astype(np.float64) * run.processors
+    return held, whole
 
 
 def held_until(first: Ints, end: Ints, size: Ints, edges: Ints) -> Floats:
     """Return the processor-seconds held before each edge [k], of jobs from `first` to `end` [n] of a size each."""
-    return _area(first, size, edges) - _area(end, size, edges)
+    held: Floats = _area(first, size, edges) - _area(end, size, edges)
+    return held
 
 
 def _area(instants: Ints, size: Ints, edges: Ints) -> Floats:
@@ -165,7 +175,8 @@ def _area(instants: Ints, size: Ints, edges: Ints) -> Floats:
     sizes = size[order].astype(np.float64)
     sums = np.concatenate([[0.0], np.cumsum(sizes)]), np.concatenate([[0.0], np.cumsum(sizes * at)])
     place = np.searchsorted(instants[order], edges, side="left")
-    return sums[0][place] * (edges - edges[0]).astype(np.float64) - sums[1][place]
+    found: Floats = sums[0][place] * (edges - edges[0]).astype(np.float64) - sums[1][place]
+    return found
 
 
 def _held(base: Run, changed: Run, blocks: Blocks) -> Delta:

@@ -90,7 +90,7 @@ class SimulationDocument(Struct, kw_only=True, frozen=True, omit_defaults=True):
     processors: int
     processors_from: Annotated[str, Meta(description="Why so many: given, the log's header, or the most held at once.")]
     walltime: Annotated[
-        str, Meta(description="What schedulers plan with: user (limits), truth, recent (last two jobs).")
+        str, Meta(description="What schedulers plan with: user (limits), truth, recent (last two jobs), model.")
     ]
     schedulers: dict[str, SchedulerResult]
     left_out: Annotated[dict[str, int], Meta(description="Jobs that were not simulated, by reason.")] = {}
@@ -98,3 +98,4 @@ class SimulationDocument(Struct, kw_only=True, frozen=True, omit_defaults=True):
     resource: Annotated[str, Meta(description="What the machine's size and the jobs' sizes count.")] = "processors"
     differences: Annotated[list[Difference], Meta(description="Every change beside its base.")] = []
     series: Annotated[list[Series], Meta(description="The same runs over time, for plots.")] = []
+    stopped: Annotated[str, Meta(description="What is missing because the simulation was interrupted.")] = ""

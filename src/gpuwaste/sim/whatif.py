@@ -17,15 +17,16 @@ from gpuwaste.sim import whatifs
 from gpuwaste.sim.trace import Trace
 
 MOST: Final = 8  # what-ifs of one simulation
-Refused = Callable[[JobTable], NDArray[np.bool_]]
+Refused = Callable[[], NDArray[np.bool_]]
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
     """What a what-if changes: the base's jobs and machine; `resource` is what the sizes of both count.
 
-    `table` is what `trace.row` is a place in. `history` is all that may be learnt from, and `offset` the place of the
-    table's first row in it. `refused` says which rows of the table policies would have refused; None where nobody asked.
+    `table` is what `trace.row` is a place in. `history` is all that may be learnt from, and `places` the place of each
+    of the table's rows in it. `refused` returns which rows of the table policies would have refused; None where no
+    policies are given.
     """
 
     table: JobTable
@@ -39,7 +40,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """The changed jobs, which are some of the base's, and the machine; `facts` are counts by name, `notes` sentences."""
+    """The changed jobs, some or all of the base's, and the machine; `facts` are counts by name, `notes` sentences."""
 
     trace: Trace
     processors: int

@@ -20,14 +20,12 @@ def change(case: Case, value: str) -> Change:
     del value
     if case.refused is None:
         raise UsageError("--what-if policy: no policies are given")
-    refused = case.refused(case.table)[case.trace.row]
+    refused = case.refused()[case.trace.row]
     if refused.all():
         raise NoDataError("--what-if policy: the policies would have refused every job")
     facts = {
         "jobs": len(case.trace),
         "jobs refused": int(np.count_nonzero(refused)),
-        "hours held by refused jobs": round(
-            float((case.trace.run_s * case.trace.procs)[refused].sum() / 3600), 3
-        ),
+        "hours held by refused jobs": round(float((case.trace.run_s * case.trace.procs)[refused].sum() / 3600), 3),
     }
     return Change(case.trace.take(np.flatnonzero(~refused)), case.processors, facts, _NOTES)

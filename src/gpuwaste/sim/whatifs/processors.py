@@ -1,4 +1,4 @@
-"""A larger or smaller machine: times a factor, or some processors (GPUs, where the machine counts GPUs) more or fewer."""
+"""A larger or smaller machine: times a factor, or some processors (or GPUs, where it counts those) more or fewer."""
 
 import re
 from typing import Final
