@@ -26,7 +26,7 @@ def expected(table: JobTable, level: float) -> Ints:
     rows = np.flatnonzero(ran)
     begin = np.where(table.wait_known & (table.start[rows] >= 0), table.start[rows], table.submit[rows])
     lasts = table.run_s[rows].astype(np.int64)
-    ends = np.maximum(begin + lasts, table.submit[rows])
+    ends = np.maximum(begin + lasts, table.submit[rows] + 1)  # a job without length is not known at its own submission
     lasts = np.where(table.run_s[rows] >= table.limit_s[rows], ENDLESS, lasts)
     order = np.argsort(ends, kind="stable")
     users = table.user.codes.astype(np.int64)
