@@ -6,6 +6,7 @@ import io
 import sys
 from typing import TYPE_CHECKING, Final
 
+from gpuwaste.cli.kept_simulation import comparison, keep, kept_words, view_of, write_pages
 from gpuwaste.cli.options import colour_wanted
 from gpuwaste.cli.sources import source_of
 from gpuwaste.cli.time_options import parse_time
@@ -37,6 +38,8 @@ def simulate_and_tell(options: argparse.Namespace, config: Config) -> int:
         raise GpuwasteError(
             f"simulate: no module {error.name}: install gpuwaste with its extra [sim], or the package gpuwaste-sim"
         ) from error
+    if options.compare is not None:
+        return _compared(options, config)
     chosen = tuple(dict.fromkeys(listed(options.scheduler)))
     unknown = [name for name in chosen if name not in all_schedulers()]
     if unknown or not chosen:
@@ -63,8 +66,33 @@ def simulate_and_tell(options: argparse.Namespace, config: Config) -> int:
     found = with_what_ifs(document, case, starts, wanted, past)
     if options.output is not None:
         _write(options.output, table, trace, starts, found.runs)
+    view = view_of(found, source.cluster) if options.keep or options.html else None
+    if options.html is not None and view is not None:
+        sys.stderr.write(f"{write_pages(options.html, view)}\n")
     sys.stdout.write(_printed(found.document, as_json=options.json))
+    sys.stdout.flush()
+    if options.keep and view is not None:
+        sys.stderr.write(kept_words(keep(found, table, view, config), view))
     return EXIT_INTERRUPTED if found.document.stopped else 0
+
+
+def _compared(options: argparse.Namespace, config: Config) -> int:
+    """Print the difference of two kept simulations."""
+    from msgspec import to_builtins
+
+    from gpuwaste.report.cells import harmless_document
+    from gpuwaste.report.difference_text import difference_text
+    from gpuwaste.report.layout import Look
+    from gpuwaste.report.machine import to_json
+
+    found, resource = comparison(options.compare, config)
+    if options.json:
+        sys.stdout.write(to_json(to_builtins(found)))
+        return 0
+    sys.stdout.write(
+        "\n".join(difference_text(harmless_document(found), resource, Look(colour=colour_wanted()))) + "\n"
+    )
+    return 0
 
 
 def _window(table: "JobTable", options: argparse.Namespace) -> "NDArray[np.intp]":

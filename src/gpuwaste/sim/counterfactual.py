@@ -48,9 +48,9 @@ def compared(
         change = changed(case, name, value)
         label = f"{name}={value}" if value else name
         for scheduler, start in played(change.trace, change.processors, tuple(starts), document.walltime, past):
-            run = runs[f"{label}, {scheduler}"] = Run(change.trace, start, change.processors)
+            run = runs[f"{label}:{scheduler}"] = Run(change.trace, start, change.processors)
             found.append(_what_if(case, label, name, change, runs[scheduler], run, scheduler))
-            progress(f"{label}, {scheduler}")
+            progress(f"{label}:{scheduler}")
             yield _grown(document, found, runs)
 
 

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuwaste.history.table import Categories, JobTable
+from gpuwaste.history.table import Categories
 from gpuwaste.sim.blocks import Blocks, Floats, Interval, drawn, interval, quantiles, ratios
 from gpuwaste.sim.document import Delta, Difference, GroupDelta
 from gpuwaste.sim.metrics import SHORTEST_S
@@ -27,6 +27,25 @@ class Run:
     processors: int
 
 
+class Labels(Protocol):
+    """What jobs are grouped by, a row for each `trace.row`; a JobTable has it."""
+
+    @property
+    def user(self) -> Categories:
+        """Users."""
+        ...
+
+    @property
+    def account(self) -> Categories:
+        """Accounts."""
+        ...
+
+    @property
+    def partition(self) -> Categories:
+        """Partitions."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Named:
     """What a difference is called, and what there is to tell about it."""
@@ -39,7 +58,7 @@ class Named:
     notes: Sequence[str] = ()
 
 
-def difference(table: JobTable, base: Run, changed: Run, named: Named) -> Difference:
+def difference(table: Labels, base: Run, changed: Run, named: Named) -> Difference:
     """Return the difference of two runs of the same table's jobs; `changed` may lack some of them."""
     blocks = Blocks.of(base.trace.submit)
     left, right = _pairs(base, changed)
@@ -190,7 +209,7 @@ def _held(base: Run, changed: Run, blocks: Blocks) -> Delta:
 
 
 def _groups(
-    table: JobTable, left: Run, waits: tuple[Floats, Floats], blocks: Blocks
+    table: Labels, left: Run, waits: tuple[Floats, Floats], blocks: Blocks
 ) -> tuple[dict[str, list[GroupDelta]], dict[str, int]]:
     """Return the groups of each kind with most jobs, and how many are not among them."""
     rows = left.trace.row.astype(np.intp)

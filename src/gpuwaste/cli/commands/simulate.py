@@ -51,6 +51,17 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--model", metavar="NAME", help="with --what-if policy: model of models_dir, or none (default: the one in use)"
     )
     parser.add_argument("-o", "--output", type=path_word, metavar="FILE", help="write each job's starts there, as CSV")
+    parser.add_argument(
+        "--html", type=path_word, metavar="DIR", help="write the result as pages that open from disk, with CSV and SVG"
+    )
+    parser.add_argument(
+        "--keep", action="store_true", help="keep the result in hub.state_dir, for --compare and the hub's pages"
+    )
+    parser.add_argument(
+        "--compare",
+        metavar="A,B",
+        help="print what differs between two kept results: ID, or ID:RUN such as ID:gpus:easy",
+    )
     add(parser, "json")
     add_config(parser)
 
