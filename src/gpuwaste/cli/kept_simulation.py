@@ -83,7 +83,7 @@ def comparison(words: str, config: Config) -> tuple["Difference", str]:
     base, changed = same_jobs(left, right, left.runs[first], right.runs[second])
     if not set(base.trace.row.tolist()) & set(changed.trace.row.tolist()):
         raise NoDataError("--compare: the two simulations have no job in common (by id and submission)")
-    named = Named(names[0], names[1], second, f"{second} of {names[1]} beside {first} of {names[0]}", {})
+    named = Named(names[0], names[1], names[1], f"{second} instead of {first}", {})
     return difference(left.labels, base, changed, named), resource
 
 

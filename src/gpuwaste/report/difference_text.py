@@ -14,8 +14,9 @@ _MOST: Final = 5  # groups of each kind; JSON has more
 
 def difference_text(difference: Difference, resource: str, look: Look) -> list[str]:
     """Return the lines of one difference."""
-    lines = look.heading(f"{fit(name_of(difference), 40)}: {difference.title}")
+    lines = look.heading(fit(name_of(difference), 78))
     lines += bullet(sentence(difference, resource))
+    lines += bullet(f"{name_of(difference)}: {difference.title}.")
     rows = []
     for name, (label, unit) in FIGURES.items():
         delta = difference.figures[name]

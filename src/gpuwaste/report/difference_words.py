@@ -9,7 +9,7 @@ from gpuwaste.sim.document import Delta, Difference, SimulationDocument
 FIGURES: Final[Mapping[str, tuple[str, str]]] = {
     "mean_wait_s": ("mean wait", "s"),
     "p50_wait_s": ("median wait", "s"),
-    "p95_wait_s": ("95th percentile of waits", "s"),
+    "p95_wait_s": ("95th percentile wait", "s"),
     "mean_bounded_slowdown": ("mean bounded slowdown", ""),
     "utilization": ("utilization", "share"),
     "held_h": ("hours held", "h"),
@@ -38,6 +38,8 @@ def interval_words(delta: Delta, unit: str) -> str:
     """Print the 95 % interval of a difference."""
     if delta.low is None or delta.high is None:
         return UNKNOWN
+    if unit == "share":
+        return f"{delta.low * 100:+.1f} to {delta.high * 100:+.1f} points"
     return f"{signed(delta.low, unit)} to {signed(delta.high, unit)}"
 
 

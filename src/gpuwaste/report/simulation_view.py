@@ -92,7 +92,7 @@ def _of(difference: Difference, resource: str) -> Iterator[Sequence[str]]:
     for kind, groups in difference.groups.items():
         for group in groups:
             yield _row(difference, f"{kind} {group.name}", "mean wait", group.mean_wait_s, "s")
-            yield _row(difference, f"{kind} {group.name}", "95th percentile of waits", group.p95_wait_s, "s")
+            yield _row(difference, f"{kind} {group.name}", "95th percentile wait", group.p95_wait_s, "s")
 
 
 def _row(difference: Difference, of: str, label: str, delta: Delta, unit: str) -> Sequence[str]:
@@ -131,7 +131,7 @@ def _charts(document: SimulationDocument) -> list[Lines]:
         return []
     x, resource = Axis(title="", scale="time"), document.resource
     return [
-        _lines("Held share of the machine", x, Axis(title=resource, unit="%"), shown, "used"),
+        _lines("Held share of the machine", x, Axis(title=f"{resource} held", unit="%"), shown, "used"),
         _lines("Jobs in the queue", x, Axis(title="jobs", unit="jobs"), shown, "waiting"),
         _lines("Mean wait by submission", x, Axis(title="mean wait", unit="s"), shown, "mean_wait_s"),
     ]
