@@ -4,57 +4,109 @@ import argparse
 import csv
 import io
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+from gpuwaste.cli.kept_simulation import comparison, keep, kept_words, view_of, write_pages
 from gpuwaste.cli.options import colour_wanted
 from gpuwaste.cli.sources import source_of
 from gpuwaste.cli.time_options import parse_time
+from gpuwaste.cli.whatif import past_of, refused_by, resource_of, wanted_of, with_what_ifs
 from gpuwaste.cli.words import listed
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import GpuwasteError, NoDataError, StoreError, UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
+    import numpy as np
+    from numpy.typing import NDArray
+
     from gpuwaste.history.table import JobTable
+    from gpuwaste.sim.difference import Run
     from gpuwaste.sim.trace import Ints, Trace
+
+EXIT_INTERRUPTED: Final = 130
 
 
 def simulate_and_tell(options: argparse.Namespace, config: Config) -> int:
     """Simulate and print tables, or JSON. Raises GpuwasteError; NoDataError for nothing to simulate."""
     try:
         from gpuwaste.sim.simulation import all_schedulers, machine_of, simulate
+        from gpuwaste.sim.whatif import Case
     except ModuleNotFoundError as error:
         raise GpuwasteError(
             f"simulate: no module {error.name}: install gpuwaste with its extra [sim], or the package gpuwaste-sim"
         ) from error
+    if options.compare is not None:
+        return _compared(options, config)
     chosen = tuple(dict.fromkeys(listed(options.scheduler)))
     unknown = [name for name in chosen if name not in all_schedulers()]
     if unknown or not chosen:
         raise UsageError(f"--scheduler {options.scheduler[:40]!r}: schedulers are {', '.join(all_schedulers())}")
+    wanted = wanted_of(options)
+    resource = resource_of(options, wanted)
     source = source_of(options, config)
-    table = _window(source.table, options)
-    machine = machine_of(table, options.processors, source.processors)
+    places = _window(source.table, options)
+    table = source.table.take(places)
+    machine = machine_of(table, options.processors, source.processors, resource)
+    past = past_of(options, source.table, places)
     document, trace, starts = simulate(
-        table, source.text, machine, chosen, walltime=options.walltime, first=options.first
+        table,
+        source.text,
+        machine,
+        chosen,
+        walltime=options.walltime,
+        first=options.first,
+        resource=resource,
+        past=past,
     )
+    refused = refused_by(options, config, source, places)
+    case = Case(table, trace, machine.processors, resource, source.table, places, refused)
+    found = with_what_ifs(document, case, starts, wanted, past)
     if options.output is not None:
-        _write(options.output, table, trace, starts)
-    sys.stdout.write(_printed(document, as_json=options.json))
+        _write(options.output, table, trace, starts, found.runs)
+    view = view_of(found, source.cluster) if options.keep or options.html else None
+    if options.html is not None and view is not None:
+        sys.stderr.write(f"{write_pages(options.html, view)}\n")
+    sys.stdout.write(_printed(found.document, as_json=options.json))
+    sys.stdout.flush()
+    if options.keep and view is not None:
+        sys.stderr.write(kept_words(keep(found, table, view, config), view))
+    return EXIT_INTERRUPTED if found.document.stopped else 0
+
+
+def _compared(options: argparse.Namespace, config: Config) -> int:
+    """Print the difference of two kept simulations."""
+    from msgspec import to_builtins
+
+    from gpuwaste.report.cells import harmless_document
+    from gpuwaste.report.difference_text import difference_text
+    from gpuwaste.report.layout import Look
+    from gpuwaste.report.machine import to_json
+
+    found, resource = comparison(options.compare, config)
+    if options.json:
+        sys.stdout.write(to_json(to_builtins(found)))
+        return 0
+    sys.stdout.write(
+        "\n".join(difference_text(harmless_document(found), resource, Look(colour=colour_wanted()))) + "\n"
+    )
     return 0
 
 
-def _window(table: "JobTable", options: argparse.Namespace) -> "JobTable":
+def _window(table: "JobTable", options: argparse.Namespace) -> "NDArray[np.intp]":
+    """Return the places of the jobs that were submitted in the window. Raises NoDataError."""
     import numpy as np
 
     first = None if options.starttime is None else parse_time(options.starttime)
     last = None if options.endtime == "now" else parse_time(options.endtime)
     if first is None and last is None:
-        return table
+        return np.arange(len(table))
     rows = np.flatnonzero((table.submit >= (first or 0)) & (table.submit < (last or np.inf)))
     if not len(rows):
         raise NoDataError(f"none of {len(table)} jobs was submitted from {options.starttime} to {options.endtime}")
-    return table.take(rows)
+    return rows
 
 
 def _printed(document: object, *, as_json: bool) -> str:
@@ -72,16 +124,32 @@ def _printed(document: object, *, as_json: bool) -> str:
     return simulation_text(shown, Look(colour=colour_wanted())) if isinstance(shown, SimulationDocument) else ""
 
 
-def _write(path: "Path", table: "JobTable", trace: "Trace", starts: "dict[str, Ints]") -> None:
-    """Write a row for each simulated job: id, submission, size, run time, limit, and its start by scheduler."""
+def _write(
+    path: "Path", table: "JobTable", trace: "Trace", starts: "dict[str, Ints]", runs: "Mapping[str, Run]"
+) -> None:
+    """Write a row for each simulated job: id, submission, size, run time, limit, and its start by scheduler.
+
+    Each changed run adds its start, size and limit, empty where it has no such job.
+    """
     from gpuwaste.core.files import write_whole
 
+    changed = {name: run for name, run in runs.items() if name not in starts}
+    more = dict(pair for name, run in changed.items() for pair in _columns(name, trace, run))
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")
-    rows.writerow(["job_id", "submit", "processors", "run_s", "limit_s", *(f"{name}_start" for name in starts)])
+    rows.writerow(["job_id", "submit", "processors", "run_s", "limit_s", *(f"{name}_start" for name in starts), *more])
     columns = [table.job_id[trace.row], trace.submit, trace.procs, trace.run_s, trace.limit_s, *starts.values()]
-    rows.writerows(zip(*(column.tolist() for column in columns), strict=True))
+    rows.writerows(zip(*(column.tolist() for column in columns), *more.values(), strict=True))
     try:
         write_whole(path, text.getvalue().encode())
     except OSError as error:
         raise StoreError(f"{path}: cannot be written: {error.strerror or error}") from error
+
+
+def _columns(name: str, trace: "Trace", run: "Run") -> "Iterator[tuple[str, list[int | str]]]":
+    """Yield the columns of a changed run, a cell for each job of the base."""
+    place = {row: index for index, row in enumerate(run.trace.row.tolist())}
+    found = [place.get(row) for row in trace.row.tolist()]
+    for column, values in (("start", run.start), ("processors", run.trace.procs), ("limit_s", run.trace.limit_s)):
+        known = values.tolist()
+        yield f"{name} {column}", ["" if index is None else known[index] for index in found]

@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Final
 
+from gpuwaste.analytics.kept_simulations import DIRECTORY as SIMULATIONS
 from gpuwaste.analytics.language_model import LanguageModel
 from gpuwaste.analytics.rewriter import Rewriter
 from gpuwaste.core.bus import Bus
@@ -39,6 +40,7 @@ from gpuwaste.hub.roles import Roles
 from gpuwaste.hub.roller import Roller
 from gpuwaste.hub.services import ServiceLimits, Services
 from gpuwaste.hub.sign_in.visitors import make_visitors
+from gpuwaste.hub.simulation_reads import SimulationReads
 from gpuwaste.hub.unaccounted import Unaccounted
 from gpuwaste.hub.unaccounted_store import UnaccountedStore
 from gpuwaste.hub.verdict_ingest import VerdictIngest
@@ -189,6 +191,7 @@ class Hub:
             curves=self.curves,
             disputes=Disputes(DisputeStore(self.store, clock)),
             views=views,
+            simulations=SimulationReads(Path(hub.state_dir) / SIMULATIONS),
             health=self.health,
             visitors=visitors,
         )

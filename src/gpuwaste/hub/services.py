@@ -17,6 +17,7 @@ from gpuwaste.hub.now import NowReads
 from gpuwaste.hub.predictions import Predictions
 from gpuwaste.hub.reads import Reads
 from gpuwaste.hub.sign_in.visitors import Visitors
+from gpuwaste.hub.simulation_reads import SimulationReads
 from gpuwaste.hub.turns import Turns
 from gpuwaste.hub.verdict_ingest import VerdictIngest
 from gpuwaste.hub.verdict_reads import VerdictReads
@@ -51,6 +52,7 @@ class Services:
     curves: Curves
     disputes: Disputes
     views: ViewReads
+    simulations: SimulationReads
     health: Callable[[], HealthAnswer]
     visitors: Visitors
     turns: Turns = field(default_factory=Turns)

@@ -3,14 +3,23 @@
 from typing import Final
 
 from gpuwaste.report.cells import UNKNOWN, fit, percent, short
+from gpuwaste.report.difference_text import difference_text
+from gpuwaste.report.difference_words import not_modelled
 from gpuwaste.report.layout import Look, bullet, facts
 from gpuwaste.sim.document import SchedulerResult, SimulationDocument, Waits
 
 _HEADERS: Final = ("SCHEDULER", "MEAN WAIT", "P50", "P95", "SLOWDOWN", "USED", "MAKESPAN", "LATER")
-_WALLTIMES: Final = {"user": "the user's limit", "truth": "what each job ran", "recent": "the user's last two jobs"}
+_WALLTIMES: Final = {
+    "user": "the user's limit",
+    "truth": "what each job ran",
+    "recent": "the user's last two jobs",
+    "model": "the median of the user's ended jobs",
+}
+_MACHINES: Final = {"processors": "processors", "gpus": "GPUs"}
 _LOGGED: Final = "(the log)"
-_NOT_MODELLED: Final = (
-    "The machine is a count of processors: nodes, memory, GPU types, partitions and priorities are not modelled."
+_INTERVALS: Final = (
+    "Intervals of 95 %: differences between both runs when the trace's blocks ({}) are drawn again, 400 times. "
+    "A makespan has none, and no figure has one for fewer than four blocks."
 )
 
 
@@ -22,13 +31,15 @@ def simulation_text(document: SimulationDocument, look: Look) -> str:
     lines += facts(
         [
             ("jobs", f"{jobs}"),
-            ("processors", f"{document.processors} ({document.processors_from})"),
+            (_MACHINES[document.resource], f"{document.processors} ({document.processors_from})"),
             ("walltime", _WALLTIMES.get(document.walltime, document.walltime)),
         ]
     )
     rows = [_row(name, result) for name, result in results.items()]
     if document.logged is not None:
         rows.append(_row(_LOGGED, document.logged))
+    for difference in document.differences:
+        lines += difference_text(difference, document.resource, look)
     lines += look.heading("What each scheduler would have done")
     lines += look.table(_HEADERS, rows, frozenset({0}))
     lines += look.heading("Notes")
@@ -38,7 +49,11 @@ def simulation_text(document: SimulationDocument, look: Look) -> str:
         lines += bullet(f"{count} {'job is left out: it' if count == 1 else 'jobs are left out: each'} {reason}.")
     first = next(iter(results))
     lines += bullet(f"SLOWDOWN is the mean bounded slowdown; LATER counts jobs that start later than under {first}.")
-    lines += bullet(_NOT_MODELLED)
+    if document.differences:
+        lines += bullet(_INTERVALS.format(document.differences[0].blocks))
+    if document.stopped:
+        lines += bullet(document.stopped)
+    lines += bullet(not_modelled(document))
     return "\n".join(lines) + "\n"
 
 

@@ -16,11 +16,14 @@ from gpuwaste.history.table import JobTable
 from gpuwaste.sim import schedulers
 from gpuwaste.sim.document import SchedulerResult, SimulationDocument
 from gpuwaste.sim.metrics import waits
-from gpuwaste.sim.trace import Ints, Planned, Trace, trace_of
+from gpuwaste.sim.past import UNKNOWN
+from gpuwaste.sim.trace import PROCESSORS, RESOURCES, Ints, Planned, Trace, sizes_of, trace_of
 
 USER: Final = "user"
 TRUTH: Final = "truth"
 RECENT: Final = "recent"
+MODEL: Final = "model"
+BELIEVED_LEVEL: Final = 0.5  # of the user's ended jobs: a walltime that is only believed ends no job
 
 
 class Scheduler(Protocol):
@@ -47,19 +50,20 @@ def all_schedulers() -> MappingProxyType[str, Scheduler]:
     return MappingProxyType({name: importlib.import_module(f"{schedulers.__name__}.{name}") for name in names})
 
 
-def machine_of(table: JobTable, given: int | None, header: int | None = None) -> Machine:
+def machine_of(table: JobTable, given: int | None, header: int | None = None, resource: str = PROCESSORS) -> Machine:
     """Return the machine to simulate: as given, as the log's header has it, else as large as was held at once.
 
     Raises NoDataError where none of these is known.
     """
     if given is not None:
         return Machine(given, "given")
-    if header is not None:
+    if header is not None and resource == PROCESSORS:
         return Machine(header, "the log's header")
-    ran = (table.start >= 0) & (table.run_s > 0) & (table.alloc_cpus >= 1)
+    sizes = table.alloc_cpus if resource == PROCESSORS else sizes_of(table, resource)
+    ran = (table.start >= 0) & (table.run_s > 0) & (sizes >= 1)
     if not table.wait_known or not ran.any():
-        raise NoDataError("the machine's size is not known: give --processors")
-    begin, cpus = table.start[ran], table.alloc_cpus[ran].astype(np.int64)
+        raise NoDataError(f"the machine's size is not known: give --processors, which counts {RESOURCES[resource]}s")
+    begin, cpus = table.start[ran], np.ceil(sizes[ran]).astype(np.int64)
     instants = np.concatenate([begin, begin + table.run_s[ran].astype(np.int64)])
     changes = np.concatenate([cpus, -cpus])
     held = np.cumsum(changes[np.lexsort((changes, instants))])
@@ -67,13 +71,24 @@ def machine_of(table: JobTable, given: int | None, header: int | None = None) ->
 
 
 def simulate(
-    table: JobTable, name: str, machine: Machine, chosen: Sequence[str], *, walltime: str, first: int | None
+    table: JobTable,
+    name: str,
+    machine: Machine,
+    chosen: Sequence[str],
+    *,
+    walltime: str,
+    first: int | None,
+    resource: str = PROCESSORS,
+    past: Ints | None = None,
 ) -> tuple[SimulationDocument, Trace, dict[str, Ints]]:
-    """Run the schedulers; returns the answer, the jobs and their starts. Raises NoDataError, UsageError."""
-    trace, left_out = trace_of(table, machine.processors)
+    """Run the schedulers; returns the answer, the jobs and their starts. Raises NoDataError, UsageError.
+
+    `past` is what is expected of each row of the table, seconds, which `walltime` MODEL believes.
+    """
+    trace, left_out = trace_of(table, machine.processors, resource)
     if first is not None:
         trace = trace.first(first)
-    starts = dict(_played(trace, machine.processors, chosen, walltime))
+    starts = dict(played(trace, machine.processors, chosen, walltime, past))
     results = {}
     base = starts[chosen[0]]
     for scheduler, start in starts.items():
@@ -92,14 +107,26 @@ def simulate(
         schedulers=results,
         left_out=left_out,
         logged=logged,
+        resource=resource,
     )
     return document, trace, starts
 
 
-def _played(trace: Trace, processors: int, chosen: Sequence[str], walltime: str) -> Iterator[tuple[str, Ints]]:
-    believed = {USER: trace.limit_s, TRUTH: np.maximum(trace.run_s, 1), RECENT: None}[walltime]
+def played(
+    trace: Trace, processors: int, chosen: Sequence[str], walltime: str, past: Ints | None = None
+) -> Iterator[tuple[str, Ints]]:
+    """Yield each scheduler with the starts of the jobs. Raises UsageError."""
+    believed = _believed(trace, walltime, past)
     for name in chosen:
         found = all_schedulers().get(name)
         if found is None:
             raise UsageError(f"--scheduler {name[:40]}: schedulers are {', '.join(all_schedulers())}")
         yield name, found.starts(trace.planned(believed), processors)
+
+
+def _believed(trace: Trace, walltime: str, past: Ints | None) -> Ints | None:
+    """Return the walltime that schedulers plan with, None for the mean of each user's last two jobs."""
+    if walltime == MODEL and past is not None:
+        known = past[trace.row]
+        return np.where(known == UNKNOWN, trace.limit_s, np.clip(known, 1, trace.limit_s))
+    return {USER: trace.limit_s, TRUTH: np.maximum(trace.run_s, 1), RECENT: None}[walltime]

@@ -10,6 +10,7 @@ HELP = "what another scheduler would have done with a history of jobs"
 EXAMPLES = (
     ("gpuwaste simulate --swf log.swf.gz --scheduler fcfs,easy,conservative", "What backfill gives on a public log."),
     ("gpuwaste simulate -S now-30days --walltime truth", "EASY on the site's last month, with exact time limits."),
+    ("gpuwaste simulate -S now-30days --what-if gpus", "What if GPU requests had been as large as what was used?"),
 )
 
 
@@ -21,7 +22,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--processors",
         type=size_word,
         metavar="N",
-        help="size of the machine (default: the log's, or the most held)",
+        help="size of the machine, in what --resource counts (default: the log's, or the most held)",
     )
     parser.add_argument("--first", type=size_word, metavar="N", help="only the first N jobs")
     parser.add_argument(
@@ -29,11 +30,38 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--walltime",
-        choices=("user", "truth", "recent"),
+        choices=("user", "truth", "recent", "model"),
         default="user",
-        help="what schedulers plan with: the limit, what it ran, or its user's last two jobs (default: user)",
+        help="what schedulers plan with: the limit, what it ran, its user's last two jobs, or the median of its "
+        "user's ended jobs (default: user)",
+    )
+    parser.add_argument(
+        "--what-if",
+        default="",
+        metavar="NAMES",
+        help="changes to simulate beside the base: gpus, limits[=Q], policy, processors=F (1.2, +64, -64)",
+    )
+    parser.add_argument(
+        "--resource",
+        choices=("processors", "gpus"),
+        help="what the machine's size counts (default: gpus with --what-if gpus, otherwise processors)",
+    )
+    add(parser, "policies", "with --what-if policy", shown="advisor.policies_dir")
+    parser.add_argument(
+        "--model", metavar="NAME", help="with --what-if policy: model of models_dir, or none (default: the one in use)"
     )
     parser.add_argument("-o", "--output", type=path_word, metavar="FILE", help="write each job's starts there, as CSV")
+    parser.add_argument(
+        "--html", type=path_word, metavar="DIR", help="write the result as pages that open from disk, with CSV and SVG"
+    )
+    parser.add_argument(
+        "--keep", action="store_true", help="keep the result in hub.state_dir, for --compare and the hub's pages"
+    )
+    parser.add_argument(
+        "--compare",
+        metavar="A,B",
+        help="print what differs between two kept results: ID, or ID:RUN such as ID:gpus:easy",
+    )
     add(parser, "json")
     add_config(parser)
 

@@ -1,0 +1,193 @@
+"""`gpuwaste simulate --what-if`: base and change of a log, kept results side by side, pages, what is refused."""
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.integration.cli.test_simulate import ROWS, simulated, swf
+
+from gpuwaste.cli import whatif
+from gpuwaste.cli.main import main
+from gpuwaste.sim import counterfactual
+
+DAY_S = 86400
+
+
+def long_log(path: Path) -> Path:
+    """Write a log of 27 days in which a user asks for much more time than their jobs take."""
+    return swf(path, [(n, n * DAY_S // 3, 0, 30_000 + 7000 * (n % 5), 1 + n % 4, 90_000) for n in range(1, 81)])
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> str:
+    """Return a configuration whose state directory is there."""
+    (tmp_path / "state").mkdir()
+    path = tmp_path / "gpuwaste.toml"
+    path.write_text(f'[hub]\nstate_dir = "{tmp_path}/state"\n')
+    return str(path)
+
+
+def test_a_larger_machine_by_hand(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """On twice the processors the four jobs of the small log wait for nothing; the difference says so."""
+    path, jobs = swf(tmp_path / "small.swf", ROWS), tmp_path / "jobs.csv"
+    found = simulated(capsys, "--swf", str(path), "--what-if", "processors=+5", "-o", str(jobs))
+    (difference,) = found["differences"]
+    assert (difference["change"], difference["scheduler"], difference["processors"]) == ("processors=+5", "easy", 9)
+    assert difference["figures"]["mean_wait_s"] == {"base": 52.5, "changed": 0.0, "difference": -52.5}
+    assert (difference["earlier"], difference["later"]) == (0.5, 0.0)
+    assert found["schedulers"]["easy"]["mean_wait_s"] == 52.5
+    rows = list(csv.DictReader(jobs.open()))
+    assert [row["processors=+5:easy start"] for row in rows] == ["0", "10", "20", "30"]
+    assert [row["easy_start"] for row in rows] == ["0", "100", "20", "150"]
+
+
+def test_the_text_begins_with_the_difference(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The difference with its interval comes before the schedulers' table; what is not modelled is told."""
+    assert main(["simulate", "--swf", str(long_log(tmp_path / "log.swf")), "--what-if", "limits"]) == 0
+    text = capsys.readouterr().out
+    assert "limits, easy: time limits from each user's ended jobs." in text
+    assert text.index("DIFFERENCE") < text.index("What each scheduler would have done")
+    assert "95 %:" in text
+    assert "jobs killed at the new limit" in text
+    assert "not modelled" in text
+    assert [line for line in text.splitlines() if len(line) > 80] == []
+
+
+def test_walltimes_of_the_model_are_learnt_in_order(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With the median of ended jobs as walltime the schedule is another one, and the document says which."""
+    path = str(long_log(tmp_path / "log.swf"))
+    plain = simulated(capsys, "--swf", path)
+    model = simulated(capsys, "--swf", path, "--walltime", "model")
+    assert model["walltime"] == "model"
+    assert model["schedulers"]["easy"]["mean_wait_s"] != plain["schedulers"]["easy"]["mean_wait_s"]
+
+
+def test_kept_results_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str], config: str) -> None:
+    """Two kept results give the difference that one simulation of both gives; equal ones give none; a run is named."""
+    path = str(long_log(tmp_path / "log.swf"))
+    ids = []
+    for name in ("fcfs", "easy,fcfs"):
+        words = ["--scheduler", name, "--what-if", "limits", "--keep", "--config", config]
+        assert main(["simulate", "--swf", path, *words, "--json"]) == 0
+        ids.append(capsys.readouterr().err.split()[2])
+    both = simulated(capsys, "--swf", path, "--scheduler", "fcfs,easy")["differences"][0]
+    compared = _compared(capsys, f"{ids[0]},{ids[1]}", config)
+    assert compared["figures"] == both["figures"]
+    assert _compared(capsys, f"{ids[0]},{ids[1]}:fcfs", config)["figures"]["mean_wait_s"]["difference"] == 0
+    limits = _compared(capsys, f"{ids[1]}:easy,{ids[1]}:limits:easy", config)
+    assert limits["jobs"] == 80
+    assert main(["simulate", "--compare", f"{ids[0]},{ids[1]}", "--config", config]) == 0
+    assert "mean wait" in capsys.readouterr().out
+
+
+def _compared(capsys: pytest.CaptureFixture[str], words: str, config: str) -> dict[str, Any]:
+    assert main(["simulate", "--compare", words, "--config", config, "--json"]) == 0
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+def test_pages_open_from_disk(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """--html writes a page whose first line is the difference, with its plots, CSV and JSON."""
+    folder = tmp_path / "pages"
+    words = ["--what-if", "processors=2", "--html", str(folder), "--json"]
+    assert main(["simulate", "--swf", str(long_log(tmp_path / "log.swf")), *words]) == 0
+    captured = capsys.readouterr()
+    assert json.loads(captured.out)["differences"]
+    assert str(folder / "index.html") in captured.err
+    text = (folder / "simulation.html").read_text()
+    assert "processors=2, easy: mean wait" in text[text.index("<h1>") : text.index("</h1>")]
+    assert {"simulation.svg", "simulation.2.svg", "simulation.3.svg", "simulation.csv"} <= {
+        path.name for path in folder.iterdir()
+    }
+
+
+def test_an_interruption_leaves_what_was_simulated(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ctrl-C in the second change prints the first one, says what is missing, and ends as an interruption."""
+    changed = counterfactual.changed
+
+    def interrupted(case: Any, name: str, value: str) -> Any:
+        if name == "processors":
+            raise KeyboardInterrupt
+        return changed(case, name, value)
+
+    monkeypatch.setattr(counterfactual, "changed", interrupted)
+    path = str(long_log(tmp_path / "log.swf"))
+    assert main(["simulate", "--swf", path, "--what-if", "limits,processors=2", "--json"]) == 130
+    found = json.loads(capsys.readouterr().out)
+    assert [one["change"] for one in found["differences"]] == ["limits"]
+    assert found["stopped"] == "Interrupted: 1 of 2 changed runs were not simulated."
+
+
+def test_progress_has_rate_and_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a terminal a line counts runs with jobs a second and the seconds left, and is removed at the end."""
+
+    class Terminal:
+        text = ""
+
+        def isatty(self) -> bool:
+            return True
+
+        def write(self, text: str) -> None:
+            self.text += text
+
+        def flush(self) -> None:
+            pass
+
+    times = iter([0.0, 0.1, 2.0])
+    monkeypatch.setattr(whatif.time, "monotonic", lambda: next(times))
+    terminal = Terminal()
+    progress = whatif.Progress(4, 1000, terminal)
+    progress.step("limits:easy")
+    assert not terminal.text
+    progress.step("limits:fcfs")
+    assert terminal.text.strip() == "2 of 4 runs (limits:fcfs), 1,000 jobs/s, 2 s left"
+    progress.clear()
+    assert terminal.text.endswith("\r")
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("--what-if", "nope"), 2, "expected one of gpus, limits, policy, processors"),
+        (("--what-if", "gpus", "--resource", "processors"), 2, "needs --resource gpus"),
+        (("--what-if", "gpus"), 3, "give --processors, which counts GPUs"),
+        (("--what-if", "processors=0"), 2, "expected a factor such as 1.2"),
+        (("--what-if", "limits=2"), 2, "expected a quantile"),
+        (("--what-if", "\x1b[31m\u202e\n"), 2, "expected one of"),
+        (("--compare", "a"), 2, "expected two kept simulations"),
+        (("--compare", "../../etc,000000000000"), 3, "expected 12 digits"),
+        (("--compare", "000000000000,000000000001"), 3, "no simulation is kept by this id"),
+        (("--keep",), 1, "no such directory: --keep writes there"),
+    ],
+)
+def test_what_is_refused_is_one_line(
+    words: tuple[str, ...], code: int, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Unknown changes, values out of range and ids that are none end in one line that says what to do."""
+    config = tmp_path / "c.toml"
+    config.write_text(f'[hub]\nstate_dir = "{tmp_path}/none"\n')
+    path = str(swf(tmp_path / "small.swf", ROWS))
+    assert main(["simulate", "--swf", path, *words, "--config", str(config)]) == code
+    error = capsys.readouterr().err
+    assert said in error
+    assert len(error.splitlines()) == 1
+    assert "\x1b" not in error
+
+
+@pytest.mark.parametrize("data", [b"", b"PK\x03\x04", b"\x93NUMPY" + b"\xff" * 40])
+def test_a_bad_file_of_runs_is_one_line(
+    data: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str], config: str
+) -> None:
+    """Runs that are cut or no runs are told with what to do."""
+    words = ["--scheduler", "fcfs", "--keep", "--config", config]
+    assert main(["simulate", "--swf", str(long_log(tmp_path / "log.swf")), *words]) == 0
+    identity = capsys.readouterr().err.split()[2]
+    (tmp_path / "state" / "simulations" / f"{identity}.npz").write_bytes(data)
+    assert main(["simulate", "--compare", f"{identity},{identity}", "--config", config]) != 0
+    error = capsys.readouterr().err
+    assert "simulate again" in error
+    assert len(error.splitlines()) == 1
