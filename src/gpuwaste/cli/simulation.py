@@ -6,12 +6,12 @@ import io
 import sys
 from typing import TYPE_CHECKING
 
+from gpuwaste.cli.loads import load_of, need_sim, stepped
 from gpuwaste.cli.options import colour_wanted
-from gpuwaste.cli.sources import source_of
 from gpuwaste.cli.time_options import parse_time
 from gpuwaste.cli.words import listed
 from gpuwaste.core.config import Config
-from gpuwaste.core.errors import GpuwasteError, NoDataError, StoreError, UsageError
+from gpuwaste.core.errors import NoDataError, StoreError, UsageError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,18 +25,17 @@ def simulate_and_tell(options: argparse.Namespace, config: Config) -> int:
     try:
         from gpuwaste.sim.simulation import all_schedulers, machine_of, simulate
     except ModuleNotFoundError as error:
-        raise GpuwasteError(
-            f"simulate: no module {error.name}: install gpuwaste with its extra [sim], or the package gpuwaste-sim"
-        ) from error
+        raise need_sim(error) from error
     chosen = tuple(dict.fromkeys(listed(options.scheduler)))
     unknown = [name for name in chosen if name not in all_schedulers()]
     if unknown or not chosen:
         raise UsageError(f"--scheduler {options.scheduler[:40]!r}: schedulers are {', '.join(all_schedulers())}")
-    source = source_of(options, config)
-    table = _window(source.table, options)
-    machine = machine_of(table, options.processors, source.processors)
+    source = load_of(options, config)
+    table, steps = stepped(_window(source.table, options), options)
+    sized_by = "the log's header" if options.generate is None else "the generator"
+    machine = machine_of(table, options.processors, source.processors, sized_by)
     document, trace, starts = simulate(
-        table, source.text, machine, chosen, walltime=options.walltime, first=options.first
+        table, source.text, machine, chosen, walltime=options.walltime, first=options.first, steps=steps
     )
     if options.output is not None:
         _write(options.output, table, trace, starts)

@@ -9,6 +9,7 @@ from gpuwaste.sim.document import SchedulerResult, SimulationDocument, Waits
 _HEADERS: Final = ("SCHEDULER", "MEAN WAIT", "P50", "P95", "SLOWDOWN", "USED", "MAKESPAN", "LATER")
 _WALLTIMES: Final = {"user": "the user's limit", "truth": "what each job ran", "recent": "the user's last two jobs"}
 _LOGGED: Final = "(the log)"
+_TITLE: Final = 50  # columns of the trace in the title
 _NOT_MODELLED: Final = (
     "The machine is a count of processors: nodes, memory, GPU types, partitions and priorities are not modelled."
 )
@@ -18,7 +19,7 @@ def simulation_text(document: SimulationDocument, look: Look) -> str:
     """Render a simulation: what was simulated, a line for each scheduler, what was left out."""
     results = document.schedulers
     jobs = next(iter(results.values())).jobs
-    lines = look.title(f"{fit(document.trace, 50)}: simulation")
+    lines = look.title(f"{fit(document.trace, _TITLE)}: simulation")
     lines += facts(
         [
             ("jobs", f"{jobs}"),
@@ -34,6 +35,10 @@ def simulation_text(document: SimulationDocument, look: Look) -> str:
     lines += look.heading("Notes")
     for name, result in results.items():
         lines += bullet(f"{name}: {result.title}.")
+    if fit(document.trace, _TITLE) != document.trace:
+        lines += bullet(f"The jobs: {document.trace}.")
+    for step in document.steps:
+        lines += bullet(f"The jobs were changed first: {step}.")
     for reason, count in document.left_out.items():
         lines += bullet(f"{count} {'job is left out: it' if count == 1 else 'jobs are left out: each'} {reason}.")
     first = next(iter(results))

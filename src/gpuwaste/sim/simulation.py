@@ -47,15 +47,17 @@ def all_schedulers() -> MappingProxyType[str, Scheduler]:
     return MappingProxyType({name: importlib.import_module(f"{schedulers.__name__}.{name}") for name in names})
 
 
-def machine_of(table: JobTable, given: int | None, header: int | None = None) -> Machine:
-    """Return the machine to simulate: as given, as the log's header has it, else as large as was held at once.
+def machine_of(
+    table: JobTable, given: int | None, header: int | None = None, header_from: str = "the log's header"
+) -> Machine:
+    """Return the machine: as given, as the log's header (or the generator) has it, else as large as was held at once.
 
     Raises NoDataError where none of these is known.
     """
     if given is not None:
         return Machine(given, "given")
     if header is not None:
-        return Machine(header, "the log's header")
+        return Machine(header, header_from)
     ran = (table.start >= 0) & (table.run_s > 0) & (table.alloc_cpus >= 1)
     if not table.wait_known or not ran.any():
         raise NoDataError("the machine's size is not known: give --processors")
@@ -67,9 +69,19 @@ def machine_of(table: JobTable, given: int | None, header: int | None = None) ->
 
 
 def simulate(
-    table: JobTable, name: str, machine: Machine, chosen: Sequence[str], *, walltime: str, first: int | None
+    table: JobTable,
+    name: str,
+    machine: Machine,
+    chosen: Sequence[str],
+    *,
+    walltime: str,
+    first: int | None,
+    steps: tuple[str, ...] = (),
 ) -> tuple[SimulationDocument, Trace, dict[str, Ints]]:
-    """Run the schedulers; returns the answer, the jobs and their starts. Raises NoDataError, UsageError."""
+    """Run the schedulers; returns the answer, the jobs and their starts. Raises NoDataError, UsageError.
+
+    `steps`: what was done to the jobs before, in words, for the answer.
+    """
     trace, left_out = trace_of(table, machine.processors)
     if first is not None:
         trace = trace.first(first)
@@ -91,6 +103,7 @@ def simulate(
         walltime=walltime,
         schedulers=results,
         left_out=left_out,
+        steps=steps,
         logged=logged,
     )
     return document, trace, starts
