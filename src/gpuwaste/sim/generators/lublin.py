@@ -66,7 +66,8 @@ def _sizes(count: int, processors: int, rng: np.random.Generator) -> Ints:
     exponent = low + place * (top - low)
     exponent = np.where(kind <= _SERIAL + _POWER_OF_TWO, np.floor(exponent + 0.5), exponent)
     size = np.floor(2.0**exponent + 0.5)
-    return np.clip(np.where(kind <= _SERIAL, 1, size), 1, processors).astype(np.int64)
+    procs: Ints = np.clip(np.where(kind <= _SERIAL, 1, size), 1, processors).astype(np.int64)
+    return procs
 
 
 def _runs(procs: Ints, rng: np.random.Generator) -> Ints:

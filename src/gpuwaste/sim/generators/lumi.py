@@ -62,4 +62,5 @@ def _log_normal(
         if not len(left):
             break
         found[left] = np.floor(location + scale * np.exp(shape * rng.standard_normal(len(left))))
-    return np.clip(found, least, most).astype(np.int64)
+    whole: NDArray[np.int64] = np.clip(found, least, most).astype(np.int64)
+    return whole
