@@ -76,7 +76,8 @@ def _runs(procs: Ints, rng: np.random.Generator) -> Ints:
     while len(left := np.flatnonzero(logarithm > _MOST_LOG_RUN)):
         short = rng.random(len(left)) <= share[left]
         logarithm[left] = np.where(short, rng.gamma(*_SHORT, len(left)), rng.gamma(*_LONG, len(left)))
-    return np.floor(np.exp(logarithm)).astype(np.int64)
+    run: Ints = np.floor(np.exp(logarithm)).astype(np.int64)
+    return run
 
 
 def _arrivals(count: int, load: float, rng: np.random.Generator) -> Ints:
