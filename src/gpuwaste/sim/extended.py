@@ -25,13 +25,15 @@ def product_error(a: float, b: float) -> float:
 
 
 @compiled
-def rounded(high: float, low: float) -> float:
-    """Return the low part of high + low rounded to 64 bits of mantissa."""
+def rounded(high: float, low: float) -> tuple[float, float]:
+    """Return high + low, of which `low` is at most half a unit of `high`, rounded to 64 bits: one pair a value."""
     mantissa, exponent = math.frexp(high)
     if mantissa == 0.5 and low < 0.0:  # noqa: PLR2004 - a power of two: what is below it has a smaller exponent
         exponent -= 1
     unit = math.ldexp(1.0, exponent - _BITS)
-    return round(low / unit) * unit
+    low = round(low / unit) * unit
+    found = high + low
+    return found, low - (found - high)
 
 
 @compiled
@@ -42,5 +44,4 @@ def quotient(a: float, b: float, b_low: float) -> tuple[float, float]:
     rest = ((a - product) - product_error(first, b)) - first * b_low
     second = rest / b
     high = first + second
-    low = second - (high - first)
-    return high, rounded(high, low)
+    return rounded(high, second - (high - first))

@@ -131,10 +131,10 @@ class _Reader:
 
     def truth(self, name: str) -> bool:
         """Read yes or no."""
-        text = (self._text(name) or "no").upper()
-        if text not in _TRUE | _FALSE:
+        text = self._text(name) or "no"
+        if text.upper() not in _TRUE | _FALSE:
             raise _bad(name, text, "yes or no")
-        return text in _TRUE
+        return text.upper() in _TRUE
 
     def flags(self, name: str) -> frozenset[str]:
         """Read the flags; NO_NORMAL_ALL stands for its four."""
