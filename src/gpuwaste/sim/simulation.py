@@ -115,4 +115,10 @@ def _played(trace: Trace, processors: int, chosen: Sequence[str], walltime: str)
         found = all_schedulers().get(name)
         if found is None:
             raise UsageError(f"--scheduler {name[:40]}: schedulers are {', '.join(all_schedulers())}")
-        yield name, found.starts(trace.planned(believed), processors)
+        by_user = getattr(found, "starts_by_user", None)
+        if by_user is None:
+            yield name, found.starts(trace.planned(believed), processors)
+        elif believed is None:
+            raise UsageError(f"--scheduler {name} plans with user or truth: leave out --walltime {walltime}")
+        else:
+            yield name, by_user(trace.planned(believed), processors, trace.user)

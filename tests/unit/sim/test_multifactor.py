@@ -15,16 +15,18 @@ NORMS = Norms(nodes=10, cpus=640, partition=50.0, qos=200.0, assoc=0.0)
 WEIGHTS = np.array([1000.0, 0.0, 0.0, 0.0, 77.5])
 AVAILABLE = np.array([640.0, 2.0**40, 10.0, 0.0, 0.0])
 
-drawn_jobs = st.fixed_dictionaries({
-    "nodes": st.integers(1, 12),
-    "cpus": st.integers(0, 700),
-    "limit_s": st.integers(1, 10**6),
-    "amounts": st.lists(st.integers(0, 2**41), min_size=5, max_size=5),
-    "partition": st.integers(0, 50),
-    "qos": st.integers(0, 200),
-    "assoc": st.integers(0, 9),
-    "nice": st.integers(-(2**31), 2**31),
-})
+drawn_jobs = st.fixed_dictionaries(
+    {
+        "nodes": st.integers(1, 12),
+        "cpus": st.integers(0, 700),
+        "limit_s": st.integers(1, 10**6),
+        "amounts": st.lists(st.integers(0, 2**41), min_size=5, max_size=5),
+        "partition": st.integers(0, 50),
+        "qos": st.integers(0, 200),
+        "assoc": st.integers(0, 9),
+        "nice": st.integers(-(2**31), 2**31),
+    }
+)
 drawn_settings = st.builds(
     PrioritySettings,
     weight_age=st.integers(0, 2**32 - 1),
