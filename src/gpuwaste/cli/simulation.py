@@ -4,16 +4,17 @@ import argparse
 import csv
 import io
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from gpuwaste.cli.kept_simulation import comparison, keep, kept_words, view_of, write_pages
+from gpuwaste.cli.loads import load_of, need_sim, stepped
 from gpuwaste.cli.options import colour_wanted
-from gpuwaste.cli.sources import source_of
 from gpuwaste.cli.time_options import parse_time
 from gpuwaste.cli.whatif import past_of, refused_by, resource_of, wanted_of, with_what_ifs
 from gpuwaste.cli.words import listed
 from gpuwaste.core.config import Config
-from gpuwaste.core.errors import GpuwasteError, NoDataError, StoreError, UsageError
+from gpuwaste.core.errors import NoDataError, StoreError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -31,13 +32,13 @@ EXIT_INTERRUPTED: Final = 130
 
 def simulate_and_tell(options: argparse.Namespace, config: Config) -> int:
     """Simulate and print tables, or JSON. Raises GpuwasteError; NoDataError for nothing to simulate."""
+    import numpy as np
+
     try:
         from gpuwaste.sim.simulation import all_schedulers, machine_of, simulate
         from gpuwaste.sim.whatif import Case
     except ModuleNotFoundError as error:
-        raise GpuwasteError(
-            f"simulate: no module {error.name}: install gpuwaste with its extra [sim], or the package gpuwaste-sim"
-        ) from error
+        raise need_sim(error) from error
     if options.compare is not None:
         return _compared(options, config)
     chosen = tuple(dict.fromkeys(listed(options.scheduler)))
@@ -46,10 +47,13 @@ def simulate_and_tell(options: argparse.Namespace, config: Config) -> int:
         raise UsageError(f"--scheduler {options.scheduler[:40]!r}: schedulers are {', '.join(all_schedulers())}")
     wanted = wanted_of(options)
     resource = resource_of(options, wanted)
-    source = source_of(options, config)
+    source = load_of(options, config)
     places = _window(source.table, options)
-    table = source.table.take(places)
-    machine = machine_of(table, options.processors, source.processors, resource)
+    table, steps = stepped(source.table.take(places), options)
+    if steps:
+        source, places = replace(source, table=table), np.arange(len(table))
+    sized_by = "the log's header" if options.generate is None else "the generator"
+    machine = machine_of(table, options.processors, source.processors, resource, sized_by)
     past = past_of(options, source.table, places)
     document, trace, starts = simulate(
         table,
@@ -60,6 +64,7 @@ def simulate_and_tell(options: argparse.Namespace, config: Config) -> int:
         first=options.first,
         resource=resource,
         past=past,
+        steps=steps,
     )
     refused = refused_by(options, config, source, places)
     case = Case(table, trace, machine.processors, resource, source.table, places, refused)

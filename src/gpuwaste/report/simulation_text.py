@@ -17,6 +17,7 @@ _WALLTIMES: Final = {
 }
 _MACHINES: Final = {"processors": "processors", "gpus": "GPUs"}
 _LOGGED: Final = "(the log)"
+_TITLE: Final = 50  # columns of the trace in the title
 _INTERVALS: Final = (
     "Intervals of 95 %: differences between both runs when the trace's blocks ({}) are drawn again, 400 times. "
     "A makespan has none, and no figure has one for fewer than four blocks."
@@ -27,7 +28,7 @@ def simulation_text(document: SimulationDocument, look: Look) -> str:
     """Render a simulation: what was simulated, a line for each scheduler, what was left out."""
     results = document.schedulers
     jobs = next(iter(results.values())).jobs
-    lines = look.title(f"{fit(document.trace, 50)}: simulation")
+    lines = look.title(f"{fit(document.trace, _TITLE)}: simulation")
     lines += facts(
         [
             ("jobs", f"{jobs}"),
@@ -45,6 +46,10 @@ def simulation_text(document: SimulationDocument, look: Look) -> str:
     lines += look.heading("Notes")
     for name, result in results.items():
         lines += bullet(f"{name}: {result.title}.")
+    if fit(document.trace, _TITLE) != document.trace:
+        lines += bullet(f"The jobs: {document.trace}.")
+    for step in document.steps:
+        lines += bullet(f"The jobs were changed first: {step}.")
     for reason, count in document.left_out.items():
         lines += bullet(f"{count} {'job is left out: it' if count == 1 else 'jobs are left out: each'} {reason}.")
     first = next(iter(results))

@@ -94,6 +94,7 @@ class SimulationDocument(Struct, kw_only=True, frozen=True, omit_defaults=True):
     ]
     schedulers: dict[str, SchedulerResult]
     left_out: Annotated[dict[str, int], Meta(description="Jobs that were not simulated, by reason.")] = {}
+    steps: Annotated[tuple[str, ...], Meta(description="What was done to the jobs first (--step), in order.")] = ()
     logged: Annotated[Waits | None, Meta(description="The same jobs as the log has them; absent without waits.")] = None
     resource: Annotated[str, Meta(description="What the machine's size and the jobs' sizes count.")] = "processors"
     differences: Annotated[list[Difference], Meta(description="Every change beside its base.")] = []

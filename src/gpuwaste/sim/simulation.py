@@ -50,15 +50,21 @@ def all_schedulers() -> MappingProxyType[str, Scheduler]:
     return MappingProxyType({name: importlib.import_module(f"{schedulers.__name__}.{name}") for name in names})
 
 
-def machine_of(table: JobTable, given: int | None, header: int | None = None, resource: str = PROCESSORS) -> Machine:
-    """Return the machine to simulate: as given, as the log's header has it, else as large as was held at once.
+def machine_of(
+    table: JobTable,
+    given: int | None,
+    header: int | None = None,
+    resource: str = PROCESSORS,
+    header_from: str = "the log's header",
+) -> Machine:
+    """Return the machine: as given, as the log's header (or the generator) has it, else as large as was held at once.
 
     Raises NoDataError where none of these is known.
     """
     if given is not None:
         return Machine(given, "given")
     if header is not None and resource == PROCESSORS:
-        return Machine(header, "the log's header")
+        return Machine(header, header_from)
     sizes = table.alloc_cpus if resource == PROCESSORS else sizes_of(table, resource)
     ran = (table.start >= 0) & (table.run_s > 0) & (sizes >= 1)
     if not table.wait_known or not ran.any():
@@ -80,10 +86,12 @@ def simulate(
     first: int | None,
     resource: str = PROCESSORS,
     past: Ints | None = None,
+    steps: tuple[str, ...] = (),
 ) -> tuple[SimulationDocument, Trace, dict[str, Ints]]:
     """Run the schedulers; returns the answer, the jobs and their starts. Raises NoDataError, UsageError.
 
-    `past` is what is expected of each row of the table, seconds, which `walltime` MODEL believes.
+    `past` is what is expected of each row of the table, seconds, which `walltime` MODEL believes; `steps` is what was
+    done to the jobs before, in words, for the answer.
     """
     trace, left_out = trace_of(table, machine.processors, resource)
     if first is not None:
@@ -106,6 +114,7 @@ def simulate(
         walltime=walltime,
         schedulers=results,
         left_out=left_out,
+        steps=steps,
         logged=logged,
         resource=resource,
     )
@@ -121,7 +130,13 @@ def played(
         found = all_schedulers().get(name)
         if found is None:
             raise UsageError(f"--scheduler {name[:40]}: schedulers are {', '.join(all_schedulers())}")
-        yield name, found.starts(trace.planned(believed), processors)
+        by_user = getattr(found, "starts_by_user", None)
+        if by_user is None:
+            yield name, found.starts(trace.planned(believed), processors)
+        elif believed is None:
+            raise UsageError(f"--scheduler {name} plans with user or truth: leave out --walltime {walltime}")
+        else:
+            yield name, by_user(trace.planned(believed), processors, trace.user)
 
 
 def _believed(trace: Trace, walltime: str, past: Ints | None) -> Ints | None:

@@ -77,6 +77,10 @@ def bad_log(place: Path) -> None:
     (place / "map.toml").write_text("[columns]\njob_id = 'none'\n")
 
 
+def bad_study(place: Path) -> None:
+    (place / "study.toml").write_text("seeds = 'many'\n")
+
+
 Prepare = Callable[[Path], None]
 CASES: dict[str, tuple[Prepare | None, str]] = {
     "advisor": (bad_file, "advisor run --config {place}/bad.toml"),
@@ -92,6 +96,10 @@ CASES: dict[str, tuple[Prepare | None, str]] = {
     "doctor nagios": (None, "doctor --timeout 3 --nagios --role hub"),
     "evaluate": (bad_log, "evaluate --swf {place}/log.swf"),
     "simulate": (bad_log, "simulate --swf {place}/log.swf"),
+    "simulate generate": (bad_log, "simulate generate lublin jobs=5 -o {place}/none/drawn.swf"),
+    "simulate week": (bad_log, "simulate generate curie_week --swf {place}/log.swf -o {place}/drawn.swf"),
+    "simulate sweep": (bad_study, "simulate sweep {place}/study.toml -o {place}/results"),
+    "simulate sweep none": (None, "simulate sweep {place}/none.toml"),
     "history": (bad_log, "history import --sacct {place}/sacct.txt --clusters c --into {place}/h.duckdb"),
     "history csv": (bad_log, "history import --csv {place}/jobs.csv --mapping {place}/map.toml"),
     "history status": (None, "history status"),

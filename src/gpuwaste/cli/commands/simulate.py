@@ -2,6 +2,9 @@
 
 import argparse
 
+from gpuwaste.cli import simulate_actions
+from gpuwaste.cli.actions import add_actions, run_action
+from gpuwaste.cli.loads import add_loads
 from gpuwaste.cli.options import add, add_config, add_window, config_of
 from gpuwaste.cli.sources import add_sources
 from gpuwaste.cli.words import path_word, size_word
@@ -11,12 +14,17 @@ EXAMPLES = (
     ("gpuwaste simulate --swf log.swf.gz --scheduler fcfs,easy,conservative", "What backfill gives on a public log."),
     ("gpuwaste simulate -S now-30days --walltime truth", "EASY on the site's last month, with exact time limits."),
     ("gpuwaste simulate -S now-30days --what-if gpus", "What if GPU requests had been as large as what was used?"),
+    (
+        "gpuwaste simulate --generate lublin:jobs=5000 --step thin=0.8",
+        "A generated load, of which a fifth is left out.",
+    ),
 )
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     add_sources(parser)
+    add_loads(parser)
     add_window(parser, None, "jobs submitted from then on", shown="all")
     parser.add_argument(
         "--processors",
@@ -64,10 +72,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     add(parser, "json")
     add_config(parser)
+    add_actions(parser, simulate_actions)
 
 
 def run(options: argparse.Namespace) -> int:
-    """Simulate and print."""
+    """Simulate and print, or run the action that was named."""
+    code = run_action(options)
+    if code is not None:
+        return code
     from gpuwaste.cli.simulation import simulate_and_tell
 
     return simulate_and_tell(options, config_of(options))
