@@ -1,5 +1,7 @@
 """Multifactor priorities against the plain definition, and their traps."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -15,16 +17,18 @@ NORMS = Norms(nodes=10, cpus=640, partition=50.0, qos=200.0, assoc=0.0)
 WEIGHTS = np.array([1000.0, 0.0, 0.0, 0.0, 77.5])
 AVAILABLE = np.array([640.0, 2.0**40, 10.0, 0.0, 0.0])
 
-drawn_jobs = st.fixed_dictionaries({
-    "nodes": st.integers(1, 12),
-    "cpus": st.integers(0, 700),
-    "limit_s": st.integers(1, 10**6),
-    "amounts": st.lists(st.integers(0, 2**41), min_size=5, max_size=5),
-    "partition": st.integers(0, 50),
-    "qos": st.integers(0, 200),
-    "assoc": st.integers(0, 9),
-    "nice": st.integers(-(2**31), 2**31),
-})
+drawn_jobs = st.fixed_dictionaries(
+    {
+        "nodes": st.integers(1, 12),
+        "cpus": st.integers(0, 700),
+        "limit_s": st.integers(1, 10**6),
+        "amounts": st.lists(st.integers(0, 2**41), min_size=5, max_size=5),
+        "partition": st.integers(0, 50),
+        "qos": st.integers(0, 200),
+        "assoc": st.integers(0, 9),
+        "nice": st.integers(-(2**31), 2**31),
+    }
+)
 drawn_settings = st.builds(
     PrioritySettings,
     weight_age=st.integers(0, 2**32 - 1),
@@ -37,7 +41,7 @@ drawn_settings = st.builds(
     flags=st.frozensets(st.sampled_from(sorted(FLAGS))),
     max_age_s=st.sampled_from([60, 604800]),
 )
-Drawn = dict[str, int]
+Drawn = dict[str, Any]
 
 
 def arrays(job: Drawn) -> Jobs:
@@ -93,7 +97,7 @@ def test_each_priority_is_the_definition_s(job: Drawn, chosen: PrioritySettings,
 def one(**given: float) -> Jobs:
     """Return a job of one node with 64 CPUs."""
     job: Drawn = {"nodes": 1, "cpus": 64, "limit_s": 3600, "partition": 0, "qos": 0, "assoc": 0, "nice": 0}
-    return arrays({**job, "amounts": [64, 0, 1, 0, 0], **given})  # type: ignore[dict-item]
+    return arrays({**job, "amounts": [64, 0, 1, 0, 0], **given})
 
 
 def test_a_priority_is_truncated_not_rounded() -> None:
