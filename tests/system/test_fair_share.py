@@ -14,6 +14,7 @@ from gpuwaste.testing.cluster import Variant
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(3600)]
 
+CODE_S_RULE = False  # tied accounts are not merged
 TREES = int(os.environ.get("GPUWASTE_TREES", "3"))
 SETTINGS = """PriorityType=priority/multifactor
 PriorityWeightFairshare=1000000
@@ -36,7 +37,7 @@ def test_fair_tree_is_sshare_s(make_cluster: ClusterFactory) -> None:
         usage, factor, level = accounts.usage.copy(), np.zeros(n), np.zeros(n)
         for k in accounts.tree.order[:0:-1]:
             usage[accounts.tree.parent[k]] += usage[k]
-        fair_tree(accounts.tree, usage, False, factor, level)
+        fair_tree(accounts.tree, usage, CODE_S_RULE, factor, level)
         ours = {
             (one.account, one.user): (
                 "" if one.shares is None else f"{level[k]:.6f}",  # sshare leaves it empty for shares of the parent

@@ -198,7 +198,7 @@ TIED = [
     [(False, {"a1": 1.0, "a2": 0.6, "b1": 0.6, "b2": 0.2}), (True, {"a1": 1.0, "a2": 0.4, "b1": 1.0, "b2": 0.4})],
 )
 def test_tied_accounts(merge: bool, expected: dict[str, float]) -> None:
-    """Slurmctld does not merge tied accounts, as sshare of 22.05.8 printed; the documentation's rule merges them."""
+    """Tied accounts are not merged by slurmctld, as sshare of 22.05.8 printed; the documentation's rule merges them."""
     accounts, factor, _ = computed(TIED, merge=merge)
     assert {name: factor[accounts.node(name[0], name)] for name in expected} == expected
 

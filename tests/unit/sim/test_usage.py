@@ -1,5 +1,7 @@
 """Decayed usage and billing TRES against plain definitions."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -32,7 +34,7 @@ def by_definition(runs: list[Run], periods: list[int], half_life_s: int | None) 
             used[place] += ran * df**ran * run[3]
             place = PARENTS[place]
 
-    for since, until in zip(periods, periods[1:], strict=False):
+    for since, until in pairwise(periods):
         for run in runs:
             if since < run[2] <= until:
                 ended.add(run)
@@ -64,7 +66,7 @@ def test_usage_is_the_definition_s(runs: list[Run], half_life_s: int | None) -> 
     periods = list(range(0, 3300, 300))
     parents, usage = np.array(PARENTS), np.zeros(len(PARENTS))
     df = decay_per_second(half_life_s)
-    for since, until in zip(periods, periods[1:], strict=False):
+    for since, until in pairwise(periods):
         for place, start, end, rate in runs:
             if since < end <= until:
                 charge(parents, usage, place, rate, df, max(start, since), end)
