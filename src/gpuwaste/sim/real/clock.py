@@ -21,7 +21,7 @@ _SHM: Final = Path("/dev/shm")  # noqa: S108 where POSIX shared memory is; names
 
 
 class FastClock:
-    """The played clock: `env` for processes that live by it, `now` in UTC seconds; `speed`: its seconds in a real one."""
+    """The played clock: `env` for processes that live by it, `now` in UTC seconds, `speed` in its seconds a second."""
 
     def __init__(self, speed: int, base_env: Mapping[str, str]) -> None:
         """Start it at the present instant. Raises SlurmError where faketime does not work."""

@@ -84,7 +84,7 @@ def play_ensemble(study: Study, progress: Progress = lambda *_: None) -> EngineD
 def not_played(model: ClusterModel) -> list[str]:
     """Return what of a site a run does not have, in sentences."""
     said = [
-        "Jobs have one user and no account: limits of QOS and associations, fair share and usage before the trace do not act.",
+        "Jobs have one user and no account: limits of QOS and associations, fair share and usage do not act.",
         "Dependencies, features that a job asks for, and steps are not in the history.",
     ]
     return said + not_taken(model.settings)

@@ -86,5 +86,4 @@ def _gpus(count: int, nodes: int | None, kind: str) -> str:
 
 
 def _text(column: Categories, row: int) -> str:
-    values: tuple[str, ...] = column.values
-    return values[column.codes[row]]
+    return column.values[int(column.codes[row])]

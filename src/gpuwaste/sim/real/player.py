@@ -26,6 +26,7 @@ _STALLED_REAL_S: Final = 15.0
 _TRIES: Final = 3
 _AGAIN: Final = ("Unable to contact", "Socket timed out", "temporarily unable", "Connection refused")
 _WAITING: Final = frozenset({"PENDING", "REQUEUED", "REQUEUE_HOLD", "SPECIAL_EXIT"})
+_HOPELESS: Final = frozenset({"PartitionConfig", "PartitionNodeLimit", "PartitionTimeLimit"})
 _REASON: Final = re.compile(r"[\w ,:()/.-]{1,100}")
 
 
@@ -41,27 +42,28 @@ class Player:
         self._why: dict[int, tuple[str, str]] = {}  # place -> state and Slurm's words
         self._next = self._read = 0
         self._kept_at = time.monotonic()
+        self._events = _outages(cluster.model, self._first)
+        self._active_at = (time.monotonic(), self._clock.now())
 
     def play(self, progress: Progress, keep: Keep) -> None:
         """Submit all jobs and return when each has ended or cannot start. Raises SlurmError where slurmctld fails."""
         self._reserve()
-        events = _outages(self._cluster.model, self._first)
-        while self._next < len(self._jobs) or self._left() or events:
-            if not self._left() and self._next == len(self._jobs):
-                break
-            upcoming = [self._jobs[self._next].submit] if self._next < len(self._jobs) else []
-            due = min([*upcoming, *(event[0] for event in events[:1])], default=None)
-            if due is None or not self._clock.wait(self._played(due), _TICK_S):
-                self._look(progress, keep)
-                if due is None and not self._goes_on():
-                    break
-                if due is None:
-                    time.sleep(_TICK_S)
-            elif events and events[0][0] == due:
-                self._node_state(*heapq.heappop(events)[1:])
+        while self._next < len(self._jobs):
+            submit = self._jobs[self._next].submit
+            if self._events and self._events[0][0] <= submit:
+                due, act = self._events[0][0], self._node_state
             else:
-                self._submit()
-        self._look(progress, keep)
+                due, act = submit, self._submit
+            if self._clock.wait(self._played(due), _TICK_S):
+                act()
+            else:
+                self._look(progress, keep)
+        while self._goes_on():
+            if self._events and self._clock.now() >= self._played(self._events[0][0]):
+                self._node_state()
+            else:
+                time.sleep(_TICK_S)
+                self._look(progress, keep)
 
     def outcomes(self) -> list[Outcome]:
         """Return what is known of each job, in the order of the trace."""
@@ -80,9 +82,6 @@ class Player:
 
     def _played(self, instant: int) -> int:
         return self._origin + instant - self._first
-
-    def _left(self) -> int:
-        return len(self._ids) - len(self._ended)
 
     def _submit(self) -> None:
         place, job = self._next, self._jobs[self._next]
@@ -116,21 +115,24 @@ class Player:
 
     def _goes_on(self) -> bool:
         """Tell whether a job may still end: false once all that are left wait and nothing has run for long."""
-        queue = self._queue()
-        for slurm_id in queue:  # one that was requeued has a line of its first run
-            self._ended.pop(slurm_id, None)
-        active = not queue or any(state not in _WAITING for state, _ in queue.values())
-        kept_free = any(self._played(each.end) > self._clock.now() for each in self._cluster.model.reservations)
-        now = time.monotonic()
-        if active or kept_free:
-            self._idle_since = (now, self._clock.now())
-        real, played = self.__dict__.setdefault("_idle_since", (now, self._clock.now()))
-        if now - real < _STALLED_REAL_S or self._clock.now() - played < _STALLED_S:
+        queue = {number: found for number, found in self._queue().items() if number in self._ids}
+        if not queue and len(self._ended) == len(self._ids):
+            return False
+        waiting = all(state in _WAITING for state, _ in queue.values())
+        hopeless = bool(queue) and waiting and all(reason in _HOPELESS for _, reason in queue.values())
+        if self._events or (queue and not waiting) or self._reserved_later():
+            self._active_at = (time.monotonic(), self._clock.now())
+        real, played = self._active_at
+        stalled = time.monotonic() - real > _STALLED_REAL_S and self._clock.now() - played > _STALLED_S
+        if not (hopeless or stalled):
             return True
         for slurm_id, (_, reason) in queue.items():
-            if slurm_id in self._ids:
-                self._why[self._ids[slurm_id]] = (NEVER_STARTED, reason)
+            self._ended.pop(slurm_id, None)  # it ended once and was requeued
+            self._why[self._ids[slurm_id]] = (NEVER_STARTED, reason)
         return False
+
+    def _reserved_later(self) -> bool:
+        return any(self._played(each.end) > self._clock.now() for each in self._cluster.model.reservations)
 
     def _queue(self) -> dict[int, tuple[str, str]]:
         done = self._cluster.run(["squeue", "-h", "-a", "-o", "%i|%T|%r"])
@@ -152,7 +154,8 @@ class Player:
             done = self._cluster.run([*argv, f"Nodes={','.join(each.nodes)}", "Flags=MAINT,IGNORE_JOBS"], played=True)
             check(["scontrol", "create", "reservation", each.name], done)
 
-    def _node_state(self, state: str, node: str) -> None:
+    def _node_state(self) -> None:
+        _, state, node = heapq.heappop(self._events)
         argv = ["scontrol", "update", f"NodeName={node}", f"State={state}", "Reason=outage of the model"]
         done = self._cluster.run(argv, played=True)
         if done.code:
