@@ -1,0 +1,113 @@
+"""A clock that runs faster, for all processes of a run: libfaketime with one shared origin.
+
+faketime's wrapper makes the origin, which each process that gets its environment shares; it is kept until `close`.
+"""
+
+import os
+import subprocess
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final, Self
+
+from gpuwaste.core.errors import SlurmError
+from gpuwaste.slurm.command import run_command
+
+_NAMES: Final = ("LD_PRELOAD", "FAKETIME", "FAKETIME_SHARED")
+_MOST_LINES: Final = 10_000
+_READINGS: Final = 5
+_PATIENCE_S: Final = 20.0
+_SHM: Final = Path("/dev/shm")  # noqa: S108 where POSIX shared memory is; names are the wrapper's own
+
+
+class FastClock:
+    """The played clock: `env` for processes that live by it, `now` in UTC seconds, `speed` in its seconds a second."""
+
+    def __init__(self, speed: int, base_env: Mapping[str, str]) -> None:
+        """Start it at the present instant. Raises SlurmError where faketime does not work."""
+        self.speed = speed
+        self.env: dict[str, str] = {}
+        wrapper = ["faketime", "-m", "-f", f"+0 x{speed}", "sh", "-c", "env; echo; exec cat"]
+        try:
+            self._keeper = subprocess.Popen(
+                wrapper,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env=dict(base_env),
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise SlurmError(f"faketime: cannot be started: {error.strerror}") from error
+        try:
+            self.env = self._learned()
+            self._fake_s, self._real_s = self._calibrated(base_env)
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def now(self) -> float:
+        """Return the played clock's UTC seconds."""
+        return self._fake_s + (time.monotonic() - self._real_s) * self.speed
+
+    def wait(self, until: float, most_s: float) -> bool:
+        """Sleep until the played clock is at `until`, at most so many real seconds; tell whether it is there."""
+        left = (until - self.now()) / self.speed
+        if left > 0:
+            time.sleep(min(left, most_s))
+        return self.now() >= until
+
+    def close(self) -> None:
+        """End the wrapper, which removes the shared origin; processes that have it go on."""
+        if self._keeper.stdin is not None:
+            self._keeper.stdin.close()
+        if self._keeper.stdout is not None:
+            self._keeper.stdout.close()
+        try:
+            self._keeper.wait(_PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            self._keeper.kill()
+            self._keeper.wait()
+        remove_origin(self.env.get("FAKETIME_SHARED", ""))
+
+    def _learned(self) -> dict[str, str]:
+        assert self._keeper.stdout is not None  # noqa: S101 narrows the type: it was asked for
+        found = {}
+        for _ in range(_MOST_LINES):
+            line = self._keeper.stdout.readline().decode("utf-8", "surrogateescape").rstrip("\n")
+            name, equals, value = line.partition("=")
+            if equals and name in _NAMES:
+                found[name] = value
+            if not line:
+                break
+        if set(found) != set(_NAMES):
+            raise SlurmError("faketime: it sets no shared clock: install libfaketime 0.9.8 or later")
+        return found
+
+    def _calibrated(self, base_env: Mapping[str, str]) -> tuple[float, float]:
+        """Return an instant of the played clock and of the monotonic one: the reading that took least time."""
+        readings = []
+        for _ in range(_READINGS):
+            before = time.monotonic()
+            done = run_command(["date", "+%s.%N"], {**base_env, **self.env}, _PATIENCE_S, 100)
+            after = time.monotonic()
+            readings.append((after - before, float(done.stdout or b"nan"), (before + after) / 2))
+        _, fake, real = min(readings)
+        if not fake > 0:
+            raise SlurmError("date: it gave no time under faketime")
+        return fake, real
+
+
+def remove_origin(shared: str) -> None:
+    """Remove what a killed wrapper leaves of a clock: `shared` is its FAKETIME_SHARED."""
+    for word in shared.split():
+        name = os.path.basename(word)  # noqa: PTH119 a name of shared memory, no path
+        if name.startswith("faketime_"):
+            for left in (name, f"sem.{name}"):
+                (_SHM / left).unlink(missing_ok=True)

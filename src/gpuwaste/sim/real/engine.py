@@ -1,0 +1,179 @@
+"""An ensemble: a trace is played several times, each run is kept, and a later call goes on from there."""
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from gpuwaste.core.errors import StoreError, UsageError
+from gpuwaste.core.files import open_lock, write_whole
+from gpuwaste.core.version import own_version
+from gpuwaste.history.table import JobTable
+from gpuwaste.sim.cluster import ClusterModel
+from gpuwaste.sim.real.daemons import VirtualCluster
+from gpuwaste.sim.real.document import EngineDocument, RealRun
+from gpuwaste.sim.real.ensemble import agreement, run_figures, spread
+from gpuwaste.sim.real.jobs import Submission, submissions
+from gpuwaste.sim.real.outcomes import Outcome, read_csv, write_csv
+from gpuwaste.sim.real.player import Player
+from gpuwaste.sim.real.programs import require_programs, slurm_version
+from gpuwaste.sim.real.settings import not_taken
+
+Progress = Callable[[int, int, int, int], None]
+"""Called with the run's number, jobs submitted, jobs ended and jobs of the trace."""
+ENSEMBLE: Final = "ensemble.json"
+_MOST_B: Final = 1 << 24
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """What is played: a trace on a cluster, so many times, at which speed; `text` says where the jobs are from."""
+
+    table: JobTable
+    text: str
+    model: ClusterModel
+    runs: int
+    speed: int
+    directory: Path
+    first: int | None = None
+
+
+def play_ensemble(study: Study, progress: Progress = lambda *_: None) -> EngineDocument:
+    """Play the runs that the directory lacks and return what all of them say; it is written there too.
+
+    Interrupted, the runs so far are kept: `run-NNN.csv` has what had ended. Raises GpuwasteError.
+    """
+    require_programs()
+    trace, jobs, left_out = submissions(study.table, study.model, study.first)
+    memory = bool((study.table.mem_b[trace.row] > 0).any())
+    version = slurm_version()
+    head = EngineDocument(
+        version=own_version(),
+        engine=f"slurmctld {version}",
+        trace=study.text,
+        inputs_sha256=_inputs(jobs, study, version),
+        cluster=study.model.name,
+        nodes=len(study.model.nodes),
+        cpus=study.model.cpus,
+        gpus=study.model.gpus,
+        jobs=len(jobs),
+        speed=study.speed,
+        runs=[],
+        left_out=left_out,
+        not_played=not_played(study.model),
+    )
+    with _locked(study.directory):
+        known = _known(study.directory, head)
+        try:
+            for number in range(1, study.runs + 1):
+                if number not in known or not known[number].complete:
+                    _play(study, jobs, number, known, memory=memory, progress=progress)
+        finally:
+            document = _together(study.directory, head, known)
+            _write(study.directory / ENSEMBLE, msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n")
+    return document
+
+
+def not_played(model: ClusterModel) -> list[str]:
+    """Return what of a site a run does not have, in sentences."""
+    said = [
+        "Jobs have one user and no account: limits of QOS and associations, fair share and usage do not act.",
+        "Dependencies, features that a job asks for, and steps are not in the history.",
+    ]
+    return said + not_taken(model.settings)
+
+
+def _play(
+    study: Study,
+    jobs: Sequence[Submission],
+    number: int,
+    known: dict[int, RealRun],
+    *,
+    memory: bool,
+    progress: Progress,
+) -> None:
+    path, began, complete, player = study.directory / f"run-{number:03}.csv", time.monotonic(), False, None
+    try:
+        with VirtualCluster(study.model, study.speed, jobs=len(jobs), memory=memory) as cluster:
+            player = Player(cluster, jobs)
+            player.play(lambda *counts: progress(number, *counts), lambda outcomes: write_csv(path, outcomes))
+            complete = True
+    finally:
+        if player is not None:
+            outcomes = player.outcomes()
+            write_csv(path, outcomes)
+            wall_s = time.monotonic() - began
+            known[number] = run_figures(number, outcomes, jobs, complete=complete, wall_s=wall_s)
+
+
+def _together(directory: Path, head: EngineDocument, known: dict[int, RealRun]) -> EngineDocument:
+    runs = [known[number] for number in sorted(known)]
+    complete = [run for run in runs if run.complete]
+    starts: list[list[Outcome]] = [read_csv(directory / f"run-{run.number:03}.csv") for run in complete]
+    return msgspec.structs.replace(
+        head,
+        runs=runs,
+        mean_wait_s=spread([run.mean_wait_s for run in complete if run.mean_wait_s is not None]),
+        p95_wait_s=spread([run.p95_wait_s for run in complete if run.p95_wait_s is not None]),
+        agreement=agreement(starts),
+    )
+
+
+def _known(directory: Path, head: EngineDocument) -> dict[int, RealRun]:
+    """Return the runs that the directory has. Raises UsageError where they are of another trace, cluster or speed."""
+    path = directory / ENSEMBLE
+    try:
+        with path.open("rb") as file:
+            found = msgspec.json.decode(file.read(_MOST_B), type=EngineDocument)
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise StoreError(f"{path}: cannot be read: {error.strerror or error}") from error
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise StoreError(f"{path}: {error}: remove the file, or name another directory with -o") from error
+    if found.inputs_sha256 != head.inputs_sha256:
+        raise UsageError(
+            f"{directory}: has runs of other jobs, another cluster, another speed or another Slurm:"
+            " name another directory with -o"
+        )
+    return {run.number: run for run in found.runs if (directory / f"run-{run.number:03}.csv").exists()}
+
+
+def _inputs(jobs: Sequence[Submission], study: Study, version: str) -> str:
+    given = [list(jobs), study.model, study.speed, version]
+    return hashlib.sha256(msgspec.json.encode(given, order="deterministic")).hexdigest()
+
+
+@contextlib.contextmanager
+def _locked(directory: Path) -> Iterator[None]:
+    """Hold the directory against a second ensemble. Raises StoreError, UsageError."""
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        number = open_lock(directory / ".lock")
+    except OSError as error:
+        raise StoreError(f"{directory}: cannot be used: {error.strerror or error}") from error
+    try:
+        fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(number)
+        raise UsageError(
+            f"{directory}: another simulation writes there: wait for it, or name another directory"
+        ) from None
+    try:
+        yield
+    finally:
+        os.close(number)
+
+
+def _write(path: Path, data: bytes) -> None:
+    try:
+        write_whole(path, data)
+    except OSError as error:
+        raise StoreError(f"{path}: cannot be written: {error.strerror or error}") from error

@@ -1,0 +1,97 @@
+"""Figures of a run, and of several runs together: means with their intervals, and how far starts are apart."""
+
+import itertools
+import math
+import statistics
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from gpuwaste.sim.metrics import SHORTEST_S
+from gpuwaste.sim.real.document import Agreement, RealRun, Spread
+from gpuwaste.sim.real.jobs import Submission
+from gpuwaste.sim.real.outcomes import Outcome
+
+# Student's t, two-sided 95 %, by degrees of freedom 1 to 30; beyond, the normal distribution's.
+_T95: Final = (
+    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131,
+    2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
+)  # fmt: skip
+_NORMAL: Final = 1.960
+_NEAR_S: Final = 5
+_MINUTE_S: Final = 60
+
+
+def run_figures(
+    number: int, outcomes: Sequence[Outcome], jobs: Sequence[Submission], *, complete: bool, wall_s: float
+) -> RealRun:
+    """Return a run's figures over the jobs that ended after they started."""
+    states = dict(sorted(Counter(each.state for each in outcomes).items()))
+    run_s = {(job.job_id, job.submit): min(job.run_s, job.limit_s) for job in jobs}
+    return RealRun(number=number, complete=complete, states=states, wall_s=round(wall_s, 1), **_values(outcomes, run_s))
+
+
+def _values(outcomes: Sequence[Outcome], run_s: dict[tuple[int, int], int]) -> dict[str, Any]:
+    rows = [
+        (
+            each.submit,
+            each.submitted,
+            each.start,
+            each.end,
+            run_s.get((each.job_id, each.submit), each.end - each.start),
+        )
+        for each in outcomes
+        if each.submitted is not None and each.start is not None and each.end is not None
+    ]
+    if not rows:
+        return {}
+    submit, submitted, start, end, nominal = np.array(rows, dtype=np.int64).T
+    wait, run = start - submitted, end - start
+    p50, p95 = np.percentile(wait, [50, 95])
+    return {
+        "mean_wait_s": round(float(wait.mean()), 3),
+        "p50_wait_s": round(float(p50), 3),
+        "p95_wait_s": round(float(p95), 3),
+        "max_wait_s": float(wait.max()),
+        "mean_bounded_slowdown": round(float(np.maximum((wait + run) / np.maximum(run, SHORTEST_S), 1.0).mean()), 4),
+        "makespan_s": float(end.max() - submit.min()),
+        "p95_submitted_late_s": round(float(np.percentile(submitted - submit, 95)), 3),
+        "mean_ran_longer_s": round(float((run - nominal).mean()), 3),
+    }
+
+
+def spread(values: Sequence[float]) -> Spread | None:
+    """Return mean, interval and deviation of a figure of several runs; None without any."""
+    if not values:
+        return None
+    mean = statistics.fmean(values)
+    if len(values) == 1:
+        return Spread(mean=round(mean, 3))
+    deviation = statistics.stdev(values)
+    t = _T95[len(values) - 2] if len(values) - 2 < len(_T95) else _NORMAL
+    half = t * deviation / math.sqrt(len(values))
+    return Spread(
+        mean=round(mean, 3), low=round(mean - half, 3), high=round(mean + half, 3), deviation=round(deviation, 3)
+    )
+
+
+def agreement(runs: Sequence[Sequence[Outcome]]) -> Agreement | None:
+    """Return how far the starts of each job are apart, over all pairs of runs; None for less than two."""
+    starts = [{(each.job_id, each.submit): each.start for each in run if each.start is not None} for run in runs]
+    apart = [
+        abs(one[job] - other[job])
+        for one, other in itertools.combinations(starts, 2)
+        for job in one.keys() & other.keys()
+    ]
+    if not apart:
+        return None
+    pairs = len(runs) * (len(runs) - 1) // 2
+    found = np.array(apart)
+    return Agreement(
+        pairs=pairs,
+        median_start_s=float(np.median(found)),
+        within_5_s=round(float(np.mean(found <= _NEAR_S)), 6),
+        within_60_s=round(float(np.mean(found <= _MINUTE_S)), 6),
+    )
