@@ -52,16 +52,13 @@ def tres(text: str) -> dict[str, int]:
     found = {}
     for name, amount in parse_tres(text).items():
         known = tres_name(name)
-        size = parse_size_b(amount, "M") if known == _MEMORY else whole(amount, name)
-        if size > MOST:
-            raise ParseError(f"{name}={amount[:40]}: larger than any cluster")
-        found[known] = size
+        found[known] = size(amount) if known == _MEMORY else whole(amount, name)
     return found
 
 
 def tres_text(amounts: Mapping[str, int]) -> str:
     """Return amounts as `tres` reads them; memory in the largest unit that leaves a whole number."""
-    return ",".join(f"{name}={size_text(size) if name == _MEMORY else size}" for name, size in amounts.items())
+    return ",".join(f"{name}={size_text(amount) if name == _MEMORY else amount}" for name, amount in amounts.items())
 
 
 def size_text(size_b: int) -> str:
