@@ -46,13 +46,13 @@ def test_the_files_give_what_slurm_says(
 ) -> None:
     """Nodes, partitions and settings of slurm.conf and gres.conf are scontrol's; --live is written and read back."""
     cluster = make_cluster(Variant(slurm_conf=CONF.format(host=short_name())))
-    for words in (
+    for line in (
         "sacctmgr -i add qos high",
         "sacctmgr -i modify qos high set GrpTRES=gres/gpu=6 MaxWall=2:00:00 Preempt=normal",
         "sacctmgr -i modify user alice account=proj1 set fairshare=parent MaxJobs=4",
         "scontrol create reservation reservationname=maint starttime=now+1days duration=60 nodes=gpu1,fat1 users=alice",
     ):
-        cluster.run(words.split())
+        cluster.run(line.split())
     job = cluster.sbatch("sleep 1", user="bob", gres="gpu:1")
     cluster.wait_job(job, "COMPLETED")
     conf = cluster.env()["SLURM_CONF"]
@@ -73,11 +73,15 @@ def test_the_files_give_what_slurm_says(
 
 def _accounts(live: ClusterModel) -> None:
     high = next(each for each in live.qos if each.name == "high")
-    assert (high.limits.grp_tres, high.limits.max_wall_s, high.preempts) == ({"gres/gpu": 6}, 7200, {"normal"})
+    assert (high.limits.grp_tres, high.limits.max_wall_s, high.preempts) == (
+        {"gres/gpu": 6},
+        7200,
+        frozenset({"normal"}),
+    )
     alice = next(each for each in live.associations if each.user == "alice")
     assert (alice.account, alice.parent, alice.shares, alice.limits.max_jobs_per_user) == ("proj1", "proj1", None, 4)
     (maint,) = live.reservations
-    assert (maint.nodes, maint.users, maint.end - maint.start) == (("fat1", "gpu1"), {"alice"}, 3600)
+    assert (maint.nodes, maint.users, maint.end - maint.start) == (("fat1", "gpu1"), frozenset({"alice"}), 3600)
 
 
 def test_events_of_nodes_are_outages(cluster: LoopbackCluster) -> None:
