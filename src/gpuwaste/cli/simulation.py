@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from gpuwaste.cli.kept_simulation import comparison, keep, kept_words, view_of, write_pages
 from gpuwaste.cli.loads import load_of, need_sim, stepped
+from gpuwaste.cli.machine import cluster_for, size_of, write_machine
 from gpuwaste.cli.options import colour_wanted
 from gpuwaste.cli.time_options import parse_time
 from gpuwaste.cli.whatif import past_of, refused_by, resource_of, wanted_of, with_what_ifs
@@ -32,9 +33,12 @@ EXIT_INTERRUPTED: Final = 130
 
 def simulate_and_tell(options: argparse.Namespace, config: Config) -> int:
     """Simulate and print tables, or JSON. Raises GpuwasteError; NoDataError for nothing to simulate."""
-    import numpy as np
-
+    if options.write_machine is not None:
+        sys.stdout.write(write_machine(options, config))
+        return 0
     try:
+        import numpy as np
+
         from gpuwaste.sim.simulation import all_schedulers, machine_of, simulate
         from gpuwaste.sim.whatif import Case
     except ModuleNotFoundError as error:
@@ -52,8 +56,12 @@ def simulate_and_tell(options: argparse.Namespace, config: Config) -> int:
     table, steps = stepped(source.table.take(places), options)
     if steps:
         source, places = replace(source, table=table), np.arange(len(table))
-    sized_by = "the log's header" if options.generate is None else "the generator"
-    machine = machine_of(table, options.processors, source.processors, resource, sized_by)
+    cluster = cluster_for(options, config, table)
+    if cluster is None:
+        sized_by = "the log's header" if options.generate is None else "the generator"
+        machine = machine_of(table, options.processors, source.processors, resource, sized_by)
+    else:
+        machine = size_of(cluster, options, resource)
     past = past_of(options, source.table, places)
     document, trace, starts = simulate(
         table,

@@ -100,6 +100,8 @@ CASES: dict[str, tuple[Prepare | None, str]] = {
     "simulate week": (bad_log, "simulate generate curie_week --swf {place}/log.swf -o {place}/drawn.swf"),
     "simulate sweep": (bad_study, "simulate sweep {place}/study.toml -o {place}/results"),
     "simulate sweep none": (None, "simulate sweep {place}/none.toml"),
+    "simulate machine": (bad_log, "simulate --swf {place}/log.swf --machine {place}/none.toml"),
+    "simulate write": (bad_file, "simulate --machine {place}/bad.toml --write-machine {place}/out.toml"),
     "history": (bad_log, "history import --sacct {place}/sacct.txt --clusters c --into {place}/h.duckdb"),
     "history csv": (bad_log, "history import --csv {place}/jobs.csv --mapping {place}/map.toml"),
     "history status": (None, "history status"),

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from gpuwaste.core.errors import ParseError
+from gpuwaste.core.text import words_of
 from gpuwaste.core.units import parse_duration_s, parse_size_b
 from gpuwaste.sim.cluster import PreemptMode
 from gpuwaste.slurm.tres import parse_tres
@@ -22,7 +23,7 @@ def whole(text: str, name: str) -> int:
     """Return a whole number. Raises ParseError naming the key."""
     text = text.strip()
     if not (text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS):
-        raise ParseError(f"{name}={text[:40]}: expected a whole number")
+        raise ParseError(f"{words_of(name, 40)}={words_of(text, 40)}: expected a whole number")
     return int(text)
 
 
@@ -43,7 +44,7 @@ def factor(text: str, name: str) -> float:
     except ValueError:
         value = -1.0
     if not 0 <= value < MOST:
-        raise ParseError(f"{name}={text[:40]}: expected a number of 0 or more")
+        raise ParseError(f"{words_of(name, 40)}={words_of(text, 40)}: expected a number of 0 or more")
     return value
 
 
@@ -52,16 +53,13 @@ def tres(text: str) -> dict[str, int]:
     found = {}
     for name, amount in parse_tres(text).items():
         known = tres_name(name)
-        size = parse_size_b(amount, "M") if known == _MEMORY else whole(amount, name)
-        if size > MOST:
-            raise ParseError(f"{name}={amount[:40]}: larger than any cluster")
-        found[known] = size
+        found[known] = size(amount) if known == _MEMORY else whole(amount, name)
     return found
 
 
 def tres_text(amounts: Mapping[str, int]) -> str:
     """Return amounts as `tres` reads them; memory in the largest unit that leaves a whole number."""
-    return ",".join(f"{name}={size_text(size) if name == _MEMORY else size}" for name, size in amounts.items())
+    return ",".join(f"{name}={size_text(amount) if name == _MEMORY else amount}" for name, amount in amounts.items())
 
 
 def size_text(size_b: int) -> str:
