@@ -3,7 +3,7 @@
 LF = S/U on each level, S the part of the level's shares, U the part of the usage of what is above; S = 0
 gives 0, U = 0 infinity, a user who shares as the parent infinity. Siblings are sorted by LF, users before accounts, and
 walked; each user gets rank / users, tied ones the same rank. The documentation merges the children of tied accounts
-before it sorts them. slurmctld's code (22.05 to 26.05) does not: a tied account only hands on the rank before it.
+before it sorts them. slurmctld's code (22.05.8) does not: a tied account only hands on the rank before it.
 """
 
 import numpy as np
