@@ -72,11 +72,10 @@ def play(board: Board, node_events: Ints, learns: bool) -> None:
             following = min(following, jobs[arrived, b.SUBMIT])
         if happened < len(node_events):
             following = min(following, node_events[happened, 0])
-        if counters[b.QUEUED] > 0:
-            changed = counters[b.CHANGES] != seen_by_pass
-            following = min(following, _next_pass(board, now + 1, origin, last_pass, asked, changed))
-            if settings[b.BACKFILLS] == 1 and counters[b.CHANGES] != seen_by_cycle:
-                following = min(following, max(now + 1, last_cycle + settings[b.INTERVAL]))
+        changed = counters[b.CHANGES] != seen_by_pass
+        following = min(following, _next_pass(board, now + 1, origin, last_pass, asked, changed))
+        if settings[b.BACKFILLS] == 1 and counters[b.CHANGES] != seen_by_cycle:
+            following = min(following, max(now + 1, last_cycle + settings[b.INTERVAL]))
         if following == b.FOREVER:
             break
         now = following
@@ -102,8 +101,6 @@ def play(board: Board, node_events: Ints, learns: bool) -> None:
         last_pass = max(last_pass, _grid(now - 1, origin, settings[b.FULL_INTERVAL]))
         asked = asked or counters[b.FREED] != freed
         freed = counters[b.FREED]
-        if counters[b.QUEUED] == 0:
-            continue
         full = (now - origin) % settings[b.FULL_INTERVAL] == 0
         if full or (asked and now >= last_pass + settings[b.DELAY]):
             last_pass, asked, seen = now, False, counters[b.CHANGES]
