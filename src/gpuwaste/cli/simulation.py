@@ -44,7 +44,7 @@ def simulate_and_tell(options: argparse.Namespace, config: Config) -> int:
     else:
         machine = processors_of(cluster, options)
     document, trace, starts = simulate(
-        table, source.text, machine, chosen, walltime=options.walltime, first=options.first
+        table, source.text, machine, chosen, walltime=options.walltime, first=options.first, cluster=cluster
     )
     if options.output is not None:
         _write(options.output, table, trace, starts)

@@ -4,14 +4,13 @@ from typing import Final
 
 from gpuwaste.report.cells import UNKNOWN, fit, percent, short
 from gpuwaste.report.layout import Look, bullet, facts
-from gpuwaste.sim.document import SchedulerResult, SimulationDocument, Waits
+from gpuwaste.sim.document import NodesResult, SchedulerResult, SimulationDocument, Waits
 
 _HEADERS: Final = ("SCHEDULER", "MEAN WAIT", "P50", "P95", "SLOWDOWN", "USED", "MAKESPAN", "LATER")
 _WALLTIMES: Final = {"user": "the user's limit", "truth": "what each job ran", "recent": "the user's last two jobs"}
 _LOGGED: Final = "(the log)"
-_NOT_MODELLED: Final = (
-    "The machine is a count of processors: nodes, memory, GPU types, partitions and priorities are not modelled."
-)
+_COUNTED: Final = "nodes, memory, GPU types, partitions and priorities are not modelled."
+_ON_NODES: Final = "features, licenses, dependencies, job arrays and topology are not modelled."
 
 
 def simulation_text(document: SimulationDocument, look: Look) -> str:
@@ -38,8 +37,20 @@ def simulation_text(document: SimulationDocument, look: Look) -> str:
         lines += bullet(f"{count} {'job is left out: it' if count == 1 else 'jobs are left out: each'} {reason}.")
     first = next(iter(results))
     lines += bullet(f"SLOWDOWN is the mean bounded slowdown; LATER counts jobs that start later than under {first}.")
-    lines += bullet(_NOT_MODELLED)
+    counted = [name for name in results if name not in document.nodes]
+    for name, found in document.nodes.items():
+        lines += bullet(_on_nodes(name, found))
+    if counted:
+        lines += bullet(f"{', '.join(counted)}: the machine is a count of processors: {_COUNTED}")
+    if document.nodes:
+        lines += bullet(f"{', '.join(document.nodes)}: {_ON_NODES}")
     return "\n".join(lines) + "\n"
+
+
+def _on_nodes(name: str, found: NodesResult) -> str:
+    gpus = [f"GPUs {fit(kind, 20)} used {percent(share)}" for kind, share in found.gpu_utilization.items()]
+    facts = {"requeued": found.requeued, "ended early": found.cut_short, "never started": found.never_started}
+    return f"{name}: {', '.join([*gpus, *(f'jobs {what}: {count}' for what, count in facts.items())])}."
 
 
 def _row(name: str, found: Waits) -> list[str]:

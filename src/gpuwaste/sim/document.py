@@ -28,6 +28,18 @@ class SchedulerResult(Waits, kw_only=True, frozen=True):
     ] = None
 
 
+class NodesResult(Struct, kw_only=True, frozen=True):
+    """What a scheduler that places jobs on nodes has done besides starting them."""
+
+    never_started: Annotated[int, Meta(description="Jobs that no node was up for; in none of the figures of waits.")]
+    requeued: Annotated[int, Meta(description="Runs that began anew, after preemption or as a node failed.")]
+    cut_short: Annotated[int, Meta(description="Jobs that preemption or a failed node ended for good.")]
+    gpu_utilization: Annotated[
+        dict[str, float],
+        Meta(description="Share of the GPU-seconds of each type that was held, from first submission to last end."),
+    ]
+
+
 class SimulationDocument(Struct, kw_only=True, frozen=True, omit_defaults=True):
     """A simulation: equal inputs give equal results."""
 
@@ -42,3 +54,6 @@ class SimulationDocument(Struct, kw_only=True, frozen=True, omit_defaults=True):
     schedulers: dict[str, SchedulerResult]
     left_out: Annotated[dict[str, int], Meta(description="Jobs that were not simulated, by reason.")] = {}
     logged: Annotated[Waits | None, Meta(description="The same jobs as the log has them; absent without waits.")] = None
+    nodes: Annotated[
+        dict[str, NodesResult], Meta(description="By scheduler, of those that place jobs on nodes; absent for others.")
+    ] = {}

@@ -18,7 +18,7 @@ from gpuwaste.sim.slurm.groups import Groups
 
 
 class Notes(NamedTuple):
-    """What a cycle knows of jobs that ask for the same, each [likes, 2]: the cycle, and the least walltime it holds for."""
+    """What a cycle knows of jobs that ask for the same [likes, 2]: the cycle, and the least walltime it holds for."""
 
     stuck: Ints  # they cannot start now
     late: Ints  # they cannot start within the window
@@ -123,7 +123,9 @@ def _preempts(board: Board, held: Groups, spans: Ints, number: int, now: int, ch
 
 
 @compiled
-def cycle(board: Board, held: Groups, spans: Ints, events: Ints, notes: Notes, now: int, chosen: Ints) -> tuple[Ints, Ints]:
+def cycle(  # noqa: C901, PLR0912 one compiled loop, as schedulers/easy.py
+    board: Board, held: Groups, spans: Ints, events: Ints, notes: Notes, now: int, chosen: Ints
+) -> tuple[Ints, Ints]:
     """Try each job of the queue until the limits of the settings; returns the spans and events, for the next cycle."""
     settings, queued = board.settings, board.counters[b.QUEUED]
     most, of_user, starts = settings[b.MAX_TESTS], settings[b.MAX_OF_USER], settings[b.MAX_STARTS]

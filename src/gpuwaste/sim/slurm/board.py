@@ -74,7 +74,8 @@ ENDS: Final = 2  # size of the heap of ends
 RETURNED: Final = 3  # jobs that are requeued once the pass is over
 CHANGES: Final = 4  # submissions, starts and ends so far
 FREED: Final = 5  # jobs that were preempted or lost their node so far
-COUNTERS: Final = 6
+LEFT: Final = 6  # jobs that left their nodes, and are not charged yet
+COUNTERS: Final = 7
 
 # Settings [SETTINGS], of slurm.conf; seconds.
 INTERVAL: Final = 0
@@ -113,6 +114,7 @@ class Board(NamedTuple):
     gpu_seconds: Ints  # [T], held
     queue: Ints  # [n], by tier, priority, submission
     returned: Ints  # [n]
+    left: Ints  # [n]
     end_times: Ints  # [2 n + 2], a heap (sim/ends.py); an end that is no longer true is passed over
     end_jobs: Ints
     settings: Ints

@@ -119,15 +119,12 @@ def send_away(board: Board, number: int, now: int, requeues: bool) -> None:
 def can_preempt(board: Board, number: int) -> bool:
     """Say whether any job runs that a job may preempt."""
     kind = board.jobs[number, b.KIND]
-    for victim in range(len(board.kinds)):
-        if board.preempts[kind, victim] and board.kinds[victim, 2] > 0:
-            return True
-    return False
+    return bool(np.any(board.preempts[kind] & (board.kinds[:, 2] > 0)))
 
 
 @compiled
 def _victims(board: Board, kind: int) -> Ints:
-    """Return running jobs that a kind may preempt: the lowest rank first, then those that started last, the last number."""
+    """Return running jobs that a kind may preempt: the lowest rank first, then the latest start, the last number."""
     runs = 0
     for victim in range(len(board.kinds)):
         if board.preempts[kind, victim]:
@@ -153,7 +150,7 @@ def _victims(board: Board, kind: int) -> Ints:
 
 
 @compiled
-def preempt(board: Board, number: int, now: int, allowed: Flags, shut: Flags, chosen: Ints) -> bool:
+def preempt(board: Board, number: int, now: int, allowed: Flags, shut: Flags, chosen: Ints) -> bool:  # noqa: C901 one compiled loop, as schedulers/easy.py
     """Send jobs away, one after another, until a job fits, those spared that are on none of its nodes.
 
     `allowed` are classes, `shut` nodes that are not to be used. Fills `chosen`; returns whether the job fits.

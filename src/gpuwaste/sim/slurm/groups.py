@@ -13,19 +13,19 @@ from gpuwaste.sim.slurm import board as b
 from gpuwaste.sim.slurm import placement as on
 from gpuwaste.sim.slurm.board import Board, Ints
 
-# Groups [m, 4]
+# Columns of `groups`.
 FIRST: Final = 0  # place of its first member
 SIZE: Final = 1
 SPANS: Final = 2  # first reservation, -1 for none; by their begin
 KLASS: Final = 3
 
-# Spans [s, 4]: nodes are reserved from BEGIN until END; BY is the number of Slurm's reservation, -1 for a job's.
+# Columns of `spans`: nodes are reserved from BEGIN until END; BY is the number of Slurm's reservation, -1 for a job's.
 BEGIN: Final = 0
 END: Final = 1
 NEXT: Final = 2
 BY: Final = 3
 
-# Sizes
+# Places of `sizes`.
 GROUPS: Final = 0
 USED: Final = 1  # spans
 CYCLE: Final = 2
@@ -79,7 +79,7 @@ def _group_for(board: Board, held: Groups, node: int, of_class: Ints) -> int:
 
 
 @compiled
-def gather(board: Board, held: Groups, spans: Ints) -> Ints:
+def gather(board: Board, held: Groups, spans: Ints) -> Ints:  # noqa: C901 one compiled loop, as schedulers/easy.py
     """Group the nodes that are up: idle ones of a class, those that one job alone is on, each other one.
 
     Returns the spans, with those of Slurm's reservations.
@@ -233,7 +233,7 @@ def earliest(board: Board, held: Groups, spans: Ints, number: int, now: int, las
 
 
 @compiled
-def pick(board: Board, held: Groups, spans: Ints, number: int, now: int, start: int) -> Ints:
+def pick(board: Board, held: Groups, spans: Ints, number: int, now: int, start: int) -> Ints:  # noqa: C901 one compiled loop, as schedulers/easy.py
     """Find the first nodes on which a job can begin at `start`, and split groups until these are whole groups.
 
     `picked` has their groups, PICKED of them. Returns the spans.

@@ -11,7 +11,7 @@ from gpuwaste.sim.slurm.board import Board, Flags, Ints
 
 @compiled
 def try_now(board: Board, number: int, now: int, shut: Flags, allowed: Flags, chosen: Ints) -> bool:
-    """Start a job where it fits outside the classes that are shut, or where it may preempt; returns whether it started."""
+    """Start a job where it fits outside the classes that are shut, or may preempt; returns whether it started."""
     on.open_classes(board, number, now, shut, allowed)
     if not on.choose(board, number, allowed, chosen):
         nowhere = np.zeros(len(board.nodes) if flow.can_preempt(board, number) else 0, np.bool_)

@@ -75,7 +75,7 @@ def may_fit(board: Board, job: Ints, allowed: Flags) -> bool:
 
 @compiled
 def choose(board: Board, number: int, allowed: Flags, chosen: Ints) -> bool:
-    """Fill `chosen` with the first nodes that a job fits on, all of `allowed` classes; returns whether there are enough."""
+    """Fill `chosen` with the first nodes that a job fits on, of `allowed` classes; returns whether there are enough."""
     job = board.jobs[number]
     if not may_fit(board, job, allowed):
         return False
@@ -104,7 +104,7 @@ def count_class(board: Board, node: int, sign: int) -> None:
 
 @compiled
 def hold(board: Board, number: int, node: int) -> None:
-    """Give a job what it asks of a node: GPUs of any type in the order of types, all of it to one that takes it whole."""
+    """Give a job what it asks of a node: GPUs of any type in the order of types, all to one that takes it whole."""
     count_class(board, node, -1)
     job, row = board.jobs[number], board.nodes[node]
     place = board.counters[b.FREE_HOLDING]
@@ -159,6 +159,8 @@ def release(board: Board, number: int, ran: int) -> None:
     job[b.HELD] = -1
     job[b.RAN] = ran
     board.kinds[job[b.KIND], 2] -= 1
+    board.left[board.counters[b.LEFT]] = number
+    board.counters[b.LEFT] += 1
 
 
 @compiled
@@ -171,8 +173,9 @@ def give_back(room: Ints, held: Ints) -> None:
         room[b.FIRST_TYPE + t] += held[b.HELD_TYPE + t]
         room[b.FREE_GPUS] += held[b.HELD_TYPE + t]
 
+
 @compiled
-def free_from(board: Board, node: int, job: Ints, now: int, room: Ints) -> int:
+def free_from(board: Board, node: int, job: Ints, now: int, room: Ints) -> int:  # noqa: C901 one compiled loop, as schedulers/easy.py
     """Return when a node is believed to have what a job asks of it, FOREVER for never; `room` is overwritten."""
     row = board.nodes[node]
     if row[b.DOWN] > 0 or not enough(board.full[node], job):

@@ -1,4 +1,4 @@
-"""The loop over instants: ends, nodes that fail or return, submissions, the main loop, backfill, in this order: compiled.
+"""The loop over instants, compiled: ends, failures of nodes, submissions, the main loop, backfill, in this order.
 
 An instant is visited only if something happens in it: a pass of the main loop or a cycle of backfill that finds the
 board as it left it would start nothing, and is left out.
@@ -13,7 +13,9 @@ from gpuwaste.sim.slurm import board as b
 from gpuwaste.sim.slurm import groups as g
 from gpuwaste.sim.slurm import main_loop as main
 from gpuwaste.sim.slurm import placement as on
+from gpuwaste.sim.slurm import ranks as by
 from gpuwaste.sim.slurm.board import Board, Ints
+from gpuwaste.sim.slurm.ranks import Ranks
 
 
 @compiled
@@ -50,7 +52,7 @@ def _node_event(board: Board, node: int, change: int, now: int) -> None:
 
 
 @compiled
-def play(board: Board, node_events: Ints, learns: bool) -> None:
+def play(board: Board, ranks: Ranks, node_events: Ints, learns: bool) -> None:  # noqa: C901, PLR0912, PLR0915 one compiled loop, as schedulers/easy.py
     """Play all jobs; their rows have starts then, -1 for those that never start.
 
     `node_events` [e, 3] are instants, nodes and changes, by time; a reservation's bounds have node -1. `learns`:
@@ -65,6 +67,8 @@ def play(board: Board, node_events: Ints, learns: bool) -> None:
     arrived = happened = freed = 0
     last_pass, last_cycle, asked = origin - settings[b.DELAY], origin - settings[b.INTERVAL], False
     seen_by_pass = seen_by_cycle = counters[b.CHANGES]
+    if ranks.period > 0:
+        by.set_fair_share(ranks)
     now = origin - 1
     while True:
         following = flow.next_end(board)
@@ -78,6 +82,8 @@ def play(board: Board, node_events: Ints, learns: bool) -> None:
             following = min(following, max(now + 1, last_cycle + settings[b.INTERVAL]))
         if following == b.FOREVER:
             break
+        if ranks.period > 0 and counters[b.ENDS] + counters[b.QUEUED] > 0:
+            following = min(following, _grid(now, origin, ranks.period) + ranks.period)
         now = following
         while flow.next_end(board) == now:
             number = flow.end_next(board)
@@ -90,9 +96,13 @@ def play(board: Board, node_events: Ints, learns: bool) -> None:
             counters[b.CHANGES] += 1
             happened += 1
             asked = True
+        by.charge_ends(board, ranks)
+        if ranks.period > 0 and (now - origin) % ranks.period == 0:
+            by.recompute(board, ranks, now)
         while arrived < n and jobs[arrived, b.SUBMIT] == now:
             if learns:
                 jobs[arrived, b.BELIEVED] = believed_of(runs, jobs[arrived, b.USER], jobs[arrived, b.LIMIT])
+            by.set_priority(board, ranks, arrived, now)
             flow.enqueue(board, arrived)
             if settings[b.DEFER] == 0:
                 main.try_at_submit(board, arrived, now, chosen)
@@ -101,12 +111,14 @@ def play(board: Board, node_events: Ints, learns: bool) -> None:
         last_pass = max(last_pass, _grid(now - 1, origin, settings[b.FULL_INTERVAL]))
         asked = asked or counters[b.FREED] != freed
         freed = counters[b.FREED]
+        by.charge_ends(board, ranks)
         full = (now - origin) % settings[b.FULL_INTERVAL] == 0
         if full or (asked and now >= last_pass + settings[b.DELAY]):
             last_pass, asked, seen = now, False, counters[b.CHANGES]
             if full:
                 seen_by_pass = seen
             main.main_pass(board, now, n if full else settings[b.DEPTH], chosen)
+            by.charge_ends(board, ranks)
         if (
             settings[b.BACKFILLS] == 1
             and counters[b.CHANGES] != seen_by_cycle
@@ -114,5 +126,6 @@ def play(board: Board, node_events: Ints, learns: bool) -> None:
         ):
             last_cycle, seen_by_cycle = now, counters[b.CHANGES]
             spans, events = backfill.cycle(board, held, spans, events, notes, now, chosen)
+            by.charge_ends(board, ranks)
         asked = asked or counters[b.FREED] != freed
         freed = counters[b.FREED]

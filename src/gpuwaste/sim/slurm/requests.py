@@ -25,7 +25,7 @@ _MIB: Final = 1 << 20
 
 
 class Requests(NamedTuple):
-    """n jobs, by submission: `jobs` [n, JOB_COLUMNS] filled up to WHOLE, `qos` their places in the model, -1 unknown."""
+    """n jobs, by submission: `jobs` [n, JOB_COLUMNS] filled up to WHOLE; `qos` places in the model, -1 unknown."""
 
     jobs: Ints
     qos: Ints
@@ -87,9 +87,7 @@ def _partitions(table: JobTable, trace: Trace, model: ClusterModel) -> Ints:
 def _places(texts: Categories, names: list[str], rows: Ints) -> Ints:
     """Return the place of each row's text among names; of several partitions with a comma, that of the first known."""
     places = {name: k for k, name in enumerate(names)}
-    by_code = [
-        next((places[word] for word in value.split(",") if word in places), _UNKNOWN) for value in texts.values
-    ]
+    by_code = [next((places[word] for word in value.split(",") if word in places), _UNKNOWN) for value in texts.values]
     return np.array(by_code or [_UNKNOWN], np.int64)[texts.codes[rows]]
 
 

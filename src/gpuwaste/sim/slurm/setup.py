@@ -12,10 +12,11 @@ from gpuwaste.sim.slurm.requests import Requests
 from gpuwaste.sim.slurm.settings import scheduler_settings
 
 
-def new_board(
-    requests: Requests, users: Categories, accounts: Categories, model: ClusterModel, laid: Layout
-) -> Board:
-    """Return a board; the rows of `requests` are copied, `users` and `accounts` name theirs. Raises ConfigError for settings that are none."""
+def new_board(requests: Requests, users: Categories, accounts: Categories, model: ClusterModel, laid: Layout) -> Board:
+    """Return a board; the rows of `requests` are copied, `users` and `accounts` name theirs.
+
+    Raises ConfigError for settings that are none.
+    """
     jobs = requests.jobs.copy()
     jobs[:, b.START] = jobs[:, b.HELD] = -1
     tiers = np.array([part.priority_tier for part in model.partitions])
@@ -57,6 +58,7 @@ def new_board(
         gpu_seconds=np.zeros(types, np.int64),
         queue=np.empty(n, np.int64),
         returned=np.empty(n, np.int64),
+        left=np.empty(n, np.int64),
         end_times=np.empty(2 * n + 2, np.int64),
         end_jobs=np.empty(2 * n + 2, np.int64),
         settings=scheduler_settings(model.settings),
