@@ -119,7 +119,10 @@ def send_away(board: Board, number: int, now: int, requeues: bool) -> None:
 def can_preempt(board: Board, number: int) -> bool:
     """Say whether any job runs that a job may preempt."""
     kind = board.jobs[number, b.KIND]
-    return bool(np.any(board.preempts[kind] & (board.kinds[:, 2] > 0)))
+    for victim in range(len(board.kinds)):  # noqa: SIM110 compiled: any() of a generator is not
+        if board.preempts[kind, victim] and board.kinds[victim, 2] > 0:
+            return True
+    return False
 
 
 @compiled
