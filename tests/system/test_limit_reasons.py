@@ -1,6 +1,6 @@
 """Limits against a real slurmctld: the reasons of jobs that wait are those that squeue prints."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -17,6 +17,7 @@ pytestmark = [pytest.mark.cluster, pytest.mark.timeout(600)]
 
 MIB = 2**20
 NO_LIMIT = frozenset({"None", "Resources", "Priority", "Prolog"})
+NONE = Limits()
 USERS = {"alice": "proj1", "bob": "proj1", "carol": "proj2"}
 
 
@@ -25,9 +26,9 @@ class Case:
     """Limits of the job's QOS and of proj1 and alice, jobs that run, and the one that is asked about."""
 
     words: str
-    qos: Limits = Limits()
-    account: Limits = Limits()
-    alice: Limits = Limits()
+    qos: Limits = NONE
+    account: Limits = NONE
+    alice: Limits = NONE
     running: tuple[tuple[str, int], ...] = ()
     user: str = "alice"
     cpus: int = 1
@@ -36,7 +37,7 @@ class Case:
     set_qos: str = ""
     set_account: str = ""
     set_alice: str = ""
-    running_gpus: int = field(default=0)
+    running_gpus: int = 0
 
 
 CASES = (
@@ -73,8 +74,7 @@ def ours(case: Case) -> str:
     nodes = tuple(Node(f"gpu{k}", 16, 64000 * MIB, {"a100": 4}) for k in (1, 2))
     tree = [Association("root", parent=""), Association("proj1", limits=case.account), Association("proj2")]
     tree += [
-        Association(account, user, limits=case.alice if user == "alice" else Limits())
-        for user, account in USERS.items()
+        Association(account, user, limits=case.alice if user == "alice" else NONE) for user, account in USERS.items()
     ]
     model = ClusterModel("gw", nodes, (Partition("gpu", ("gpu1", "gpu2")),), (Qos("q", limits=case.qos),), tuple(tree))
     names, accounts = tres_names(model), accounts_of(tree)
@@ -125,5 +125,4 @@ def test_reasons_are_squeue_s(make_cluster: ClusterFactory) -> None:
     """A job beside others with the same QOS is held for the reason that slurmctld gives, or starts as there."""
     cluster = make_cluster(Variant(slurm_conf="AccountingStorageEnforce=limits"))
     for number, case in enumerate(CASES):
-        assert (theirs(cluster, case, f"q{number}"), case.words) == (ours(case), case.words), case
-        assert ours(case) == case.words
+        assert theirs(cluster, case, f"q{number}") == ours(case) == case.words, case

@@ -73,6 +73,7 @@ def simulate_and_tell(options: argparse.Namespace, config: Config) -> int:
         resource=resource,
         past=past,
         steps=steps,
+        cluster=cluster,
     )
     refused = refused_by(options, config, source, places)
     case = Case(table, trace, machine.processors, resource, source.table, places, refused)

@@ -1,12 +1,13 @@
 """Text of `gpuwaste simulate`: what each scheduler would have done, beside what the log says."""
 
+from collections.abc import Iterator
 from typing import Final
 
 from gpuwaste.report.cells import UNKNOWN, fit, percent, short
 from gpuwaste.report.difference_text import difference_text
 from gpuwaste.report.difference_words import not_modelled
 from gpuwaste.report.layout import Look, bullet, facts
-from gpuwaste.sim.document import SchedulerResult, SimulationDocument, Waits
+from gpuwaste.sim.document import NodesResult, SchedulerResult, SimulationDocument, Waits
 
 _HEADERS: Final = ("SCHEDULER", "MEAN WAIT", "P50", "P95", "SLOWDOWN", "USED", "MAKESPAN", "LATER")
 _WALLTIMES: Final = {
@@ -22,6 +23,7 @@ _INTERVALS: Final = (
     "Intervals of 95 %: differences between both runs when the trace's blocks ({}) are drawn again, 400 times. "
     "A makespan has none, and no figure has one for fewer than four blocks."
 )
+_ON_NODES: Final = "features, licenses, dependencies, job arrays and topology are not modelled."
 
 
 def simulation_text(document: SimulationDocument, look: Look) -> str:
@@ -44,22 +46,39 @@ def simulation_text(document: SimulationDocument, look: Look) -> str:
     lines += look.heading("What each scheduler would have done")
     lines += look.table(_HEADERS, rows, frozenset({0}))
     lines += look.heading("Notes")
-    for name, result in results.items():
-        lines += bullet(f"{name}: {result.title}.")
-    if fit(document.trace, _TITLE) != document.trace:
-        lines += bullet(f"The jobs: {document.trace}.")
-    for step in document.steps:
-        lines += bullet(f"The jobs were changed first: {step}.")
-    for reason, count in document.left_out.items():
-        lines += bullet(f"{count} {'job is left out: it' if count == 1 else 'jobs are left out: each'} {reason}.")
-    first = next(iter(results))
-    lines += bullet(f"SLOWDOWN is the mean bounded slowdown; LATER counts jobs that start later than under {first}.")
-    if document.differences:
-        lines += bullet(_INTERVALS.format(document.differences[0].blocks))
-    if document.stopped:
-        lines += bullet(document.stopped)
-    lines += bullet(not_modelled(document))
+    for note in _notes(document):
+        lines += bullet(note)
     return "\n".join(lines) + "\n"
+
+
+def _notes(document: SimulationDocument) -> Iterator[str]:
+    results = document.schedulers
+    for name, result in results.items():
+        yield f"{name}: {result.title}."
+    if fit(document.trace, _TITLE) != document.trace:
+        yield f"The jobs: {document.trace}."
+    for step in document.steps:
+        yield f"The jobs were changed first: {step}."
+    for reason, count in document.left_out.items():
+        yield f"{count} {'job is left out: it' if count == 1 else 'jobs are left out: each'} {reason}."
+    first = next(iter(results))
+    yield f"SLOWDOWN is the mean bounded slowdown; LATER counts jobs that start later than under {first}."
+    if document.differences:
+        yield _INTERVALS.format(document.differences[0].blocks)
+    if document.stopped:
+        yield document.stopped
+    for name, found in document.nodes.items():
+        yield _on_nodes(name, found)
+    if any(name not in document.nodes for name in results):
+        yield not_modelled(document)
+    if document.nodes:
+        yield f"{', '.join(document.nodes)}: {_ON_NODES}"
+
+
+def _on_nodes(name: str, found: NodesResult) -> str:
+    gpus = [f"GPUs {fit(kind, 20)} used {percent(share)}" for kind, share in found.gpu_utilization.items()]
+    facts = {"requeued": found.requeued, "ended early": found.cut_short, "never started": found.never_started}
+    return f"{name}: {', '.join([*gpus, *(f'jobs {what}: {count}' for what, count in facts.items())])}."
 
 
 def _row(name: str, found: Waits) -> list[str]:

@@ -81,6 +81,18 @@ class Series(Struct, kw_only=True, frozen=True):
     mean_wait_s: Annotated[list[float | None], Meta(description="Of the jobs submitted in the bin; null for none.")]
 
 
+class NodesResult(Struct, kw_only=True, frozen=True):
+    """What a scheduler that places jobs on nodes has done besides starting them."""
+
+    never_started: Annotated[int, Meta(description="Jobs that no node was up for; in none of the figures of waits.")]
+    requeued: Annotated[int, Meta(description="Runs that began anew, after preemption or as a node failed.")]
+    cut_short: Annotated[int, Meta(description="Jobs that preemption or a failed node ended for good.")]
+    gpu_utilization: Annotated[
+        dict[str, float],
+        Meta(description="Share of the GPU-seconds of each type that was held, from first submission to last end."),
+    ]
+
+
 class SimulationDocument(Struct, kw_only=True, frozen=True, omit_defaults=True):
     """A simulation: equal inputs give equal results."""
 
@@ -100,3 +112,6 @@ class SimulationDocument(Struct, kw_only=True, frozen=True, omit_defaults=True):
     differences: Annotated[list[Difference], Meta(description="Every change beside its base.")] = []
     series: Annotated[list[Series], Meta(description="The same runs over time, for plots.")] = []
     stopped: Annotated[str, Meta(description="What is missing because the simulation was interrupted.")] = ""
+    nodes: Annotated[
+        dict[str, NodesResult], Meta(description="By scheduler, of those that place jobs on nodes; absent for others.")
+    ] = {}

@@ -11,7 +11,18 @@ from tests.examples import examples
 
 from gpuwaste.sim.accounts import accounts_of
 from gpuwaste.sim.cluster import Association, ClusterModel, Limits, Node, Partition, Qos
-from gpuwaste.sim.limits import LimitTable, LimitUse, count_job, held_by, limit_table, no_use, qos_order, reason
+from gpuwaste.sim.limits import (
+    LimitTable,
+    LimitUse,
+    charge_wall,
+    count_job,
+    held_by,
+    limit_table,
+    no_use,
+    qos_order,
+    reason,
+    unmodelled,
+)
 from gpuwaste.sim.tres import tres_names, tres_row
 
 pytestmark = pytest.mark.long
@@ -229,3 +240,18 @@ def test_limits_that_do_not_hold() -> None:
     cluster = Cluster(model([Qos("q", limits=Limits(grp_jobs=0))], {}))
     assert cluster.held(gpu_job(qos=-1)) == ""
     assert held_by(cluster.table, cluster.use, (-1, -1), -1, 0, np.ones(len(cluster.names)), 60) == 0
+
+
+def test_walls_add_up_to_root_and_other_tres_are_named() -> None:
+    """A running job's wall counts for both QOS and each account above; a limit of licenses is told to be left out."""
+    limits = Limits(grp_wall_s=60, grp_tres={"license/abaqus": 3, "CPU": 99})
+    cluster = Cluster(
+        model([Qos("a", limits=limits), Qos("b")], {1: limits, 4: Limits(max_tres_per_job={"energy": 1})})
+    )
+    charge_wall(cluster.table, cluster.use, (0, 1), 3, 59.5)
+    assert cluster.use.qos_wall.tolist() == [59.5, 59.5, 0.0]
+    assert cluster.use.assoc_wall.tolist() == [59.5, 59.5, 59.5, 59.5, 0.0]
+    assert cluster.held(gpu_job()) == ""
+    charge_wall(cluster.table, cluster.use, (-1, -1), 4, 0.5)
+    assert cluster.held(gpu_job(qos=1)) == "AssocGrpWallLimit"
+    assert unmodelled(cluster.model, cluster.names) == ("energy", "license/abaqus")

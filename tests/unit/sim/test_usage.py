@@ -1,6 +1,8 @@
 """Decayed usage and billing TRES against plain definitions."""
 
+from datetime import datetime
 from itertools import pairwise
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import pytest
@@ -10,7 +12,7 @@ from tests.examples import examples
 
 from gpuwaste.sim.cluster import ClusterModel, Node, Partition
 from gpuwaste.sim.tres import tres_names, tres_row, tres_weights
-from gpuwaste.sim.usage import billing, charge, decay, decay_per_second
+from gpuwaste.sim.usage import billing, charge, decay, decay_per_second, resets
 
 pytestmark = pytest.mark.long
 
@@ -103,3 +105,24 @@ def test_billing_tres(weights: str | None, max_tres: bool, expected: list[float]
     amounts = np.vstack([gpu_job, tres_row(NAMES, {"cpu": 1, "mem": 8 * 2**30, "node": 1})])
     row = None if weights is None else tres_row(NAMES, tres_weights(weights))
     assert billing(amounts, row, max_tres=max_tres).tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("period", "expected"),
+    [
+        ("NONE", []),
+        ("DAILY", ["2026-03-28", "2026-03-29", "2026-03-30"]),
+        ("WEEKLY", ["2026-03-29"]),
+        ("MONTHLY", ["2026-04-01"]),
+        ("QUARTERLY", ["2026-04-01", "2026-07-01", "2026-10-01", "2027-01-01"]),
+        ("YEARLY", ["2027-01-01", "2028-01-01"]),
+    ],
+)
+def test_usage_is_reset_at_local_midnight(period: str, expected: list[str]) -> None:
+    """Each period begins at midnight of slurmctld's zone, also after the clocks changed (here on 29 March)."""
+    zone = ZoneInfo("Europe/Berlin")
+    since = int(datetime(2026, 3, 27, 12, tzinfo=zone).timestamp())
+    days = [datetime.fromisoformat(text).replace(tzinfo=zone) for text in expected]
+    until = int(days[-1].timestamp()) if days else since + 10**6
+    assert resets(period, since, until, zone).tolist() == [int(day.timestamp()) for day in days]
+    assert resets("NOW", since, until, zone).tolist() == [since]
