@@ -50,7 +50,7 @@ def simulate_and_tell(options: argparse.Namespace, config: Config) -> int:
     places = _window(source.table, options)
     table = source.table.take(places)
     machine = machine_of(table, options.processors, source.processors, resource)
-    past = past_of(options, source.table, places)
+    past = past_of(options, config, source.table, places)
     document, trace, starts = simulate(
         table,
         source.text,

@@ -40,14 +40,32 @@ def resource_of(options: argparse.Namespace, wanted: Sequence[tuple[str, str]]) 
     return options.resource or default
 
 
-def past_of(options: argparse.Namespace, history: "JobTable", places: "NDArray[np.intp]") -> "Ints | None":
-    """Return what `--walltime model` believes of each row at `places` of the history; None for another walltime."""
+def past_of(
+    options: argparse.Namespace, config: Config, history: "JobTable", places: "NDArray[np.intp]"
+) -> "Ints | None":
+    """Return what `--walltime model` believes of each row at `places` of the history; None for another walltime.
+
+    It is the median of the user's ended jobs; with --model that model's median, where it speaks of a job.
+    """
     if options.walltime != "model":
         return None
-    from gpuwaste.sim.past import expected
+    import numpy as np
+
+    from gpuwaste.sim.past import UNKNOWN, expected
     from gpuwaste.sim.simulation import BELIEVED_LEVEL
 
-    return expected(history, BELIEVED_LEVEL)[places]
+    found = expected(history, BELIEVED_LEVEL)
+    if options.model not in {None, "none"}:
+        from gpuwaste.cli.policy_replay import bundle_of, replay_progress
+        from gpuwaste.cli.programs import load_program
+
+        module = load_program("gpuwaste.models.walltime_replay", "predict", "this host")
+        end = int(history.submit[places[-1]]) + 1
+        said = module.expected_walltimes(
+            history, bundle_of(options, config), end, f"{BELIEVED_LEVEL:g}", replay_progress()
+        )
+        found = np.where(said == UNKNOWN, found, said)
+    return found[places]
 
 
 def refused_by(

@@ -64,6 +64,29 @@ def test_walltimes_of_the_model_are_learnt_in_order(tmp_path: Path, capsys: pyte
     assert model["schedulers"]["easy"]["mean_wait_s"] != plain["schedulers"]["easy"]["mean_wait_s"]
 
 
+def test_policies_refuse_what_they_would_have_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A user whose jobs all fail is refused once three have ended; nobody is before, nor anybody else."""
+    lines = [
+        "JobID|JobIDRaw|Cluster|User|Account|Partition|JobName|Submit|Start|End|ElapsedRaw|State|AllocCPUS|ReqTRES"
+    ]
+    for n in range(1, 21):
+        user, state = ("alice", "FAILED") if n % 2 else ("bob", "COMPLETED")
+        day = f"2026-01-{n:02d}T"
+        cells = (f"{day}10:00:00", f"{day}10:00:10", f"{day}11:00:10", "3600", state, "2", "cpu=2,node=1")
+        lines.append("|".join([str(n), str(n), "c", user, "a", "p", "train", *cells]))
+    (tmp_path / "sacct.txt").write_text("\n".join(lines) + "\n")
+    (tmp_path / "policies.d").mkdir()
+    (tmp_path / "policies.d" / "10-fail.toml").write_text(
+        '[policy]\nname = "fail"\nmode = "shadow"\n[targets.failure]\nreject = 0.9\n[sample]\npass_ratio = 0\n'
+    )
+    words = ["--policies", str(tmp_path / "policies.d"), "--model", "none", "--time-zone", "UTC", "--clusters", "c"]
+    found = simulated(capsys, "--sacct", str(tmp_path / "sacct.txt"), "--what-if", "policy", *words)
+    (difference,) = found["differences"]
+    assert difference["facts"] == {"jobs": 20, "jobs refused": 7, "hours held by refused jobs": 14.0}
+    assert difference["figures"]["held_h"]["difference"] == -14.0
+    assert difference["jobs"] == 13
+
+
 def test_kept_results_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture[str], config: str) -> None:
     """Two kept results give the difference that one simulation of both gives; equal ones give none; a run is named."""
     path = str(long_log(tmp_path / "log.swf"))

@@ -48,7 +48,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     add(parser, "policies", "with --what-if policy", shown="advisor.policies_dir")
     parser.add_argument(
-        "--model", metavar="NAME", help="with --what-if policy: model of models_dir, or none (default: the one in use)"
+        "--model",
+        metavar="NAME",
+        help="model of models_dir, or none: for --walltime model (default: none, the user's ended jobs) and "
+        "--what-if policy (default: the one in use)",
     )
     parser.add_argument("-o", "--output", type=path_word, metavar="FILE", help="write each job's starts there, as CSV")
     parser.add_argument(
