@@ -56,6 +56,8 @@ class Named:
     title: str
     facts: dict[str, float]
     notes: Sequence[str] = ()
+    unfit: Ints | None = None
+    """Rows that do not fit the changed machine: what they hold is not freed."""
 
 
 def difference(table: Labels, base: Run, changed: Run, named: Named) -> Difference:
@@ -75,7 +77,7 @@ def difference(table: Labels, base: Run, changed: Run, named: Named) -> Differen
         processors=changed.processors,
         jobs=len(left.trace),
         blocks=blocks.text,
-        figures=_figures(base, changed, left, right, blocks),
+        figures=_figures(base, changed, (left, right), blocks, named.unfit),
         later=_mean(later),
         later_low=None if ends is None else round(ends[0], _DIGITS),
         later_high=None if ends is None else round(ends[1], _DIGITS),
@@ -101,25 +103,31 @@ def _waits(run: Run) -> Floats:
     return (run.start - run.trace.submit).astype(np.float64)
 
 
-def _figures(base: Run, changed: Run, left: Run, right: Run, blocks: Blocks) -> dict[str, Delta]:
+def _figures(base: Run, changed: Run, pair: tuple[Run, Run], blocks: Blocks, unfit: Ints | None) -> dict[str, Delta]:
+    left, right = pair
     places = blocks.places(left.trace.submit)
     found = wait_deltas(blocks, places, _waits(left), _waits(right))
     found["mean_bounded_slowdown"] = _mean_delta(blocks, places, _slowdowns(left), _slowdowns(right))
     found["utilization"] = _utilization(base, changed, blocks)
-    found["held_h"] = _held(base, changed, blocks)
+    found["held_h"] = _held(_without(base, unfit), changed, blocks)
     found["makespan_s"] = _delta(_makespan(base), _makespan(changed), None)
     return found
 
 
-def wait_deltas(blocks: Blocks, places: NDArray[np.intp], before: Floats, after: Floats) -> dict[str, Delta]:
-    """Return mean, median and 95th percentile of paired waits [n], seconds, with intervals where blocks are enough."""
+def wait_deltas(
+    blocks: Blocks, places: NDArray[np.intp], before: Floats, after: Floats, *, drawn_levels: bool = True
+) -> dict[str, Delta]:
+    """Return mean, median and 95th percentile of paired waits [n], seconds, with intervals where blocks are enough.
+
+    Without `drawn_levels` the mean alone has one.
+    """
     found = {"mean_wait_s": _mean_delta(blocks, places, before, after)}
     for name, level in _LEVELS.items():
         if not len(before):
             found[name] = _delta(0.0, 0.0, None)
             continue
         ends = None
-        if blocks.enough:
+        if blocks.enough and drawn_levels:
             ends = interval(quantiles(blocks, places, after, level) - quantiles(blocks, places, before, level))
         found[name] = _delta(_percentile(before, level), _percentile(after, level), ends)
     return found
@@ -145,6 +153,10 @@ def _share_interval(blocks: Blocks, places: NDArray[np.intp], values: Floats) ->
 def _slowdowns(run: Run) -> Floats:
     lasts = np.maximum(run.trace.run_s, SHORTEST_S)
     return np.maximum((_waits(run) + run.trace.run_s) / lasts, 1.0)
+
+
+def _without(run: Run, rows: Ints | None) -> Run:
+    return run if rows is None else _some(run, np.flatnonzero(~np.isin(run.trace.row, rows)))
 
 
 def _makespan(run: Run) -> float:
@@ -235,7 +247,7 @@ def _group(
     column: Categories, code: int, blocks: Blocks, places: NDArray[np.intp], waits: tuple[Floats, Floats]
 ) -> GroupDelta:
     rows = np.flatnonzero(column.codes == code)
-    deltas = wait_deltas(blocks, places[rows], waits[0][rows], waits[1][rows])
+    deltas = wait_deltas(blocks, places[rows], waits[0][rows], waits[1][rows], drawn_levels=False)
     return GroupDelta(name=column.values[code], jobs=len(rows), **deltas)
 
 

@@ -77,6 +77,10 @@ def bad_log(place: Path) -> None:
     (place / "map.toml").write_text("[columns]\njob_id = 'none'\n")
 
 
+def good_log(place: Path) -> None:
+    (place / "log.swf").write_text("; MaxProcs: 4\n1 0 0 10 1 -1 -1 1 60 -1 1 7 1 -1 1 1 -1 -1\n")
+
+
 Prepare = Callable[[Path], None]
 CASES: dict[str, tuple[Prepare | None, str]] = {
     "advisor": (bad_file, "advisor run --config {place}/bad.toml"),
@@ -92,6 +96,10 @@ CASES: dict[str, tuple[Prepare | None, str]] = {
     "doctor nagios": (None, "doctor --timeout 3 --nagios --role hub"),
     "evaluate": (bad_log, "evaluate --swf {place}/log.swf"),
     "simulate": (bad_log, "simulate --swf {place}/log.swf"),
+    "simulate html": (good_log, "simulate --swf {place}/log.swf --html {place}/pages"),
+    "simulate keep": (good_log, "simulate --swf {place}/log.swf --keep"),
+    "simulate compare": (None, "simulate --compare 000000000000,000000000001"),
+    "simulate policies": (good_log, "simulate --swf {place}/log.swf --what-if policy --policies {place}/none"),
     "history": (bad_log, "history import --sacct {place}/sacct.txt --clusters c --into {place}/h.duckdb"),
     "history csv": (bad_log, "history import --csv {place}/jobs.csv --mapping {place}/map.toml"),
     "history status": (None, "history status"),

@@ -35,6 +35,15 @@ def test_figures_of_a_small_change_by_hand() -> None:
     assert found.blocks == "1 day"
 
 
+def test_what_does_not_fit_is_not_freed() -> None:
+    """Hours of a job that the changed machine is too small for are on neither side."""
+    case = case_of(history([Ran(0, 3600, 3600), Ran(10, 3600, 3600, size=2)]), 2)
+    base, kept = Run(case.trace, waited(case.trace, [0, 3590]), 2), some(case.trace, [0])
+    named = Named("easy", "processors=0.5", "easy", "a change", {}, (), np.array([1], dtype=np.int64))
+    held = difference(case.table, base, Run(kept, waited(kept, [0]), 1), named).figures["held_h"]
+    assert (held.base, held.changed) == (1.0, 1.0)
+
+
 @given(
     drawn=st.lists(
         st.tuples(st.integers(0, 40 * DAY_S), st.integers(0, 9 * DAY_S), st.integers(1, 5), st.integers(0, 9 * DAY_S)),
