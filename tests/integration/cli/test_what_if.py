@@ -2,6 +2,7 @@
 
 import csv
 import json
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,11 @@ from tests.integration.cli.test_simulate import ROWS, simulated, swf
 
 from gpuwaste.cli import whatif
 from gpuwaste.cli.main import main
+from gpuwaste.core.clock import SystemClock
+from gpuwaste.core.hour import AllocationHour
+from gpuwaste.core.job import JobRecord
 from gpuwaste.sim import counterfactual
+from gpuwaste.store.hub.hub_store import HubStore
 
 DAY_S = 86400
 
@@ -62,6 +67,49 @@ def test_walltimes_of_the_model_are_learnt_in_order(tmp_path: Path, capsys: pyte
     model = simulated(capsys, "--swf", path, "--walltime", "model")
     assert model["walltime"] == "model"
     assert model["schedulers"]["easy"]["mean_wait_s"] != plain["schedulers"]["easy"]["mean_wait_s"]
+
+
+def test_right_sized_requests_of_a_store(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Four jobs ask for all 4 GPUs and use one each: one after the other as asked, at once with what was used.
+
+    A fifth is not known to the ledger and keeps its 4 GPUs, so it waits for the others on both sides.
+    """
+    store, start = HubStore.open(tmp_path / "hub.duckdb", SystemClock()), 1_700_000_000 // 3600 * 3600
+    jobs = [
+        JobRecord(
+            "gw", n, start + n, user="u", time_limit_s=1000, req_tres="cpu=4,node=1,gres/gpu=4", gpus=4, cpus=4,
+            start=start + 1000 * n, end=start + 1000 * (n + 1), elapsed_s=1000, state="COMPLETED",
+        )
+        for n in range(5)
+    ]  # fmt: skip
+    store.upsert_jobs(jobs)
+    seen = [(job, gpu, {90 if gpu == 0 else 0: 1000}) for job in jobs[:4] for gpu in range(4)]
+    store.upsert_hours([hour for one in seen for hour in hours_of(*one)])
+    store.close()
+    found = simulated(capsys, "--store", str(tmp_path / "hub.duckdb"), "--what-if", "gpus")
+    assert (found["resource"], found["processors"]) == ("gpus", 4)
+    (difference,) = found["differences"]
+    assert difference["facts"]["jobs known"] == 4
+    assert difference["facts"]["jobs with a smaller request"] == 4
+    wait = difference["figures"]["mean_wait_s"]
+    assert wait["base"] == sum(1000 * n - n for n in range(5)) / 5
+    assert wait["changed"] == (1003 - 4) / 5
+    assert difference["figures"]["held_h"]["difference"] == pytest.approx(-4 * 3 * 1000 / 3600, abs=1e-5)
+
+
+def hours_of(job: JobRecord, gpu: int, util: dict[int, int]) -> list[AllocationHour]:
+    """Return the hours of one GPU of a run, cut at whole hours; `util` has one percentage, of all seconds."""
+    assert job.start is not None
+    assert job.end is not None
+    (pct,) = util
+    edges = sorted({job.start, job.end, *range(-(-job.start // 3600) * 3600, job.end, 3600)})
+    return [
+        AllocationHour(
+            job.run_key, "gpu1", f"GPU-{job.job_id}-{gpu}", t0 - t0 % 3600, 1, t0 * 1000, t1 * 1000,
+            final=True, util_ms={pct: (t1 - t0) * 1000},
+        )
+        for t0, t1 in pairwise(edges)
+    ]  # fmt: skip
 
 
 def test_policies_refuse_what_they_would_have_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,7 +17,7 @@ def test_the_first_sentence_is_the_headline() -> None:
     """The difference is the headline, plots and the table follow, and pages of the table lead to one another."""
     text = simulation_page(KEPT, 1, FRAME)
     assert "Half of the jobs waited" in text[text.index("<h1>") : text.index("</h1>")]
-    assert text.index("<h1>") < text.index("<svg") < text.index('id="table"')
+    assert text.index("<h1>") < text.index("<figure") < text.index('id="table"')
     assert 'href="/simulations/0123456789ab?page=2#table"' in text
 
 
