@@ -11,6 +11,8 @@ from gpuwaste.cli.words import listed
 from gpuwaste.core.config import Config
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import numpy as np
     from numpy.typing import NDArray
 
@@ -142,17 +144,17 @@ def with_what_ifs(
 class Progress:
     """Counts simulated runs on a terminal's stderr, with their rate and the time left."""
 
-    def __init__(self, total: int, jobs: int, stream: Any = None) -> None:
-        """`jobs` are those of one run."""
+    def __init__(self, total: int, jobs: int, stream: Any = None, now: "Callable[[], float]" = time.monotonic) -> None:
+        """`jobs` are those of one run; `now` returns seconds."""
         self.total, self.done = total, 0
         self._jobs, self._stream = jobs, sys.stderr if stream is None else stream
-        self._since = time.monotonic()
+        self._now, self._since = now, now()
         self._shown = False
 
     def step(self, name: str) -> None:
         """Count a run that is done."""
         self.done += 1
-        took = time.monotonic() - self._since
+        took = self._now() - self._since
         if took < _MIN_S or not self._stream.isatty():
             return
         left = took / self.done * (self.total - self.done)

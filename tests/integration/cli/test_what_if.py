@@ -1,11 +1,13 @@
 """`gpuwaste simulate --what-if`: base and change of a log, kept results side by side, pages, what is refused."""
 
 import csv
+import io
 import json
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from tests.integration.cli.test_simulate import ROWS, simulated, swf
 
@@ -14,7 +16,9 @@ from gpuwaste.cli.main import main
 from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.hour import AllocationHour
 from gpuwaste.core.job import JobRecord
-from gpuwaste.sim import counterfactual
+from gpuwaste.history.swf_table import swf_table
+from gpuwaste.sim.simulation import Machine, simulate
+from gpuwaste.sim.whatif import Case
 from gpuwaste.store.hub.hub_store import HubStore
 
 DAY_S = 86400
@@ -174,50 +178,36 @@ def test_pages_open_from_disk(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     }
 
 
-def test_an_interruption_leaves_what_was_simulated(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Ctrl-C in the second change prints the first one, says what is missing, and ends as an interruption."""
-    changed = counterfactual.changed
+def test_an_interruption_leaves_what_was_simulated(tmp_path: Path) -> None:
+    """Ctrl-C in the second change leaves the first one and says what is missing."""
 
-    def interrupted(case: Any, name: str, value: str) -> Any:
-        if name == "processors":
-            raise KeyboardInterrupt
-        return changed(case, name, value)
+    def interrupted() -> Any:
+        raise KeyboardInterrupt
 
-    monkeypatch.setattr(counterfactual, "changed", interrupted)
-    path = str(long_log(tmp_path / "log.swf"))
-    assert main(["simulate", "--swf", path, "--what-if", "limits,processors=2", "--json"]) == 130
-    found = json.loads(capsys.readouterr().out)
-    assert [one["change"] for one in found["differences"]] == ["limits"]
-    assert found["stopped"] == "Interrupted: 1 of 2 changed runs were not simulated."
+    table = swf_table(long_log(tmp_path / "log.swf"), "c").table
+    document, trace, starts = simulate(table, "log", Machine(4, "given"), ("easy",), walltime="user", first=None)
+    case = Case(table, trace, 4, "processors", table, np.arange(len(table)), interrupted)
+    found = whatif.with_what_ifs(document, case, starts, (("limits", ""), ("policy", "")), None)
+    assert [one.change for one in found.document.differences] == ["limits"]
+    assert found.document.stopped == "Interrupted: 1 of 2 changed runs were not simulated."
+    assert list(found.runs) == ["easy", "limits:easy"]
 
 
-def test_progress_has_rate_and_time_left(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_has_rate_and_time_left() -> None:
     """On a terminal a line counts runs with jobs a second and the seconds left, and is removed at the end."""
 
-    class Terminal:
-        text = ""
-
+    class Terminal(io.StringIO):
         def isatty(self) -> bool:
             return True
 
-        def write(self, text: str) -> None:
-            self.text += text
-
-        def flush(self) -> None:
-            pass
-
-    times = iter([0.0, 0.1, 2.0])
-    monkeypatch.setattr(whatif.time, "monotonic", lambda: next(times))
-    terminal = Terminal()
-    progress = whatif.Progress(4, 1000, terminal)
+    times, terminal = iter([0.0, 0.1, 2.0]), Terminal()
+    progress = whatif.Progress(4, 1000, terminal, lambda: next(times))
     progress.step("limits:easy")
-    assert not terminal.text
+    assert not terminal.getvalue()
     progress.step("limits:fcfs")
-    assert terminal.text.strip() == "2 of 4 runs (limits:fcfs), 1,000 jobs/s, 2 s left"
+    assert terminal.getvalue().strip() == "2 of 4 runs (limits:fcfs), 1,000 jobs/s, 2 s left"
     progress.clear()
-    assert terminal.text.endswith("\r")
+    assert terminal.getvalue().endswith("\r")
 
 
 @pytest.mark.parametrize(
