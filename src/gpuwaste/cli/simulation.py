@@ -66,12 +66,12 @@ def simulate_and_tell(options: argparse.Namespace, config: Config) -> int:
     found = with_what_ifs(document, case, starts, wanted, past)
     if options.output is not None:
         _write(options.output, table, trace, starts, found.runs)
-    view = view_of(found, source.cluster) if options.keep or options.html else None
+    view = view_of(found, source.cluster) if options.save or options.html else None
     if options.html is not None and view is not None:
         sys.stderr.write(f"{write_pages(options.html, view)}\n")
     sys.stdout.write(_printed(found.document, as_json=options.json))
     sys.stdout.flush()
-    if options.keep and view is not None:
+    if options.save and view is not None:
         sys.stderr.write(kept_words(keep(found, table, view, config), view))
     return EXIT_INTERRUPTED if found.document.stopped else 0
 

@@ -97,7 +97,7 @@ CASES: dict[str, tuple[Prepare | None, str]] = {
     "evaluate": (bad_log, "evaluate --swf {place}/log.swf"),
     "simulate": (bad_log, "simulate --swf {place}/log.swf"),
     "simulate html": (good_log, "simulate --swf {place}/log.swf --html {place}/pages"),
-    "simulate keep": (good_log, "simulate --swf {place}/log.swf --keep"),
+    "simulate keep": (good_log, "simulate --swf {place}/log.swf --save"),
     "simulate compare": (None, "simulate --compare 000000000000,000000000001"),
     "simulate policies": (good_log, "simulate --swf {place}/log.swf --what-if policy --policies {place}/none"),
     "history": (bad_log, "history import --sacct {place}/sacct.txt --clusters c --into {place}/h.duckdb"),

@@ -144,7 +144,7 @@ def test_kept_results_are_compared(tmp_path: Path, capsys: pytest.CaptureFixture
     path = str(long_log(tmp_path / "log.swf"))
     ids = []
     for name in ("fcfs", "easy,fcfs"):
-        words = ["--scheduler", name, "--what-if", "limits", "--keep", "--config", config]
+        words = ["--scheduler", name, "--what-if", "limits", "--save", "--config", config]
         assert main(["simulate", "--swf", path, *words, "--json"]) == 0
         ids.append(capsys.readouterr().err.split()[2])
     both = simulated(capsys, "--swf", path, "--scheduler", "fcfs,easy")["differences"][0]
@@ -219,10 +219,10 @@ def test_progress_has_rate_and_time_left() -> None:
         (("--what-if", "processors=0"), 2, "expected a factor such as 1.2"),
         (("--what-if", "limits=2"), 2, "expected a quantile"),
         (("--what-if", "\x1b[31m\u202e\n"), 2, "expected one of"),
-        (("--compare", "a"), 2, "expected two kept simulations"),
+        (("--compare", "a"), 2, "expected two saved simulations"),
         (("--compare", "../../etc,000000000000"), 3, "expected 12 digits"),
-        (("--compare", "000000000000,000000000001"), 3, "no simulation is kept by this id"),
-        (("--keep",), 1, "no such directory: --keep writes there"),
+        (("--compare", "000000000000,000000000001"), 3, "no simulation is saved under this id"),
+        (("--save",), 1, "no such directory: --save writes there"),
     ],
 )
 def test_what_is_refused_is_one_line(
@@ -244,7 +244,7 @@ def test_a_bad_file_of_runs_is_one_line(
     data: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str], config: str
 ) -> None:
     """Runs that are cut or no runs are told with what to do."""
-    words = ["--scheduler", "fcfs", "--keep", "--config", config]
+    words = ["--scheduler", "fcfs", "--save", "--config", config]
     assert main(["simulate", "--swf", str(long_log(tmp_path / "log.swf")), *words]) == 0
     identity = capsys.readouterr().err.split()[2]
     (tmp_path / "state" / "simulations" / f"{identity}.npz").write_bytes(data)

@@ -10,7 +10,10 @@ HELP = "what another scheduler would have done with a history of jobs"
 EXAMPLES = (
     ("gpuwaste simulate --swf log.swf.gz --scheduler fcfs,easy,conservative", "What backfill gives on a public log."),
     ("gpuwaste simulate -S now-30days --walltime truth", "EASY on the site's last month, with exact time limits."),
-    ("gpuwaste simulate -S now-30days --what-if gpus", "What if GPU requests had been as large as what was used?"),
+    (
+        "gpuwaste simulate -S now-30days --what-if gpus",
+        "GPU requests as large as what was used, beside those of the last month.",
+    ),
 )
 
 
@@ -58,12 +61,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--html", type=path_word, metavar="DIR", help="write the result as pages that open from disk, with CSV and SVG"
     )
     parser.add_argument(
-        "--keep", action="store_true", help="keep the result in hub.state_dir, for --compare and the hub's pages"
+        "--save", action="store_true", help="save the result in hub.state_dir, for --compare and the hub's pages"
     )
     parser.add_argument(
         "--compare",
         metavar="A,B",
-        help="print what differs between two kept results: ID, or ID:RUN such as ID:gpus:easy",
+        help="print what differs between two saved results: ID, or ID:RUN such as ID:gpus:easy",
     )
     add(parser, "json")
     add_config(parser)
