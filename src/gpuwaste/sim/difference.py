@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuwaste.history.table import Categories
-from gpuwaste.sim.blocks import Blocks, Floats, Interval, drawn, interval, quantiles, ratios
+from gpuwaste.sim.blocks import MAX_BLOCKS, Blocks, Floats, Interval, drawn, interval, quantiles, ratios
 from gpuwaste.sim.document import Delta, Difference, GroupDelta
 from gpuwaste.sim.metrics import SHORTEST_S
 from gpuwaste.sim.trace import Ints, Trace
@@ -165,7 +165,9 @@ def _makespan(run: Run) -> float:
 
 def _utilization(base: Run, changed: Run, blocks: Blocks) -> Delta:
     """Compare shares of the machine, each from its first submission to its last end; blocks are of the runs' time."""
-    sides = [_held_by_block(run, blocks) for run in (base, changed)]
+    last = max(int((run.start + run.trace.run_s).max(initial=blocks.origin)) for run in (base, changed))
+    length = blocks.length_s * max(1, -(-(last - blocks.origin) // (blocks.length_s * MAX_BLOCKS)))
+    sides = [_held_by_block(run, blocks, length) for run in (base, changed)]
     values = [float(held.sum() / whole.sum()) if whole.sum() else 0.0 for held, whole in sides]
     if not blocks.enough:
         return _delta(values[0], values[1], None)
@@ -179,13 +181,13 @@ def _padded(values: Floats, count: int) -> Floats:
     return np.concatenate([values, np.zeros(count - len(values))])
 
 
-def _held_by_block(run: Run, blocks: Blocks) -> tuple[Floats, Floats]:
+def _held_by_block(run: Run, blocks: Blocks, length_s: int) -> tuple[Floats, Floats]:
     """Return the processor-seconds that are held in each block, and those that the machine has in it."""
     if not len(run.trace):
         return np.zeros(1), np.zeros(1)
     first, end = run.start, run.start + run.trace.run_s
     last = int(end.max())
-    edges = np.arange(blocks.origin, last + blocks.length_s, blocks.length_s)
+    edges = np.arange(blocks.origin, last + length_s, length_s)
     edges = np.append(edges[edges < last], last) if last > blocks.origin else np.array([last, last])
     held = np.diff(held_until(first, end, run.trace.procs, edges))
     begin = np.maximum(edges, int(run.trace.submit.min()))
