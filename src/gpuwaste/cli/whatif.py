@@ -73,7 +73,7 @@ def past_of(
 def refused_by(
     options: argparse.Namespace, config: Config, source: "JobSource", places: "NDArray[np.intp]"
 ) -> "Refused":
-    """Return what tells which rows at `places` of the history policies would have refused.
+    """Return what tells which rows at `places` of the history policies would have rejected.
 
     Every submission is judged by the adviser of `gpuwaste policy replay`, in the order of time, by what was known then.
     """

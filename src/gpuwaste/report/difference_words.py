@@ -16,6 +16,7 @@ FIGURES: Final[Mapping[str, tuple[str, str]]] = {
     "makespan_s": ("makespan", "s"),
 }
 """By name: what a figure is called, and its unit: seconds, a share of 1, hours of the resource, none."""
+KILLED: Final = "jobs killed at the new limit"  # the fact of whatifs/limits
 HOURS: Final = {"gpus": "GPU-hours", "processors": "processor-hours"}
 
 
@@ -55,9 +56,11 @@ def sentence(difference: Difference, resource: str) -> str:
     ends = interval_words(wait, "s")
     within = "" if ends == UNKNOWN else f" (95 %: {ends})"
     freed = f"; it frees {-held.difference:,.1f} {HOURS[resource]}" if held.difference < 0 else ""
+    killed = difference.facts.get(KILLED, 0)
+    lost = f"; {killed:,.0f} jobs are killed at their new limit" if killed else ""
     return (
         f"{name_of(difference)}: mean wait {said(wait.changed, 's')} instead of {said(wait.base, 's')}, "
-        f"{signed(wait.difference, 's')}{within}{freed}."
+        f"{signed(wait.difference, 's')}{within}{freed}{lost}."
     )
 
 

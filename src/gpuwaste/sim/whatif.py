@@ -25,7 +25,7 @@ class Case:
     """What a what-if changes: the base's jobs and machine; `resource` is what the sizes of both count.
 
     `table` is what `trace.row` is a place in. `history` is all that may be learnt from, and `places` the place of each
-    of the table's rows in it. `refused` returns which rows of the table policies would have refused; None where no
+    of the table's rows in it. `refused` returns which rows of the table policies would have rejected; None where no
     policies are given.
     """
 

@@ -134,7 +134,7 @@ def test_policies_refuse_what_they_would_have_refused(tmp_path: Path, capsys: py
     words = ["--policies", str(tmp_path / "policies.d"), "--model", "none", "--time-zone", "UTC", "--clusters", "c"]
     found = simulated(capsys, "--sacct", str(tmp_path / "sacct.txt"), "--what-if", "policy", *words)
     (difference,) = found["differences"]
-    assert difference["facts"] == {"jobs": 20, "jobs refused": 7, "hours held by refused jobs": 14.0}
+    assert difference["facts"] == {"jobs": 20, "jobs rejected": 7, "hours held by rejected jobs": 14.0}
     assert difference["figures"]["held_h"]["difference"] == -14.0
     assert difference["jobs"] == 13
 

@@ -120,7 +120,7 @@ def test_refused_jobs_are_gone() -> None:
     refusing = replace(case, refused=lambda: np.array([True, False]))
     found = changed(refusing, "policy", "")
     assert found.trace.row.tolist() == [1]
-    assert (found.facts["jobs refused"], found.facts["hours held by refused jobs"]) == (1, 2.0)
+    assert (found.facts["jobs rejected"], found.facts["hours held by rejected jobs"]) == (1, 2.0)
     every = replace(case, refused=lambda: np.array([True, True]))
     with pytest.raises(NoDataError, match="every job"):
         changed(every, "policy", "")
