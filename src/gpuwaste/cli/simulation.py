@@ -63,7 +63,7 @@ def simulate_and_tell(options: argparse.Namespace, config: Config) -> int:
     )
     refused = refused_by(options, config, source, places)
     case = Case(table, trace, machine.processors, resource, source.table, places, refused)
-    found = with_what_ifs(document, case, starts, wanted, past)
+    found = with_what_ifs(document, case, starts, () if document.stopped else wanted, past)
     if options.output is not None:
         _write(options.output, table, trace, starts, found.runs)
     view = view_of(found, source.cluster) if options.save or options.html else None

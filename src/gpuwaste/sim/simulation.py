@@ -88,9 +88,9 @@ def simulate(
     trace, left_out = trace_of(table, machine.processors, resource)
     if first is not None:
         trace = trace.first(first)
-    starts = dict(played(trace, machine.processors, chosen, walltime, past))
+    starts, stopped = _until_interrupted(played(trace, machine.processors, chosen, walltime, past))
     results = {}
-    base = starts[chosen[0]]
+    base = next(iter(starts.values()))
     for scheduler, start in starts.items():
         found = waits(trace, start, machine.processors)
         later = None if start is base else round(float(np.mean(start > base)), 6)
@@ -108,6 +108,7 @@ def simulate(
         left_out=left_out,
         logged=logged,
         resource=resource,
+        stopped=stopped,
     )
     return document, trace, starts
 
@@ -122,6 +123,18 @@ def played(
         if found is None:
             raise UsageError(f"--scheduler {name[:40]}: schedulers are {', '.join(all_schedulers())}")
         yield name, found.starts(trace.planned(believed), processors)
+
+
+def _until_interrupted(played: Iterator[tuple[str, Ints]]) -> tuple[dict[str, Ints], str]:
+    """Return what schedulers decided and, where Ctrl-C ended it after the first of them, the words for that."""
+    starts: dict[str, Ints] = {}
+    try:
+        starts.update(played)  # pair by pair: those before an interruption stay
+    except KeyboardInterrupt:
+        if not starts:
+            raise
+        return starts, f"Interrupted: only {', '.join(starts)} was simulated."
+    return starts, ""
 
 
 def _believed(trace: Trace, walltime: str, past: Ints | None) -> Ints | None:

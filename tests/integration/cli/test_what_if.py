@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -191,6 +192,25 @@ def test_an_interruption_leaves_what_was_simulated(tmp_path: Path) -> None:
     assert [one.change for one in found.document.differences] == ["limits"]
     assert found.document.stopped == "Interrupted: 1 of 2 changed runs were not simulated."
     assert list(found.runs) == ["easy", "limits:easy"]
+
+
+def test_an_interruption_leaves_the_schedulers_that_were_played(tmp_path: Path) -> None:
+    """Ctrl-C in the second scheduler leaves the first one; in the first one there is nothing to print."""
+
+    class Names(tuple[str, ...]):
+        __slots__ = ()
+
+        def __iter__(self) -> Iterator[str]:
+            yield from super().__iter__()
+            raise KeyboardInterrupt
+
+    table = swf_table(long_log(tmp_path / "log.swf"), "c").table
+    machine = Machine(4, "given")
+    document, _, starts = simulate(table, "log", machine, Names(("easy",)), walltime="user", first=None)
+    assert (list(starts), list(document.schedulers)) == (["easy"], ["easy"])
+    assert document.stopped == "Interrupted: only easy was simulated."
+    with pytest.raises(KeyboardInterrupt):
+        simulate(table, "log", machine, Names(()), walltime="user", first=None)
 
 
 def test_progress_has_rate_and_time_left() -> None:
