@@ -1,4 +1,4 @@
-"""Simulations that `gpuwaste simulate --keep` wrote for the hub's pages: one JSON file each in a directory."""
+"""Simulations that `gpuwaste simulate --save` wrote for the hub's pages: one JSON file each in a directory."""
 
 import re
 from collections.abc import Iterator
@@ -51,21 +51,21 @@ def write(directory: Path, kept: KeptSimulation, document: Any) -> Path:
 def read(directory: Path, identity: str) -> KeptSimulation:
     """Return a simulation. Raises NoDataError where there is none of that id, StoreError where it cannot be read."""
     if not _ID.fullmatch(identity):
-        raise NoDataError(f"simulation {identity[:40]!r}: expected 12 digits of 0-9a-f, as --keep prints them")
+        raise NoDataError(f"simulation {identity[:40]!r}: expected 12 digits of 0-9a-f, as --save prints them")
     path = directory / f"{identity}.json"
     try:
         with open_plain(path) as stream:
             data = stream.read(MAX_B + 1)
     except FileNotFoundError as error:
-        raise NoDataError(f"{path}: no simulation is kept by this id") from error
+        raise NoDataError(f"{path}: no simulation is saved under this id") from error
     except OSError as error:
         raise StoreError(f"{path}: cannot be read: {error.strerror or error}") from error
     if len(data) > MAX_B:
-        raise StoreError(f"{path}: more than {MAX_B >> 20} MB: not a kept simulation; remove the file")
+        raise StoreError(f"{path}: more than {MAX_B >> 20} MB: not a saved simulation; remove the file")
     try:
         return msgspec.json.decode(data, type=KeptSimulation)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise StoreError(f"{path}: not a kept simulation ({str(error)[:200]}); remove the file") from error
+        raise StoreError(f"{path}: not a saved simulation ({str(error)[:200]}); remove the file") from error
 
 
 def listed(directory: Path) -> list[KeptEntry]:

@@ -1,4 +1,4 @@
-"""`gpuwaste simulate --keep`, `--compare` and `--html`: results in the hub's state directory, and as pages."""
+"""`gpuwaste simulate --save`, `--compare` and `--html`: results in the hub's state directory, and as pages."""
 
 import hashlib
 import shlex
@@ -47,7 +47,7 @@ def keep(found: "Counterfactual", table: "JobTable", view: "ViewDocument", confi
     identity = hashlib.sha256(msgspec.json.encode(document)).hexdigest()[:_ID_LENGTH]
     state = path_word(config.hub.state_dir)
     if not state.is_dir():
-        raise StoreError(f"{state}: no such directory: --keep writes there, on the hub's host: see hub.state_dir")
+        raise StoreError(f"{state}: no such directory: --save writes there, on the hub's host: see hub.state_dir")
     directory = state / kept_simulations.DIRECTORY
     kept = kept_simulations.KeptSimulation(id=identity, at=view.generated, title=view.title, view=view)
     with as_owner(state):
@@ -76,7 +76,7 @@ def comparison(words: str, config: Config) -> tuple["Difference", str]:
 
     names = listed(words)
     if len(names) != _PAIR:
-        raise UsageError(f"--compare {words[:40]!r}: expected two kept simulations, ID,ID or ID:RUN,ID:RUN")
+        raise UsageError(f"--compare {words[:40]!r}: expected two saved simulations, ID,ID or ID:RUN,ID:RUN")
     (left, first, resource), (right, second, other) = (_kept_run(name, config) for name in names)
     if resource != other:
         raise UsageError(f"--compare: {names[0][:40]} counts {resource}, {names[1][:40]} {other}: expected the same")
@@ -104,7 +104,7 @@ def _kept_run(word: str, config: Config) -> tuple["KeptRuns", str, str]:
                 data = stream.read(MAX_B)
         except OSError as error:
             raise StoreError(
-                f"{path}: cannot be read: {error.strerror or error}: simulate with --keep again"
+                f"{path}: cannot be read: {error.strerror or error}: simulate with --save again"
             ) from error
     runs = unpacked(data, str(path))
     name = wanted or next(iter(runs.runs))
@@ -116,4 +116,4 @@ def _kept_run(word: str, config: Config) -> tuple["KeptRuns", str, str]:
 def kept_words(identity: str, view: "ViewDocument") -> str:
     """Return the line that names a kept simulation."""
     at = datetime.fromtimestamp(view.generated, UTC)
-    return f"kept as {identity} ({at:%Y-%m-%d %H:%M} UTC): page /simulations/{identity} of the hub\n"
+    return f"saved as {identity} ({at:%Y-%m-%d %H:%M} UTC): page /simulations/{identity} of the hub\n"

@@ -39,17 +39,14 @@ def simulate_and_tell(options: argparse.Namespace, config: Config) -> int:
     try:
         import numpy as np
 
-        from gpuwaste.sim.simulation import all_schedulers, machine_of, simulate
+        from gpuwaste.sim.simulation import machine_of, simulate
         from gpuwaste.sim.whatif import Case
     except ModuleNotFoundError as error:
         raise need_sim(error) from error
     if options.compare is not None:
         return _compared(options, config)
-    chosen = tuple(dict.fromkeys(listed(options.scheduler)))
-    unknown = [name for name in chosen if name not in all_schedulers()]
-    if unknown or not chosen:
-        raise UsageError(f"--scheduler {options.scheduler[:40]!r}: schedulers are {', '.join(all_schedulers())}")
     wanted = wanted_of(options)
+    chosen = _schedulers(options, changed=bool(wanted))
     resource = resource_of(options, wanted)
     source = load_of(options, config)
     places = _window(source.table, options)
@@ -62,7 +59,7 @@ def simulate_and_tell(options: argparse.Namespace, config: Config) -> int:
         machine = machine_of(table, options.processors, source.processors, resource, sized_by)
     else:
         machine = size_of(cluster, options, resource)
-    past = past_of(options, source.table, places)
+    past = past_of(options, config, source.table, places)
     document, trace, starts = simulate(
         table,
         source.text,
@@ -77,17 +74,30 @@ def simulate_and_tell(options: argparse.Namespace, config: Config) -> int:
     )
     refused = refused_by(options, config, source, places)
     case = Case(table, trace, machine.processors, resource, source.table, places, refused)
-    found = with_what_ifs(document, case, starts, wanted, past)
+    found = with_what_ifs(document, case, starts, () if document.stopped else wanted, past)
     if options.output is not None:
         _write(options.output, table, trace, starts, found.runs)
-    view = view_of(found, source.cluster) if options.keep or options.html else None
+    view = view_of(found, source.cluster) if options.save or options.html else None
     if options.html is not None and view is not None:
         sys.stderr.write(f"{write_pages(options.html, view)}\n")
     sys.stdout.write(_printed(found.document, as_json=options.json))
     sys.stdout.flush()
-    if options.keep and view is not None:
+    if options.save and view is not None:
         sys.stderr.write(kept_words(keep(found, table, view, config), view))
     return EXIT_INTERRUPTED if found.document.stopped else 0
+
+
+def _schedulers(options: argparse.Namespace, *, changed: bool) -> tuple[str, ...]:
+    """Return the names of the schedulers, of which what-ifs change none that places jobs on nodes. Raises UsageError."""
+    from gpuwaste.sim.simulation import all_schedulers, places_on_nodes
+
+    known, chosen = all_schedulers(), tuple(dict.fromkeys(listed(options.scheduler)))
+    if not chosen or not known.keys() >= set(chosen):
+        raise UsageError(f"--scheduler {options.scheduler[:40]!r}: schedulers are {', '.join(known)}")
+    on_nodes = [name for name in chosen if places_on_nodes(known[name])]
+    if changed and on_nodes:
+        raise UsageError(f"--what-if: --scheduler {on_nodes[0]} places jobs on nodes, which it does not change yet")
+    return chosen
 
 
 def _compared(options: argparse.Namespace, config: Config) -> int:

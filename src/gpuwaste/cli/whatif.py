@@ -11,6 +11,8 @@ from gpuwaste.cli.words import listed
 from gpuwaste.core.config import Config
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import numpy as np
     from numpy.typing import NDArray
 
@@ -40,20 +42,38 @@ def resource_of(options: argparse.Namespace, wanted: Sequence[tuple[str, str]]) 
     return options.resource or default
 
 
-def past_of(options: argparse.Namespace, history: "JobTable", places: "NDArray[np.intp]") -> "Ints | None":
-    """Return what `--walltime model` believes of each row at `places` of the history; None for another walltime."""
+def past_of(
+    options: argparse.Namespace, config: Config, history: "JobTable", places: "NDArray[np.intp]"
+) -> "Ints | None":
+    """Return what `--walltime model` believes of each row at `places` of the history; None for another walltime.
+
+    It is the median of the user's ended jobs; with --model that model's median, where it speaks of a job.
+    """
     if options.walltime != "model":
         return None
-    from gpuwaste.sim.past import expected
+    import numpy as np
+
+    from gpuwaste.sim.past import UNKNOWN, expected
     from gpuwaste.sim.simulation import BELIEVED_LEVEL
 
-    return expected(history, BELIEVED_LEVEL)[places]
+    found = expected(history, BELIEVED_LEVEL)
+    if options.model not in {None, "none"}:
+        from gpuwaste.cli.policy_replay import bundle_of, replay_progress
+        from gpuwaste.cli.programs import load_program
+
+        module = load_program("gpuwaste.models.walltime_replay", "predict", "this host")
+        end = int(history.submit[places[-1]]) + 1
+        said = module.expected_walltimes(
+            history, bundle_of(options, config), end, f"{BELIEVED_LEVEL:g}", replay_progress()
+        )
+        found = np.where(said == UNKNOWN, found, said)
+    return found[places]
 
 
 def refused_by(
     options: argparse.Namespace, config: Config, source: "JobSource", places: "NDArray[np.intp]"
 ) -> "Refused":
-    """Return what tells which rows at `places` of the history policies would have refused.
+    """Return what tells which rows at `places` of the history policies would have rejected.
 
     Every submission is judged by the adviser of `gpuwaste policy replay`, in the order of time, by what was known then.
     """
@@ -124,17 +144,17 @@ def with_what_ifs(
 class Progress:
     """Counts simulated runs on a terminal's stderr, with their rate and the time left."""
 
-    def __init__(self, total: int, jobs: int, stream: Any = None) -> None:
-        """`jobs` are those of one run."""
+    def __init__(self, total: int, jobs: int, stream: Any = None, now: "Callable[[], float]" = time.monotonic) -> None:
+        """`jobs` are those of one run; `now` returns seconds."""
         self.total, self.done = total, 0
         self._jobs, self._stream = jobs, sys.stderr if stream is None else stream
-        self._since = time.monotonic()
+        self._now, self._since = now, now()
         self._shown = False
 
     def step(self, name: str) -> None:
         """Count a run that is done."""
         self.done += 1
-        took = time.monotonic() - self._since
+        took = self._now() - self._since
         if took < _MIN_S or not self._stream.isatty():
             return
         left = took / self.done * (self.total - self.done)

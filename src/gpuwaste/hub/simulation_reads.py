@@ -1,4 +1,4 @@
-"""What /simulations shows: simulations that `gpuwaste simulate --keep` wrote beside the store, for operators."""
+"""What /simulations shows: simulations that `gpuwaste simulate --save` wrote beside the store, for operators."""
 
 from pathlib import Path
 
@@ -26,7 +26,7 @@ class SimulationReads:
         try:
             return kept_simulations.read(self._directory, identity)
         except NoDataError as error:
-            raise Refusal(NOT_FOUND, "no simulation is kept by this id") from error
+            raise Refusal(NOT_FOUND, "no simulation is saved under this id") from error
 
 
 def _allow(scope: Scope) -> None:

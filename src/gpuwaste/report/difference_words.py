@@ -16,6 +16,8 @@ FIGURES: Final[Mapping[str, tuple[str, str]]] = {
     "makespan_s": ("makespan", "s"),
 }
 """By name: what a figure is called, and its unit: seconds, a share of 1, hours of the resource, none."""
+KILLED: Final = "jobs killed at the new limit"  # the fact of whatifs/limits
+_LARGE: Final = ((1e6, 1e6, "M"), (1e5, 1e3, "k"))  # hours from these on are printed in millions and thousands
 HOURS: Final = {"gpus": "GPU-hours", "processors": "processor-hours"}
 
 
@@ -25,7 +27,12 @@ def said(value: float, unit: str) -> str:
         return short(value)
     if unit == "share":
         return percent(value)
-    return f"{value:,.1f}" if unit == "h" else f"{value:.2f}"
+    if unit != "h":
+        return f"{value:.2f}"
+    for above, factor, letter in _LARGE:
+        if value >= above:
+            return f"{value / factor:,.1f}{letter}"
+    return f"{value:,.1f}"
 
 
 def signed(value: float, unit: str) -> str:
@@ -54,10 +61,12 @@ def sentence(difference: Difference, resource: str) -> str:
     wait, held = difference.figures["mean_wait_s"], difference.figures["held_h"]
     ends = interval_words(wait, "s")
     within = "" if ends == UNKNOWN else f" (95 %: {ends})"
-    freed = f"; it frees {-held.difference:,.1f} {HOURS[resource]}" if held.difference < 0 else ""
+    freed = f"; it frees {said(-held.difference, 'h')} {HOURS[resource]}" if held.difference < 0 else ""
+    killed = difference.facts.get(KILLED, 0)
+    lost = f"; {killed:,.0f} jobs are killed at their new limit" if killed else ""
     return (
         f"{name_of(difference)}: mean wait {said(wait.changed, 's')} instead of {said(wait.base, 's')}, "
-        f"{signed(wait.difference, 's')}{within}{freed}."
+        f"{signed(wait.difference, 's')}{within}{freed}{lost}."
     )
 
 

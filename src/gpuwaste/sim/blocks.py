@@ -18,6 +18,7 @@ Interval = tuple[float, float] | None
 WEEK_S: Final = 7 * 86400
 DAY_S: Final = 86400
 MIN_BLOCKS: Final = 4
+MAX_BLOCKS: Final = 1040  # twenty years of weeks; of a longer trace several weeks are one block
 DRAWS: Final = 400
 _SEED: Final = 1
 _ENDS: Final = (2.5, 97.5)
@@ -37,11 +38,14 @@ class Blocks:
         """Return the blocks of submissions [n], n >= 1, seconds in order of time."""
         origin, last = int(submit[0]), int(submit[-1])
         length = WEEK_S if (last - origin) // WEEK_S + 1 >= MIN_BLOCKS else DAY_S
+        length *= -(-(last - origin + 1) // (length * MAX_BLOCKS))
         return cls(origin, length, (last - origin) // length + 1)
 
     @property
     def text(self) -> str:
         """The blocks in words: 12 weeks."""
+        if self.length_s > WEEK_S:
+            return f"{self.count} blocks of {self.length_s // WEEK_S} weeks"
         return f"{self.count} {'week' if self.length_s == WEEK_S else 'day'}{'' if self.count == 1 else 's'}"
 
     def places(self, instants: Ints) -> NDArray[np.intp]:

@@ -57,7 +57,7 @@ def compared(
 def _what_if(case: Case, label: str, name: str, change: Change, base: Run, run: Run, scheduler: str) -> Difference:
     title = all_whatifs()[name].TITLE
     return difference(
-        case.table, base, run, Named(scheduler, label, scheduler, title, dict(change.facts), change.notes)
+        case.table, base, run, Named(scheduler, label, scheduler, title, dict(change.facts), change.notes, change.unfit)
     )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuwaste.history.table import Categories
-from gpuwaste.sim.blocks import Blocks, Floats, Interval, drawn, interval, quantiles, ratios
+from gpuwaste.sim.blocks import MAX_BLOCKS, Blocks, Floats, Interval, drawn, interval, quantiles, ratios
 from gpuwaste.sim.document import Delta, Difference, GroupDelta
 from gpuwaste.sim.metrics import SHORTEST_S
 from gpuwaste.sim.trace import Ints, Trace
@@ -56,6 +56,8 @@ class Named:
     title: str
     facts: dict[str, float]
     notes: Sequence[str] = ()
+    unfit: Ints | None = None
+    """Rows that do not fit the changed machine: what they hold is not freed."""
 
 
 def difference(table: Labels, base: Run, changed: Run, named: Named) -> Difference:
@@ -75,7 +77,7 @@ def difference(table: Labels, base: Run, changed: Run, named: Named) -> Differen
         processors=changed.processors,
         jobs=len(left.trace),
         blocks=blocks.text,
-        figures=_figures(base, changed, left, right, blocks),
+        figures=_figures(base, changed, (left, right), blocks, named.unfit),
         later=_mean(later),
         later_low=None if ends is None else round(ends[0], _DIGITS),
         later_high=None if ends is None else round(ends[1], _DIGITS),
@@ -101,25 +103,31 @@ def _waits(run: Run) -> Floats:
     return (run.start - run.trace.submit).astype(np.float64)
 
 
-def _figures(base: Run, changed: Run, left: Run, right: Run, blocks: Blocks) -> dict[str, Delta]:
+def _figures(base: Run, changed: Run, pair: tuple[Run, Run], blocks: Blocks, unfit: Ints | None) -> dict[str, Delta]:
+    left, right = pair
     places = blocks.places(left.trace.submit)
     found = wait_deltas(blocks, places, _waits(left), _waits(right))
     found["mean_bounded_slowdown"] = _mean_delta(blocks, places, _slowdowns(left), _slowdowns(right))
     found["utilization"] = _utilization(base, changed, blocks)
-    found["held_h"] = _held(base, changed, blocks)
+    found["held_h"] = _held(_without(base, unfit), changed, blocks)
     found["makespan_s"] = _delta(_makespan(base), _makespan(changed), None)
     return found
 
 
-def wait_deltas(blocks: Blocks, places: NDArray[np.intp], before: Floats, after: Floats) -> dict[str, Delta]:
-    """Return mean, median and 95th percentile of paired waits [n], seconds, with intervals where blocks are enough."""
+def wait_deltas(
+    blocks: Blocks, places: NDArray[np.intp], before: Floats, after: Floats, *, drawn_levels: bool = True
+) -> dict[str, Delta]:
+    """Return mean, median and 95th percentile of paired waits [n], seconds, with intervals where blocks are enough.
+
+    Without `drawn_levels` the mean alone has one.
+    """
     found = {"mean_wait_s": _mean_delta(blocks, places, before, after)}
     for name, level in _LEVELS.items():
         if not len(before):
             found[name] = _delta(0.0, 0.0, None)
             continue
         ends = None
-        if blocks.enough:
+        if blocks.enough and drawn_levels:
             ends = interval(quantiles(blocks, places, after, level) - quantiles(blocks, places, before, level))
         found[name] = _delta(_percentile(before, level), _percentile(after, level), ends)
     return found
@@ -147,13 +155,19 @@ def _slowdowns(run: Run) -> Floats:
     return np.maximum((_waits(run) + run.trace.run_s) / lasts, 1.0)
 
 
+def _without(run: Run, rows: Ints | None) -> Run:
+    return run if rows is None else _some(run, np.flatnonzero(~np.isin(run.trace.row, rows)))
+
+
 def _makespan(run: Run) -> float:
     return float((run.start + run.trace.run_s).max() - run.trace.submit.min()) if len(run.trace) else 0.0
 
 
 def _utilization(base: Run, changed: Run, blocks: Blocks) -> Delta:
     """Compare shares of the machine, each from its first submission to its last end; blocks are of the runs' time."""
-    sides = [_held_by_block(run, blocks) for run in (base, changed)]
+    last = max(int((run.start + run.trace.run_s).max(initial=blocks.origin)) for run in (base, changed))
+    length = blocks.length_s * max(1, -(-(last - blocks.origin) // (blocks.length_s * MAX_BLOCKS)))
+    sides = [_held_by_block(run, blocks, length) for run in (base, changed)]
     values = [float(held.sum() / whole.sum()) if whole.sum() else 0.0 for held, whole in sides]
     if not blocks.enough:
         return _delta(values[0], values[1], None)
@@ -167,13 +181,13 @@ def _padded(values: Floats, count: int) -> Floats:
     return np.concatenate([values, np.zeros(count - len(values))])
 
 
-def _held_by_block(run: Run, blocks: Blocks) -> tuple[Floats, Floats]:
+def _held_by_block(run: Run, blocks: Blocks, length_s: int) -> tuple[Floats, Floats]:
     """Return the processor-seconds that are held in each block, and those that the machine has in it."""
     if not len(run.trace):
         return np.zeros(1), np.zeros(1)
     first, end = run.start, run.start + run.trace.run_s
     last = int(end.max())
-    edges = np.arange(blocks.origin, last + blocks.length_s, blocks.length_s)
+    edges = np.arange(blocks.origin, last + length_s, length_s)
     edges = np.append(edges[edges < last], last) if last > blocks.origin else np.array([last, last])
     held = np.diff(held_until(first, end, run.trace.procs, edges))
     begin = np.maximum(edges, int(run.trace.submit.min()))
@@ -235,7 +249,7 @@ def _group(
     column: Categories, code: int, blocks: Blocks, places: NDArray[np.intp], waits: tuple[Floats, Floats]
 ) -> GroupDelta:
     rows = np.flatnonzero(column.codes == code)
-    deltas = wait_deltas(blocks, places[rows], waits[0][rows], waits[1][rows])
+    deltas = wait_deltas(blocks, places[rows], waits[0][rows], waits[1][rows], drawn_levels=False)
     return GroupDelta(name=column.values[code], jobs=len(rows), **deltas)
 
 

@@ -121,10 +121,10 @@ def simulate(
             left_out = left_out | {reason: left_out.get(reason, 0) + count for reason, count in more.items()}
     if first is not None:
         trace = trace.first(first)
-    plays = dict(_played(table, trace, machine.processors, chosen, walltime, past, cluster))
+    plays, stopped = _until_interrupted(_played(table, trace, machine.processors, chosen, walltime, past, cluster))
     starts = {scheduler: play if isinstance(play, np.ndarray) else play.start for scheduler, play in plays.items()}
     results, nodes = {}, {}
-    base = starts[chosen[0]]
+    base = next(iter(starts.values()))
     for scheduler, play in plays.items():
         start, ran = starts[scheduler], trace
         if isinstance(play, Placed):
@@ -157,6 +157,7 @@ def simulate(
         logged=logged,
         resource=resource,
         nodes=nodes,
+        stopped=stopped,
     )
     return document, trace, starts
 
@@ -213,6 +214,20 @@ def played(
         elif isinstance(found, ModuleType):
             counted: Scheduler = found
             yield name, counted.starts(trace.planned(believed), processors)
+
+
+def _until_interrupted(
+    played: Iterator[tuple[str, Ints | Placed]],
+) -> tuple[dict[str, Ints | Placed], str]:
+    """Return what schedulers decided and, where Ctrl-C ended it after the first of them, the words for that."""
+    starts: dict[str, Ints | Placed] = {}
+    try:
+        starts.update(played)  # pair by pair: those before an interruption stay
+    except KeyboardInterrupt:
+        if not starts:
+            raise
+        return starts, f"Interrupted: only {', '.join(starts)} was simulated."
+    return starts, ""
 
 
 def _believed(trace: Trace, walltime: str, past: Ints | None) -> Ints | None:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from gpuwaste.core.errors import NoDataError, UsageError
 from gpuwaste.history.table import JobTable
 from gpuwaste.sim import whatifs
-from gpuwaste.sim.trace import Trace
+from gpuwaste.sim.trace import Ints, Trace
 
 MOST: Final = 8  # what-ifs of one simulation
 Refused = Callable[[], NDArray[np.bool_]]
@@ -25,7 +25,7 @@ class Case:
     """What a what-if changes: the base's jobs and machine; `resource` is what the sizes of both count.
 
     `table` is what `trace.row` is a place in. `history` is all that may be learnt from, and `places` the place of each
-    of the table's rows in it. `refused` returns which rows of the table policies would have refused; None where no
+    of the table's rows in it. `refused` returns which rows of the table policies would have rejected; None where no
     policies are given.
     """
 
@@ -40,12 +40,16 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """The changed jobs, some or all of the base's, and the machine; `facts` are counts by name, `notes` sentences."""
+    """The changed jobs, some or all of the base's, and the machine; `facts` are counts by name, `notes` sentences.
+
+    `unfit` are the rows of jobs that were left out because they do not fit the machine.
+    """
 
     trace: Trace
     processors: int
     facts: Mapping[str, float] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    unfit: Ints | None = None
 
 
 class WhatIf(Protocol):
@@ -94,4 +98,4 @@ def changed(case: Case, name: str, value: str) -> Change:
         facts["jobs larger than the changed machine"] = int(np.count_nonzero(~fits))
     if not fits.any():
         raise NoDataError(f"--what-if {name}: no job would be left to simulate")
-    return Change(found.trace.take(np.flatnonzero(fits)), found.processors, facts, found.notes)
+    return Change(found.trace.take(np.flatnonzero(fits)), found.processors, facts, found.notes, found.trace.row[~fits])

@@ -81,6 +81,10 @@ def bad_study(place: Path) -> None:
     (place / "study.toml").write_text("seeds = 'many'\n")
 
 
+def good_log(place: Path) -> None:
+    (place / "log.swf").write_text("; MaxProcs: 4\n1 0 0 10 1 -1 -1 1 60 -1 1 7 1 -1 1 1 -1 -1\n")
+
+
 Prepare = Callable[[Path], None]
 CASES: dict[str, tuple[Prepare | None, str]] = {
     "advisor": (bad_file, "advisor run --config {place}/bad.toml"),
@@ -102,6 +106,10 @@ CASES: dict[str, tuple[Prepare | None, str]] = {
     "simulate sweep none": (None, "simulate sweep {place}/none.toml"),
     "simulate machine": (bad_log, "simulate --swf {place}/log.swf --machine {place}/none.toml"),
     "simulate write": (bad_file, "simulate --machine {place}/bad.toml --write-machine {place}/out.toml"),
+    "simulate html": (good_log, "simulate --swf {place}/log.swf --html {place}/pages"),
+    "simulate keep": (good_log, "simulate --swf {place}/log.swf --save"),
+    "simulate compare": (None, "simulate --compare 000000000000,000000000001"),
+    "simulate policies": (good_log, "simulate --swf {place}/log.swf --what-if policy --policies {place}/none"),
     "history": (bad_log, "history import --sacct {place}/sacct.txt --clusters c --into {place}/h.duckdb"),
     "history csv": (bad_log, "history import --csv {place}/jobs.csv --mapping {place}/map.toml"),
     "history status": (None, "history status"),

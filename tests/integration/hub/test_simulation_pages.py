@@ -21,7 +21,7 @@ def kept(hub: Rig, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> str:
     rows = [(n, n * DAY_S // 2, 0, 30_000 + 7000 * (n % 5), 1 + n % 4, 90_000) for n in range(1, 81)]
     log, config = swf(tmp_path / "log.swf", rows), tmp_path / "hub.toml"
     config.write_text(f'[hub]\nstate_dir = "{hub.directory}"\n')
-    words = ["--what-if", "limits,processors=2", "--keep", "--config", str(config)]
+    words = ["--what-if", "limits,processors=2", "--save", "--config", str(config)]
     assert main(["simulate", "--swf", str(log), *words]) == 0
     said = capsys.readouterr().err
     assert "page /simulations/" in said
@@ -67,7 +67,7 @@ def test_ordinary_users_see_none(hub: Rig, kept: str) -> None:
 
 def test_nothing_kept_is_an_empty_list(hub: Rig) -> None:
     """Before the first one the list says how to keep one."""
-    assert "gpuwaste simulate --keep" in hub.page(OPER, "/simulations").body.decode()
+    assert "gpuwaste simulate --save" in hub.page(OPER, "/simulations").body.decode()
 
 
 @pytest.mark.parametrize("data", [b"", b"{", b"[]", b'{"id": "x"}', b"\xff\xfe\x00", b"[" * 100_000])

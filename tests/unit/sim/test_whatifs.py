@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from tests.unit.sim.tables import Ran, case_of, history
 
 from gpuwaste.core.errors import NoDataError, UsageError
 from gpuwaste.sim import past
-from gpuwaste.sim.whatif import Case, all_whatifs, changed, parsed
+from gpuwaste.sim.whatif import all_whatifs, changed, parsed
 
 
 @st.composite
@@ -116,11 +117,11 @@ def test_gpus_needs_a_machine_of_gpus() -> None:
 def test_refused_jobs_are_gone() -> None:
     """The rows that the policies name leave the trace, their hours are told, and all of them is no trace."""
     case = case_of(history([Ran(0, 3600, 3600, size=2), Ran(5, 10, 60)]))
-    refusing = Case(*(getattr(case, name) for name in Case.__slots__[:-1]), lambda: np.array([True, False]))
+    refusing = replace(case, refused=lambda: np.array([True, False]))
     found = changed(refusing, "policy", "")
     assert found.trace.row.tolist() == [1]
-    assert (found.facts["jobs refused"], found.facts["hours held by refused jobs"]) == (1, 2.0)
-    every = Case(*(getattr(case, name) for name in Case.__slots__[:-1]), lambda: np.array([True, True]))
+    assert (found.facts["jobs rejected"], found.facts["hours held by rejected jobs"]) == (1, 2.0)
+    every = replace(case, refused=lambda: np.array([True, True]))
     with pytest.raises(NoDataError, match="every job"):
         changed(every, "policy", "")
     with pytest.raises(UsageError, match="no policies"):

@@ -15,7 +15,10 @@ EXAMPLES = (
     ("gpuwaste simulate --swf log.swf.gz --scheduler fcfs,easy,conservative", "What backfill gives on a public log."),
     ("gpuwaste simulate --live --write-machine site.toml", "Describe this cluster in a file, to change and simulate."),
     ("gpuwaste simulate -S now-30days --walltime truth", "EASY on the site's last month, with exact time limits."),
-    ("gpuwaste simulate -S now-30days --what-if gpus", "What if GPU requests had been as large as what was used?"),
+    (
+        "gpuwaste simulate -S now-30days --what-if gpus",
+        "GPU requests as large as what was used, beside those of the last month.",
+    ),
     (
         "gpuwaste simulate --generate lublin:jobs=5000 --step thin=0.8",
         "A generated load, of which a fifth is left out.",
@@ -54,19 +57,22 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     add(parser, "policies", "with --what-if policy", shown="advisor.policies_dir")
     parser.add_argument(
-        "--model", metavar="NAME", help="with --what-if policy: model of models_dir, or none (default: the one in use)"
+        "--model",
+        metavar="NAME",
+        help="model of models_dir, or none: for --walltime model (default: none, the user's ended jobs) and "
+        "--what-if policy (default: the one in use)",
     )
     parser.add_argument("-o", "--output", type=path_word, metavar="FILE", help="write each job's starts there, as CSV")
     parser.add_argument(
         "--html", type=path_word, metavar="DIR", help="write the result as pages that open from disk, with CSV and SVG"
     )
     parser.add_argument(
-        "--keep", action="store_true", help="keep the result in hub.state_dir, for --compare and the hub's pages"
+        "--save", action="store_true", help="save the result in hub.state_dir, for --compare and the hub's pages"
     )
     parser.add_argument(
         "--compare",
         metavar="A,B",
-        help="print what differs between two kept results: ID, or ID:RUN such as ID:gpus:easy",
+        help="print what differs between two saved results: ID, or ID:RUN such as ID:gpus:easy",
     )
     add(parser, "json")
     add_config(parser)

@@ -13,7 +13,7 @@ VALUE: Final = ""
 _NOTES: Final = (
     "The size is what the ledger saw after the run: no user could have known it exactly, so this is an upper bound.",
     "A job runs as long as it did: GPUs that were idle did not make it faster.",
-    "A job that used no GPU leaves the queue of the GPUs: it is in no wait of either side.",
+    "A job that used no GPU leaves the queue for GPUs: the waits of neither side include it.",
 )
 
 

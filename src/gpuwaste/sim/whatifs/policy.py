@@ -1,4 +1,4 @@
-"""Submissions that the site's policies would have refused are not there."""
+"""Submissions that the site's policies would have rejected are not there."""
 
 from typing import Final
 
@@ -7,11 +7,11 @@ import numpy as np
 from gpuwaste.core.errors import NoDataError, UsageError
 from gpuwaste.sim.whatif import Case, Change
 
-TITLE: Final = "without the jobs that the policies would have refused"
+TITLE: Final = "without the jobs that the policies would have rejected"
 VALUE: Final = ""
 _NOTES: Final = (
     "Each job is judged by what was known when it was submitted; every policy that is not off counts as rejecting.",
-    "A refused job is gone: in truth its user corrects it and submits it again.",
+    "A rejected job is left out; in reality its user corrects it and submits it again.",
 )
 
 
@@ -22,10 +22,10 @@ def change(case: Case, value: str) -> Change:
         raise UsageError("--what-if policy: no policies are given")
     refused = case.refused()[case.trace.row]
     if refused.all():
-        raise NoDataError("--what-if policy: the policies would have refused every job")
+        raise NoDataError("--what-if policy: the policies would have rejected every job")
     facts = {
         "jobs": len(case.trace),
-        "jobs refused": int(np.count_nonzero(refused)),
-        "hours held by refused jobs": round(float((case.trace.run_s * case.trace.procs)[refused].sum() / 3600), 3),
+        "jobs rejected": int(np.count_nonzero(refused)),
+        "hours held by rejected jobs": round(float((case.trace.run_s * case.trace.procs)[refused].sum() / 3600), 3),
     }
     return Change(case.trace.take(np.flatnonzero(~refused)), case.processors, facts, _NOTES)
