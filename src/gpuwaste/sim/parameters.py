@@ -42,6 +42,10 @@ class Named:
     name: str
     values: Mapping[str, float]
 
+    def seeded(self, seed: int) -> "Named":
+        """Return the same with another seed, itself where it has none."""
+        return Named(self.name, {**self.values, "seed": seed}) if "seed" in self.values else self
+
     def text(self) -> str:
         """Return it as it could be written: `lublin:jobs=1000,seed=2`."""
         return f"{self.name}:{','.join(f'{key}={value:g}' for key, value in self.values.items())}"
