@@ -70,10 +70,13 @@ class Others:
         return float(sorted_usage[place - 1] + sorted_usage[place]) / 2
 
 
-def workflow_starts(others: Others, wrapped: Wrapped, submitted: int, used: float) -> tuple[Ints, Floats]:
+def workflow_starts(
+    others: Others, wrapped: Wrapped, submitted: int, used: float, notice_s: int = 0
+) -> tuple[Ints, Floats]:
     """Return the starts [m] and the priorities at start [m] of a workflow's jobs, submitted as what they need ends.
 
-    `used` is what the workflow's user had used as the first of the others' jobs was submitted. Limits are run times.
+    `notice_s` passes between an end and the submission of the job that needs it. `used` is what the workflow's user
+    had used as the first of the others' jobs was submitted. Limits are run times.
     """
     m, n = len(wrapped.run_s), len(others.submit)
     run = np.concatenate([others.run_s, wrapped.run_s])
@@ -90,6 +93,6 @@ def workflow_starts(others: Others, wrapped: Wrapped, submitted: int, used: floa
     usage = np.append(others.usage, used)
     after = np.concatenate([np.full(n, -1), np.where(wrapped.after >= 0, wrapped.after + n, -1)])
     owners = (*others.owners, _OWN)
-    by = ordered(jobs, others.processors, owners, owner, usage, after=after, last=m)
+    by = ordered(jobs, others.processors, owners, owner, usage, after=after, last=m, notice_s=notice_s)
     start, priority = starts_by_priority(jobs, others.processors, by, MARENOSTRUM)
     return start[n:], priority[n:]

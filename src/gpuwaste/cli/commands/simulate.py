@@ -33,7 +33,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--first", type=size_word, metavar="N", help="only the first N jobs")
     parser.add_argument(
-        "--scheduler", default="easy", metavar="NAMES", help="fcfs, sjf, easy, conservative (default: easy)"
+        "--scheduler", default="easy", metavar="NAMES", help="fcfs, sjf, easy, conservative, fair_share (default: easy)"
     )
     parser.add_argument(
         "--walltime",

@@ -1,8 +1,8 @@
 """A workflow wrapped and not wrapped, submitted into a window of a log: section 3.5 of Marciani et al.
 
-The window is played without the workflow first, for the usage that ranks its user where the fair share asked for is.
-A task is submitted as the one that it needs ends. One row for each way of wrapping, with what it gains over single
-jobs as a share of the workflow's run time.
+The window is played without the workflow first, for the usage that ranks its user where the fair share asked for is. A
+task is submitted `notice_s` after the one that it needs has ended. One row for each way of wrapping, with what it gains
+over single jobs as a share of the workflow's run time.
 """
 
 from collections.abc import Mapping
@@ -32,14 +32,18 @@ PARAMETERS: Final[Mapping[str, Any]] = {
     "task_cpus": 96,
     "task_run_s": 1800,
     "jitter_s": 0,
+    "notice_s": 1,
 }
 MEASURES: Final = ("time_to_solution_s", "queue_s", "gain", "first_wait_s")
 
 
 def rows(values: Mapping[str, Any], seed: int, folder: Path) -> list[dict[str, Any]]:
     """Play the window once for each way of wrapping; see experiments. Raises UsageError, NoDataError."""
-    if min(values["members"], values["chunks"], values["task_cpus"], values["task_run_s"]) < 1:
-        raise UsageError("members, chunks, task_cpus and task_run_s have to be 1 or more")
+    if (
+        min(values["members"], values["chunks"], values["task_cpus"], values["task_run_s"]) < 1
+        or values["notice_s"] < 0
+    ):
+        raise UsageError("members, chunks, task_cpus and task_run_s have to be 1 or more, notice_s 0 or more")
     others, alone = _window(folder / values["swf"], values["begin"], values["end"], values["processors"])
     instant = values["begin"] + round(values["instant_h"] * 3600)
     if values["jitter_s"]:
@@ -54,7 +58,7 @@ def rows(values: Mapping[str, Any], seed: int, folder: Path) -> list[dict[str, A
     found, single = [], 0
     for name, wrap in WRAPPERS.items():
         wrapped = wrap(workflow)
-        start, priority = workflow_starts(others, wrapped, instant, used)
+        start, priority = workflow_starts(others, wrapped, instant, used, values["notice_s"])
         took = time_to_solution(wrapped, start, instant)
         single = took if name == SINGLE else single
         found.append({
