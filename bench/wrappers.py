@@ -175,8 +175,8 @@ gains over single jobs, as a share of the run time of the workflow:
 {gains}
 
 The mean is {mean_gain} with jobs submitted after 1 s and {mean_late} after 30 s, and the most {most_gain}; the paper
-reports 1 % and up to 7 %. In {worse} of the cases the wrapped chain took longer, as in the paper's outliers: a short job
-fits a gap that a long one does not. In {same} there was no difference.
+reports 1 % and up to 7 %. In {worse} of the cases the wrapped chain took longer, as in the paper's outliers: a short
+job fits a gap that a long one does not. In {same} there was no difference.
 
 All ways of wrapping, for a chain and for four chains beside each other:
 

@@ -53,9 +53,9 @@ class Weights(NamedTuple):
 class Ordered(NamedTuple):
     """What orders n jobs: the tree, its usage [nodes] at the beginning, each job's user in it, and weighted parts.
 
-    `after` [n] is the job that a job needs, -1 for none: it is submitted `notice_s` after the end of that one, not before
-    its own submission, and no two jobs need the same. `last` is the number of jobs at the end of the trace whose starts
-    are wanted alone, n for all.
+    `after` [n] is the job that a job needs, -1 for none: it is submitted `notice_s` after the end of that one, not
+    before its own submission, and no two jobs need the same. `last` is the number of jobs at the end of the trace
+    whose starts are wanted alone, n for all.
     """
 
     tree: AccountTree
