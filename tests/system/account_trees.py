@@ -3,7 +3,7 @@
 import random
 import shutil
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from gpuwaste.sim.cluster import Association
@@ -64,9 +64,14 @@ def plant(cluster: LoopbackCluster, tree: Drawn) -> list[Association]:
     file = cluster.directory / "etc" / "tree.cfg"
     file.write_text("\n".join(tree.lines()) + "\n", encoding="utf-8")
     cluster.run(["sacctmgr", "-i", "load", f"file={file}"], timeout_s=120)
-    found = associations(cluster)
-    usage = {(account, user): used for account, user, _, used in tree.users}
-    known = [(number, replace(one, usage=usage.get((one.account, one.user), 0))) for number, one in found]
+    return start_with_usage(cluster, {(account, user): used for account, user, _, used in tree.users})
+
+
+def start_with_usage(cluster: LoopbackCluster, usage: Mapping[tuple[str, str], int]) -> list[Association]:
+    """Start a slurmctld that was stopped with usage by account and user; returns the associations as Slurm has them."""
+    known = [
+        (number, replace(one, usage=usage.get((one.account, one.user), 0))) for number, one in associations(cluster)
+    ]
     state = cluster.directory / "state" / "assoc_usage"
     state.write_bytes(_state([(number, int(one.usage)) for number, one in known if one.user]))
     shutil.chown(state, "slurm", "slurm")

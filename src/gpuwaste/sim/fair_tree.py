@@ -1,9 +1,9 @@
-"""Fair share of each association: Fair Tree as slurmctld ranks, and the classic 2^(-U/S) of NO_FAIR_TREE.
+"""Fair Tree: the fair share of each user, ranked as slurmctld ranks, or as its documentation says.
 
-Fair Tree: LF = S/U on each level, S the part of the level's shares, U the part of the usage of what is above; S = 0
+LF = S/U on each level, S the part of the level's shares, U the part of the usage of what is above; S = 0
 gives 0, U = 0 infinity, a user who shares as the parent infinity. Siblings are sorted by LF, users before accounts, and
 walked; each user gets rank / users, tied ones the same rank. The documentation merges the children of tied accounts
-before it sorts them. slurmctld's code (22.05 to 26.05) does not: a tied account only hands on the rank before it.
+before it sorts them. slurmctld's code (22.05.8) does not: a tied account only hands on the rank before it.
 """
 
 import numpy as np
@@ -93,33 +93,3 @@ def fair_tree(tree: AccountTree, usage: Floats, merge: bool, factor: Floats, lev
         begin[depth] = place[depth] = end
         stop[depth] = gather(tree, line[k:last], (level, low), line, end)
         carried[depth] = tied
-
-
-@compiled
-def classic(tree: AccountTree, usage: Floats, dampening: float, factor: Floats) -> None:
-    """Write the fair share [n] of NO_FAIR_TREE: 2^(-U/S/dampening), U the effective usage, S the normalised shares.
-
-    U of an association directly below root is its part of root's usage; further down it is mixed with what is above:
-    own + (above - own) * shares / shares of the level (slurm.conf's priority_multifactor, "classic fairshare").
-    """
-    n = len(usage)
-    total = usage[tree.root]
-    effective, shares = np.zeros(n), np.ones(n)
-    effective[tree.root] = 1.0
-    for k in tree.order[1:]:
-        above = tree.above[k]
-        own = min(1.0, usage[k] / total) if total > 0.0 else 0.0
-        if tree.inherits[k]:
-            shares[k] = shares[above]
-            effective[k] = own if above == tree.root else effective[above]
-            used = above
-        else:
-            shares[k] = shares[above] * tree.share[k]
-            used = k
-            if above == tree.root:
-                effective[k] = own
-            elif tree.level_shares[k] == 0.0:
-                effective[k] = effective[above]
-            else:
-                effective[k] = own + (effective[above] - own) * (tree.raw[k] / tree.level_shares[k])
-        factor[k] = 2.0 ** -((effective[used] / shares[used]) / dampening) if shares[used] > 0.0 else 0.0

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpuwaste.sim.accounts import Accounts
-from gpuwaste.sim.cluster import ClusterModel, Limits
+from gpuwaste.sim.cluster import ClusterModel, Limits, Tres
 from gpuwaste.sim.compiled import compiled
 from gpuwaste.sim.tres import NODE, tres_row
 
@@ -124,6 +124,18 @@ def no_use(table: LimitTable, users: int) -> LimitUse:
     )
 
 
+def unmodelled(model: ClusterModel, names: Sequence[str]) -> tuple[str, ...]:
+    """Return the TRES that a limit of the cluster names and that are no column (licenses, energy): not enforced."""
+    limits = [*(each.limits for each in model.qos), *(each.limits for each in model.associations)]
+    found = {name.lower() for one in limits for kind in _tres_kinds(one) for name in kind}
+    return tuple(sorted(found - {name.lower() for name in names}))
+
+
+def _tres_kinds(one: Limits) -> tuple[Tres, ...]:
+    """Return limits of TRES by GROUP, PER_JOB, PER_NODE, PER_USER."""
+    return one.grp_tres, one.max_tres_per_job, one.max_tres_per_node, one.max_tres_per_user
+
+
 def qos_order(model: ClusterModel, qos: int, partition_qos: int) -> tuple[int, int]:
     """Return the QOS that limit a job, the stronger one first: places in the model, -1 for none."""
     if qos < 0 or partition_qos in {-1, qos}:
@@ -152,13 +164,7 @@ def _counts(limits: Sequence[Limits]) -> Floats:
 
 
 def _tres(limits: Sequence[Limits], names: Sequence[str]) -> Floats:
-    rows = [
-        [
-            tres_row(names, kind, absent=np.inf)
-            for kind in (one.grp_tres, one.max_tres_per_job, one.max_tres_per_node, one.max_tres_per_user)
-        ]
-        for one in limits
-    ]
+    rows = [[tres_row(names, kind, absent=np.inf) for kind in _tres_kinds(one)] for one in limits]
     return np.array(rows, dtype=np.float64).reshape(len(limits), _KINDS, len(names))
 
 
@@ -284,4 +290,15 @@ def count_job(
     while assoc >= 0:
         use.assoc_jobs[assoc] += sign
         use.assoc_tres[assoc] += sign * amounts
+        assoc = table.parent[assoc]
+
+
+@compiled
+def charge_wall(table: LimitTable, use: LimitUse, qos: tuple[int, int], assoc: int, seconds: float) -> None:
+    """Add to what GrpWall counts: usage.decayed() of a running job times the UsageFactor of its QOS, each period."""
+    for one in qos:
+        if one >= 0:
+            use.qos_wall[one] += seconds
+    while assoc >= 0:
+        use.assoc_wall[assoc] += seconds
         assoc = table.parent[assoc]

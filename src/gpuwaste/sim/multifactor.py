@@ -69,8 +69,7 @@ def size_factor(jobs: Jobs, norms: Norms, settings: PrioritySettings) -> Floats:
         by_nodes, by_cpus = (norms.nodes - jobs.nodes) / norms.nodes, (norms.cpus - jobs.cpus) / norms.cpus
     else:
         by_nodes, by_cpus = jobs.nodes / norms.nodes, jobs.cpus / norms.cpus
-    found = np.clip(np.where(jobs.cpus > 0, (by_nodes + by_cpus) / 2, by_nodes), 0.0, 1.0)
-    return found
+    return np.clip(np.where(jobs.cpus > 0, (by_nodes + by_cpus) / 2, by_nodes), 0.0, 1.0)
 
 
 def _normal(values: Floats, most: float, *, normal: bool) -> Floats:

@@ -4,6 +4,9 @@ As priority/multifactor has it: a second's decay is 1 - 0.693/half-life; what wa
 second that passed, then what ran since the last time is added, seconds * decay^seconds * billing TRES.
 """
 
+from datetime import UTC, datetime, timedelta, tzinfo
+from typing import Final
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -12,7 +15,8 @@ from gpuwaste.sim.tres import BILLING, CPU
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
-_TINY = 2.2250738585072014e-308  # DBL_MIN, below which slurmctld lets no decay fall
+_TINY: Final = 2.2250738585072014e-308  # DBL_MIN, below which slurmctld lets no decay fall
+_SUNDAY: Final = 7
 
 
 def decay_per_second(half_life_s: int | None) -> float:
@@ -29,6 +33,13 @@ def decay(usage: Floats, per_second: float, seconds: float) -> None:
 
 
 @compiled
+def decayed(since: int, until: int, per_second: float) -> float:
+    """Return the seconds from `since` until `until` as they count at the end of them; also for GrpWall."""
+    ran = float(max(0, until - since))
+    return float(ran * per_second**ran)
+
+
+@compiled
 def charge(
     parent: Ints, usage: Floats, association: int, rate: float, per_second: float, since: int, until: int
 ) -> None:
@@ -37,8 +48,7 @@ def charge(
     `rate` is the job's billing TRES times the UsageFactor of its QOS. `since` is the later one of its start and of the
     last time that usage was added; at its end a job is charged once more.
     """
-    ran = float(max(0, until - since))
-    used = ran * per_second**ran * rate
+    used = decayed(since, until, per_second) * rate
     while association >= 0:
         usage[association] += used
         association = parent[association]
@@ -56,3 +66,24 @@ def billing(amounts: Floats, weights: Floats | None, *, max_tres: bool = False) 
     weighed[:, BILLING] = 0.0
     found: Floats = np.maximum(weighed.max(axis=1), 0.0) if max_tres else weighed.sum(axis=1)
     return found
+
+
+def resets(period: str, since: int, until: int, zone: tzinfo = UTC) -> Ints:
+    """Return the instants after `since` and up to `until` (UTC s) at which PriorityUsageResetPeriod sets usage to zero.
+
+    Midnight of each day, of Sunday, of the first of a month, of a quarter or of a year in slurmctld's time zone; NOW is
+    `since` itself.
+    """
+    if period in {"NONE", "NOW"}:
+        return np.array([since] if period == "NOW" else [], dtype=np.int64)
+    months = {"QUARTERLY": (1, 4, 7, 10), "YEARLY": (1,)}.get(period, tuple(range(1, 13)))
+    day = datetime.fromtimestamp(since, zone).date()
+    found: list[int] = []
+    while True:
+        day += timedelta(days=1)
+        instant = int(datetime(day.year, day.month, day.day, tzinfo=zone).timestamp())
+        if instant > until:
+            return np.array(found, dtype=np.int64)
+        first = day.day == 1 and day.month in months
+        if period == "DAILY" or (day.isoweekday() == _SUNDAY if period == "WEEKLY" else first):
+            found.append(instant)

@@ -13,9 +13,10 @@ from tests.examples import examples
 
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.sim.accounts import Accounts, accounts_of, completed
+from gpuwaste.sim.classic_share import classic
 from gpuwaste.sim.cluster import Association
 from gpuwaste.sim.extended import quotient
-from gpuwaste.sim.fair_tree import classic, fair_tree
+from gpuwaste.sim.fair_tree import fair_tree
 
 pytestmark = pytest.mark.long
 
@@ -37,8 +38,9 @@ def in_64_bits(value: Fraction) -> Fraction:
 class Plain:
     """Fair share by its definition: recursive, in exact fractions, over lists of associations."""
 
-    def __init__(self, rows: Sequence[Association]) -> None:
+    def __init__(self, rows: Sequence[Association], *, oblivious: bool = False) -> None:
         self.rows = list(rows)
+        self.oblivious = oblivious
         self.names = {each.account: k for k, each in enumerate(self.rows) if not each.user}
         self.users = [k for k, each in enumerate(self.rows) if each.user]
         self.root = self.names["root"]
@@ -120,14 +122,30 @@ class Plain:
             k = self.parent(k)
         return found
 
+    def part(self, k: int) -> float:
+        total = self.usage_of(self.root)
+        return self.usage_of(k) / total if total else 0.0
+
+    def by_depth(self, k: int, own: float, above: float) -> float:
+        up = self.above_of(k)
+        shares, shares_above = self.normal_shares(k), self.normal_shares(up)
+        if not (shares and shares_above and above and own):
+            return own
+        siblings = sum(self.part(c) for c in self.below(up) if self.rows[c].shares is not None)
+        over, beside = above / shares_above, own / shares / (siblings / shares_above)
+        same_side = (over >= 1) == (beside >= 1) or over == 1 or beside == 1
+        weight = 1.0 if same_side else 1 / (1 + 25 * math.log(over) ** 2)
+        return float(over * beside**weight * shares)
+
     def effective(self, k: int) -> float:
         if k == self.root:
             return 1.0
-        total, up = self.usage_of(self.root), self.above_of(k)
-        own = self.usage_of(k) / total if total else 0.0
+        up, own = self.above_of(k), self.part(k)
         if up == self.root:
             return own
         above = self.effective(up)
+        if self.oblivious:
+            return self.by_depth(k, own, above)
         return own + (above - own) * self.share(k) if any(self.rows[c].shares for c in self.below(up)) else above
 
 
@@ -175,14 +193,15 @@ def test_each_user_ranks_as_by_the_definition(merge: bool, rows: list[Associatio
     assert level[1:] == [float(plain.level(k)) for k in range(1, len(rows))]
 
 
+@pytest.mark.parametrize("oblivious", [False, True])
 @settings(max_examples=examples(300))
 @given(rows=trees())
-def test_classic_fair_share_is_the_definition_s(rows: list[Association]) -> None:
+def test_classic_fair_share_is_the_definition_s(oblivious: bool, rows: list[Association]) -> None:
     """With NO_FAIR_TREE each user's fair share is 2 to the power of minus effective usage by normalised shares."""
-    plain, accounts = Plain(rows), accounts_of(rows)
+    plain, accounts = Plain(rows, oblivious=oblivious), accounts_of(rows)
     factor = np.zeros(len(rows))
-    classic(accounts.tree, summed(accounts), 1.0, factor)
-    assert [factor[k] for k in plain.users] == pytest.approx([plain.classic(k) for k in plain.users], rel=1e-12)
+    classic(accounts.tree, summed(accounts), 1.0, oblivious, factor)
+    assert [factor[k] for k in plain.users] == pytest.approx([plain.classic(k) for k in plain.users], rel=1e-9)
 
 
 TIED = [
@@ -198,7 +217,7 @@ TIED = [
     [(False, {"a1": 1.0, "a2": 0.6, "b1": 0.6, "b2": 0.2}), (True, {"a1": 1.0, "a2": 0.4, "b1": 1.0, "b2": 0.4})],
 )
 def test_tied_accounts(merge: bool, expected: dict[str, float]) -> None:
-    """slurmctld does not merge tied accounts, as sshare of 22.05.8 printed; the documentation's rule merges them."""
+    """Tied accounts are not merged by slurmctld, as sshare of 22.05.8 printed; the documentation's rule merges them."""
     accounts, factor, _ = computed(TIED, merge=merge)
     assert {name: factor[accounts.node(name[0], name)] for name in expected} == expected
 

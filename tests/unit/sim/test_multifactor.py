@@ -1,5 +1,7 @@
 """Multifactor priorities against the plain definition, and their traps."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -39,7 +41,7 @@ drawn_settings = st.builds(
     flags=st.frozensets(st.sampled_from(sorted(FLAGS))),
     max_age_s=st.sampled_from([60, 604800]),
 )
-Drawn = dict[str, int]
+Drawn = dict[str, Any]
 
 
 def arrays(job: Drawn) -> Jobs:
@@ -95,7 +97,7 @@ def test_each_priority_is_the_definition_s(job: Drawn, chosen: PrioritySettings,
 def one(**given: float) -> Jobs:
     """Return a job of one node with 64 CPUs."""
     job: Drawn = {"nodes": 1, "cpus": 64, "limit_s": 3600, "partition": 0, "qos": 0, "assoc": 0, "nice": 0}
-    return arrays({**job, "amounts": [64, 0, 1, 0, 0], **given})  # type: ignore[dict-item]
+    return arrays({**job, "amounts": [64, 0, 1, 0, 0], **given})
 
 
 def test_a_priority_is_truncated_not_rounded() -> None:

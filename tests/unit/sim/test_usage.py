@@ -1,5 +1,9 @@
 """Decayed usage and billing TRES against plain definitions."""
 
+from datetime import datetime
+from itertools import pairwise
+from zoneinfo import ZoneInfo
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -8,7 +12,7 @@ from tests.examples import examples
 
 from gpuwaste.sim.cluster import ClusterModel, Node, Partition
 from gpuwaste.sim.tres import tres_names, tres_row, tres_weights
-from gpuwaste.sim.usage import billing, charge, decay, decay_per_second
+from gpuwaste.sim.usage import billing, charge, decay, decay_per_second, resets
 
 pytestmark = pytest.mark.long
 
@@ -32,7 +36,7 @@ def by_definition(runs: list[Run], periods: list[int], half_life_s: int | None) 
             used[place] += ran * df**ran * run[3]
             place = PARENTS[place]
 
-    for since, until in zip(periods, periods[1:], strict=False):
+    for since, until in pairwise(periods):
         for run in runs:
             if since < run[2] <= until:
                 ended.add(run)
@@ -64,7 +68,7 @@ def test_usage_is_the_definition_s(runs: list[Run], half_life_s: int | None) -> 
     periods = list(range(0, 3300, 300))
     parents, usage = np.array(PARENTS), np.zeros(len(PARENTS))
     df = decay_per_second(half_life_s)
-    for since, until in zip(periods, periods[1:], strict=False):
+    for since, until in pairwise(periods):
         for place, start, end, rate in runs:
             if since < end <= until:
                 charge(parents, usage, place, rate, df, max(start, since), end)
@@ -101,3 +105,24 @@ def test_billing_tres(weights: str | None, max_tres: bool, expected: list[float]
     amounts = np.vstack([gpu_job, tres_row(NAMES, {"cpu": 1, "mem": 8 * 2**30, "node": 1})])
     row = None if weights is None else tres_row(NAMES, tres_weights(weights))
     assert billing(amounts, row, max_tres=max_tres).tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("period", "expected"),
+    [
+        ("NONE", []),
+        ("DAILY", ["2026-03-28", "2026-03-29", "2026-03-30"]),
+        ("WEEKLY", ["2026-03-29"]),
+        ("MONTHLY", ["2026-04-01"]),
+        ("QUARTERLY", ["2026-04-01", "2026-07-01", "2026-10-01", "2027-01-01"]),
+        ("YEARLY", ["2027-01-01", "2028-01-01"]),
+    ],
+)
+def test_usage_is_reset_at_local_midnight(period: str, expected: list[str]) -> None:
+    """Each period begins at midnight of slurmctld's zone, also after the clocks changed (here on 29 March)."""
+    zone = ZoneInfo("Europe/Berlin")
+    since = int(datetime(2026, 3, 27, 12, tzinfo=zone).timestamp())
+    days = [datetime.fromisoformat(text).replace(tzinfo=zone) for text in expected]
+    until = int(days[-1].timestamp()) if days else since + 10**6
+    assert resets(period, since, until, zone).tolist() == [int(day.timestamp()) for day in days]
+    assert resets("NOW", since, until, zone).tolist() == [since]
