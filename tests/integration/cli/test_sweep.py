@@ -181,3 +181,20 @@ def test_a_job_array_runs_every_case(tmp_path: Path) -> None:
     assert len(told) == 8
     assert sum(bool(error) for error in told) == 4
     assert len(into.left(found.cases)) == 4
+
+
+def test_what_slurm_says_of_an_array_is_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where sbatch refuses the array, its words are the error; no case has failed for that."""
+    for name in ("sbatch", "srun"):
+        (tmp_path / name).write_text("#!/bin/sh\necho 'sbatch: error: invalid partition' >&2\nexit 1\n")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    found = study(tmp_path)
+    words = ["simulate", "sweep", str(tmp_path / "study.toml"), "-o", str(tmp_path / "study"), "--slurm"]
+    assert main([*words, "--partition", "none"]) == 1
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert "Slurm did not take the job array" in error
+    assert "invalid partition" in error
+    assert all(folder(tmp_path).result_of(case) is None for case in found.cases)
