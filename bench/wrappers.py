@@ -71,6 +71,7 @@ def page(static: Path, dynamic: Path) -> str:
         "slope": f"{_slope(db, 'avg(priority)'):,.0f}",
         "half": f"{-np.log(2) / _slope(db, 'ln(avg(queue_s))', 'where fair_share <= 0.5'):.2f}",
         "loads": str(_one(db, "select count(distinct seed) from static")),
+        "times": {1: "once", 2: "twice"}.get(_one(db, "select count(distinct seed) from dynamic"), "several times"),
         "cases": str(_one(db, 'select count(distinct "case") from dynamic')),
         "mean_gain": f"{_one(db, _VERTICAL.format('avg(gain)') + ' and notice_s = 1'):+.1%}",
         "mean_at_once": f"{_one(db, _VERTICAL.format('avg(gain)') + ' and notice_s = 0'):+.1%}",
@@ -178,7 +179,7 @@ to 0.5. All that waits in a static load was submitted at the same time, so that 
 ## A chain wrapped and not wrapped
 
 The week of 9 to 15 June 2012 of CEA-Curie (10,940 jobs) on 93,312 CPUs. A chain of seven jobs, 96 CPUs and 30 minutes
-each, is submitted on the Thursday and the Friday at 10, 15 and 20 o'clock, once within that hour, by a user whose
+each, is submitted on the Thursday and the Friday at 10, 15 and 20 o'clock, {times} within that hour, by a user whose
 usage gives the fair share that is named: {cases} cases with those of four members. A job of the chain is submitted 0,
 1 or 30 s after the one before it has ended. With 0 s Slurm's main loop, which runs at each end, can start it at once;
 with 1 s it waits for another end or for the next minute's cycle. What the vertical wrapper gains over single jobs, as
@@ -187,9 +188,9 @@ a share of the run time of the workflow:
 {gains}
 
 The mean is {mean_at_once} with jobs submitted after 0 s, {mean_gain} after 1 s and {mean_late} after 30 s, and the
-most {most_gain}; the paper reports 1 % and up to 7 %. So what a wrapper saves on the mean is the wait of each single
-job for Slurm's next cycle. In {worse} of the cases the wrapped chain took longer, as in the paper's outliers: a short
-job fits a gap that a long one does not. In {same} there was no difference.
+most {most_gain}; the paper reports 1 % and up to 7 %. Most of what a wrapper saves is the wait of each single job for
+Slurm's next cycle. In {worse} of the cases the wrapped chain took longer, as in the paper's outliers: a short job
+fits a gap that a long one does not. In {same} there was no difference.
 
 All ways of wrapping, for a chain and for four chains beside each other:
 
