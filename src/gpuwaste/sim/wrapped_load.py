@@ -16,7 +16,7 @@ _ABOVE_ALL = 10.0  # times the most used, for the worst fair share
 
 
 @dataclass(frozen=True, slots=True)
-class Others:
+class BackgroundLoad:
     """n jobs of others by submission; `owner` [n] is the place of each one's (account, user) in `owners`.
 
     `usage` [owners] is what they had used as the first of them was submitted, CPU seconds.
@@ -71,7 +71,7 @@ class Others:
 
 
 def workflow_starts(
-    others: Others, wrapped: Wrapped, submitted: int, used: float, notice_s: int = 0
+    others: BackgroundLoad, wrapped: Wrapped, submitted: int, used: float, notice_s: int = 0
 ) -> tuple[Ints, Floats]:
     """Return the starts [m] and the priorities at start [m] of a workflow's jobs, submitted as what they need ends.
 

@@ -14,17 +14,17 @@ from gpuwaste.sim.experiments import wrap_dynamic, wrap_static
 from gpuwaste.sim.fair_share_queue import MARENOSTRUM
 from gpuwaste.sim.load import Load
 from gpuwaste.sim.swf_writer import swf_lines
-from gpuwaste.sim.wrapped_load import Others, workflow_starts
+from gpuwaste.sim.wrapped_load import BackgroundLoad, workflow_starts
 from gpuwaste.sim.wrappers import WRAPPERS, Workflow, time_to_solution
 
 RUNS = np.array([[10, 40], [30, 5]], dtype=np.int64)
 
 
-def others(n: int = 60, total: int = 8, users: int = 5) -> Others:
+def others(n: int = 60, total: int = 8, users: int = 5) -> BackgroundLoad:
     """Return a crowded machine: jobs of equal length that come faster than it runs them."""
     place = np.arange(n, dtype=np.int64)
     owners = tuple((f"a{k}", f"u{k}") for k in range(users))
-    return Others(
+    return BackgroundLoad(
         place * 300,
         np.full(n, 1800),
         np.full(n, 2400),
@@ -36,10 +36,10 @@ def others(n: int = 60, total: int = 8, users: int = 5) -> Others:
     )
 
 
-def lone(submit: int, run_s: int, procs: int) -> Others:
+def lone(submit: int, run_s: int, procs: int) -> BackgroundLoad:
     """Return one job of one user on eight processors."""
     column = [np.array([each], dtype=np.int64) for each in (submit, run_s, run_s, procs, 0)]
-    return Others(column[0], column[1], column[2], column[3], column[4], (("a", "u"),), np.zeros(1), 8)
+    return BackgroundLoad(column[0], column[1], column[2], column[3], column[4], (("a", "u"),), np.zeros(1), 8)
 
 
 @pytest.mark.parametrize(

@@ -62,5 +62,5 @@ def _load(values: Mapping[str, Any], seed: int, folder: Path) -> tuple[JobTable,
         load = generated(read_named(values["generate"], generator_parameters(), "generate").seeded(seed), log)
         return load.table(), load.processors
     if log is None:
-        raise UsageError("neither generate nor swf is set: which jobs?")
+        raise UsageError("neither generate nor swf is set: set one of them")
     return log.table, log.processors

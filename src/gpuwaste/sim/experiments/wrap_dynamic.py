@@ -16,7 +16,7 @@ from gpuwaste.core.errors import NoDataError, UsageError
 from gpuwaste.history.swf_table import swf_table
 from gpuwaste.sim.fair_share_queue import MARENOSTRUM
 from gpuwaste.sim.trace import Ints, trace_of
-from gpuwaste.sim.wrapped_load import Others, workflow_starts
+from gpuwaste.sim.wrapped_load import BackgroundLoad, workflow_starts
 from gpuwaste.sim.wrappers import SINGLE, WRAPPERS, Workflow, time_to_solution
 
 TITLE: Final = "a workflow as single jobs and wrapped, in a window of a log"
@@ -74,7 +74,7 @@ def rows(values: Mapping[str, Any], seed: int, folder: Path) -> list[dict[str, A
 
 
 @lru_cache(maxsize=4)
-def _window(path: Path, begin: int, end: int, processors: int) -> tuple[Others, Ints]:
+def _window(path: Path, begin: int, end: int, processors: int) -> tuple[BackgroundLoad, Ints]:
     """Return the jobs that were submitted in a window, and when they start where no workflow comes."""
     log = swf_table(path)
     total = processors or log.facts.processors
@@ -88,5 +88,5 @@ def _window(path: Path, begin: int, end: int, processors: int) -> tuple[Others, 
     users, owner = np.unique(jobs.user, return_inverse=True)
     owners = tuple((f"a{user}", f"u{user}") for user in users.tolist())
     columns = (jobs.submit, jobs.run_s, jobs.limit_s, jobs.procs, owner.astype(np.int64))
-    others = Others(*columns, owners, np.zeros(len(owners)), total)
+    others = BackgroundLoad(*columns, owners, np.zeros(len(owners)), total)
     return others, others.starts()

@@ -12,7 +12,7 @@ import numpy as np
 
 from gpuwaste.sim.generating import generated, generator_parameters
 from gpuwaste.sim.parameters import read_named
-from gpuwaste.sim.wrapped_load import Floats, Others, workflow_starts
+from gpuwaste.sim.wrapped_load import BackgroundLoad, Floats, workflow_starts
 from gpuwaste.sim.wrappers import WRAPPERS, Workflow
 
 TITLE: Final = "queue time of one job by fair share, in a static load"
@@ -39,7 +39,7 @@ def rows(values: Mapping[str, Any], seed: int, folder: Path) -> list[dict[str, A
     return found
 
 
-def _others(words: str, seed: int) -> Others:
+def _others(words: str, seed: int) -> BackgroundLoad:
     chosen = read_named(words, generator_parameters(), "generate")
     load = generated(chosen.seeded(seed))
     order = np.argsort(load.submit, kind="stable")
@@ -48,7 +48,7 @@ def _others(words: str, seed: int) -> Others:
     held = (load.procs * load.run_s)[order].astype(np.float64)
     used: Floats = np.bincount(owner, weights=held, minlength=len(users)).astype(np.float64)
     owners = tuple((f"a{account[int(user)]}", f"u{user}") for user in users)
-    return Others(
+    return BackgroundLoad(
         submit=load.submit[order],
         run_s=load.run_s[order],
         limit_s=load.limit_s[order],
