@@ -88,7 +88,7 @@ def simulate_and_tell(options: argparse.Namespace, config: Config) -> int:
 
 
 def _schedulers(options: argparse.Namespace, *, changed: bool) -> tuple[str, ...]:
-    """Return the names of the schedulers, of which what-ifs change none that places jobs on nodes. Raises UsageError."""
+    """Return the names of the schedulers, of which what-ifs change none on nodes. Raises UsageError."""
     from gpuwaste.sim.simulation import all_schedulers, places_on_nodes
 
     known, chosen = all_schedulers(), tuple(dict.fromkeys(listed(options.scheduler)))

@@ -1,12 +1,14 @@
 """What `gpuwaste simulate sweep` does: the cases that are left, their progress, and a summary of all."""
 
 import argparse
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from gpuwaste.cli.case_progress import CaseProgress
 from gpuwaste.cli.loads import need_sim
+from gpuwaste.core.config import Config
 from gpuwaste.core.errors import NoDataError, UsageError
 
 if TYPE_CHECKING:
@@ -16,9 +18,10 @@ if TYPE_CHECKING:
 _SHOWN_ERRORS: Final = 5
 _SHOWN_ROWS: Final = 200
 _EXIT_FAILED: Final = 1
+_MOST_TASKS: Final = 1000  # MaxArraySize is 1001 by default
 
 
-def sweep_and_tell(options: argparse.Namespace) -> int:
+def sweep_and_tell(options: argparse.Namespace, config: Config) -> int:
     """Run the cases that are left and print what came of all; 1 where a case failed. Raises GpuwasteError."""
     try:
         from gpuwaste.sim.sweep.results import SweepFolder
@@ -30,6 +33,8 @@ def sweep_and_tell(options: argparse.Namespace) -> int:
     if folder.path == options.study.resolve():
         raise UsageError(f"{options.study}: has no .toml: name the directory of the results with -o")
     folder.make()
+    if options.slurm and config.common.slurm_conf:
+        os.environ.setdefault("SLURM_CONF", config.common.slurm_conf)  # of sbatch and sacct, which submitit runs
     failed = _run(study, folder, options)
     sys.stdout.write(_answer(study, folder, failed, as_json=options.json))
     return _EXIT_FAILED if failed else 0

@@ -53,8 +53,9 @@ class Weights(NamedTuple):
 class Ordered(NamedTuple):
     """What orders n jobs: the tree, its usage [nodes] at the beginning, each job's user in it, and weighted parts.
 
-    `after` [n] is the job whose end a job is submitted at, not before its own submission, -1 for none; it comes
-    earlier. `last` is the number of jobs at the end of the trace whose starts are wanted alone, n for all.
+    `after` [n] is the job that a job needs, -1 for none: it is submitted `notice_s` after the end of that one, not
+    before its own submission, and no two jobs need the same. `last` is the number of jobs at the end of the trace
+    whose starts are wanted alone, n for all.
     """
 
     tree: AccountTree
@@ -63,6 +64,7 @@ class Ordered(NamedTuple):
     parts: Weighted
     after: Ints
     last: int
+    notice_s: int
 
 
 def ordered(
@@ -74,6 +76,7 @@ def ordered(
     weights: Weights = Weights(),  # noqa: B008 a tuple of constants
     after: Ints | None = None,
     last: int | None = None,
+    notice_s: int = 0,
 ) -> Ordered:
     """Arrange what orders n jobs; `owners` are (account, user), each with a share of 1 and its `usage`, CPU seconds.
 
@@ -92,7 +95,7 @@ def ordered(
     size = weights.size * jobs.procs / total
     parts = Weighted(zeros, size, zeros, zeros, zeros, zeros, weights.age, weights.fair_share, weights.max_age_s)
     none = np.full(n, -1, dtype=np.int64)
-    return Ordered(found.tree, found.usage, places[owner], parts, none if after is None else after, last or n)
+    return Ordered(found.tree, found.usage, places[owner], parts, none if after is None else after, last or n, notice_s)
 
 
 @compiled
@@ -146,7 +149,7 @@ def starts_by_priority(jobs: Planned, total: int, by: Ordered, settings: QueueSe
             some_ended = changed = ended[job] = True
             following = follower[job]
             if following >= 0:
-                held = push(held_times, held_jobs, held, max(submit[following], now), following)
+                held = push(held_times, held_jobs, held, max(submit[following], now + by.notice_s), following)
         while held > 0 and held_times[0] <= now:
             job = held_jobs[0]
             eligible[job] = held_times[0]

@@ -29,7 +29,12 @@ class Parameter:
     def shown(self) -> str:
         """Return its bounds and its default in words."""
         kind = "whole number" if self.whole else "number"
-        return f"{kind} from {self.least:g} to {self.most:g}, default {self.default:g}"
+        return f"{kind} from {_plain(self.least)} to {_plain(self.most)}, default {_plain(self.default)}"
+
+
+def _plain(number: float) -> str:
+    """Return a number without an exponent."""
+    return f"{number:,.10g}"
 
 
 SEED: Final = Parameter(1, 0, _MOST_SEEDS, "random seed", whole=True)
@@ -42,9 +47,14 @@ class Named:
     name: str
     values: Mapping[str, float]
 
+    def seeded(self, seed: int) -> "Named":
+        """Return the same with another seed, itself where it has none."""
+        return Named(self.name, {**self.values, "seed": seed}) if "seed" in self.values else self
+
     def text(self) -> str:
-        """Return it as it could be written: `lublin:jobs=1000,seed=2`."""
-        return f"{self.name}:{','.join(f'{key}={value:g}' for key, value in self.values.items())}"
+        """Return it as it could be written: `lublin:jobs=1000,seed=2`, `thin=0.8,seed=1`."""
+        numbers = ",".join(f"{key}={value:.10g}" for key, value in self.values.items())
+        return numbers if self.name in self.values else f"{self.name}:{numbers}"
 
 
 def read_named(words: str, known: Mapping[str, Mapping[str, Parameter]], option: str) -> Named:

@@ -73,8 +73,8 @@ def test_the_machine_is_as_large_as_was_held_at_once(tmp_path: Path, capsys: pyt
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (("--scheduler", "slurm"), 2, "schedulers are conservative, easy, fcfs, sjf"),
-        (("--scheduler", ","), 2, "schedulers are conservative, easy, fcfs, sjf"),
+        (("--scheduler", "slurm"), 2, "schedulers are conservative, easy, fair_share, fcfs, sjf"),
+        (("--scheduler", ","), 2, "schedulers are conservative, easy, fair_share, fcfs, sjf"),
         (("--processors", "0"), 2, "expected a number from 1 to"),
         (("-S", "2020-01-01"), 3, "none of 4 jobs was submitted"),
         (("--processors", "2", "--first", "1", "-E", "@5"), 3, "no job of the trace can be simulated"),

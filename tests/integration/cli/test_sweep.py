@@ -71,10 +71,10 @@ def test_steps_are_named_in_the_answer(tmp_path: Path, capsys: pytest.CaptureFix
     """The document and the text name each step in its order, with all its numbers."""
     words = ["simulate", "--generate", "lublin:jobs=60", "--step", "thin=0.5", "--step", "stretch=2"]
     assert main([*words, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["steps"] == ["thin:thin=0.5,seed=1", "stretch:stretch=2"]
+    assert json.loads(capsys.readouterr().out)["steps"] == ["thin=0.5,seed=1", "stretch=2"]
     assert main(words) == 0
     text = capsys.readouterr().out
-    assert text.index("thin:thin=0.5,seed=1") < text.index("stretch:stretch=2")
+    assert text.index("thin=0.5,seed=1") < text.index("stretch=2")
     path = str(tmp_path / "s.swf")
     assert main(["simulate", "generate", "lublin", "jobs=60", "--step", "repeat=3", "-o", path]) == 0
     assert "180 jobs" in capsys.readouterr().out
@@ -181,3 +181,20 @@ def test_a_job_array_runs_every_case(tmp_path: Path) -> None:
     assert len(told) == 8
     assert sum(bool(error) for error in told) == 4
     assert len(into.left(found.cases)) == 4
+
+
+def test_what_slurm_says_of_an_array_is_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where sbatch refuses the array, its words are the error; no case has failed for that."""
+    for name in ("sbatch", "srun"):
+        (tmp_path / name).write_text("#!/bin/sh\necho 'sbatch: error: invalid partition' >&2\nexit 1\n")
+        (tmp_path / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    found = study(tmp_path)
+    words = ["simulate", "sweep", str(tmp_path / "study.toml"), "-o", str(tmp_path / "study"), "--slurm"]
+    assert main([*words, "--partition", "none"]) == 1
+    error = capsys.readouterr().err.splitlines()[-1]
+    assert "Slurm did not take the job array" in error
+    assert "invalid partition" in error
+    assert all(folder(tmp_path).result_of(case) is None for case in found.cases)

@@ -57,7 +57,7 @@ def earliest(jobs: list[Job], booked: list[tuple[int, int, int]], job: Job, tota
         when += 1
 
 
-def played(jobs: list[Job], total: int, usage: list[float]) -> list[int]:
+def played(jobs: list[Job], total: int, usage: list[float], notice: int) -> list[int]:
     """Return the starts, by looking at every second."""
     share, begin = rank(usage), min(job.submit for job in jobs if job.after < 0)
     changed, now = False, begin
@@ -80,7 +80,8 @@ def played(jobs: list[Job], total: int, usage: list[float]) -> list[int]:
                 usage[job.user] += ran * DECAY**ran * job.procs
             changed = True
         for job in jobs:
-            over = job.after < 0 or (jobs[job.after].start >= 0 and jobs[job.after].start + jobs[job.after].run <= now)
+            needs = jobs[job.after] if job.after >= 0 else None
+            over = needs is None or (needs.start >= 0 and needs.start + needs.run + notice <= now)
             if job.eligible < 0 and job.submit <= now and over:
                 job.eligible, changed = now, True
         waiting = [job for job in jobs if job.eligible >= 0 and job.start < 0]
@@ -116,7 +117,7 @@ def decide(jobs: list[Job], waiting: list[Job], total: int, now: int, *, full: b
 
 
 @st.composite
-def traces(draw: st.DrawFn) -> tuple[list[Job], int, list[float]]:
+def traces(draw: st.DrawFn) -> tuple[list[Job], int, list[float], int]:
     """Draw small crowded machines, users with usage, and chains."""
     total, users = draw(st.integers(1, 8)), draw(st.integers(1, 4))
     rows = []
@@ -132,17 +133,17 @@ def traces(draw: st.DrawFn) -> tuple[list[Job], int, list[float]]:
         after = draw(st.integers(-3, place - 1)) if place else -1
         taken = {job.after for job in jobs}
         jobs.append(Job(place, *row, max(after, -1) if after not in taken else -1))
-    return jobs, total, [float(draw(st.integers(0, 60))) for _ in range(users)]
+    return jobs, total, [float(draw(st.integers(0, 60))) for _ in range(users)], draw(st.integers(0, 3))
 
 
-def compiled(jobs: list[Job], total: int, usage: list[float], last: int | None = None) -> list[int]:
+def compiled(jobs: list[Job], total: int, usage: list[float], last: int | None = None, *, notice: int = 0) -> list[int]:
     def column(name: str) -> "np.ndarray[tuple[int], np.dtype[np.int64]]":
         return np.array([getattr(job, name) for job in jobs], dtype=np.int64)
 
     user = column("user")
     planned = Planned(column("submit"), column("run"), column("limit"), column("limit"), column("procs"), user[:0])
     owners = [(f"a{k}", f"u{k}") for k in range(len(usage))]
-    by = ordered(planned, total, owners, user, np.array(usage), WEIGHTS, column("after"), last)
+    by = ordered(planned, total, owners, user, np.array(usage), WEIGHTS, column("after"), last, notice)
     start, _ = starts_by_priority(planned, total, by, PERIODS)
     found: list[int] = start.tolist()
     return found
@@ -151,10 +152,10 @@ def compiled(jobs: list[Job], total: int, usage: list[float], last: int | None =
 @pytest.mark.long
 @settings(max_examples=examples(100))
 @given(drawn=traces())
-def test_each_start_is_the_definitions(drawn: tuple[list[Job], int, list[float]]) -> None:
+def test_each_start_is_the_definitions(drawn: tuple[list[Job], int, list[float], int]) -> None:
     """Each job starts in the second in which the plain definition starts it."""
-    jobs, total, usage = drawn
-    assert compiled(jobs, total, usage) == played(jobs, total, list(usage))
+    jobs, total, usage, notice = drawn
+    assert compiled(jobs, total, usage, notice=notice) == played(jobs, total, list(usage), notice)
 
 
 def job(place: int, submit: int, run: int, procs: int, user: int = 0, *, after: int = -1) -> Job:
@@ -175,9 +176,10 @@ def test_backfill_delays_nobody_above() -> None:
 
 
 def test_a_chain_is_submitted_as_its_predecessor_ends() -> None:
-    """The second job of a chain waits from the end of the first on, and starts in the cycle after it."""
+    """A job of a chain starts as the one before it ends where that is noticed at once, else in the next cycle."""
     jobs = [job(0, 0, 9, 1), job(1, 0, 9, 1, after=0), job(2, 0, 9, 1, after=1)]
     assert compiled(jobs, 4, [0.0]) == [0, 9, 18]
+    assert compiled(jobs, 4, [0.0], notice=1) == [0, 12, 24]
 
 
 def test_a_simulation_may_end_with_the_jobs_that_are_wanted() -> None:

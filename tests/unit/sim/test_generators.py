@@ -115,6 +115,15 @@ def test_lublin_draws_what_its_authors_program_drew() -> None:
     assert np.abs(np.cumsum(hours[0]) - np.cumsum(hours[1])).max() < 0.08
 
 
+def test_a_heavier_load_is_the_same_jobs_in_less_time() -> None:
+    """Twice the load brings the same sizes and run times in half the days, as ordered as before."""
+    once, twice = drawn("lublin:jobs=4000"), drawn("lublin:jobs=4000,load=2")
+    assert once.procs.tolist() == twice.procs.tolist()
+    assert once.run_s.tolist() == twice.run_s.tolist()
+    assert twice.submit[-1] / DAY_S == pytest.approx(once.submit[-1] / DAY_S / 2, abs=1)
+    assert (np.diff(twice.submit) >= 0).all()
+
+
 def test_lumi_draws_the_quartiles_of_the_paper() -> None:
     """Sizes and run times have the quartiles of the fitted distributions, and all jobs come at once."""
     load = drawn("lumi:jobs=20000")

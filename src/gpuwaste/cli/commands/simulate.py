@@ -35,7 +35,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add(parser, "seed", "for failures of nodes", default=1)
     parser.add_argument("--first", type=size_word, metavar="N", help="only the first N jobs")
     parser.add_argument(
-        "--scheduler", default="easy", metavar="NAMES", help="fcfs, sjf, easy, conservative, slurm (default: easy)"
+        "--scheduler",
+        default="easy",
+        metavar="NAMES",
+        help="fcfs, sjf, easy, conservative, fair_share, or slurm on nodes (default: easy)",
     )
     parser.add_argument(
         "--walltime",

@@ -2,7 +2,7 @@
 
 import argparse
 
-from gpuwaste.cli.options import add
+from gpuwaste.cli.options import add, add_config, config_of
 from gpuwaste.cli.words import path_word, size_word
 
 HELP = "run a study of parameters and seeds"
@@ -13,7 +13,6 @@ EXAMPLES = (
         "A job array; the directory is shared.",
     ),
 )
-_MOST_TASKS = 1000
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -37,10 +36,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--time", type=size_word, default=60, metavar="MINUTES", help="with --slurm: time limit of a task (default: 60)"
     )
     add(parser, "json")
+    add_config(parser)
 
 
 def run(options: argparse.Namespace) -> int:
     """Run the study and print its summary."""
     from gpuwaste.cli.sweeping import sweep_and_tell
 
-    return sweep_and_tell(options)
+    return sweep_and_tell(options, config_of(options))

@@ -1,7 +1,6 @@
 """Play one load through schedulers: a row for each, with what `gpuwaste simulate` prints."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,7 +11,7 @@ from gpuwaste.history.swf_table import swf_table
 from gpuwaste.history.table import JobTable
 from gpuwaste.sim.generating import generated, generator_parameters
 from gpuwaste.sim.log import Log
-from gpuwaste.sim.parameters import Named, read_named
+from gpuwaste.sim.parameters import read_named
 from gpuwaste.sim.simulation import RECENT, TRUTH, USER, all_schedulers, machine_of, simulate
 from gpuwaste.sim.time_travel import read_steps, travelled
 
@@ -37,7 +36,7 @@ def rows(values: Mapping[str, Any], seed: int, folder: Path) -> list[dict[str, A
     if values["walltime"] not in {USER, TRUTH, RECENT}:
         raise UsageError(f"walltime {values['walltime']!r:.40}: expected {USER}, {TRUTH} or {RECENT}")
     table, header = _load(values, seed, folder)
-    steps = [_seeded(step, seed) for step in read_steps(values["steps"])]
+    steps = [step.seeded(seed) for step in read_steps(values["steps"])]
     table = travelled(table, steps)
     machine = machine_of(table, values["processors"] or None, header)
     document, _, _ = simulate(
@@ -60,12 +59,8 @@ def _load(values: Mapping[str, Any], seed: int, folder: Path) -> tuple[JobTable,
         read = swf_table(folder / values["swf"])
         log = Log(read.table, read.facts.processors, values["swf"])
     if values["generate"]:
-        load = generated(_seeded(read_named(values["generate"], generator_parameters(), "generate"), seed), log)
+        load = generated(read_named(values["generate"], generator_parameters(), "generate").seeded(seed), log)
         return load.table(), load.processors
     if log is None:
-        raise UsageError("neither generate nor swf is set: which jobs?")
+        raise UsageError("neither generate nor swf is set: set one of them")
     return log.table, log.processors
-
-
-def _seeded(named: Named, seed: int) -> Named:
-    return replace(named, values={**named.values, "seed": seed}) if "seed" in named.values else named

@@ -104,7 +104,9 @@ def collect(study: Study, folder: SweepFolder) -> int:
 
 
 def _row(case: Case, found: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, Any]:
-    values = {key: " ".join(value) if isinstance(value, list) else value for key, value in case.values.items()}
+    values = {
+        key: " ".join(map(str, value)) if isinstance(value, list) else value for key, value in case.values.items()
+    }
     return {"case": case.id, "seed": case.seed, "seconds": found.get("seconds"), **values, **row}
 
 

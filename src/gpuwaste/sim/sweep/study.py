@@ -144,9 +144,15 @@ def _of_their_kinds(values: Mapping[str, Any], declared: Mapping[str, Any], path
     for key, value in values.items():
         default = declared[key]
         kinds = (int, float) if isinstance(default, float) else type(default)
-        texts = isinstance(default, list) and not all(isinstance(each, str) for each in value or ())
-        if default is not None and (not isinstance(value, kinds) or isinstance(value, bool) or texts):
+        mixed = isinstance(default, list) and isinstance(value, list) and not _alike(value, default)
+        if default is not None and (not isinstance(value, kinds) or isinstance(value, bool) or mixed):
             raise UsageError(f"{path}: {key}={value!r:.60}: expected a value like {default!r}")
+
+
+def _alike(values: list[Any], default: list[Any]) -> bool:
+    """Whether all values are of the kind of the default's, texts where it has none."""
+    kind = type(default[0]) if default else str
+    return all(type(each) is kind for each in values)
 
 
 def _seeds(raw: Any, path: Path) -> list[int]:
