@@ -1,9 +1,9 @@
 """How well waits are predicted: logs with waits in the order of time, three baselines beside.
 
-Logs of the Parallel Workloads Archive (`make data`). At each submission the queue is played forward with run times drawn
-from the jobs that had ended, trees learn from that and from what else was known, and past errors shift the quantiles.
-Judged are the jobs after the first fifth of a log: coverage of p10 to p90, pinball loss in seconds. Then one line of
-JSON.
+Logs of the Parallel Workloads Archive (`make data`). At each submission the queue is played forward with run times
+drawn from the jobs that had ended; trees learn from that and from what else was known, and past errors shift the
+quantiles. Judged are the jobs after the first fifth of a log: coverage of p10 to p90, pinball loss in seconds. Then one
+line of JSON.
 """
 
 import argparse
