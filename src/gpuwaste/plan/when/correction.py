@@ -11,6 +11,9 @@ import random
 from collections.abc import Sequence
 from typing import Final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from gpuwaste.plan.when.expectation import QUANTILES
 from gpuwaste.predict.conformal import Shifts
 
@@ -43,3 +46,11 @@ class WaitShifts:
         """Take the start of a job for which these quantiles were simulated, and what it waited."""
         spread = waited_s if waited_s >= TIE_S else self._ties.random() * TIE_S
         self._shifts.observe([log_wait(wait) for wait in waits_s], log_wait(spread))
+
+    def pack(self) -> NDArray[np.float64]:
+        """Return what was learnt, as predict.conformal.Shifts.pack."""
+        return self._shifts.pack()
+
+    def unpack(self, rows: NDArray[np.float64]) -> None:
+        """Take what `pack` returned. Raises ValueError."""
+        self._shifts.unpack(rows)
