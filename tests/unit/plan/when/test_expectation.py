@@ -39,7 +39,7 @@ JOB = st.tuples(st.integers(1, 5), st.integers(1, 30), st.integers(0, 30))
 @given(
     st.lists(JOB, max_size=12),
     st.lists(JOB, max_size=6),
-    st.tuples(*[st.integers(1, 5), st.integers(1, 30)]),
+    st.tuples(st.integers(1, 5), st.integers(1, 30)),
     st.booleans(),
 )
 def test_equal_to_the_simulator(
@@ -47,10 +47,10 @@ def test_equal_to_the_simulator(
 ) -> None:
     """With known run times EASY's and FCFS' interval is a point: the second at which the simulator starts it."""
     total, held, kept = 5, 0, []
-    for procs, run, more in running:
-        if held + procs <= total:
-            held += procs
-            kept.append((procs, run, more))
+    for job in running:
+        if held + job[0] <= total:
+            held += job[0]
+            kept.append(job)
     rows = [*kept, *waiting, (own[0], own[1], 3)]
     sizes, run, limit = (np.array(column, np.int64) for column in zip(*rows, strict=True))
     limit += run
