@@ -5,6 +5,7 @@ has waited so far, since to leave it out would teach that waits are short.
 """
 
 import heapq
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -35,7 +36,7 @@ def learnt(rows: WaitRows, *, windows: int = WINDOWS, seed: int = 1, threads: in
     """Return p10, p50 and p90 of the waits [m, 3] in seconds; NaN before the first window."""
     found = np.full((len(rows.submit), len(QUANTILES)), np.nan)
     cuts = np.linspace(FIRST * len(found), len(found), windows + 1).astype(int)
-    for begin, end in zip(cuts[:-1], cuts[1:], strict=True):
+    for begin, end in pairwise(cuts.tolist()):
         if begin < MIN_ROWS or begin == end:
             continue
         now = rows.submit[begin]

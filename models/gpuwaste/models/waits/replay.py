@@ -62,7 +62,7 @@ def wait_rows(log: WaitLog, *, draws: int, every: int = 1, ticks: Iterable[objec
         log.submit[rows],
         log.start[rows],
         np.array(features, np.float32),
-        np.array(simulated),
+        np.array(simulated, np.float64),
         {name: np.array(found) for name, found in baselines.items()},
     )
 

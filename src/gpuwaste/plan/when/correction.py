@@ -1,15 +1,18 @@
 """Corrects the quantiles of waits by a site's own errors: each is moved so that it would have held over the last waits.
 
 The shifts are those of walltimes (predict/conformal.py): of logarithms, on a rolling window, with the level led by what
-was missed lately. Waits below a minute are alike, so a minute is added to each before its logarithm. Many jobs wait for no second at all, and no
-quantile divides equal waits into shares: waits below TIE_S are spread over it at random. A wait teaches at its start,
-never earlier.
+was missed lately. Waits below a minute are alike, so a minute is added to each before its logarithm. Many jobs do not
+wait at all, and no quantile divides equal waits into shares: waits below TIE_S are spread over it at random. A wait
+teaches at its start, never earlier.
 """
 
 import math
 import random
 from collections.abc import Sequence
 from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
 
 from gpuwaste.plan.when.expectation import QUANTILES
 from gpuwaste.predict.conformal import Shifts
@@ -43,3 +46,11 @@ class WaitShifts:
         """Take the start of a job for which these quantiles were simulated, and what it waited."""
         spread = waited_s if waited_s >= TIE_S else self._ties.random() * TIE_S
         self._shifts.observe([log_wait(wait) for wait in waits_s], log_wait(spread))
+
+    def pack(self) -> NDArray[np.float64]:
+        """Return what was learnt, as predict.conformal.Shifts.pack."""
+        return self._shifts.pack()
+
+    def unpack(self, rows: NDArray[np.float64]) -> None:
+        """Take what `pack` returned. Raises ValueError."""
+        self._shifts.unpack(rows)
