@@ -81,7 +81,7 @@ class Planner:
 
 
 def test_a_plan_from_the_script_to_the_running_job(cluster: LoopbackCluster) -> None:
-    """Partition one is busy for 20 min, gpu and two have a free node: --submit starts the job there at once, and once."""
+    """Partition one is busy for 20 min, gpu and two have a free node: --submit starts the job there, and once."""
     planner = Planner(cluster)
     plan = planner.json("-o", "job.plan", "job.sbatch")
     by_title = {one["title"]: one for one in plan["candidates"]}

@@ -73,7 +73,7 @@ class LiveQueue:
 
 
 def live_queue(
-    jobs: Sequence[RunningJob], nodes: Iterable[NodeInfo], default: str, past: PastRuns, now: int, depth: int = 500
+    jobs: Sequence[RunningJob], nodes: Iterable[NodeInfo], default: str, past: PastRuns, now: int
 ) -> LiveQueue:
     """Return what slurmctld told as a queue. Raises NoDataError for a cluster without a usable node."""
     pools, of_node = _pools(nodes)
@@ -84,7 +84,7 @@ def live_queue(
     waiting, ids = _waiting(jobs, found, default, past, now)
     capacity = np.array([(pool.cpus, pool.mem_b, pool.gpus, pool.nodes) for pool in found], np.int64)
     machine = Pools(capacity, np.zeros((len(found), 2), np.int64))
-    queue = Queue(now, machine, jobs_of(running, RESOURCES), jobs_of(waiting, RESOURCES), depth)
+    queue = Queue(now, machine, jobs_of(running, RESOURCES), jobs_of(waiting, RESOURCES))
     return LiveQueue(queue, found, tuple(ids), default, past)
 
 
