@@ -3,6 +3,8 @@
 import math
 from collections import deque
 from collections.abc import Hashable, Sequence
+from itertools import islice
+from statistics import fmean
 from typing import Final
 
 import numpy as np
@@ -13,13 +15,14 @@ from gpuwaste.plan.when.correction import log_wait
 
 Floats = NDArray[np.float64]
 _NAN: Final = math.nan
-_WINDOW: Final = 100  # waits of a partition and size
+KEPT: Final = 300  # waits of a group
+_SHORT: Final = 50  # of these, what features look at
 
 
 class Waits:
     """The last waits of each group, by the order of the starts: for features and for baselines."""
 
-    def __init__(self, kept: int = _WINDOW) -> None:
+    def __init__(self, kept: int = KEPT) -> None:
         self._kept = kept
         self._of: dict[Hashable, deque[tuple[float, float]]] = {}
 
@@ -110,15 +113,17 @@ def _summary(waits: Sequence[tuple[float, float]], now: int) -> list[float]:
     """Return the last log waits, means over more of them, their spread, and how long ago the last start was."""
     if not waits:
         return [_NAN] * 8
-    logs = np.array([log_wait(wait) for _, wait in waits])
-    recent = np.array([log_wait(wait) for start, wait in list(waits)[-50:] if start > now - 86400])
+    newest = list(islice(reversed(waits), _SHORT))
+    logs = [log_wait(wait) for _, wait in newest]
+    today = [value for value, (start, _) in zip(logs, newest, strict=True) if start > now - 86400]
+    ordered = sorted(logs[:30])
     return [
-        logs[-1],
-        float(logs[-3:].mean()),
-        float(logs[-10:].mean()),
-        float(np.quantile(logs[-30:], 0.1)),
-        float(np.quantile(logs[-30:], 0.9)),
-        float(logs[-30:].max()),
-        float(recent.mean()) if len(recent) else _NAN,
-        math.log1p(now - waits[-1][0]),
+        logs[0],
+        fmean(logs[:3]),
+        fmean(logs[:10]),
+        ordered[len(ordered) // 10],
+        ordered[len(ordered) * 9 // 10],
+        ordered[-1],
+        fmean(today) if today else _NAN,
+        math.log1p(now - newest[0][0]),
     ]

@@ -37,7 +37,7 @@ class Correction(Protocol):
 def expect(
     queue: Queue,
     candidates: Sequence[Candidate],
-    draws: int = 50,
+    draws: int = 40,
     seed: int = 1,
     correction: Correction | None = None,
 ) -> list[Expectation | None]:

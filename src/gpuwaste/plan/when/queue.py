@@ -106,7 +106,7 @@ def checked(queue: Queue) -> Queue:
     )
     for place in np.flatnonzero(np.bitwise_count(running.pools) != 1):
         raise UsageError(f"running job {place}: runs in {int(running.pools[place]):b}, needs exactly one pool")
-    return queue._replace(running=running, waiting=waiting)
+    return queue._replace(machine=Pools(whole(capacity), whole(closed)), running=running, waiting=waiting)
 
 
 def checked_jobs(jobs: Jobs, shape: tuple[int, ...], what: str) -> Jobs:
@@ -129,4 +129,10 @@ def checked_jobs(jobs: Jobs, shape: tuple[int, ...], what: str) -> Jobs:
             raise UsageError(f"{what} job {place}: {reason}")
     limit = np.where(jobs.limit_s < 1, NO_LIMIT_S, np.minimum(jobs.limit_s, NO_LIMIT_S))
     run = np.minimum(np.maximum.accumulate(jobs.run_s, axis=1), limit[:, None])
-    return jobs._replace(limit_s=limit, run_s=run, since_s=np.minimum(jobs.since_s, NO_LIMIT_S))
+    since = np.minimum(jobs.since_s, NO_LIMIT_S)
+    return Jobs(whole(jobs.asks), whole(jobs.pools), whole(limit), run, whole(since))
+
+
+def whole(column: Ints) -> Ints:
+    """Return a column as compiled code takes it: another width or order would be compiled anew, for seconds."""
+    return np.ascontiguousarray(column, dtype=np.int64)

@@ -1,9 +1,12 @@
 """Waits corrected by past errors; run times from those that have ended."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 
 from gpuwaste.plan.when.correction import WaitShifts
+from gpuwaste.plan.when.open_waits import OpenWaits
 from gpuwaste.plan.when.past_runs import ENOUGH, PastRuns
 from gpuwaste.plan.when.queue import LEVELS, NO_LIMIT_S
 
@@ -55,3 +58,41 @@ def test_teaches_nothing(run: float, limit: float) -> None:
     past = PastRuns()
     past.observe("a", 1, run, limit)
     assert past.quantiles("a", 1, 100).tolist() == pytest.approx([100 * level for level in LEVELS])
+
+
+def test_packed() -> None:
+    """What was learnt survives a restart, and what is no such thing is refused."""
+    rng, shifts = np.random.default_rng(1), WaitShifts()
+    for _ in range(500):
+        shifts.observe([100.0, 200.0, 300.0], float(rng.exponential(5000)))
+    other = WaitShifts()
+    other.unpack(shifts.pack())
+    said = [50.0, 60.0, 70.0]
+    assert other.apply(said) == pytest.approx(shifts.apply(said))
+    assert other.apply(said)[2] > 1000
+    with pytest.raises(ValueError, match="gaps of"):
+        other.unpack(np.zeros((3, 2)))
+
+
+def test_open_waits() -> None:
+    """A start teaches once, by what was said first; a cancelled job and a wait that cannot be teach nothing."""
+    seen: list[tuple[list[float], float]] = []
+
+    class Seen(WaitShifts):
+        def observe(self, waits_s: Sequence[float], waited_s: float) -> None:
+            seen.append((list(waits_s), waited_s))
+
+    opened = OpenWaits(Seen(), kept=2)
+    opened.said(1, [1, 2, 3])
+    opened.said(1, [7, 8, 9])
+    opened.said(2, [float("nan"), 1, 2])
+    opened.said(3, [4, 5, 6])
+    opened.gone(3)
+    assert [opened.started(job, 60.0) for job in (1, 1, 2, 3)] == [True, False, False, False]
+    assert seen == [([1, 2, 3], 60.0)]
+    for job in (4, 5, 6):
+        opened.said(job, [1, 1, 1])
+    assert len(opened) == 2
+    assert not opened.started(4, 1.0), "given up"
+    assert not opened.started(5, -1.0)
+    assert opened.started(6, 0.0)

@@ -39,7 +39,7 @@ JOB = st.tuples(st.integers(1, 5), st.integers(1, 30), st.integers(0, 30))
 @given(
     st.lists(JOB, max_size=12),
     st.lists(JOB, max_size=6),
-    st.tuples(*[st.integers(1, 5), st.integers(1, 30)]),
+    st.tuples(st.integers(1, 5), st.integers(1, 30)),
     st.booleans(),
 )
 def test_equal_to_the_simulator(
@@ -47,17 +47,17 @@ def test_equal_to_the_simulator(
 ) -> None:
     """With known run times EASY's and FCFS' interval is a point: the second at which the simulator starts it."""
     total, held, kept = 5, 0, []
-    for procs, run, more in running:
-        if held + procs <= total:
-            held += procs
-            kept.append((procs, run, more))
+    for job in running:
+        if held + job[0] <= total:
+            held += job[0]
+            kept.append(job)
     rows = [*kept, *waiting, (own[0], own[1], 3)]
-    columns = [np.array(column, np.int64) for column in zip(*rows, strict=True)]
-    procs, run, limit = columns[0], columns[1], columns[1] + columns[2]
+    sizes, run, limit = (np.array(column, np.int64) for column in zip(*rows, strict=True))
+    limit += run
     # Those that run are the simulator's first jobs; the others come a second later, when these have started.
     submit = np.array([0] * len(kept) + [1] * (len(rows) - len(kept)), np.int64)
     ahead = np.array([1] * len(kept) + [0] * (len(rows) - len(kept)), np.int64)
-    jobs = Planned(submit, run + ahead, limit + ahead, limit + ahead, procs, procs[:0])
+    jobs = Planned(submit, run + ahead, limit + ahead, limit + ahead, sizes, sizes[:0])
     expected = int((easy if backfills else fcfs).starts(jobs, total)[-1]) - 1
     asked = queue(
         [[total]],
@@ -135,8 +135,8 @@ def test_begin_and_depth() -> None:
     """A request waits for its --begin; one behind more jobs than a pass looks at is not looked at."""
     asked = queue([[4]], [exactly([3], 100, 100)], [exactly([2], 10, 10), exactly([2], 10, 10)], depth=2)
     later, behind = expect(asked, [exactly([1], 10, 10, 1, 7), exactly([1], 10, 10)])
-    assert starts(later) == (100, 100, 100)
-    assert starts(behind) == (100, 100, 100)
+    assert starts(later) == (110, 110, 110)
+    assert starts(behind) == (110, 110, 110)
     later, behind = expect(asked._replace(depth=3), [exactly([1], 10, 10, 1, 7), exactly([1], 10, 10)])
     assert starts(later) == (7, 7, 7)
     assert starts(behind) == (0, 0, 0)
@@ -162,6 +162,16 @@ def test_unknown_limit() -> None:
     assert checked(queue([[4]], [endless])).running.limit_s.tolist() == [NO_LIMIT_S]
     (found,) = expect(queue([[4]], [endless]), [exactly([1], 10, 10)])
     assert starts(found) == (10, 10, 10)
+
+
+def test_columns_of_another_width() -> None:
+    """Columns of 32 bits, in another order of memory, are what the compiled loop takes."""
+    asked = queue([[4, 8]], [exactly([4, 8], 50, 50)])
+    running, machine = asked.running, asked.machine
+    narrow = running._replace(asks=np.asfortranarray(running.asks, np.int32), limit_s=running.limit_s.astype(np.int32))
+    made = checked(asked._replace(running=narrow, machine=machine._replace(capacity=machine.capacity.astype(np.int32))))
+    columns = (made.machine.capacity, made.running.asks, made.running.limit_s)
+    assert all(column.dtype == np.int64 and column.flags.c_contiguous for column in columns)
 
 
 def test_overdue() -> None:
