@@ -17,7 +17,7 @@ from gpuwaste.cli.options import EXIT_NO_DATA, EXIT_OVER, print_own
 from gpuwaste.cli.time_options import parse_time
 from gpuwaste.core.codec import convert
 from gpuwaste.core.config import Config
-from gpuwaste.core.errors import UsageError, WireError
+from gpuwaste.core.errors import GpuwasteError, UsageError, WireError
 from gpuwaste.core.groups import user_name
 from gpuwaste.core.request import JobRequest
 from gpuwaste.plan.asked import Submission
@@ -70,14 +70,21 @@ def submit_plan(config: Config, options: argparse.Namespace) -> int:
 
 
 def _submission(words: Sequence[str]) -> Submission:
-    """Read the script. Raises UsageError."""
+    """Read the script. Raises UsageError, and ParseError for one that sbatch would refuse."""
     line = read_argv(words)
     if line.wrap is None and not line.rest:
         raise UsageError("plan: no script: give a batch script, or --wrap=COMMAND after --")
     file = line.rest[0] if line.wrap is None else ""
     if file == _HERE:
         raise UsageError("plan: standard input cannot be submitted later: write the script to a file")
-    return Submission(tuple(words), read_script(file) if file else b"", os.environ, _user(), int(time.time()))
+    found = Submission(tuple(words), read_script(file) if file else b"", os.environ, _user(), int(time.time()))
+    try:
+        found.read()
+    except UsageError:
+        raise
+    except GpuwasteError as error:
+        raise type(error)(f"{file}: {error}") from error
+    return found
 
 
 def _sources(config: Config, model: Path | None) -> Sources:
