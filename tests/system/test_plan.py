@@ -11,6 +11,8 @@ import pytest
 
 from gpuwaste.testing import cluster_host
 from gpuwaste.testing.cluster import LoopbackCluster, Variant
+from gpuwaste.testing.cluster_process import wait_until
+from gpuwaste.testing.running_site import Site, SiteOptions
 from gpuwaste.testing.runtime import Runtime, shared_runtime
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
@@ -71,6 +73,16 @@ class Planner:
         argv = self.runtime.command("plan", *words, "--config", str(self.config))
         done = self.cluster.run(argv, "alice", env=self.runtime.env, check=False, timeout_s=60)
         return done.returncode, done.stdout, done.stderr
+
+    def watch(self, job: str) -> str:
+        """Return the first line of --watch, and end it."""
+        argv = self.runtime.command("plan", "--watch", job, "--config", str(self.config))
+        watcher = self.cluster.spawn(argv, user="alice", env=self.runtime.env, name="watch")
+        try:
+            watcher.wait_for(lambda: "job" in watcher.tail(), 60, "a line of --watch")
+            return watcher.tail()
+        finally:
+            watcher.stop()
 
     def json(self, *words: str) -> dict[str, Any]:
         """Return the document."""
@@ -143,3 +155,41 @@ def test_text_and_exit_codes(cluster: LoopbackCluster, tmp_path: Path) -> None:
     code, out, _ = planner.run("job.sbatch")
     assert code == 3
     assert "What you cannot submit" in out
+
+
+def test_the_hub_s_interval_holds_for_the_submitted_job(cluster: LoopbackCluster, native: Path) -> None:
+    """With a hub the plan has intervals for both nodes, and the job that it submits starts within its own."""
+    site = Site(cluster, native, SiteOptions())
+    site.prepare()
+    site.start_hub()
+    try:
+        planner = Planner(cluster)
+        planner.config = site.config_path("hub")
+
+        def asked() -> dict[str, Any]:
+            return planner.json("-o", "job.plan", "job.sbatch")
+
+        plan: dict[str, Any] = {}
+
+        def simulated() -> bool:
+            plan.clear()
+            plan.update(asked())
+            return plan["candidates"][0]["start"] is not None
+
+        wait_until(simulated, 200, "the hub to simulate the queue", lambda: str(plan.get("notes")), poll_s=2.0)
+        first = plan["candidates"][0]
+        chosen = plan["candidates"][plan["chosen"] - 1]
+        assert first["partition"] == "one"
+        assert first["start"]["p50"] > plan["at"]  # bob's job has the node
+        code, out, error = planner.run("--submit", "job.plan")
+        assert code == 0, error
+        job = int(re.findall(r"Submitted batch job (\d+)", out)[0])
+        cluster.wait_job(job, "RUNNING")
+        started = int(cluster.sacct("-j", str(job), fields="Start")[0]["Start"])
+        # The plan counts from when the queue was read; the seconds in which this test submitted it are its own.
+        assert chosen["start"]["p10"] - 60 <= started <= chosen["start"]["p90"] + 60
+        held = cluster.sbatch(SCRIPT, "alice", partition="one", job_name="waits")
+        done = planner.watch(str(held))
+        assert "expected start" in done
+    finally:
+        site.stop()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import NoDataError, ParseError, SlurmError, UsageError
 from gpuwaste.core.request import JobRequest
+from gpuwaste.core.worker import Worker
 from gpuwaste.hub.predict_body import parse_requests
 from gpuwaste.hub.reads import PRINTED_ID
 from gpuwaste.hub.refusal import BAD, LATER, NOT_INSTALLED, Refusal, not_found
@@ -22,6 +23,7 @@ from gpuwaste.slurm.tres_request import request_like
 from gpuwaste.store.hub.hub_store import HubStore
 
 if TYPE_CHECKING:
+    from gpuwaste.hub.wait_lessons import WaitLessons
     from gpuwaste.plan.live_queue import LiveQueue
     from gpuwaste.plan.when.expectation import Expectation
     from gpuwaste.plan.when.past_runs import PastRuns
@@ -32,6 +34,7 @@ DRAWS: Final = 50
 PAST_S: Final = 30 * 86400
 PAST_EVERY_S: Final = 900
 MAX_PAST: Final = 50_000
+LEARN_S: Final = 120.0
 
 
 class Expectations:
@@ -45,6 +48,25 @@ class Expectations:
         self._site = SiteDefaults()
         self._past: PastRuns | None = None
         self._past_at = 0
+        self._lessons: WaitLessons | None = None
+        self.worker = Worker("expectations", self.step, clock)
+
+    def step(self) -> float | None:
+        """Read the queue and learn from what has started; returns seconds to wait, None without the simulator.
+
+        The first step compiles the simulation, so that no user waits for it.
+        """
+        try:
+            with self._lock:
+                live = self._read()
+                if self._lessons is None:
+                    from gpuwaste.hub.wait_lessons import WaitLessons  # noqa: PLC0415 needs the extra `sim`
+
+                    self._lessons = WaitLessons()
+                self._lessons.step(live, self._jobs)
+        except Refusal as refusal:
+            return None if refusal.status == NOT_INSTALLED else LEARN_S
+        return LEARN_S
 
     def for_requests(self, scope: Scope, body: bytes) -> ExpectAnswer:
         """Return what is expected of the caller's own requests, of anybody's for an operator. Raises Refusal."""
@@ -88,7 +110,8 @@ class Expectations:
         from gpuwaste.plan.when.expectation import expect  # noqa: PLC0415 needs the extra `sim`
 
         try:
-            return expect(live.queue, rows, self._draws)
+            shifts = None if self._lessons is None else self._lessons.shifts
+            return expect(live.queue, rows, self._draws, correction=shifts)
         except UsageError as error:
             raise Refusal(BAD, f"the request: {error}") from error
 
