@@ -7,8 +7,10 @@ import threading
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
+from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
-from gpuwaste.core.errors import NoDataError, ParseError, SlurmError, UsageError
+from gpuwaste.core.errors import GpuwasteError, NoDataError, ParseError, SlurmError, UsageError
+from gpuwaste.core.once import Once
 from gpuwaste.core.request import JobRequest
 from gpuwaste.core.worker import Worker
 from gpuwaste.hub.predict_body import parse_requests
@@ -35,6 +37,10 @@ PAST_S: Final = 30 * 86400
 PAST_EVERY_S: Final = 900
 MAX_PAST: Final = 50_000
 LEARN_S: Final = 120.0
+_STALE: Final = log_event.warning(
+    "expected-starts-stale: cannot learn from the queue: {error}",
+    "Expected starts of `gpuwaste plan` are not corrected by new waits until slurmctld answers. Check `scontrol ping`.",
+)
 
 
 class Expectations:
@@ -49,6 +55,7 @@ class Expectations:
         self._past: PastRuns | None = None
         self._past_at = 0
         self._lessons: WaitLessons | None = None
+        self._trouble = Once()
         self.worker = Worker("expectations", self.step, clock)
 
     def step(self) -> float | None:
@@ -65,8 +72,18 @@ class Expectations:
                     self._lessons = WaitLessons()
                 self._lessons.step(live, self._jobs)
         except Refusal as refusal:
-            return None if refusal.status == NOT_INSTALLED else LEARN_S
+            if refusal.status == NOT_INSTALLED:
+                return None
+            self._failed(str(refusal))
+        except GpuwasteError as error:
+            self._failed(str(error))
+        else:
+            self._trouble.over()
         return LEARN_S
+
+    def _failed(self, words: str) -> None:
+        if self._trouble.news(words):
+            _STALE.log(error=words)
 
     def for_requests(self, scope: Scope, body: bytes) -> ExpectAnswer:
         """Return what is expected of the caller's own requests, of anybody's for an operator. Raises Refusal."""

@@ -9,6 +9,7 @@ import pytest
 from tests.integration.hub.rig import Answer, Rig
 from tests.unit.plan.test_live_queue import NODE_LIST, NOW, job
 
+from gpuwaste.hub.expectations import LEARN_S
 from gpuwaste.slurm.cluster_config import Partition
 from gpuwaste.slurm.gres import GresOnNode
 from gpuwaste.wire.hub_client import HubClient
@@ -109,3 +110,14 @@ def test_the_client_asks_for_a_plan(queue: Rig, tmp_path: Path) -> None:
     client = HubClient(f"unix:{queue.socket}")
     found = client.expect([{**HOUR, "gpus": 1}])
     assert len(found["expected"]) == 1
+
+
+def test_learning_goes_on_after_slurm_was_silent(queue: Rig, caplog: pytest.LogCaptureFixture) -> None:
+    """The hub's own step says once that slurmctld does not answer, and learns again when it does."""
+    expectations = queue.services.expectations
+    queue.slurm.failure = "scontrol: no answer"
+    assert [expectations.step(), expectations.step()] == [LEARN_S, LEARN_S]
+    assert caplog.text.count("cannot learn from the queue") == 1
+    queue.slurm.failure = ""
+    assert expectations.step() == LEARN_S
+    assert ask(queue, ALICE, {**HOUR, "gpus": 1}).json["expected"][0]["source"].startswith("simulated, corrected")

@@ -28,6 +28,7 @@ def test_the_likeliest_way_to_fail_is_named() -> None:
     walltime = TargetPrediction("walltime", "history", 9, quantiles=LEVELS)
     memory = TargetPrediction("memory", "history", 9, quantiles=LEVELS)
     assert risk_of(request, [TargetPrediction("failure", "history", 9, p=0.1)]) == (0.1, "failure")
-    assert risk_of(request, [walltime]) == (pytest.approx(0.3), "timeout")
+    p, name = risk_of(request, [walltime])
+    assert (round(p or 0, 6), name) == (0.3, "timeout")
     assert risk_of(request, [walltime, memory]) == (0.75, "out of memory")
     assert risk_of(request, []) == (None, "")

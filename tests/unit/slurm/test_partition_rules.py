@@ -10,7 +10,8 @@ def test_rules_of_each_partition() -> None:
     """ALL and UNLIMITED are no rule."""
     rules = parse_rules(PARTITIONS)
     assert (rules["gpu"].allow_accounts, rules["gpu"].max_nodes) == (frozenset(), 2)
-    assert (rules["staff"].allow_accounts, rules["staff"].deny_qos) == ({"proj2"}, {"high"})
+    assert rules["staff"].allow_accounts == {"proj2"}
+    assert rules["staff"].deny_qos == {"high"}
     assert (rules["big"].max_nodes, rules["big"].qos) == (None, "")
 
 
