@@ -148,6 +148,9 @@ bench-double-gaussian: $(STAMP) ## FCFS and conservative backfill on the double 
 bench-wrappers: $(STAMP) ## the study of wrappers: both sweeps (half an hour), then docs/explanation/wrappers.md
 	@$(PY) -m bench.wrappers
 
+bench-plan: $(STAMP) ## when five candidates start: seconds with 5,000 queued jobs on 2,000 nodes (PLAN="--jobs 500")
+	@$(PY) -m bench.plan $(PLAN)
+
 bench-submit: $(STAMP) native ## what a submission costs slurmctld: no plugin, no-op Lua, our Lua, our C; a hung advisor
 	@$(PY) -m bench.submit
 
@@ -169,4 +172,4 @@ bench-packages: $(STAMP) ## sizes of the RPMs, what an agent downloads
 .PHONY: audit data help venv packages native plugins rpm lint types layers demo docs docs-check unit test figures-tests faults matrix scorecard baseline
 .PHONY: bench-analytics bench-wording bench-charts bench-curves bench-unit bench-advisor bench-policy bench-submit bench-soak bench-year bench-packages
 .PHONY: bench-double-gaussian bench-wrappers
-.PHONY: bench-sim bench-waits bench-report bench-pages bench-now bench-startup bench-table bench-ingest bench-codec bench-agent bench-features bench-attribution bench-predict bench-train bench-history
+.PHONY: bench-plan bench-sim bench-waits bench-report bench-pages bench-now bench-startup bench-table bench-ingest bench-codec bench-agent bench-features bench-attribution bench-predict bench-train bench-history

@@ -5,21 +5,24 @@ import os
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from msgspec import structs
 
 from gpuwaste.cli import asking
+from gpuwaste.cli.hub_access import hub_client
 from gpuwaste.cli.options import EXIT_NO_DATA, EXIT_OVER, print_own
 from gpuwaste.cli.time_options import parse_time
+from gpuwaste.core.codec import convert
 from gpuwaste.core.config import Config
-from gpuwaste.core.errors import UsageError
+from gpuwaste.core.errors import GpuwasteError, UsageError, WireError
 from gpuwaste.core.groups import user_name
 from gpuwaste.core.request import JobRequest
 from gpuwaste.plan.asked import Submission
-from gpuwaste.plan.builder import Predicted, Sources, build_plan
-from gpuwaste.plan.document import PlanDocument
+from gpuwaste.plan.builder import Expected, Predicted, Sources, build_plan
+from gpuwaste.plan.document import ExpectAnswer, PlanDocument
 from gpuwaste.plan.plan_file import candidate_of, plan_file, read_plan, read_script, unchanged, write_plan
 from gpuwaste.plan.site import read_site
 from gpuwaste.plan.submit import submit_candidate
@@ -67,14 +70,21 @@ def submit_plan(config: Config, options: argparse.Namespace) -> int:
 
 
 def _submission(words: Sequence[str]) -> Submission:
-    """Read the script. Raises UsageError."""
+    """Read the script. Raises UsageError, and ParseError for one that sbatch would refuse."""
     line = read_argv(words)
     if line.wrap is None and not line.rest:
         raise UsageError("plan: no script: give a batch script, or --wrap=COMMAND after --")
     file = line.rest[0] if line.wrap is None else ""
     if file == _HERE:
         raise UsageError("plan: standard input cannot be submitted later: write the script to a file")
-    return Submission(tuple(words), read_script(file) if file else b"", os.environ, _user(), int(time.time()))
+    found = Submission(tuple(words), read_script(file) if file else b"", os.environ, _user(), int(time.time()))
+    try:
+        found.read()
+    except UsageError:
+        raise
+    except GpuwasteError as error:
+        raise type(error)(f"{file}: {error}") from error
+    return found
 
 
 def _sources(config: Config, model: Path | None) -> Sources:
@@ -87,7 +97,18 @@ def _sources(config: Config, model: Path | None) -> Sources:
         found = asking.answer(config, asking.PredictQuery(tuple(requests)), model, None)
         return [Predicted(tuple(one.targets), tuple(one.changes)) for one in found]
 
-    return Sources(probe=probe, predict=predict)
+    return Sources(probe=probe, predict=predict, expect=lambda requests: _expected(config, requests))
+
+
+def _expected(config: Config, requests: Sequence[JobRequest]) -> list[Expected | None]:
+    """Ask the hub for starts and ends. Raises NoDataError, AuthError, WireError, ParseError."""
+    sent = [asking.sent(replace(request, script=None)) for request in requests]
+    answer = convert(hub_client(config).expect(sent), ExpectAnswer, "the hub's plan")
+    if len(answer.expected) != len(requests):
+        raise WireError(
+            f"the hub answered {len(answer.expected)} of {len(requests)} requests: is it of another version?"
+        )
+    return [None if one is None else (one.start, one.end) for one in answer.expected]
 
 
 def _taken(found: PlanDocument, number: int) -> PlanDocument:

@@ -26,6 +26,7 @@ from gpuwaste.hub.curves.agents import AgentSamples
 from gpuwaste.hub.curves.prometheus import PrometheusSamples
 from gpuwaste.hub.curves.service import Curves
 from gpuwaste.hub.disputes import Disputes
+from gpuwaste.hub.expectations import Expectations
 from gpuwaste.hub.ingest import Ingest
 from gpuwaste.hub.judging import Judging
 from gpuwaste.hub.map import ClusterMap
@@ -184,6 +185,7 @@ class Hub:
             cluster_map=self.cluster_map,
             metrics=self.metrics,
             predictions=self.predictions,
+            expectations=Expectations(self.store, slurm, clock),
             verdicts=verdict_reads,
             verdict_ingest=VerdictIngest(verdict_store, self.identity, self.site, self.metrics, clock),
             notices=self.notify.service,

@@ -8,6 +8,7 @@ from gpuwaste.hub.authentication import Identity
 from gpuwaste.hub.backup import Backups
 from gpuwaste.hub.curves.service import Curves
 from gpuwaste.hub.disputes import Disputes
+from gpuwaste.hub.expectations import Expectations
 from gpuwaste.hub.gate import GateLimits
 from gpuwaste.hub.ingest import Ingest
 from gpuwaste.hub.map import ClusterMap
@@ -45,6 +46,7 @@ class Services:
     cluster_map: ClusterMap
     metrics: HubMetrics
     predictions: Predictions
+    expectations: Expectations
     verdicts: VerdictReads
     verdict_ingest: VerdictIngest
     notices: NoticeService

@@ -95,3 +95,23 @@ class PlanDocument(Document, kw_only=True, frozen=True):
     meets_deadline: Annotated[bool | None, Meta(description="Whether the choice ends by the deadline.")] = None
     candidates: Annotated[list[PlanCandidate], Meta(max_length=MAX_PLAN)]
     notes: Annotated[list[_Text], Meta(max_length=64)]
+
+
+class ExpectedRun(Struct, kw_only=True, frozen=True):
+    """When one request would start and end, simulated forward from the live queue."""
+
+    start: Interval
+    end: Interval
+    source: Annotated[str, Meta(description="How it is known: simulated, or corrected by past waits as well.")]
+
+
+class ExpectAnswer(Document, kw_only=True, frozen=True):
+    """One expectation for each request; null for one that no node of its partition can run."""
+
+    at: Annotated[Utc, Meta(description="When the queue was read.")]
+    expected: list[ExpectedRun | None]
+    running: Annotated[int, Meta(description="Jobs that run.")]
+    waiting: Annotated[int, Meta(description="Jobs that wait, array tasks one by one.")]
+    place: Annotated[int | None, Meta(description="Of a job that waits: how many wait before it.")] = None
+    reason: Annotated[str, Meta(description="Of a job: why it waits, in Slurm's word.")] = ""
+    state: Annotated[str, Meta(description="Of a job: its state in slurmctld.")] = ""

@@ -9,11 +9,11 @@ from gpuwaste.core.text import harmless
 from gpuwaste.core.units import format_duration, say_number
 from gpuwaste.plan.document import Interval, PlanCandidate, PlanDocument
 from gpuwaste.report.cells import UNKNOWN, fit, percent
-from gpuwaste.report.layout import Look, bullet, facts
+from gpuwaste.report.layout import COLUMNS, Look, bullet, facts
 
 _HEADERS: Final = ("#", "REQUEST", "START", "80 % INTERVAL", "SLURM SAYS", "END", "GPU-H", "RISK")
 _GOALS: Final = {"fastest": "ends first", "cheapest": "costs least", "safest": "has the lowest risk"}
-_TITLE: Final = 20
+_TITLES: Final = (8, 20)  # columns of a title, at least and at most
 
 
 def plan_text(document: PlanDocument, look: Look) -> str:
@@ -25,7 +25,7 @@ def plan_text(document: PlanDocument, look: Look) -> str:
     lines += facts(pairs)
     valid = [one for one in document.candidates if one.status in {"valid", "unchecked"}]
     lines += look.heading("What you can submit")
-    lines += look.table(_HEADERS, [_row(one, document.at, look.zone) for one in valid], frozenset({1}))
+    lines += look.table(_HEADERS, _rows(valid, document.at, look.zone), frozenset({1}))
     for one in valid:
         lines += _about(one)
     lines += _chosen(document, look)
@@ -44,7 +44,7 @@ def plan_text(document: PlanDocument, look: Look) -> str:
 
 
 def clock(at: int | None, now: int, zone: tzinfo | None) -> str:
-    """Return an instant as one says it: 14:30 today, `Tue 14:30` within a week, else the date too."""
+    """Return an instant as Slurm's relative times have it: 14:30 today, `Tue 14:30` within a week, else `3 Dec`."""
     if at is None:
         return UNKNOWN
     try:
@@ -54,13 +54,23 @@ def clock(at: int | None, now: int, zone: tzinfo | None) -> str:
     days = (then.date() - today.date()).days
     if days == 0:
         return then.strftime("%H:%M")
-    return then.strftime("%a %H:%M") if 0 < days < 7 else then.strftime("%Y-%m-%d %H:%M")  # noqa: PLR2004 a week
+    return then.strftime("%a %H:%M") if 0 < days < 7 else f"{then.day} {then:%b}"  # noqa: PLR2004 a week
+
+
+def _rows(valid: Sequence[PlanCandidate], now: int, zone: tzinfo | None) -> list[list[str]]:
+    """Return the rows; titles have what the other columns leave of the line."""
+    rows = [_row(one, now, zone) for one in valid]
+    cells = [_HEADERS, *rows]
+    taken = sum(max(len(row[place]) for row in cells) + 1 for place in range(len(_HEADERS)) if place != 1)
+    least, most = _TITLES
+    columns = min(max(COLUMNS - 2 - taken, least), most)
+    return [[row[0], fit(row[1], columns), *row[2:]] for row in rows]
 
 
 def _row(one: PlanCandidate, now: int, zone: tzinfo | None) -> list[str]:
     return [
         f"{one.number}",
-        fit(one.title, _TITLE),
+        one.title,
         clock(one.start.p50 if one.start else None, now, zone),
         _interval(one.start, now, zone),
         clock(one.slurm_start, now, zone),

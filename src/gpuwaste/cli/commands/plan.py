@@ -12,7 +12,7 @@ from gpuwaste.cli.words import path_word, size_word
 
 HELP = "when a job would start under several requests, and which is best"
 EXAMPLES = (
-    ("gpuwaste plan job.sbatch", "When would this job start, and with what request sooner?"),
+    ("gpuwaste plan job.sbatch", "When this job would start, and with which request sooner."),
     ("gpuwaste plan --goal cheapest -o job.plan job.sbatch", "Keep the plan in a file."),
     ("gpuwaste plan --submit job.plan", "Submit the request that the plan chose."),
     ("gpuwaste plan --watch 4711", "Print when the expected start of a job moves, and why."),
