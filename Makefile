@@ -139,6 +139,9 @@ bench-history: $(STAMP) ## rows of sacct per second that `gpuwaste history impor
 bench-sim: $(STAMP) ## schedulers: jobs simulated a second, bytes a job (SIM="--pyss DIR" for a peer beside)
 	@$(PY) -m bench.sim $(SIM)
 
+bench-engine: $(STAMP) ## the simulator's schedulers beside an ensemble of a real slurmctld (an hour; ENGINE="--hours 1 --runs 2")
+	@$(PY) -m bench.engine $(ENGINE)
+
 bench-submit: $(STAMP) native ## what a submission costs slurmctld: no plugin, no-op Lua, our Lua, our C; a hung advisor
 	@$(PY) -m bench.submit
 
@@ -159,4 +162,4 @@ bench-packages: $(STAMP) ## sizes of the RPMs, what an agent downloads
 
 .PHONY: audit data help venv packages native plugins rpm lint types layers demo docs docs-check unit test figures-tests faults matrix scorecard baseline
 .PHONY: bench-analytics bench-wording bench-charts bench-curves bench-unit bench-advisor bench-policy bench-submit bench-soak bench-year bench-packages
-.PHONY: bench-sim bench-report bench-pages bench-now bench-startup bench-table bench-ingest bench-codec bench-agent bench-features bench-attribution bench-predict bench-train bench-history
+.PHONY: bench-sim bench-engine bench-report bench-pages bench-now bench-startup bench-table bench-ingest bench-codec bench-agent bench-features bench-attribution bench-predict bench-train bench-history
