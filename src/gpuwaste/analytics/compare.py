@@ -11,6 +11,8 @@ from gpuwaste.analytics.narrative import narrate_changes
 from gpuwaste.analytics.one_scale import one_scale
 from gpuwaste.analytics.view import Viewed
 
+_BESIDE: Final = "unknown"
+"""Facts of what no agent told: they say how far to trust the others, and lead no list of what changed."""
 METHOD: Final = (
     "A change is more than noise where 0 lies outside the 95 % interval of the difference, by a bootstrap over days "
     "of each side; many changes at once make one in twenty such a change by chance."
@@ -23,7 +25,9 @@ def compare(before: Viewed, after: Viewed) -> ComparisonDocument:
     named = {fact.id.partition("_")[0] for fact in (*before.document.facts, *after.document.facts) if not fact.unit}
     pairs = [(first[fact.id], fact) for fact in after.document.facts if fact.id in first and _comparable(fact, named)]
     changes = [change for pair in pairs if (change := _change(*pair, before, after)) is not None]
-    changes.sort(key=lambda c: (not c.beyond_noise, c.beyond_noise is None, -_weight(c), c.id))
+    changes.sort(
+        key=lambda c: (not c.beyond_noise, c.beyond_noise is None, c.id.startswith(_BESIDE), -_weight(c), c.id)
+    )
     charts = one_scale(before.document.charts, after.document.charts)
     return ComparisonDocument(
         view=after.document.view,

@@ -6,6 +6,7 @@ import io
 import sys
 from typing import TYPE_CHECKING
 
+from gpuwaste.cli.machine import cluster_for, processors_of, write_machine
 from gpuwaste.cli.options import colour_wanted
 from gpuwaste.cli.sources import source_of
 from gpuwaste.cli.time_options import parse_time
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
 def simulate_and_tell(options: argparse.Namespace, config: Config) -> int:
     """Simulate and print tables, or JSON. Raises GpuwasteError; NoDataError for nothing to simulate."""
+    if options.write_machine is not None:
+        sys.stdout.write(write_machine(options, config))
+        return 0
     try:
         from gpuwaste.sim.simulation import all_schedulers, machine_of, simulate
     except ModuleNotFoundError as error:
@@ -34,7 +38,11 @@ def simulate_and_tell(options: argparse.Namespace, config: Config) -> int:
         raise UsageError(f"--scheduler {options.scheduler[:40]!r}: schedulers are {', '.join(all_schedulers())}")
     source = source_of(options, config)
     table = _window(source.table, options)
-    machine = machine_of(table, options.processors, source.processors)
+    cluster = cluster_for(options, config, table)
+    if cluster is None:
+        machine = machine_of(table, options.processors, source.processors)
+    else:
+        machine = processors_of(cluster, options)
     document, trace, starts = simulate(
         table, source.text, machine, chosen, walltime=options.walltime, first=options.first
     )

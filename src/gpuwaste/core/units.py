@@ -61,8 +61,10 @@ def say_number(value: float, decimals: int) -> str:
 
 
 def say_hours(hours: float) -> str:
-    """Print GPU-hours or CPU-hours with one decimal, below an hour with two but for a last 0: shares of them agree."""
-    return say_number(hours, 2).removesuffix("0") if 0 < hours < _AN_HOUR else say_number(hours, 1)
+    """Print GPU-hours or CPU-hours with one decimal, below an hour with two but for a last 0: shares agree."""
+    if not hours:
+        return "0"
+    return say_number(hours, 2).removesuffix("0") if hours < _AN_HOUR else say_number(hours, 1)
 
 
 def parse_size_b(text: str, default_unit: str = "") -> int:

@@ -127,8 +127,19 @@ class Outage:
 
 
 @dataclass(frozen=True, slots=True)
+class Failures:
+    """How often a node fails and how long it is down then: means of exponential distributions, in hours of one node."""
+
+    mtbf_h: float
+    repair_h: float
+
+
+@dataclass(frozen=True, slots=True)
 class ClusterModel:
-    """The whole of it. `settings` are slurm.conf's, by their names there, as printed by `scontrol show config`."""
+    """The whole of it. `settings` are slurm.conf's, by their names there, as printed by `scontrol show config`.
+
+    `failures` are drawn for the time of a trace (clusters/drawn.py) and then stand among the outages.
+    """
 
     name: str
     nodes: tuple[Node, ...]
@@ -138,6 +149,7 @@ class ClusterModel:
     reservations: tuple[Reservation, ...] = ()
     outages: tuple[Outage, ...] = ()
     settings: Mapping[str, str] = field(default_factory=dict)
+    failures: Failures | None = None
 
     @property
     def cpus(self) -> int:

@@ -8,6 +8,7 @@ from gpuwaste.core.request import JobRequest
 from gpuwaste.slurm.cluster_config import NodeInfo, Partition, SlurmConfig
 from gpuwaste.slurm.sacct import BadRow
 from gpuwaste.slurm.scontrol import RunningJob
+from gpuwaste.slurm.site_tables import SiteTables
 from gpuwaste.slurm.slurmd_g import DevicePosition
 
 
@@ -48,6 +49,10 @@ class SlurmClient(Protocol):
 
     def coordinators(self) -> Mapping[str, frozenset[str]]:
         """Return account -> its coordinators."""
+        ...
+
+    def site_tables(self, since: int | None = None) -> SiteTables:
+        """Return what the site is made of; `since` (UTC seconds): with what happened to its nodes from then on."""
         ...
 
     def device_list(self, node: str) -> list[DevicePosition]:

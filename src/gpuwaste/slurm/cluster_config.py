@@ -101,24 +101,25 @@ def parse_config(text: str) -> SlurmConfig:
 
 def parse_partitions(text: str) -> list[Partition]:
     """Read `scontrol show partition`. Raises ParseError."""
-    return [_partition(fields) for fields in _records(text, "PartitionName")]
+    return [_partition(fields) for fields in records(text, "PartitionName")]
 
 
 def parse_nodes(text: str) -> list[NodeInfo]:
     """Read `scontrol show node -d`. Raises ParseError."""
-    return [_node(fields) for fields in _records(text, "NodeName")]
+    return [_node(fields) for fields in records(text, "NodeName")]
 
 
-def _records(text: str, key: str) -> list[dict[str, str]]:
+def records(text: str, key: str) -> list[dict[str, str]]:
+    """Return the fields of each record of `scontrol show`, which begins with `key`, by their names there."""
     starts = [match.start() for match in re.finditer(rf"^{key}=\S", text, re.MULTILINE)]
-    records = []
+    found = []
     for start, stop in pairwise([*starts, len(text)]):
         fields: dict[str, str] = {}
         for name, value in _FIELD.findall(text[start:stop]):
             # The first wins: an administrator's Reason= and Comment= come last and may hold anything.
             fields.setdefault(name, "" if value == "(null)" else value)
-        records.append(fields)
-    return records
+        found.append(fields)
+    return found
 
 
 def _partition(fields: dict[str, str]) -> Partition:

@@ -6,7 +6,7 @@ import secrets
 from collections import Counter
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from gpuwaste.core import log_event
@@ -14,13 +14,23 @@ from gpuwaste.core.errors import ParseError, SlurmError
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.request import JobRequest
 from gpuwaste.core.text import decoded, storable
-from gpuwaste.slurm import sacctmgr
-from gpuwaste.slurm.cluster_config import NodeInfo, Partition, SlurmConfig, parse_config, parse_nodes, parse_partitions
+from gpuwaste.slurm import sacctmgr, site_tables
+from gpuwaste.slurm.cluster_config import (
+    NodeInfo,
+    Partition,
+    SlurmConfig,
+    parse_config,
+    parse_nodes,
+    parse_partitions,
+    records,
+)
 from gpuwaste.slurm.command import CommandError, Output, check, run_command, stream_lines
 from gpuwaste.slurm.rest_live import requests_of
 from gpuwaste.slurm.sacct import BadRow, parse_sacct, sacct_argv, sacct_fields
 from gpuwaste.slurm.scontrol import BadRecord, RunningJob, parse_job, parse_jobs
+from gpuwaste.slurm.site_tables import Row, SiteTables, parse_table
 from gpuwaste.slurm.slurmd_g import DevicePosition, parse_slurmd_g
+from gpuwaste.slurm.times import format_time
 
 _NO_NAMES: Final = log_event.warning(
     "job-names-unavailable: cannot read job names from squeue: {error}",
@@ -33,7 +43,7 @@ _AMBIGUOUS: Final = log_event.warning(
 )
 _SHOW: Final = ("scontrol", "--all", "--details", "show")
 _KEPT_VARIABLES: Final = ("PATH", "HOME", "LD_LIBRARY_PATH", "SLURM_CONF")
-_RPC_COMMANDS: Final = frozenset({"scontrol", "squeue", "sacct", "sacctmgr"})
+_RPC_COMMANDS: Final = frozenset({"scontrol", "squeue", "sacct", "sacctmgr", "sshare"})
 _MAX_ASKED_AGAIN: Final = 16  # records set aside that are asked for one by one
 
 
@@ -126,6 +136,28 @@ class CommandClient:
         """Run `sacctmgr show account withcoord`."""
         return sacctmgr.parse_coordinators(self._sacctmgr(*sacctmgr.COORDINATORS))
 
+    def site_tables(self, since: int | None = None) -> SiteTables:
+        """Run `scontrol show` of config, nodes, partitions, reservations; with slurmdbd `sacctmgr show` and sshare."""
+        config = self.config()
+        tables = SiteTables(
+            config,
+            *(self._shown(what, key) for what, key in site_tables.SHOWN),
+        )
+        if "slurmdbd" not in config.settings.get("AccountingStorageType", ""):
+            return tables
+        cluster = f"cluster={config.cluster_name}"
+        events: tuple[Row, ...] = ()
+        if since is not None:
+            begin = f"start={format_time(since)}"
+            events = self._table("event", site_tables.EVENT, cluster, begin, "event=node")
+        return replace(
+            tables,
+            qos=self._table("qos", site_tables.QOS),
+            associations=self._table("assoc", site_tables.ASSOCIATION, cluster),
+            usage=parse_table(self._text(*site_tables.SSHARE), site_tables.USAGE, "sshare"),
+            events=events,
+        )
+
     def device_list(self, node: str) -> list[DevicePosition]:
         """Run `slurmd -G -N NODE`, which prints to stderr, between what its log says."""
         argv = ("slurmd", "-G", "-N", node)
@@ -173,6 +205,13 @@ class CommandClient:
             return {int(row["job_id"]): storable(str(row["name"])) for row in rows}
         except (ValueError, KeyError, TypeError) as error:
             raise ParseError(f"squeue --json: not the jobs that it should list: {error}") from error
+
+    def _shown(self, what: str, key: str) -> tuple[Row, ...]:
+        return tuple(records(self._text(*_SHOW, what), key))
+
+    def _table(self, what: str, columns: tuple[str, ...], *words: str) -> tuple[Row, ...]:
+        text = self._sacctmgr("show", what, *words, f"format={','.join(columns)}")
+        return parse_table(text, columns, f"sacctmgr show {what}")
 
     def _sacctmgr(self, *words: str) -> str:
         return self._text("sacctmgr", "--noheader", "--parsable2", *words)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from gpuwaste.slurm.client import SlurmClient
 from gpuwaste.slurm.cluster_config import NodeInfo, Partition, SlurmConfig
 from gpuwaste.slurm.scontrol import RunningJob
+from gpuwaste.slurm.site_tables import SiteTables
 from gpuwaste.slurm.slurmd_g import DevicePosition
 
 
@@ -49,6 +50,10 @@ class ComposedClient:
     def coordinators(self) -> Mapping[str, frozenset[str]]:
         """By the commands."""
         return self.commands.coordinators()
+
+    def site_tables(self, since: int | None = None) -> SiteTables:
+        """By the commands."""
+        return self.commands.site_tables(since)
 
     def device_list(self, node: str) -> list[DevicePosition]:
         """By the commands: slurmd's own knowledge."""

@@ -1,6 +1,8 @@
 """Hostlists as Slurm prints them: `gpu[1-2,04-06]-ib,login1` to names."""
 
 import re
+from collections.abc import Iterable
+from itertools import groupby
 from typing import Final
 
 from gpuwaste.core.errors import ParseError
@@ -12,6 +14,8 @@ _LONGEST_NAME: Final = 1024
 _PIECE = re.compile(r"([^\[\],\s]*)(?:\[([^\[\]\s]*)\])?")
 _MAX_DIGITS: Final = 18
 _RANGE = re.compile(rf"([0-9]{{1,{_MAX_DIGITS}}})(?:-([0-9]{{1,{_MAX_DIGITS}}}))?")
+_NUMBERED = re.compile(rf"(.*?)([0-9]{{1,{_MAX_DIGITS}}})", re.DOTALL)
+_DIGITS = re.compile(r"([0-9]{1,18})")
 _BLANKS = re.compile(r"[ \t\n]")  # separate names, as a comma does
 _ABSENT: Final = frozenset({"", "(null)", "None assigned", "None", "N/A"})
 
@@ -30,6 +34,42 @@ def expand(text: str) -> list[str]:
     for part in split_outside(_BLANKS.sub(",", text), "[", "]"):
         names.extend(_expand_one(part, text, MAX_NAMES - len(names)))
     return names
+
+
+def compressed(names: Iterable[str]) -> str:
+    """Return names in their order as a hostlist that `expand` reads back; successive numbers become ranges."""
+    runs: list[tuple[str, str, int, int]] = []  # what is before the number, its first digits, first and last number
+    for name in names:
+        match = _NUMBERED.fullmatch(name)
+        if match is None:
+            runs.append((name, "", 0, 0))
+            continue
+        head, digits, number = match[1], match[2], int(match[2])
+        if runs and _continues(runs[-1], head, digits):
+            runs[-1] = (*runs[-1][:3], number)
+        else:
+            runs.append((head, digits, number, number))
+    parts: list[str] = []
+    for head, group in groupby(runs, lambda run: (run[0], bool(run[1]))):
+        ranges = [first if low == high else f"{first}-{high:0{len(first)}d}" for _, first, low, high in group]
+        if not head[1]:
+            parts += [head[0]] * len(ranges)
+        elif len(ranges) == 1 and "-" not in ranges[0]:
+            parts.append(head[0] + ranges[0])
+        else:
+            parts.append(f"{head[0]}[{','.join(ranges)}]")
+    return ",".join(parts)
+
+
+def natural_key(name: str) -> tuple[tuple[bool, int, str], ...]:
+    """Return what slurmctld sorts nodes by: texts by their characters, numbers by their value."""
+    pieces = (piece for piece in _DIGITS.split(name) if piece)
+    return tuple((not piece.isdecimal(), int(piece) if piece.isdecimal() else 0, piece) for piece in pieces)
+
+
+def _continues(run: tuple[str, str, int, int], head: str, digits: str) -> bool:
+    before, first, _, last = run
+    return before == head and bool(first) and digits == f"{last + 1:0{len(first)}d}"
 
 
 def split_outside(text: str, opening: str, closing: str) -> list[str]:

@@ -10,6 +10,7 @@ from markupsafe import Markup
 
 from gpuwaste.core.text import harmless
 from gpuwaste.core.units import format_size
+from gpuwaste.waste.findings import cause_name
 from gpuwaste.web import words
 from gpuwaste.web.charts.day_bars import day_bars
 from gpuwaste.web.charts.level_bar import level_bar
@@ -63,6 +64,7 @@ def _environment() -> Environment:
         level_name=words.level_name,
         letter=words.letter,
         cut=words.cut,
+        cause=cause_name,
     )
     environment.globals.update(
         static=static_url,

@@ -11,6 +11,7 @@ from gpuwaste.slurm.cluster_config import NodeInfo, Partition, SlurmConfig
 from gpuwaste.slurm.rest_live import requests_of
 from gpuwaste.slurm.sacct import BadRow
 from gpuwaste.slurm.scontrol import RunningJob
+from gpuwaste.slurm.site_tables import SiteTables
 from gpuwaste.slurm.slurmd_g import DevicePosition
 
 
@@ -31,6 +32,7 @@ class FakeSlurm:
     levels: dict[str, str] = field(default_factory=dict)
     account_coordinators: dict[str, frozenset[str]] = field(default_factory=dict)
     devices: dict[str, list[DevicePosition]] = field(default_factory=dict)
+    tables: SiteTables | None = None
     failure: str = ""
     rpcs: Counter[str] = field(default_factory=Counter)
 
@@ -84,6 +86,11 @@ class FakeSlurm:
         """Return the coordinators."""
         self._rpc("sacctmgr")
         return self.account_coordinators
+
+    def site_tables(self, since: int | None = None) -> SiteTables:  # noqa: ARG002 the protocol's
+        """Return the tables; by default those of a site without nodes."""
+        self._rpc("scontrol")
+        return self.tables or SiteTables(self.config())
 
     def device_list(self, node: str) -> list[DevicePosition]:
         """Return the node's GPUs; an unknown node is an error, as with slurmd."""

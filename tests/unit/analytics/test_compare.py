@@ -3,11 +3,14 @@
 import random
 
 import pytest
+from msgspec.structs import replace
 from tests.unit.analytics.sites import DAY, MONTH, viewed
 from tests.unit.analytics.test_views import MONTH_LONG, busy
 
 from gpuwaste.analytics.bootstrap import Sample, difference, estimate, interval
 from gpuwaste.analytics.compare import compare
+from gpuwaste.analytics.document import Fact
+from gpuwaste.analytics.view import Viewed
 
 
 def test_a_real_change_is_more_than_noise_and_comes_first() -> None:
@@ -36,6 +39,17 @@ def test_too_few_days_are_called_so() -> None:
     found = compare(before, after)
     assert all(change.beyond_noise is None for change in found.changes)
     assert any("whether it is more than noise is not known" in sentence for sentence in found.narrative)
+
+
+def test_what_is_not_known_does_not_lead() -> None:
+    """Where noise cannot be told, the share of unknown GPU-hours comes last, though it moved more than the waste."""
+    one = viewed(busy(), "states", (MONTH, MONTH + DAY))
+    facts = {"wasted_share": (0.4, 0.5), "unknown_share": (0.01, 0.6)}
+    sides = []
+    for side in (0, 1):
+        told = [Fact(id=i, value=v[side], text="", unit="share", means=i, query="waste") for i, v in facts.items()]
+        sides.append(Viewed(replace(one.document, facts=told), {}))
+    assert [change.id for change in compare(*sides).changes] == ["wasted_share", "unknown_share"]
 
 
 def test_what_is_said_of_two_things_is_not_compared() -> None:

@@ -63,7 +63,7 @@ def test_a_log_without_gpus_has_no_gpu_hours(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("value", "unit", "text"),
-    [(0.0, "GPU-hours", "0.0 GPU-hours"), (0.04, "GPU-hours", "0.04 GPU-hours"), (1e-6, "CPU-hours", "<0.01 CPU-hours"),
+    [(0.0, "GPU-hours", "0 GPU-hours"), (0.04, "GPU-hours", "0.04 GPU-hours"), (1e-6, "CPU-hours", "<0.01 CPU-hours"),
      (0.0, "share", "0 %"), (1e-5, "share", "<0.1 %"), (0.004, "share", "0.4 %"), (0.001, "jobs", "<0.01 jobs"),
      (1, "jobs", "1 job")],
 )  # fmt: skip

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.examples import examples
 from tests.unit.waste import plain_ledger as plain
@@ -145,6 +145,7 @@ def check_run(
 @pytest.mark.parametrize("rules", RULES, ids=["usual", "other"])
 @settings(max_examples=examples(10), deadline=None)
 @given(seed=st.integers(0, 2**32), window=st.sampled_from(WINDOWS))
+@example(seed=444, window=(0, None))  # a reason that is told of no time first, and of a millisecond last
 def test_each_number_of_a_run_is_that_of_the_definition(rules: Any, seed: int, window: tuple[int, int | None]) -> None:
     """Every device's classes, waste, reasons and level, the sums of its run, and which runs have findings."""
     rng = random.Random(seed)

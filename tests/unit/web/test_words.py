@@ -30,7 +30,7 @@ def test_a_share_is_0_or_100_only_where_it_is_none_or_all(part: float | None, wh
 
 def test_gpu_hours_have_one_decimal_and_below_an_hour_two() -> None:
     """With a separator between thousands and no last 0 below an hour: 0.09 of 0.16 is 57 %; a little is not nothing."""
-    assert (gpu_hours(0), gpu_hours(3600 * 1234.56), gpu_hours(None)) == ("0.0", "1,234.6", "not known")
+    assert (gpu_hours(0), gpu_hours(3600 * 1234.56), gpu_hours(None)) == ("0", "1,234.6", "not known")
     assert [gpu_hours(seconds) for seconds in (1, 18, 324, 360, 576, 1800, 3582, 3600)] == [
         "<0.01", "0.01", "0.09", "0.1", "0.16", "0.5", "1.0", "1.0",
     ]  # fmt: skip
@@ -51,7 +51,7 @@ def test_a_number_and_its_unit_stay_on_one_line(text: str, kept: list[str]) -> N
 
 def test_gpu_hours_come_with_their_unit() -> None:
     """A minute is not 0.0 GPU-hours."""
-    assert (in_gpu_hours(60), in_gpu_hours(0)) == ("0.02 GPU-hours", "0.0 GPU-hours")
+    assert (in_gpu_hours(60), in_gpu_hours(0)) == ("0.02 GPU-hours", "0 GPU-hours")
 
 
 def test_a_time_is_utc_for_programs_and_people() -> None:

@@ -11,6 +11,7 @@ from gpuwaste.analytics.charting import CUT_NOTE, gpus_note, named, sideways, us
 from gpuwaste.analytics.document import Column
 from gpuwaste.analytics.facts import Facts, ratio
 from gpuwaste.core.units import HOUR_S
+from gpuwaste.waste.findings import cause_name
 from gpuwaste.waste.judged_runs import judged_runs
 from gpuwaste.waste.load import Selection
 
@@ -112,7 +113,7 @@ def _add_top(facts: Facts, sums: dict[tuple[str, str], Counter[str]], causes: di
     kinds = sum(causes.values(), Counter[str]())
     if kinds:
         kind, wasted_s = min(kinds.items(), key=lambda item: (-item[1], item[0]))
-        facts.add("top_cause", kind.replace("_", " "), "", "cause of most waste")
+        facts.add("top_cause", cause_name(kind), "", "cause of most waste")
         facts.add("top_cause_hours", wasted_s / HOUR_S, "GPU-hours", "GPU-hours wasted by it")
 
 
@@ -139,7 +140,7 @@ def _charts(lines: list[list[Any]], causes: dict[str, Counter[str]]) -> list[Cha
     )
     series = [
         Series(
-            name=kind.replace("_", " "),
+            name=cause_name(kind),
             role=CAUSE_ROLES.get(kind, "muted"),
             y=[round(causes[name][kind] / HOUR_S, 2) for name in accounts],
         )

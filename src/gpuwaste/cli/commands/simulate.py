@@ -2,6 +2,7 @@
 
 import argparse
 
+from gpuwaste.cli.machine import add_machine
 from gpuwaste.cli.options import add, add_config, add_window, config_of
 from gpuwaste.cli.sources import add_sources
 from gpuwaste.cli.words import path_word, size_word
@@ -9,6 +10,7 @@ from gpuwaste.cli.words import path_word, size_word
 HELP = "what another scheduler would have done with a history of jobs"
 EXAMPLES = (
     ("gpuwaste simulate --swf log.swf.gz --scheduler fcfs,easy,conservative", "What backfill gives on a public log."),
+    ("gpuwaste simulate --live --write-machine site.toml", "Describe this cluster in a file, to change and simulate."),
     ("gpuwaste simulate -S now-30days --walltime truth", "EASY on the site's last month, with exact time limits."),
 )
 
@@ -17,12 +19,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options."""
     add_sources(parser)
     add_window(parser, None, "jobs submitted from then on", shown="all")
-    parser.add_argument(
-        "--processors",
-        type=size_word,
-        metavar="N",
-        help="size of the machine (default: the log's, or the most held)",
-    )
+    add_machine(parser)
+    add(parser, "seed", "for failures of nodes", default=1)
     parser.add_argument("--first", type=size_word, metavar="N", help="only the first N jobs")
     parser.add_argument(
         "--scheduler", default="easy", metavar="NAMES", help="fcfs, sjf, easy, conservative (default: easy)"

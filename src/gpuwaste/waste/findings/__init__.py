@@ -1,4 +1,4 @@
-"""The findings: each file here names one cause of waste and exposes `find(jobs, settings) -> Iterator[Finding]`.
+"""The findings: each file here is one cause of waste: CAUSE, its name for readers, and `find(jobs, settings)`.
 
 A file is found by being here. Files that start with an underscore are shared helpers. No finding is drawn from unknown
 time: each asks for the coverage that the settings say.
@@ -22,6 +22,14 @@ def finders() -> dict[str, Find]:
     """Return the `find` of each file by the file's name."""
     names = sorted(m.name for m in pkgutil.iter_modules(__path__) if not m.name.startswith("_"))
     return {name: importlib.import_module(f"{__name__}.{name}").find for name in names}
+
+
+def cause_name(kind: str) -> str:
+    """Return what readers call a kind of finding; a kind of another version has no name but its own."""
+    if kind not in finders():
+        return kind.replace("_", " ")
+    name: str = importlib.import_module(f"{__name__}.{kind}").CAUSE
+    return name
 
 
 def causes(ledger: JobLedger, settings: LedgerSettings, kinds: Collection[str] | None = None) -> list[Finding]:

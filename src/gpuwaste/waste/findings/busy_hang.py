@@ -7,12 +7,15 @@ cards).
 """
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from gpuwaste.core.finding import Finding
 from gpuwaste.core.units import format_duration
 from gpuwaste.waste.findings._support import judgeable, plural
 from gpuwaste.waste.ledger import JobLedger
 from gpuwaste.waste.ledger_settings import LedgerSettings
+
+CAUSE: Final = "hang that looks busy"
 
 
 def find(jobs: Sequence[JobLedger], settings: LedgerSettings) -> Iterator[Finding]:

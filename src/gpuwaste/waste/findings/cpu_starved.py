@@ -14,6 +14,7 @@ from gpuwaste.waste.findings._support import judgeable, plural
 from gpuwaste.waste.ledger import JobLedger
 from gpuwaste.waste.ledger_settings import LedgerSettings
 
+CAUSE: Final = "too few CPUs for the GPUs"
 SATURATED: Final = 0.9
 
 

@@ -6,12 +6,15 @@ separate findings.
 """
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from gpuwaste.core.finding import Finding
 from gpuwaste.waste.findings._support import ask_for, judgeable, memory_resident, plural, spread_over
 from gpuwaste.waste.findings.one_gpu_of_many import applies
 from gpuwaste.waste.ledger import DeviceLedger, JobLedger
 from gpuwaste.waste.ledger_settings import LedgerSettings
+
+CAUSE: Final = "GPUs opened, then idle"
 
 
 def find(jobs: Sequence[JobLedger], settings: LedgerSettings) -> Iterator[Finding]:

@@ -5,12 +5,15 @@ is all on one GPU of several is reported by one_gpu_of_many, not here.
 """
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from gpuwaste.core.finding import Finding
 from gpuwaste.waste.findings._support import ask_for, plural, spread_over
 from gpuwaste.waste.findings.one_gpu_of_many import applies
 from gpuwaste.waste.ledger import DeviceLedger, JobLedger
 from gpuwaste.waste.ledger_settings import LedgerSettings
+
+CAUSE: Final = "GPUs never touched"
 
 
 def find(jobs: Sequence[JobLedger], settings: LedgerSettings) -> Iterator[Finding]:

@@ -5,12 +5,15 @@ it the idle runs count.
 """
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from gpuwaste.core.finding import Finding
 from gpuwaste.core.units import format_duration
 from gpuwaste.waste.findings._support import judgeable, memory_resident, plural
 from gpuwaste.waste.ledger import JobLedger
 from gpuwaste.waste.ledger_settings import LedgerSettings
+
+CAUSE: Final = "idle interactive job"
 
 
 def find(jobs: Sequence[JobLedger], settings: LedgerSettings) -> Iterator[Finding]:

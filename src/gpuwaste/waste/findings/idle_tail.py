@@ -14,6 +14,7 @@ from gpuwaste.waste.findings._support import judgeable, memory_resident, plural
 from gpuwaste.waste.ledger import JobLedger
 from gpuwaste.waste.ledger_settings import LedgerSettings
 
+CAUSE: Final = "idle at the end"
 MIN_SHARE: Final = 0.1
 
 

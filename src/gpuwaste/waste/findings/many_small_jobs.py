@@ -15,6 +15,7 @@ from gpuwaste.core.run import RunKey
 from gpuwaste.waste.ledger import JobLedger
 from gpuwaste.waste.ledger_settings import LedgerSettings
 
+CAUSE: Final = "many small jobs"
 MIN_JOBS: Final = 3
 MAX_SUM_PCT: Final = 80.0
 MAX_MEMORY: Final = 0.9

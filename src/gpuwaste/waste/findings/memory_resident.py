@@ -5,11 +5,14 @@ of waste, so that short pauses of a large model are not worth a line.
 """
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from gpuwaste.core.finding import Finding
 from gpuwaste.waste.findings._support import judgeable, memory_resident, plural
 from gpuwaste.waste.ledger import JobLedger
 from gpuwaste.waste.ledger_settings import LedgerSettings
+
+CAUSE: Final = "GPU memory held, GPU idle"
 
 
 def find(jobs: Sequence[JobLedger], settings: LedgerSettings) -> Iterator[Finding]:

@@ -12,6 +12,7 @@ from gpuwaste.waste.findings._support import ask_for, judgeable, memory_resident
 from gpuwaste.waste.ledger import JobLedger
 from gpuwaste.waste.ledger_settings import LedgerSettings
 
+CAUSE: Final = "one GPU of many"
 ACTIVITY_ON_ONE: Final = 0.99
 
 

@@ -9,8 +9,8 @@ WITH told AS (
         FROM ledger_gpus
         WHERE seen_unknown_ms > 0
     )
+    WHERE ms > 0
     GROUP BY ALL
-    HAVING sum(ms) > 0
 ),
 parts AS (
     SELECT

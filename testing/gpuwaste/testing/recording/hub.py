@@ -18,6 +18,7 @@ from gpuwaste.slurm.cluster_config import NodeInfo, Partition, SlurmConfig
 from gpuwaste.slurm.commands import CommandClient
 from gpuwaste.slurm.sacct import BadRow
 from gpuwaste.slurm.scontrol import RunningJob
+from gpuwaste.slurm.site_tables import SiteTables
 from gpuwaste.slurm.slurmd_g import DevicePosition
 from gpuwaste.testing.recording.format import Accounted, RecordedMap, SiteFacts
 from gpuwaste.testing.recording.tape import Tape
@@ -76,6 +77,10 @@ class RecordedClient:
     def coordinators(self) -> Mapping[str, frozenset[str]]:
         """Ask for the coordinators."""
         return self._inner.coordinators()
+
+    def site_tables(self, since: int | None = None) -> SiteTables:
+        """Ask for the whole site."""
+        return self._inner.site_tables(since)
 
     def device_list(self, node: str) -> list[DevicePosition]:
         """Ask slurmd."""

@@ -1,0 +1,101 @@
+"""The machine that a simulation runs on: as --machine describes it, or as Slurm says with --live."""
+
+import argparse
+from typing import TYPE_CHECKING
+
+from gpuwaste.cli.time_options import parse_time
+from gpuwaste.cli.words import path_word, size_word
+from gpuwaste.core.errors import StoreError, UsageError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from gpuwaste.core.config import Config
+    from gpuwaste.history.table import JobTable
+    from gpuwaste.sim.cluster import ClusterModel
+    from gpuwaste.sim.simulation import Machine
+
+
+def add_machine(parser: argparse.ArgumentParser) -> None:
+    """Add --machine, --live and --processors, of which one is given, and --write-machine."""
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument(
+        "--machine", type=path_word, metavar="FILE", help="nodes and partitions: TOML, slurm.conf, or its directory"
+    )
+    group.add_argument("--live", action="store_true", help="nodes, partitions, QOS and accounts as Slurm has them now")
+    group.add_argument(
+        "--processors",
+        type=size_word,
+        metavar="N",
+        help="size of the machine (default: the log's, or the most held)",
+    )
+    parser.add_argument(
+        "--write-machine",
+        type=path_word,
+        metavar="FILE",
+        help="with --machine or --live: write the machine there as TOML and simulate nothing",
+    )
+
+
+def cluster_of(options: argparse.Namespace, config: "Config", since: int | None) -> "ClusterModel | None":
+    """Return the cluster of --machine or --live, None where neither is given; `since` as of live_machine.
+
+    Raises ConfigError, SlurmError, ParseError.
+    """
+    if options.machine is not None:
+        from gpuwaste.sim.clusters.reading import read_machine
+
+        return read_machine(options.machine)
+    if not options.live:
+        return None
+    from gpuwaste.sim.clusters.live import live_machine
+    from gpuwaste.slurm.choice import slurm_client
+
+    return live_machine(slurm_client(config), since)
+
+
+def cluster_for(options: argparse.Namespace, config: "Config", table: "JobTable") -> "ClusterModel | None":
+    """Return the cluster for these jobs: with the outages of their time, drawn where the file has a rate of failures.
+
+    Failures are drawn from the first submission on for twice the time to the last end. Raises as cluster_of.
+    """
+    first = int(table.submit.min()) if len(table) else None
+    found = cluster_of(options, config, first)
+    if found is None or first is None:
+        return found
+    from gpuwaste.sim.clusters.drawn import with_failures
+
+    last = max(int(table.submit.max()), int(table.end.max()))
+    return with_failures(found, options.seed, first, first + 2 * max(1, last - first))
+
+
+def processors_of(cluster: "ClusterModel", options: argparse.Namespace) -> "Machine":
+    """Return the CPUs of the nodes that are not down, for schedulers that count processors. Raises UsageError."""
+    from gpuwaste.sim.simulation import Machine
+
+    source = f"the machine of {options.machine.name}" if options.machine is not None else "the live cluster"
+    cpus = sum(node.cpus for node in cluster.nodes if not node.down)
+    if not cpus:
+        raise UsageError(f"{source}: every node is down: no job can run")
+    return Machine(cpus, source)
+
+
+def write_machine(options: argparse.Namespace, config: "Config") -> str:
+    """Write the machine as TOML, with the outages since -S where it is live; returns what was written, in a line.
+
+    Raises UsageError without a machine, StoreError, and as cluster_of.
+    """
+    since = None if options.starttime is None else parse_time(options.starttime)
+    found = cluster_of(options, config, None if since is None else int(since))
+    if found is None:
+        raise UsageError("--write-machine needs a machine: give --live or --machine FILE")
+    from gpuwaste.core.files import write_whole
+    from gpuwaste.sim.clusters.written import to_toml
+
+    path: Path = options.write_machine
+    try:
+        write_whole(path, to_toml(found).encode())
+    except OSError as error:
+        raise StoreError(f"{path}: cannot be written: {error.strerror or error}") from error
+    parts = f"{len(found.partitions)} partitions, {len(found.qos)} QOS, {len(found.associations)} associations"
+    return f"{path}: {len(found.nodes)} nodes, {found.cpus} CPUs, {found.gpus} GPUs, {parts}\n"

@@ -1,0 +1,180 @@
+"""slurm.conf with the gres.conf beside it: nodes, partitions and settings; a directory stands for its slurm.conf.
+
+QOS, associations and reservations are not in slurm.conf: slurmctld and slurmdbd keep them (live.py).
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+from gpuwaste.core.errors import ConfigError, ParseError
+from gpuwaste.sim.cluster import ClusterModel, Node, Partition
+from gpuwaste.sim.clusters import hardware, settings, values
+from gpuwaste.sim.clusters.checked import MAX_NAMES, MAX_NODES
+from gpuwaste.sim.clusters.described import Described, Place, located
+from gpuwaste.slurm.conf_file import ConfLine, read_conf
+from gpuwaste.slurm.hostlist import expand
+
+TITLE: Final = "slurm.conf, or the directory with slurm.conf and gres.conf"
+_KEYS = re.compile(
+    rb"^[ \t]*(?:ClusterName|SlurmctldHost|ControlMachine|NodeName|PartitionName)[ \t]*=", re.IGNORECASE | re.MULTILINE
+)
+_DEFAULT: Final = "DEFAULT"
+_FUTURE: Final = "FUTURE"
+
+
+def reads(path: Path, head: bytes) -> bool:
+    """Tell whether it is a directory or has slurm.conf's lines."""
+    return path.is_dir() or path.suffix == ".conf" or (path.suffix != ".toml" and bool(_KEYS.search(head)))
+
+
+def read(path: Path) -> Described:
+    """Read it. Raises ConfigError, which names file and line."""
+    path = path / "slurm.conf" if path.is_dir() else path
+    site = _Site()
+    for line in read_conf(path):
+        with located(line.place):
+            _KINDS.get(line.pairs[0][0], _Site.setting)(site, line)
+    gres = path.with_name("gres.conf")
+    if gres.exists():
+        for line in read_conf(gres):
+            with located(line.place):
+                site.gres_line(line)
+    return site.described(path)
+
+
+@dataclass(slots=True)
+class _Site:
+    """What was read so far; `defaults` are those of the DEFAULT lines above."""
+
+    settings: dict[str, str] = field(default_factory=dict)
+    name: str = ""
+    node_defaults: dict[str, str] = field(default_factory=dict)
+    partition_defaults: dict[str, str] = field(default_factory=dict)
+    nodes: list[tuple[ConfLine, Node]] = field(default_factory=list)
+    future: set[str] = field(default_factory=set)
+    down: dict[str, bool] = field(default_factory=dict)
+    partitions: list[tuple[ConfLine, dict[str, str]]] = field(default_factory=list)
+    sets: dict[str, dict[str, str]] = field(default_factory=dict)
+    gpu_types: dict[str, dict[str, int]] = field(default_factory=dict)
+    expanded: int = 0
+
+    def expand(self, text: str) -> list[str]:
+        """Expand a hostlist; all of them together are bounded. Raises ParseError."""
+        found = expand(text)
+        self.expanded += len(found)
+        if self.expanded > MAX_NAMES:
+            raise ParseError(f"more than {MAX_NAMES} names of nodes in all")
+        return found
+
+    def setting(self, line: ConfLine) -> None:
+        for key, value in line.pairs:
+            if key == "clustername":
+                self.name = value
+            else:
+                name, shown = settings.printed(key, value)
+                self.settings[name] = shown
+
+    def node_line(self, line: ConfLine) -> None:
+        fields = line.fields
+        if fields["nodename"].upper() == _DEFAULT:
+            self.node_defaults |= fields
+            return
+        fields = self.node_defaults | fields
+        names = self.expand(fields["nodename"])
+        if fields.get("state", "").upper().startswith(_FUTURE):
+            self.future.update(names)
+            return
+        if len(self.nodes) + len(names) > MAX_NODES:
+            raise ConfigError(f"{line.place}: more than {MAX_NODES} nodes")
+        one = hardware.node_of("", fields)
+        self.nodes += [(line, replace(one, name=name)) for name in names]
+
+    def partition_line(self, line: ConfLine) -> None:
+        fields = line.fields
+        if fields["partitionname"].upper() == _DEFAULT:
+            self.partition_defaults |= fields
+            return
+        self.partitions += [
+            (line, self.partition_defaults | fields | {"partitionname": name})
+            for name in fields["partitionname"].split(",")
+            if name
+        ]
+
+    def set_line(self, line: ConfLine) -> None:
+        self.sets[line.fields["nodeset"]] = line.fields
+
+    def down_line(self, line: ConfLine) -> None:
+        down = hardware.is_down(line.fields.get("state", "DOWN"))
+        self.down |= dict.fromkeys(self.expand(line.fields["downnodes"]), down)
+
+    def gres_line(self, line: ConfLine) -> None:
+        fields = line.fields
+        if fields.get("name", "").lower() != "gpu":
+            return
+        count = (
+            values.whole(fields["count"], "Count") if "count" in fields else len(self.expand(fields.get("file", "")))
+        )
+        for name in self.expand(fields.get("nodename", "")) or [""]:
+            types = self.gpu_types.setdefault(name, {})
+            types[fields.get("type", "")] = types.get(fields.get("type", ""), 0) + count
+
+    def described(self, path: Path) -> Described:
+        decisive = settings.decisive(self.settings)
+        nodes = hardware.sorted_nodes(self._whole(node) for _, node in self.nodes)
+        lines = {node.name: line.place for line, node in self.nodes}
+        features: dict[str, list[str]] = {}
+        for node in nodes:
+            for feature in node.features:
+                features.setdefault(feature, []).append(node.name)
+        order = {node.name: index for index, node in enumerate(nodes)}
+        partitions = [self._partition(line, fields, decisive, order, features) for line, fields in self.partitions]
+        places: dict[Place, str] = {("nodes", index): lines[node.name] for index, node in enumerate(nodes)}
+        places |= {("partitions", index): line.place for index, (line, _) in enumerate(self.partitions)}
+        model = ClusterModel(self.name, nodes, tuple(partitions), settings=decisive)
+        return Described(model, str(path), places)
+
+    def _whole(self, node: Node) -> Node:
+        types = self.gpu_types.get(node.name, self.gpu_types.get("", {}))
+        untyped = list(node.gpus) == [""] and sum(types.values()) == node.gpu_count
+        return replace(node, gpus=dict(types) if untyped else node.gpus, down=self.down.get(node.name, node.down))
+
+    def _partition(
+        self,
+        line: ConfLine,
+        fields: Mapping[str, str],
+        decisive: Mapping[str, str],
+        order: Mapping[str, int],
+        features: Mapping[str, list[str]],
+    ) -> Partition:
+        with located(line.place):
+            names = self._names(fields.get("nodes", ""), order, features)
+            # A name that no node has stays, at the end: checked.py refuses it.
+            chosen = sorted(dict.fromkeys(names), key=lambda name: order.get(name, len(order)))
+            return hardware.partition_of(fields, chosen, decisive)
+
+    def _names(self, text: str, order: Iterable[str], features: Mapping[str, list[str]]) -> Iterable[str]:
+        if text.upper() == "ALL":
+            yield from order
+            return
+        for name in self.expand(text):
+            nodeset = self.sets.get(name)
+            if nodeset is None:
+                if name not in self.future:
+                    yield name
+                continue
+            yield from self.expand(nodeset.get("nodes", ""))
+            for feature in nodeset.get("feature", "").split(","):
+                found = features.get(feature, [])
+                self.expanded += len(found)
+                yield from found
+
+
+_KINDS: Final[Mapping[str, Callable[[_Site, ConfLine], None]]] = {
+    "nodename": _Site.node_line,
+    "partitionname": _Site.partition_line,
+    "nodeset": _Site.set_line,
+    "downnodes": _Site.down_line,
+}

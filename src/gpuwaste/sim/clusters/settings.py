@@ -1,0 +1,127 @@
+"""The settings of slurm.conf that decide when a job starts, as `scontrol show config` prints them."""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from gpuwaste.core.errors import ParseError
+from gpuwaste.core.units import format_duration
+from gpuwaste.sim.clusters import values
+
+_Kind = Callable[[str, str], str]
+_BASIC: Final = "priority/basic"
+
+
+def _text(value: str, _: str) -> str:
+    return "" if value.lower() in {"(null)", "none"} else value
+
+
+def _upper(value: str, _: str) -> str:
+    return value.upper()
+
+
+def _word(value: str, _: str) -> str:
+    return value
+
+
+def _flag(value: str, name: str) -> str:
+    word = value.lower()
+    if word in {"yes", "true", "1", "up"}:
+        return "Yes"
+    if word in {"no", "false", "0", "down"}:
+        return "No"
+    raise ParseError(f"{name}={value[:40]}: expected yes or no")
+
+
+def _number(value: str, name: str) -> str:
+    return str(values.whole(value, name))
+
+
+def _amount(value: str, name: str) -> str:
+    found = values.limit(value, name)
+    return "UNLIMITED" if not found else str(found)
+
+
+def _duration(value: str, name: str) -> str:
+    try:
+        found = values.seconds(value)
+    except ParseError as error:
+        raise ParseError(f"{name}: {error}") from error
+    return "UNLIMITED" if found is None else format_duration(found)
+
+
+def _in(unit: str) -> _Kind:
+    def read(value: str, name: str) -> str:
+        bare = value.removesuffix(unit).strip()
+        return "UNLIMITED" if values.limit(bare, name) is None else f"{values.whole(bare, name)} {unit}"
+
+    return read
+
+
+KNOWN: Final[Mapping[str, tuple[str | None, _Kind]]] = {
+    "AccountingStorageEnforce": ("none", _word),
+    "CompleteWait": ("0 sec", _in("sec")),
+    "DefMemPerCPU": (None, _amount),
+    "DefMemPerNode": ("UNLIMITED", _amount),
+    "EnforcePartLimits": ("NO", _upper),
+    "FairShareDampeningFactor": ("1", _number),
+    "JobRequeue": ("1", _number),
+    "KillWait": ("30 sec", _in("sec")),
+    "MaxArraySize": ("1001", _number),
+    "MaxJobCount": ("10000", _number),
+    "MaxMemPerCPU": (None, _amount),
+    "MaxMemPerNode": ("UNLIMITED", _amount),
+    "OverTimeLimit": ("0 min", _in("min")),
+    "PreemptExemptTime": ("00:00:00", _duration),
+    "PreemptMode": ("OFF", _upper),
+    "PreemptType": ("preempt/none", _word),
+    "PriorityCalcPeriod": ("00:05:00", _duration),
+    "PriorityDecayHalfLife": ("7-00:00:00", _duration),
+    "PriorityFavorSmall": ("No", _flag),
+    "PriorityFlags": ("", _text),
+    "PriorityMaxAge": ("7-00:00:00", _duration),
+    "PriorityType": (_BASIC, _word),
+    "PriorityUsageResetPeriod": ("NONE", _upper),
+    "PriorityWeightAge": ("0", _number),
+    "PriorityWeightAssoc": ("0", _number),
+    "PriorityWeightFairShare": ("0", _number),
+    "PriorityWeightJobSize": ("0", _number),
+    "PriorityWeightPartition": ("0", _number),
+    "PriorityWeightQOS": ("0", _number),
+    "PriorityWeightTRES": ("", _text),
+    "SchedulerParameters": ("", _text),
+    "SchedulerTimeSlice": ("30 sec", _in("sec")),
+    "SchedulerType": ("sched/backfill", _word),
+    "SelectType": ("select/cons_tres", _word),
+    "SelectTypeParameters": ("CR_CORE_MEMORY", _upper),
+}
+"""By name: the default (slurm.conf(5) of 22.05; None: printed only where it is set) and how it is printed."""
+_NAMES: Final = {name.lower(): name for name in KNOWN}
+_INSTEAD: Final = {"DefMemPerCPU": "DefMemPerNode", "MaxMemPerCPU": "MaxMemPerNode"}
+
+
+def printed(name: str, value: str) -> tuple[str, str]:
+    """Return a setting by its own spelling, and its value as scontrol prints it; an unknown one as it is.
+
+    Raises ParseError.
+    """
+    known = _NAMES.get(name.lower())
+    return (name, value) if known is None else (known, KNOWN[known][1](value.strip(), known))
+
+
+def decisive(settings: Mapping[str, str]) -> dict[str, str]:
+    """Return those of KNOWN, with the defaults of those that are not set, in the order of KNOWN. Raises ParseError.
+
+    With priority/basic the settings of priority/multifactor mean nothing, and scontrol prints none of them.
+    """
+    given = dict(printed(name, value) for name, value in settings.items() if name.lower() in _NAMES)
+    basic = given.get("PriorityType", _BASIC) == _BASIC
+    found = {}
+    for name, (default, _) in KNOWN.items():
+        if basic and name.startswith("Priority") and name != "PriorityType":
+            continue
+        if any(name == other and instead in given for instead, other in _INSTEAD.items()):
+            continue
+        value = given.get(name, default)
+        if value is not None:
+            found[name] = value
+    return found

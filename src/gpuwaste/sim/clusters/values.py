@@ -1,0 +1,121 @@
+"""Values as Slurm writes them, in slurm.conf and in what its commands print: amounts, TRES, weights, modes, lists."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from gpuwaste.core.errors import ParseError
+from gpuwaste.core.units import parse_duration_s, parse_size_b
+from gpuwaste.sim.cluster import PreemptMode
+from gpuwaste.slurm.tres import parse_tres
+
+Fields = Mapping[str, str]
+MIB: Final = 1 << 20
+MOST: Final = (1 << 62) - 1  # of any amount: bytes of memory, seconds, counts
+_NO_LIMIT: Final = frozenset({"", "UNLIMITED", "INFINITE", "-1", "NONE", "N/A", "(NULL)"})
+_EVERYBODY: Final = frozenset({"", "ALL", "N/A", "(NULL)"})
+_MEMORY: Final = "mem"
+_SUFFIXES: Final = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40, "P": 1 << 50}
+_MAX_DIGITS: Final = 18
+
+
+def whole(text: str, name: str) -> int:
+    """Return a whole number. Raises ParseError naming the key."""
+    text = text.strip()
+    if not (text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS):
+        raise ParseError(f"{name}={text[:40]}: expected a whole number")
+    return int(text)
+
+
+def limit(text: str, name: str) -> int | None:
+    """Return a whole number, None for no limit. Raises ParseError."""
+    return None if text.strip().upper() in _NO_LIMIT else whole(text, name)
+
+
+def seconds(text: str) -> int | None:
+    """Return the seconds of a Slurm duration (a number alone: minutes), None for no limit. Raises ParseError."""
+    return None if text.strip() == "-1" else parse_duration_s(text)
+
+
+def factor(text: str, name: str) -> float:
+    """Return a number of 0 and more. Raises ParseError."""
+    try:
+        value = float(text) if len(text) <= _MAX_DIGITS * 2 else -1.0
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < MOST:
+        raise ParseError(f"{name}={text[:40]}: expected a number of 0 or more")
+    return value
+
+
+def tres(text: str) -> dict[str, int]:
+    """Return amounts by TRES, memory in bytes (without a unit: MiB). Raises ParseError."""
+    found = {}
+    for name, amount in parse_tres(text).items():
+        known = tres_name(name)
+        found[known] = size(amount) if known == _MEMORY else whole(amount, name)
+    return found
+
+
+def tres_text(amounts: Mapping[str, int]) -> str:
+    """Return amounts as `tres` reads them; memory in the largest unit that leaves a whole number."""
+    return ",".join(f"{name}={size_text(amount) if name == _MEMORY else amount}" for name, amount in amounts.items())
+
+
+def size_text(size_b: int) -> str:
+    """Return bytes as `parse_size_b` reads them with the unit M by default: 512G; bytes as 7B are never cut."""
+    for unit in ("P", "T", "G", "M", "K"):
+        if size_b and size_b % _SUFFIXES[unit] == 0:
+            return f"{size_b // _SUFFIXES[unit]}{unit}"
+    return f"{size_b}B" if size_b else "0"
+
+
+def size(text: str) -> int:
+    """Return bytes; a number without a unit is MiB, as RealMemory is, and 7B are bytes. Raises ParseError."""
+    text = text.strip()
+    found = parse_size_b(text[:-1]) if text[-2:-1].isdigit() and text[-1:] in "bB" else parse_size_b(text, "M")
+    if found > MOST:
+        raise ParseError(f"size {text[:40]!r}: larger than any memory")
+    return found
+
+
+def weights(text: str) -> dict[str, float]:
+    """Return TRESBillingWeights: billing units by TRES for one of it, for a byte of memory. Raises ParseError.
+
+    slurm.conf(5): a suffix makes the weight one of that many; memory without a suffix counts MiB.
+    """
+    found = {}
+    for name, amount in parse_tres(text).items():
+        known, unit = tres_name(name), amount[-1:].upper()
+        of = _SUFFIXES.get(unit, MIB if known == _MEMORY else 1)
+        found[known] = factor(amount[:-1] if unit in _SUFFIXES else amount, name) / of
+    return found
+
+
+def weights_text(amounts: Mapping[str, float]) -> str:
+    """Return weights as `weights` reads them: memory by GiB, exactly, as that is a power of two."""
+    giga = _SUFFIXES["G"]
+    return ",".join(
+        f"{name}={weight * giga!r}G" if name == _MEMORY else f"{name}={weight!r}" for name, weight in amounts.items()
+    )
+
+
+def tres_name(text: str) -> str:
+    """Return a TRES' name as the model has it: what it is in lower case, a type or a licence as written."""
+    kind, colon, rest = text.strip().partition(":")
+    return kind.lower() + colon + rest
+
+
+def preempt_mode(text: str) -> PreemptMode | None:
+    """Return a mode; None for the cluster's own. Suspension is not modelled: such jobs stay as they are ("off")."""
+    word = text.strip().lower()
+    if word in {"", "cluster", "n/a", "(null)"}:
+        return None
+    for mode in ("cancel", "requeue"):
+        if mode in word.split(","):
+            return "cancel" if mode == "cancel" else "requeue"
+    return "off"
+
+
+def names(text: str) -> frozenset[str]:
+    """Return a list's names; ALL and none at all are the empty set."""
+    return frozenset() if text.strip().upper() in _EVERYBODY else frozenset(part for part in text.split(",") if part)
