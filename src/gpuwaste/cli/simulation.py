@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from gpuwaste.cli.machine import cluster_for, processors_of, write_machine
 from gpuwaste.cli.options import colour_wanted
+from gpuwaste.cli.real_engine import check_engine, one_node, play_and_tell
 from gpuwaste.cli.sources import source_of
 from gpuwaste.cli.time_options import parse_time
 from gpuwaste.cli.words import listed
@@ -26,6 +27,7 @@ def simulate_and_tell(options: argparse.Namespace, config: Config) -> int:
     if options.write_machine is not None:
         sys.stdout.write(write_machine(options, config))
         return 0
+    check_engine(options)
     try:
         from gpuwaste.sim.simulation import all_schedulers, machine_of, simulate
     except ModuleNotFoundError as error:
@@ -43,6 +45,8 @@ def simulate_and_tell(options: argparse.Namespace, config: Config) -> int:
         machine = machine_of(table, options.processors, source.processors)
     else:
         machine = processors_of(cluster, options)
+    if options.engine is not None:
+        return play_and_tell(options, table, source.text, cluster or one_node(machine.processors))
     document, trace, starts = simulate(
         table, source.text, machine, chosen, walltime=options.walltime, first=options.first
     )

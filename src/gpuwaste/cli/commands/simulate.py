@@ -4,6 +4,7 @@ import argparse
 
 from gpuwaste.cli.machine import add_machine
 from gpuwaste.cli.options import add, add_config, add_window, config_of
+from gpuwaste.cli.real_engine import add_engine
 from gpuwaste.cli.sources import add_sources
 from gpuwaste.cli.words import path_word, size_word
 
@@ -11,6 +12,10 @@ HELP = "what another scheduler would have done with a history of jobs"
 EXAMPLES = (
     ("gpuwaste simulate --swf log.swf.gz --scheduler fcfs,easy,conservative", "What backfill gives on a public log."),
     ("gpuwaste simulate --live --write-machine site.toml", "Describe this cluster in a file, to change and simulate."),
+    (
+        "gpuwaste simulate --live -S now-2days -E now-1days --engine slurmctld --runs 5 -o runs",
+        "The same jobs five times on a real slurmctld with this cluster's configuration.",
+    ),
     ("gpuwaste simulate -S now-30days --walltime truth", "EASY on the site's last month, with exact time limits."),
 )
 
@@ -31,7 +36,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         default="user",
         help="what schedulers plan with: the limit, what it ran, or its user's last two jobs (default: user)",
     )
-    parser.add_argument("-o", "--output", type=path_word, metavar="FILE", help="write each job's starts there, as CSV")
+    add_engine(parser)
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=path_word,
+        metavar="FILE",
+        help="write each job's starts there, as CSV; with --engine: the directory of its runs",
+    )
     add(parser, "json")
     add_config(parser)
 
