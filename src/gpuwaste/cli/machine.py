@@ -3,7 +3,6 @@
 import argparse
 from typing import TYPE_CHECKING
 
-from gpuwaste.cli.time_options import parse_time
 from gpuwaste.cli.words import path_word, size_word
 from gpuwaste.core.errors import StoreError, UsageError
 
@@ -85,6 +84,8 @@ def write_machine(options: argparse.Namespace, config: "Config") -> str:
 
     Raises UsageError without a machine, StoreError, and as cluster_of.
     """
+    from gpuwaste.cli.time_options import parse_time
+
     since = None if options.starttime is None else parse_time(options.starttime)
     found = cluster_of(options, config, None if since is None else int(since))
     if found is None:
@@ -97,5 +98,5 @@ def write_machine(options: argparse.Namespace, config: "Config") -> str:
         write_whole(path, to_toml(found).encode())
     except OSError as error:
         raise StoreError(f"{path}: cannot be written: {error.strerror or error}") from error
-    parts = f"{len(found.partitions)} partitions, {len(found.qos)} QOS, {len(found.associations)} associations"
-    return f"{path}: {len(found.nodes)} nodes, {found.cpus} CPUs, {found.gpus} GPUs, {parts}\n"
+    counts = f"partitions: {len(found.partitions)}, QOS: {len(found.qos)}, associations: {len(found.associations)}"
+    return f"{path}: {len(found.nodes)} nodes, {found.cpus} CPUs, {found.gpus} GPUs; {counts}\n"

@@ -2,12 +2,21 @@
 
 import threading
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
 from typing import Final
 
 from gpuwaste.core.clock import Clock
 
 _MOST_KEPT_B: Final = 32 << 20
+
+
+@dataclass(slots=True)
+class _Making:
+    """An answer that is being made, and how many wait for it."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    readers: int = 0
 
 
 class KeptAnswers:
@@ -19,6 +28,7 @@ class KeptAnswers:
         self._size_b = 0
         self._lock = threading.Lock()
         self._kept: OrderedDict[Hashable, tuple[bytes, int]] = OrderedDict()
+        self._making: dict[Hashable, _Making] = {}
 
     def get(self, key: Hashable) -> bytes | None:
         """Return an answer that is not too old."""
@@ -40,3 +50,24 @@ class KeptAnswers:
             while self._size_b > self._most_b:
                 _, (dropped, _) = self._kept.popitem(last=False)
                 self._size_b -= len(dropped)
+
+    def made(self, key: Hashable, seconds: float, make: Callable[[], bytes]) -> bytes:
+        """Return a kept answer, or make and keep it; of those who ask for one at once, one makes it and all have it.
+
+        What `make` raises reaches the one who made; the next one tries again.
+        """
+        with self._lock:
+            making = self._making.setdefault(key, _Making())
+            making.readers += 1
+        try:
+            with making.lock:
+                kept = self.get(key)
+                if kept is None:
+                    kept = make()
+                    self.keep(key, kept, seconds)
+                return kept
+        finally:
+            with self._lock:
+                making.readers -= 1
+                if not making.readers:
+                    del self._making[key]

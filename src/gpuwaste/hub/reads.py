@@ -91,13 +91,13 @@ class Reads:
             return None
         accounts, settings = _accounts(scope, kind, name), self._settings
         key = (kind, name, accounts, since, until, settings.to_text())
-        kept = self._before.get(key)
-        if kept is not None:
-            return msgspec.json.decode(kept, type=GpuTime)
-        with self._store.reader() as db:
-            totals = report_totals(db, kind, name, since, until, settings, self.now(), accounts=accounts)
-        self._before.keep(key, msgspec.json.encode(totals), _BEFORE_S)
-        return totals
+
+        def totals() -> bytes:
+            with self._store.reader() as db:
+                found = report_totals(db, kind, name, since, until, settings, self.now(), accounts=accounts)
+            return msgspec.json.encode(found)
+
+        return msgspec.json.decode(self._before.made(key, _BEFORE_S, totals), type=GpuTime)
 
     def job(self, scope: Scope, printed_id: str, question: JobQuestion = ANY, *, hours: bool = False) -> JobDocument:
         """Return the runs of a job that are asked for and that the caller may see, with what was said at submission.

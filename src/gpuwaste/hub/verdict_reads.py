@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
-from msgspec import convert
+from msgspec import convert, json
 from msgspec.structs import replace
 
 from gpuwaste.core.clock import Clock
@@ -15,6 +15,7 @@ from gpuwaste.core.units import DAY_S
 from gpuwaste.documents.report_types import Advice
 from gpuwaste.documents.verdict_score import ScoreDocument, score_document
 from gpuwaste.documents.verdict_types import FOR_USERS, VerdictRow, VerdictsDocument
+from gpuwaste.hub.kept_answers import KeptAnswers
 from gpuwaste.hub.refusal import BAD, FORBIDDEN, Refusal, not_found
 from gpuwaste.hub.roles import Scope
 from gpuwaste.store.hub.verdict_store import Pick, VerdictStore, verdict_json
@@ -23,6 +24,8 @@ MAX_VERDICTS: Final = 10_000
 SAID: Final = frozenset({"annotate", "warn", "reject"})  # what the user may know of; a pass tells them nothing
 _LIST_DAYS: Final = 7
 _SCORE_DAYS: Final = 30
+_SCORE_KEPT_S: Final = 60.0
+_NOT_FOR_USERS: Final = "the score of verdicts is for operators"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,7 @@ class VerdictReads:
     def __init__(self, store: VerdictStore, clock: Clock) -> None:
         self._store = store
         self._clock = clock
+        self._scores = KeptAnswers(clock)
 
     def listed(self, scope: Scope, question: VerdictQuestion) -> VerdictsDocument:
         """Return verdicts, the newest first. Raises Refusal: 404 for another user's, as if they did not exist."""
@@ -80,10 +84,17 @@ class VerdictReads:
     def score(self, scope: Scope, since: int | None) -> ScoreDocument:
         """Return the score of what was said since then. Raises Refusal 403 for ordinary users."""
         if not (scope.everything or scope.agent):
-            raise Refusal(FORBIDDEN, "the score of verdicts is for operators")
+            raise Refusal(FORBIDDEN, _NOT_FOR_USERS)
         now = self._now()
         start = now - _SCORE_DAYS * DAY_S if since is None else since
         return score_document(*self._store.score(start), since=start, now=now)
+
+    def recent_score(self, scope: Scope) -> ScoreDocument:
+        """Return the score of the last days, which may be a minute old. Raises Refusal 403 for ordinary users."""
+        if not scope.everything:
+            raise Refusal(FORBIDDEN, _NOT_FOR_USERS)
+        kept = self._scores.made("recent", _SCORE_KEPT_S, lambda: json.encode(self.score(scope, None)))
+        return json.decode(kept, type=ScoreDocument)
 
     def advice(self, scope: Scope, runs: Sequence[RunOfVerdict]) -> list[Advice]:
         """Return what was said of a job's submission and modifications, the oldest first.

@@ -92,6 +92,8 @@ CASES: dict[str, tuple[Prepare | None, str]] = {
     "doctor nagios": (None, "doctor --timeout 3 --nagios --role hub"),
     "evaluate": (bad_log, "evaluate --swf {place}/log.swf"),
     "simulate": (bad_log, "simulate --swf {place}/log.swf"),
+    "simulate machine": (bad_log, "simulate --swf {place}/log.swf --machine {place}/none.toml"),
+    "simulate write": (bad_file, "simulate --machine {place}/bad.toml --write-machine {place}/out.toml"),
     "history": (bad_log, "history import --sacct {place}/sacct.txt --clusters c --into {place}/h.duckdb"),
     "history csv": (bad_log, "history import --csv {place}/jobs.csv --mapping {place}/map.toml"),
     "history status": (None, "history status"),

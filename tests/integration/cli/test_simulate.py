@@ -100,3 +100,65 @@ def test_a_log_without_waits_needs_a_size(tmp_path: Path, capsys: pytest.Capture
     assert main(["simulate", "--swf", str(path)]) == 3
     assert "give --processors" in capsys.readouterr().err
     assert simulated(capsys, "--swf", str(path), "--processors", "2")["schedulers"]["easy"]["mean_wait_s"] == 2.5
+
+
+MACHINE = """[[nodes]]
+names = "g[1-2]"
+cpus = 2
+gpus = "a100:4"
+[[nodes]]
+names = "off"
+cpus = 64
+down = true
+[failures]
+mtbf_h = 0.01
+repair_h = 0.01
+"""
+
+
+def test_a_machine_file_gives_the_processors(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The CPUs of the nodes that are up are the machine of schedulers that count processors."""
+    path, machine = swf(tmp_path / "small.swf", ROWS, head=""), tmp_path / "small.toml"
+    machine.write_text(MACHINE)
+    found = simulated(capsys, "--swf", str(path), "--machine", str(machine), "--seed", "3")
+    assert (found["processors"], found["processors_from"]) == (4, "the machine of small.toml")
+    assert found["schedulers"]["easy"]["mean_wait_s"] == 52.5
+
+
+def test_a_machine_is_written_and_read_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """slurm.conf becomes TOML without a history, and the TOML gives itself."""
+    first, second = tmp_path / "first.toml", tmp_path / "second.toml"
+    (tmp_path / "slurm.conf").write_text("ClusterName=alps\nNodeName=n[1-9] Gres=gpu:2\nPartitionName=p Nodes=ALL\n")
+    assert main(["simulate", "--machine", str(tmp_path), "--write-machine", str(first)]) == 0
+    said = capsys.readouterr().out
+    assert said == f"{first}: 9 nodes, 9 CPUs, 18 GPUs; partitions: 1, QOS: 0, associations: 0\n"
+    assert main(["simulate", "--machine", str(first), "--write-machine", str(second)]) == 0
+    assert first.read_bytes() == second.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("--machine", "{place}/m.toml", "--processors", "4"), 2, "--processors: not allowed with argument --machine"),
+        (("--live", "--processors", "4"), 2, "--processors: not allowed with argument --live"),
+        (("--write-machine", "{place}/out.toml"), 2, "--write-machine needs a machine: give --live or --machine FILE"),
+        (("--machine", "{place}/none.toml"), 2, "none.toml: cannot be read: No such file"),
+        (("--machine", "{place}/small.swf"), 2, "small.swf: not a description of a machine: expected slurm.conf"),
+        (("--machine", "{place}/off.toml"), 2, "the machine of off.toml: every node is down"),
+        (("--machine", "{place}/m.toml", "--write-machine", "{place}/none/out"), 1, "out: cannot be written"),
+    ],
+)
+def test_a_machine_that_cannot_be_is_one_line(
+    words: tuple[str, ...], code: int, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Contradicting options and files that are no machine end in one line that says what to do."""
+    path = swf(tmp_path / "small.swf", ROWS)
+    (tmp_path / "m.toml").write_text(MACHINE)
+    (tmp_path / "off.toml").write_text('[[nodes]]\nnames = "a"\ncpus = 1\ndown = true\n')
+    try:
+        assert main(["simulate", "--swf", str(path), *(word.format(place=tmp_path) for word in words)]) == code
+    except SystemExit as end:
+        assert end.code == code  # noqa: PT017 argparse ends the program, our own checks return
+    error = capsys.readouterr().err
+    assert said in error
+    assert len(error.splitlines()) == 1

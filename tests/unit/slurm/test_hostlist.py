@@ -3,11 +3,12 @@
 import contextlib
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.examples import examples
 
 from gpuwaste.core.errors import ParseError
-from gpuwaste.slurm.hostlist import MAX_NAMES, expand
+from gpuwaste.slurm.hostlist import MAX_NAMES, compressed, expand, natural_key
 
 
 @pytest.mark.parametrize(
@@ -71,3 +72,33 @@ def test_any_text_is_names_or_a_parse_error(text: str) -> None:
     """Nothing else comes out, whatever goes in."""
     with contextlib.suppress(ParseError):
         assert len(expand(text)) <= MAX_NAMES
+
+
+@pytest.mark.parametrize(
+    ("names", "text"),
+    [
+        (["gpu1", "gpu2", "gpu3"], "gpu[1-3]"),
+        (["n08", "n09", "n10", "n12"], "n[08-10,12]"),
+        (["n9", "n10", "n010"], "n[9-10,010]"),
+        (["a", "a", "b1", "c1", "c2", "b2"], "a,a,b1,c[1-2],b2"),
+        (["n3", "n2", "n2"], "n[3,2,2]"),
+        ([], ""),
+    ],
+)
+def test_names_become_a_hostlist(names: list[str], text: str) -> None:
+    """Successive numbers of one width are a range; the order and repeats stay."""
+    assert compressed(names) == text
+    assert expand(text) == names
+
+
+@settings(max_examples=examples(200))
+@given(st.lists(st.text("ab-.019", min_size=1, max_size=6)))
+def test_a_hostlist_of_any_names_is_read_back(names: list[str]) -> None:
+    """Whatever the names, in their order."""
+    assert expand(compressed(names)) == names
+
+
+def test_nodes_are_sorted_by_number() -> None:
+    """Numbers by their value, as slurmctld keeps its nodes."""
+    names = ["n10", "n9", "a2b10", "a2b9", "n009", "a"]
+    assert sorted(names, key=natural_key) == ["a", "a2b9", "a2b10", "n009", "n9", "n10"]

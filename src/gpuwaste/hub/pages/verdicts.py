@@ -40,4 +40,4 @@ class VerdictViews:
         return in_form(form, lambda: models_page(health, self._score(scope), frame), lambda: health)
 
     def _score(self, scope: Scope) -> ScoreDocument | None:
-        return self._verdicts.score(scope, None) if scope.everything else None
+        return self._verdicts.recent_score(scope) if scope.everything else None
