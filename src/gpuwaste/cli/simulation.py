@@ -11,6 +11,7 @@ from gpuwaste.cli.kept_simulation import comparison, keep, kept_words, view_of, 
 from gpuwaste.cli.loads import load_of, need_sim, stepped
 from gpuwaste.cli.machine import cluster_for, size_of, write_machine
 from gpuwaste.cli.options import colour_wanted
+from gpuwaste.cli.real_engine import check_engine, one_node, play_and_tell
 from gpuwaste.cli.time_options import parse_time
 from gpuwaste.cli.whatif import past_of, refused_by, resource_of, wanted_of, with_what_ifs
 from gpuwaste.cli.words import listed
@@ -36,6 +37,7 @@ def simulate_and_tell(options: argparse.Namespace, config: Config) -> int:
     if options.write_machine is not None:
         sys.stdout.write(write_machine(options, config))
         return 0
+    check_engine(options)
     try:
         import numpy as np
 
@@ -59,6 +61,8 @@ def simulate_and_tell(options: argparse.Namespace, config: Config) -> int:
         machine = machine_of(table, options.processors, source.processors, resource, sized_by)
     else:
         machine = size_of(cluster, options, resource)
+    if options.engine is not None:
+        return play_and_tell(options, table, source.text, cluster or one_node(machine.processors))
     past = past_of(options, config, source.table, places)
     document, trace, starts = simulate(
         table,

@@ -7,6 +7,7 @@ from gpuwaste.cli.actions import add_actions, run_action
 from gpuwaste.cli.loads import add_loads
 from gpuwaste.cli.machine import add_machine
 from gpuwaste.cli.options import add, add_config, add_window, config_of
+from gpuwaste.cli.real_engine import add_engine
 from gpuwaste.cli.sources import add_sources
 from gpuwaste.cli.words import path_word, size_word
 
@@ -14,6 +15,10 @@ HELP = "what another scheduler would have done with a history of jobs"
 EXAMPLES = (
     ("gpuwaste simulate --swf log.swf.gz --scheduler fcfs,easy,conservative", "What backfill gives on a public log."),
     ("gpuwaste simulate --live --write-machine site.toml", "Describe this cluster in a file, to change and simulate."),
+    (
+        "gpuwaste simulate --live -S now-2days -E now-1days --engine slurmctld --runs 5 -o runs",
+        "The same jobs five times on a real slurmctld with this cluster's configuration.",
+    ),
     ("gpuwaste simulate -S now-30days --walltime truth", "EASY on the site's last month, with exact time limits."),
     (
         "gpuwaste simulate -S now-30days --what-if gpus",
@@ -65,7 +70,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="model of models_dir, or none: for --walltime model (default: none, the user's ended jobs) and "
         "--what-if policy (default: the one in use)",
     )
-    parser.add_argument("-o", "--output", type=path_word, metavar="FILE", help="write each job's starts there, as CSV")
+    add_engine(parser)
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=path_word,
+        metavar="FILE",
+        help="write each job's starts there, as CSV; with --engine: the directory of its runs",
+    )
     parser.add_argument(
         "--html", type=path_word, metavar="DIR", help="write the result as pages that open from disk, with CSV and SVG"
     )

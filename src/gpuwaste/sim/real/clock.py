@@ -3,21 +3,19 @@
 faketime's wrapper makes the origin, which each process that gets its environment shares; it is kept until `close`.
 """
 
-import os
 import subprocess
 import time
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Final, Self
 
 from gpuwaste.core.errors import SlurmError
+from gpuwaste.sim.real.reaper import remove_origin
 from gpuwaste.slurm.command import run_command
 
 _NAMES: Final = ("LD_PRELOAD", "FAKETIME", "FAKETIME_SHARED")
 _MOST_LINES: Final = 10_000
 _READINGS: Final = 5
 _PATIENCE_S: Final = 20.0
-_SHM: Final = Path("/dev/shm")  # noqa: S108 where POSIX shared memory is; names are the wrapper's own
 
 
 class FastClock:
@@ -63,6 +61,12 @@ class FastClock:
             time.sleep(min(left, most_s))
         return self.now() >= until
 
+    @property
+    def keeper_pipe(self) -> int:
+        """The pipe that keeps the shared origin: a process that has it too keeps it until it ends."""
+        assert self._keeper.stdin is not None  # noqa: S101 narrows the type: it was asked for
+        return self._keeper.stdin.fileno()
+
     def close(self) -> None:
         """End the wrapper, which removes the shared origin; processes that have it go on."""
         if self._keeper.stdin is not None:
@@ -102,12 +106,3 @@ class FastClock:
         if not fake > 0:
             raise SlurmError("date: it gave no time under faketime")
         return fake, real
-
-
-def remove_origin(shared: str) -> None:
-    """Remove what a killed wrapper leaves of a clock: `shared` is its FAKETIME_SHARED."""
-    for word in shared.split():
-        name = os.path.basename(word)  # noqa: PTH119 a name of shared memory, no path
-        if name.startswith("faketime_"):
-            for left in (name, f"sem.{name}"):
-                (_SHM / left).unlink(missing_ok=True)

@@ -116,7 +116,7 @@ def _fixed(model: ClusterModel, place: Place, speed: int, jobs: int) -> dict[str
         "JobCompType": "jobcomp/filetxt",
         "JobCompLoc": f"{base}/jobcomp.txt",
         "SlurmdParameters": "config_overrides",
-        "ReturnToService": "2",
+        "ReturnToService": "1",  # a node that is down by the model stays down
         "SlurmdTimeout": "0",
         "InactiveLimit": "0",
         "MessageTimeout": haste,

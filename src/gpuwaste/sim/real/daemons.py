@@ -78,9 +78,9 @@ class VirtualCluster:
 
     def stop(self) -> None:
         """End every process of the cluster, its jobs included, and remove its directory."""
-        with contextlib.suppress(AttributeError):
-            self.clock.close()
         left = sweep(self._marker)
+        with contextlib.suppress(AttributeError):  # it did not start
+            self.clock.close()
         for process in self._processes.values():
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(1.0)
@@ -114,6 +114,7 @@ class VirtualCluster:
             env={"PATH": search_path(), "PYTHONPATH": ":".join(path for path in sys.path if path)},
             start_new_session=True,
             cwd="/",
+            pass_fds=(self.clock.keeper_pipe,),
         )
 
     def _release(self) -> None:

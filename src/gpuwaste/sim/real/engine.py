@@ -103,8 +103,11 @@ def _play(
     try:
         with VirtualCluster(study.model, study.speed, jobs=len(jobs), memory=memory) as cluster:
             player = Player(cluster, jobs)
-            player.play(lambda *counts: progress(number, *counts), lambda outcomes: write_csv(path, outcomes))
-            complete = True
+            try:
+                player.play(lambda *counts: progress(number, *counts), lambda outcomes: write_csv(path, outcomes))
+                complete = True
+            finally:
+                player.read_ended()
     finally:
         if player is not None:
             outcomes = player.outcomes()

@@ -65,6 +65,15 @@ class Player:
                 time.sleep(_TICK_S)
                 self._look(progress, keep)
 
+    def read_ended(self) -> None:
+        """Read which jobs ended since the last time."""
+        if self._cluster.jobcomp.exists():
+            with self._cluster.jobcomp.open("rb") as file:
+                file.seek(self._read)
+                found, whole = read_ended(file.read())
+            self._read += whole
+            self._ended.update((each.slurm_id, each) for each in found if each.slurm_id in self._ids)
+
     def outcomes(self) -> list[Outcome]:
         """Return what is known of each job, in the order of the trace."""
         slurm_ids = {place: slurm_id for slurm_id, place in self._ids.items()}
@@ -102,12 +111,7 @@ class Player:
     def _look(self, progress: Progress, keep: Keep) -> None:
         """Read what ended since the last look; keep it now and then."""
         self._cluster.require_alive()
-        if self._cluster.jobcomp.exists():
-            with self._cluster.jobcomp.open("rb") as file:
-                file.seek(self._read)
-                found, whole = read_ended(file.read())
-            self._read += whole
-            self._ended.update((each.slurm_id, each) for each in found if each.slurm_id in self._ids)
+        self.read_ended()
         progress(self._next, len(self._ended), len(self._jobs))
         if time.monotonic() - self._kept_at > _KEPT_EVERY_S:
             keep(self.outcomes())

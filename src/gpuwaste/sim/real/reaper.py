@@ -16,6 +16,7 @@ from typing import Final
 MARKER: Final = "GPUWASTE_ENGINE_RUN"
 _PATIENCE_S: Final = 15.0
 _PAUSE_S: Final = 0.05
+_SHM: Final = Path("/dev/shm")  # noqa: S108 where POSIX shared memory is; names are the wrapper's own
 
 
 def marked(marker: str) -> list[int]:
@@ -31,14 +32,30 @@ def marked(marker: str) -> list[int]:
 
 
 def sweep(marker: str) -> list[int]:
-    """End every process that carries the marker; returns those that are left after 15 s."""
-    deadline = time.monotonic() + _PATIENCE_S
+    """End every process that carries the marker; returns those that are left after 15 s.
+
+    A process whose clock's shared origin went before it made one of its own: that goes too.
+    """
+    deadline, seen = time.monotonic() + _PATIENCE_S, set[int]()
     while (left := marked(marker)) and time.monotonic() < deadline:
+        seen.update(left)
         for pid in left:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
         time.sleep(_PAUSE_S)
+    for pid in seen:
+        remove_origin(f"/faketime_sem_{pid} /faketime_shm_{pid}")
     return left
+
+
+def remove_origin(shared: str) -> None:
+    """Remove what a killed wrapper leaves of a clock: `shared` is its FAKETIME_SHARED."""
+    for word in shared.split():
+        name = os.path.basename(word)  # noqa: PTH119 a name of shared memory, no path
+        if name.startswith("faketime_"):
+            for left in (name, f"sem.{name}"):
+                with contextlib.suppress(PermissionError):
+                    (_SHM / left).unlink(missing_ok=True)
 
 
 def main(marker: str, directory: str, shared: str) -> int:
@@ -47,8 +64,6 @@ def main(marker: str, directory: str, shared: str) -> int:
         signal.signal(number, signal.SIG_IGN)
     if sys.stdin.buffer.read():
         return 0
-    from gpuwaste.sim.real.clock import remove_origin  # noqa: PLC0415 only where it is needed: this process starts with each run
-
     sweep(marker)
     remove_origin(shared)
     shutil.rmtree(directory, ignore_errors=True)

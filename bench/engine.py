@@ -1,0 +1,166 @@
+"""How far the simulator's schedulers are from a real slurmctld on a GPU trace, beside how far its own runs are apart.
+
+The trace is drawn: 100 nodes of 4 GPUs (half of them of each of two types), jobs of 1 to 16 GPUs with a load near
+100 %, limits up to five times the run. It is played --runs times with `--engine slurmctld`; schedulers that count
+processors play it with a processor for each GPU. `-o DIR` keeps the runs, so that a later call plays only what is
+missing. Then one line of JSON.
+"""
+
+import argparse
+import inspect
+import json
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from gpuwaste.core.job import JobRecord
+from gpuwaste.history.table import JobTable, table_of
+from gpuwaste.sim.cluster import ClusterModel, Node, Partition
+from gpuwaste.sim.real.engine import Study, play_ensemble
+from gpuwaste.sim.real.outcomes import Outcome, read_csv
+from gpuwaste.sim.simulation import Machine, all_schedulers, simulate
+
+TYPES: Final = ("a100", "v100")
+GPUS: Final = 4  # of a node
+SIZES: Final = (1, 2, 4, 8, 16)
+SHARES: Final = (0.4, 0.25, 0.2, 0.1, 0.05)
+
+
+def main() -> int:
+    """Play the ensemble, simulate, compare."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--nodes", type=int, default=100)
+    parser.add_argument("--hours", type=float, default=4.0, help="of the trace")
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--speed", type=int, default=20)
+    parser.add_argument("--load", type=float, default=1.0, help="GPU time asked for over that of the machine")
+    parser.add_argument("-o", "--output", type=Path, help="directory of the runs")
+    options = parser.parse_args()
+    model, table = machine(options.nodes), trace(options.nodes, options.hours * 3600, options.load)
+    with tempfile.TemporaryDirectory() as scratch:
+        directory = options.output or Path(scratch)
+        study = Study(table, "drawn GPU jobs", model, options.runs, options.speed, directory)
+        document = play_ensemble(study, _told)
+        runs = [read_csv(directory / f"run-{run.number:03}.csv") for run in document.runs if run.complete]
+    sys.stderr.write("\n")
+    print(
+        f"{document.jobs} jobs, {document.nodes} nodes, {document.gpus} GPUs, speed {document.speed}, {len(runs)} runs"
+    )
+    figures: dict[str, Any] = {"runs": [_run(run) for run in document.runs]}
+    if document.agreement and document.mean_wait_s and document.p95_wait_s:
+        own = document.agreement
+        figures["slurmctld"] = {
+            "median_start_s": own.median_start_s,
+            "within_5_s": own.within_5_s,
+            "within_60_s": own.within_60_s,
+            "mean_wait_s": document.mean_wait_s.mean,
+            "mean_wait_deviation_s": document.mean_wait_s.deviation,
+            "p95_wait_s": document.p95_wait_s.mean,
+            "p95_wait_deviation_s": document.p95_wait_s.deviation,
+        }
+        _print("slurmctld", figures["slurmctld"])
+    for name in all_schedulers():
+        found = simulated(name, table, model)
+        if found is not None:
+            figures[name] = compared(found, runs)
+            _print(name, figures[name])
+    print(json.dumps({"bench": "engine", "load_of_host": os.getloadavg()[0], "figures": figures}))
+    return 0
+
+
+def machine(count: int) -> ClusterModel:
+    """Return nodes with a CPU for each GPU, so that schedulers of processors count GPUs."""
+    nodes = tuple(Node(f"g{n}", GPUS, 64 << 30, {TYPES[n % 2]: GPUS}) for n in range(count))
+    names = tuple(node.name for node in nodes)
+    settings = {"SchedulerParameters": "bf_interval=30,bf_continue", "SelectTypeParameters": "CR_CPU"}
+    return ClusterModel("bench", nodes, (Partition("gpu", names, default=True),), settings=settings)
+
+
+def trace(nodes: int, length_s: float, load: float, seed: int = 1) -> JobTable:
+    """Draw jobs that are submitted within so many seconds, always the same."""
+    rng = np.random.default_rng(seed)
+    jobs: list[JobRecord] = []
+    asked, room = 0.0, load * nodes * GPUS * length_s
+    while asked < room:
+        gpus = min(int(rng.choice(SIZES, p=SHARES)), GPUS * (nodes // 2))
+        run = int(np.clip(rng.lognormal(6.8, 0.9), 60, 7200))
+        limit = -(-int(run * rng.uniform(1.05, 5)) // 60) * 60
+        kind = ("", f":{TYPES[rng.integers(2)]}")[int(rng.random() < 0.5)]
+        count = -(-gpus // GPUS)
+        jobs.append(_job(len(jobs) + 1, int(rng.uniform(0, length_s)), run, limit, gpus, nodes=count, kind=kind))
+        asked += gpus * run
+    return table_of(jobs)
+
+
+def _job(number: int, submit: int, run: int, limit: int, gpus: int, *, nodes: int, kind: str) -> JobRecord:
+    typed = f",gres/gpu{kind}={gpus}" if kind else ""
+    return JobRecord(
+        cluster="bench",
+        job_id=number,
+        user=f"u{number % 20}",
+        submit=1_700_000_000 + submit,
+        start=1_700_000_000 + submit,
+        end=1_700_000_000 + submit + run,
+        elapsed_s=run,
+        state="COMPLETED",
+        partition="gpu",
+        time_limit_s=limit,
+        cpus=gpus,
+        req_tres=f"cpu={gpus},node={nodes},gres/gpu={gpus}{typed}",
+    )
+
+
+def simulated(name: str, table: JobTable, model: ClusterModel) -> dict[int, tuple[int, int]] | None:
+    """Return submission and start of each job by its id; None for a scheduler that this simulator cannot ask."""
+    more: dict[str, Any] = {}
+    if getattr(all_schedulers()[name], "NEEDS_CLUSTER", False):
+        if "cluster" not in inspect.signature(simulate).parameters:
+            return None
+        more["cluster"] = model
+    _, played, starts = simulate(
+        table, "drawn", Machine(model.cpus, "given"), (name,), walltime="user", first=None, **more
+    )
+    ids = table.job_id[played.row].tolist()
+    return dict(zip(ids, zip(played.submit.tolist(), starts[name].tolist(), strict=True), strict=True))
+
+
+def compared(found: dict[int, tuple[int, int]], runs: list[list[Outcome]]) -> dict[str, float]:
+    """Return how far a scheduler's starts are from each run's, and its waits from the ensemble's mean."""
+    apart, means, highs = [], [], []
+    for run in runs:
+        started = [each for each in run if each.start is not None and each.submitted is not None]
+        apart += [abs(found[each.job_id][1] - (each.start or 0)) for each in started if each.job_id in found]
+        waits = [(each.start or 0) - (each.submitted or 0) for each in started]
+        means.append(float(np.mean(waits)))
+        highs.append(float(np.percentile(waits, 95)))
+    waits = [start - submit for submit, start in found.values()]
+    mean, high = float(np.mean(waits)), float(np.percentile(waits, 95))
+    return {
+        "median_start_s": float(np.median(apart)),
+        "within_5_s": round(float(np.mean(np.array(apart) <= 5)), 4),
+        "within_60_s": round(float(np.mean(np.array(apart) <= 60)), 4),
+        "mean_wait_s": round(mean, 1),
+        "mean_wait_off": round(mean / float(np.mean(means)) - 1, 4) if np.mean(means) else 0.0,
+        "p95_wait_s": round(high, 1),
+        "p95_wait_off": round(high / float(np.mean(highs)) - 1, 4) if np.mean(highs) else 0.0,
+    }
+
+
+def _run(run: Any) -> dict[str, Any]:
+    return {name: getattr(run, name) for name in run.__struct_fields__}
+
+
+def _print(name: str, figures: dict[str, float]) -> None:
+    print(f"{name:14} " + ", ".join(f"{key} {value}" for key, value in figures.items()))
+
+
+def _told(number: int, submitted: int, ended: int, jobs: int) -> None:
+    sys.stderr.write(f"\rrun {number}: {submitted} submitted, {ended} ended of {jobs} ")
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
