@@ -17,6 +17,8 @@ from gpuwaste.cli.config_check import problems
 from gpuwaste.cli.main import build_parser
 from gpuwaste.core.config import config_from_dict, describe_config
 from gpuwaste.policy.declarations import TABLES
+from gpuwaste.sim.clusters import tables
+from gpuwaste.sim.clusters.reading import read_machine
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
@@ -65,9 +67,13 @@ def test_each_page_is_on_the_map() -> None:
 
 
 @pytest.mark.parametrize("page", HOWTO, ids=named)
-def test_configuration_to_copy_can_be_used(page: Path) -> None:
-    """Each TOML block is a configuration file without an unknown key, and what it says `config check` finds sound."""
+def test_configuration_to_copy_can_be_used(page: Path, tmp_path: Path) -> None:
+    """Each TOML block is a configuration without an unknown key that `config check` finds sound, or a machine."""
     for text in blocks(page, "toml"):
+        if "[[nodes]]" in text:
+            (tmp_path / "machine.toml").write_text(text, encoding="utf-8")
+            assert read_machine(tmp_path / "machine.toml").gpus
+            continue
         config = config_from_dict(tomllib.loads(text), named(page))
         assert problems(Path("/nowhere"), config) == []
 
@@ -105,6 +111,7 @@ def refusal(command: str) -> str:
 
 KEYS = {(section, key) for section, key, *_ in describe_config()}
 NAMES = {key for _, key in KEYS} | {key.name.removesuffix("_") for kind in TABLES.values() for key in fields(kind)}
+NAMES |= {key.name for kind in (tables.QosTable, tables.FailuresTable) for key in fields(kind)}  # of a machine
 LIKE_A_KEY = re.compile(
     r"`([a-z]+(?:_[a-z0-9]+)*_(?:s|days|bytes|pct|ratio|ms|us|mb|file|dir|url|user|conf|groups|socket|coverage))`"
 )

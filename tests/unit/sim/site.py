@@ -16,10 +16,12 @@ def printed(name: str) -> str:
 
 def tables(*, events: bool = False) -> SiteTables:
     """Return the tables as CommandClient reads them."""
-    shown = (tuple(records(printed(what), key)) for what, key in site_tables.SHOWN)
+    nodes, partitions, reservations = (tuple(records(printed(what), key)) for what, key in site_tables.SHOWN)
     return SiteTables(
         parse_config(printed("config")),
-        *shown,
+        nodes,
+        partitions,
+        reservations,
         qos=parse_table(printed("qos"), site_tables.QOS, "qos"),
         associations=parse_table(printed("assoc"), site_tables.ASSOCIATION, "assoc"),
         usage=parse_table(printed("usage"), site_tables.USAGE, "sshare"),

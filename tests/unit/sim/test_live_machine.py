@@ -1,6 +1,7 @@
 """A model of the running cluster: what scontrol, sacctmgr and sshare printed of a real one."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from tests.unit.sim.site import SITE, tables
@@ -69,7 +70,12 @@ def test_qos_and_associations_are_read_as_printed() -> None:
     assert (rows["team", ""].parent, rows["team", ""].shares) == ("proj1", 5)
     assert rows["team", "carol"] == Association("team", "carol", "team", shares=None, qos=frozenset({"normal"}))
     alice = rows["proj1", "alice"]
-    assert (alice.shares, alice.priority, alice.default_qos, alice.qos) == (7, 30, "high", {"high", "normal"})
+    assert (alice.shares, alice.priority, alice.default_qos, alice.qos) == (
+        7,
+        30,
+        "high",
+        frozenset({"high", "normal"}),
+    )
     assert (alice.limits.max_tres_per_node, alice.limits.max_wall_s) == ({"mem": 3 * GIB}, 7200)
 
 
@@ -87,7 +93,11 @@ def test_reservations_keep_whole_nodes() -> None:
     assert set(found) == {"maint", "daily", "own"}
     users = frozenset({"alice", "bob"})
     assert found["maint"] == Reservation("maint", ("fat1", "fat2", "gpu1"), 1798761600, 1798768800, users)
-    assert (found["daily"].accounts, found["own"].accounts, found["own"].users) == ({"proj2"}, set(), set())
+    assert (found["daily"].accounts, found["own"].accounts, found["own"].users) == (
+        frozenset({"proj2"}),
+        frozenset(),
+        frozenset(),
+    )
 
 
 def test_outages_are_slurmdbds_events() -> None:
@@ -128,8 +138,9 @@ def test_a_damaged_row_is_named(kind: str, column: str, value: str, said: str) -
     """What cannot be read is one line that names its record."""
     site = tables()
     first, *others = getattr(site, kind)
+    changed: dict[str, Any] = {kind: ({**first, column: value}, *others)}
     with pytest.raises(ParseError) as error:
-        model_of(replace(site, **{kind: ({**first, column: value}, *others)}))
+        model_of(replace(site, **changed))
     assert said in str(error.value)
     assert len(str(error.value)) < 200
 

@@ -1,13 +1,14 @@
 """The machine's TOML: ten lines are enough, what is written is read back equal, an error names its line."""
 
 from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.examples import examples
-from tests.unit.sim.site import tables
+from tests.unit.sim import site
 
 from gpuwaste.core.errors import ConfigError, GpuwasteError
 from gpuwaste.sim.cluster import (
@@ -22,6 +23,7 @@ from gpuwaste.sim.cluster import (
     Qos,
     Reservation,
 )
+from gpuwaste.sim.clusters import tables
 from gpuwaste.sim.clusters.live import model_of
 from gpuwaste.sim.clusters.reading import read_machine
 from gpuwaste.sim.clusters.written import to_toml
@@ -53,6 +55,14 @@ def test_ten_lines_are_a_machine(tmp_path: Path) -> None:
     assert found.partitions == (Partition("batch", tuple(node.name for node in found.nodes), default=True),)
 
 
+def test_every_key_is_described() -> None:
+    """No key of a table is missing in docs/how-to/simulate.md."""
+    page = (Path(__file__).parents[3] / "docs" / "how-to" / "simulate.md").read_text()
+    kinds = (tables.NodesTable, tables.PartitionTable, tables.QosTable, tables.AssociationTable)
+    more = (tables.ReservationTable, tables.OutageTable, tables.FailuresTable)
+    assert [field.name for kind in (*kinds, *more) for field in fields(kind) if f"`{field.name}`" not in page] == []
+
+
 def test_every_key_is_read(tmp_path: Path) -> None:
     """Durations, dates and amounts as Slurm writes them; a setting by slurm.conf's spelling, as scontrol prints it."""
     found = read(
@@ -75,7 +85,7 @@ def test_every_key_is_read(tmp_path: Path) -> None:
 
 def test_a_live_machine_is_written_and_read_back(tmp_path: Path) -> None:
     """The model of a real cluster, with the outages of its nodes."""
-    model = model_of(tables(events=True))
+    model = model_of(site.tables(events=True))
     assert read(tmp_path / "gw.toml", to_toml(model)) == model
 
 

@@ -36,7 +36,7 @@ def test_nodes(tmp_path: Path) -> None:
     """Defaults of the lines above count; FUTURE nodes are none; names are sorted as slurmctld sorts them."""
     found = {node.name: node for node in read(tmp_path, SITE).nodes}
     assert list(found) == ["cloud1", "cloud2", "g1", "g2", "h1", "n1", "n2", "n3", "n10"]
-    assert (found["n1"].cpus, found["n1"].memory_b, found["n1"].features) == (8, 1000 << 20, {"old"})
+    assert (found["n1"].cpus, found["n1"].memory_b, found["n1"].features) == (8, 1000 << 20, frozenset({"old"}))
     assert (found["g1"].cpus, found["g1"].memory_b, found["g1"].gpus) == (14, 800 << 20, {"": 4})
     assert found["h1"].gpus == {"a100": 2, "h100": 1}
     assert [name for name, node in found.items() if node.down] == ["h1", "n3"]

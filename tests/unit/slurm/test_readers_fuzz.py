@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.units import parse_duration_s, parse_size_b
-from gpuwaste.slurm import csv_tres, req_mem, sacct_request, sacctmgr, times, tres
+from gpuwaste.sim.clusters import hardware, values
+from gpuwaste.slurm import csv_tres, req_mem, sacct_request, sacctmgr, site_tables, times, tres
 from gpuwaste.slurm.cluster_config import parse_config, parse_nodes, parse_partitions
 from gpuwaste.slurm.csv_mapping import parse_mapping
 from gpuwaste.slurm.gres import job_gres_on_node, parse_gres, parse_positions
@@ -52,6 +53,14 @@ READERS: dict[str, tuple[Callable[[str], object], list[str]]] = {
     "GRES positions": (parse_positions, ["0-1,3", "1023", "3-1", "0-99999999", "-"]),
     "levels of sacctmgr": (sacctmgr.parse_admin_levels, ["alice|None\n", "root|Administrator", "|", "a|b|c"]),
     "coordinators of sacctmgr": (sacctmgr.parse_coordinators, ["proj1|carol,bob\n", "proj1|\n", "|,|"]),
+    "table of sacctmgr": (
+        lambda text: site_tables.parse_table(text, site_tables.USAGE, "sshare"),
+        ["root|||0\n", " a|u||12\n", "|", "a|b|c|d|e"],
+    ),
+    "TRES of a machine": (values.tres, ["cpu=4,mem=2G", "gres/gpu=2", "mem=7B", "=", "cpu=-1"]),
+    "weights of a machine": (values.weights, ["CPU=1.0,Mem=0.25G", "gres/gpu=2e3", "cpu=nan", "mem=1e999G"]),
+    "size of a machine": (values.size, ["512G", "7B", "9" * 20 + "E", "-1", "0"]),
+    "GPUs of a machine": (hardware.gpus_of, ["gpu:a100:4(S:0-1)", "gpu", "shard:8", "gpu:-1"]),
     "scontrol show job": (
         parse_jobs,
         ["JobId=7 JobName=train\n   UserId=a(1) ", "   JobState=RUNNING\n", "Nodes=n1 GRES="],

@@ -17,7 +17,7 @@ from gpuwaste.slurm.times import parse_time_s
 from gpuwaste.slurm.tres import parse_tres
 
 SOURCE: Final = "the live cluster"
-_NEVER: Final = 1 << 40  # the end of an outage that goes on
+NEVER: Final = 1 << 40  # the end of an outage that goes on
 
 
 def live_machine(client: SlurmClient, since: int | None = None) -> ClusterModel:
@@ -41,7 +41,7 @@ def model_of(tables: SiteTables) -> ClusterModel:
             raise ParseError(f"partition {row['PartitionName']}: its record is cut off before OverSubscribe=")
         partitions.append(hardware.partition_of(fields, _known(fields.get("nodes", ""), order), decisive))
     outages = tuple(_outages(tables.events, order))
-    going_on = {outage.node for outage in outages if outage.end == _NEVER}
+    going_on = {outage.node for outage in outages if outage.end == NEVER}
     model = ClusterModel(
         name=tables.config.cluster_name,
         # A node whose outage is known from its start on is not down before.
@@ -101,6 +101,6 @@ def _allowed(text: str) -> frozenset[str]:
 def _outages(rows: tuple[Row, ...], order: Mapping[str, int]) -> Iterator[Outage]:
     for row in rows:
         start, end = parse_time_s(row["TimeStart"]), parse_time_s(row["TimeEnd"])
-        end = _NEVER if end is None else end
+        end = NEVER if end is None else end
         if start is not None and end > start and row["NodeName"] in order and hardware.is_down(row["State"]):
             yield Outage(row["NodeName"], start, end)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from gpuwaste.core.errors import ParseError
+from gpuwaste.core.text import words_of
 from gpuwaste.core.units import format_duration
 from gpuwaste.sim.clusters import values
 
@@ -29,7 +30,7 @@ def _flag(value: str, name: str) -> str:
         return "Yes"
     if word in {"no", "false", "0", "down"}:
         return "No"
-    raise ParseError(f"{name}={value[:40]}: expected yes or no")
+    raise ParseError(f"{name}={words_of(value, 40)}: expected yes or no")
 
 
 def _number(value: str, name: str) -> str:

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from typing import Any, Final, NewType, cast, get_args
 
 from gpuwaste.core.errors import ConfigError, ParseError
+from gpuwaste.core.text import words_of
 from gpuwaste.sim.cluster import PreemptMode
 from gpuwaste.sim.clusters import values
 from gpuwaste.slurm.hostlist import expand
@@ -30,7 +31,7 @@ def _text_of(expected: str, read: Callable[[str], Any]) -> Callable[[Any, str], 
 
     def reader(value: Any, where: str) -> Any:
         if isinstance(value, bool) or not isinstance(value, str | int | float):
-            raise ConfigError(f"{where}: expected {expected}, found {str(value)[:40]}")
+            raise ConfigError(f"{where}: expected {expected}, found {words_of(value, 40)}")
         try:
             return read(str(value))
         except ParseError as error:
@@ -41,7 +42,7 @@ def _text_of(expected: str, read: Callable[[str], Any]) -> Callable[[Any, str], 
 
 def _count(value: Any, where: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= values.MOST:
-        raise ConfigError(f"{where}: expected a whole number of 0 or more, found {str(value)[:40]}")
+        raise ConfigError(f"{where}: expected a whole number of 0 or more, found {words_of(value, 40)}")
     return value
 
 
@@ -53,13 +54,13 @@ def _instant(value: Any, where: str) -> int:
     if isinstance(value, datetime):
         return int((value if value.tzinfo else value.replace(tzinfo=UTC)).timestamp())
     if isinstance(value, bool) or not isinstance(value, int) or abs(value) > values.MOST:
-        raise ConfigError(f"{where}: expected 2027-01-31T12:00:00Z or UTC seconds, found {str(value)[:40]}")
+        raise ConfigError(f"{where}: expected 2027-01-31T12:00:00Z or UTC seconds, found {words_of(value, 40)}")
     return value
 
 
 def _mode(value: Any, where: str) -> PreemptMode:
     if value not in get_args(PreemptMode):
-        raise ConfigError(f"{where}: expected {', '.join(get_args(PreemptMode))}, found {str(value)[:40]}")
+        raise ConfigError(f"{where}: expected {', '.join(get_args(PreemptMode))}, found {words_of(value, 40)}")
     return cast("PreemptMode", value)
 
 
@@ -81,7 +82,7 @@ def gpus_text(gpus: Mapping[str, int]) -> str:
 def _hosts(value: Any, where: str) -> tuple[str, ...]:
     parts = value if isinstance(value, list) else [value]
     if not all(isinstance(part, str) for part in parts):
-        raise ConfigError(f"{where}: expected a hostlist as gpu[01-16], found {str(value)[:40]}")
+        raise ConfigError(f"{where}: expected a hostlist as gpu[01-16], found {words_of(value, 40)}")
     try:
         return tuple(name for part in parts for name in expand(part))
     except ParseError as error:

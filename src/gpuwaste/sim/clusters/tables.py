@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, cast
 
 from gpuwaste.core.errors import ParseError
+from gpuwaste.core.text import words_of
 from gpuwaste.sim.cluster import Association, Limits, Node, Outage, Partition, PreemptMode, Qos, Reservation
 from gpuwaste.sim.clusters import settings
 from gpuwaste.sim.clusters.table_values import (
@@ -222,7 +223,7 @@ def settings_of(table: Mapping[str, Any]) -> dict[str, str]:
     found = {}
     for name, value in table.items():
         if not isinstance(value, str | int | float):
-            raise ParseError(f"settings {name[:60]}: expected a text or a number")
+            raise ParseError(f"settings {words_of(name, 60)}: expected a text or a number")
         text = ("Yes" if value else "No") if isinstance(value, bool) else str(value)
         known, shown = settings.printed(name, text)
         found[known] = shown

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from gpuwaste.core.errors import ParseError
+from gpuwaste.core.text import words_of
 from gpuwaste.core.units import parse_duration_s, parse_size_b
 from gpuwaste.sim.cluster import PreemptMode
 from gpuwaste.slurm.tres import parse_tres
@@ -22,7 +23,7 @@ def whole(text: str, name: str) -> int:
     """Return a whole number. Raises ParseError naming the key."""
     text = text.strip()
     if not (text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS):
-        raise ParseError(f"{name}={text[:40]}: expected a whole number")
+        raise ParseError(f"{words_of(name, 40)}={words_of(text, 40)}: expected a whole number")
     return int(text)
 
 
@@ -43,7 +44,7 @@ def factor(text: str, name: str) -> float:
     except ValueError:
         value = -1.0
     if not 0 <= value < MOST:
-        raise ParseError(f"{name}={text[:40]}: expected a number of 0 or more")
+        raise ParseError(f"{words_of(name, 40)}={words_of(text, 40)}: expected a number of 0 or more")
     return value
 
 
