@@ -87,9 +87,9 @@ def accounts_of(associations: Sequence[Association]) -> Accounts:
     for place, each in enumerate(rows):
         key = (each.account, each.user, each.partition)
         if key in index:
-            raise ConfigError(f"{_named(each)}: there are two of it; leave one")
+            raise ConfigError(f"{_named(each)}: defined twice; remove one")
         if each.shares is not None and each.shares < 0:
-            raise ConfigError(f"{_named(each)}: {each.shares} shares; give 0 or more, or parent")
+            raise ConfigError(f"{_named(each)}: {each.shares} shares; expected 0 or more, or parent")
         index[key] = place
     parent = np.array([_parent(index, each) for each in rows], dtype=np.int64)
     root = index[_ROOT, "", ""]
@@ -104,7 +104,7 @@ def _parent(index: dict[tuple[str, str, str], int], each: Association) -> int:
     name = each.account if each.user else each.parent or _ROOT
     found = index.get((name, "", ""))
     if found is None:
-        raise ConfigError(f"{_named(each)}: its account {name[:40]!r} is not among the associations; add it")
+        raise ConfigError(f"{_named(each)}: account {name[:40]!r} is not defined; add an association for the account")
     return found
 
 
@@ -119,7 +119,7 @@ def _order(rows: Sequence[Association], parent: Ints, root: int) -> Ints:
         order.extend(children[place])
     if len(order) < len(rows):
         lost = min(set(range(len(rows))) - set(order))
-        raise ConfigError(f"{_named(rows[lost])}: its accounts go round in a circle; correct a parent")
+        raise ConfigError(f"{_named(rows[lost])}: parent accounts form a cycle; correct one parent")
     return np.array(order, dtype=np.int64)
 
 
@@ -146,5 +146,5 @@ def _tree(rows: Sequence[Association], parent: Ints, order: Ints, root: int) -> 
 
 
 def _named(each: Association) -> str:
-    part = f" in partition {each.partition[:40]}" if each.partition else ""
+    part = f" in partition {each.partition[:40]!r}" if each.partition else ""
     return f"association {each.account[:40]!r}" + (f" of user {each.user[:40]!r}" if each.user else "") + part

@@ -273,10 +273,10 @@ def test_an_unknown_root_and_a_trace_s_users_are_added() -> None:
 @pytest.mark.parametrize(
     ("rows", "words"),
     [
-        ([Association("a"), Association("a")], "association 'a': there are two of it"),
-        ([Association("nowhere", "u")], "association 'nowhere' of user 'u': its account 'nowhere' is not among"),
-        ([Association("a", parent="b"), Association("b", parent="a")], "association 'a': its accounts go round"),
-        ([Association("a", "u", "root", "gpu", -1), Association("a")], "'u' in partition gpu: -1 shares"),
+        ([Association("a"), Association("a")], "association 'a': defined twice"),
+        ([Association("nowhere", "u")], "association 'nowhere' of user 'u': account 'nowhere' is not defined"),
+        ([Association("a", parent="b"), Association("b", parent="a")], "association 'a': parent accounts form a cycle"),
+        ([Association("a", "u", "root", "gpu", -1), Association("a")], "'u' in partition 'gpu': -1 shares"),
     ],
 )
 def test_a_tree_that_is_none_is_refused(rows: list[Association], words: str) -> None:
