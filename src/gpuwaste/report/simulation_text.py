@@ -10,7 +10,7 @@ _HEADERS: Final = ("SCHEDULER", "MEAN WAIT", "P50", "P95", "SLOWDOWN", "USED", "
 _WALLTIMES: Final = {"user": "the user's limit", "truth": "what each job ran", "recent": "the user's last two jobs"}
 _LOGGED: Final = "(the log)"
 _COUNTED: Final = "nodes, memory, GPU types, partitions and priorities are not modelled."
-_ON_NODES: Final = "features, licenses, dependencies, job arrays and topology are not modelled."
+_ON_NODES: Final = "limits of QOS and accounts, features, licenses, dependencies, arrays and topology are not modelled."
 
 
 def simulation_text(document: SimulationDocument, look: Look) -> str:
