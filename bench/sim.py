@@ -14,7 +14,7 @@ import os
 import statistics
 import time
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 from tools.data.places import find
@@ -22,7 +22,7 @@ from tools.data.places import find
 from bench.sim_nodes import TWICE, cluster_named, trace_named
 from bench.sim_pyss import pyss_starts
 from gpuwaste.history.swf_table import swf_table
-from gpuwaste.sim.simulation import NodeScheduler, all_schedulers, places_on_nodes
+from gpuwaste.sim.simulation import NodeScheduler, Scheduler, all_schedulers, places_on_nodes
 from gpuwaste.sim.trace import Trace, trace_of
 from gpuwaste.testing.process_memory import peak_rss_b
 
@@ -76,9 +76,9 @@ def main() -> int:
 
 def timed(name: str, scheduler: str, rounds: int, drawn: int, pyss: Path | None) -> dict[str, Any] | None:
     """Run one scheduler on one trace; None where the log is not here."""
-    on_nodes = all_schedulers()[scheduler]
-    if places_on_nodes(on_nodes):
-        return timed_on_nodes(name, scheduler, on_nodes, rounds)
+    chosen = all_schedulers()[scheduler]
+    if places_on_nodes(chosen):
+        return timed_on_nodes(name, scheduler, chosen, rounds)
     if name == DRAWN:
         trace, processors = drawn_trace(drawn, 10_000), 10_000
     else:
@@ -87,7 +87,7 @@ def timed(name: str, scheduler: str, rounds: int, drawn: int, pyss: Path | None)
         if path is None:
             return None
         trace, _ = trace_of(swf_table(path).table, processors)
-    jobs, module = trace.planned(trace.limit_s), all_schedulers()[scheduler]
+    jobs, module = trace.planned(trace.limit_s), cast("Scheduler", chosen)
     module.starts(trace.first(10).planned(trace.limit_s[:10]), processors)
     before, rates = peak_rss_b(os.getpid()), []
     starts = module.starts(jobs, processors)

@@ -23,7 +23,7 @@ _INTERVALS: Final = (
     "Intervals of 95 %: differences between both runs when the trace's blocks ({}) are drawn again, 400 times. "
     "A makespan has none, and no figure has one for fewer than four blocks."
 )
-_ON_NODES: Final = "features, licenses, dependencies, job arrays and topology are not modelled."
+_ON_NODES: Final = "limits of QOS and accounts, features, licenses, dependencies, arrays and topology are not modelled."
 
 
 def simulation_text(document: SimulationDocument, look: Look) -> str:

@@ -33,8 +33,15 @@ SITE = ClusterModel("site", NODES, PARTITIONS)
 
 def record(number: int, tres: str, **known: Any) -> JobRecord:
     """Return a job of partition gpu that ran a minute at once."""
-    times = {"submit": 1000 + number, "start": 1000 + number, "end": 1060 + number, "elapsed_s": 60}
-    rest = {"user": "u", "account": "a", "partition": "gpu", "state": "COMPLETED", "time_limit_s": 120, "cpus": 1}
+    times: dict[str, Any] = {"submit": 1000 + number, "start": 1000 + number, "end": 1060 + number, "elapsed_s": 60}
+    rest: dict[str, Any] = {
+        "user": "u",
+        "account": "a",
+        "partition": "gpu",
+        "state": "COMPLETED",
+        "time_limit_s": 120,
+        "cpus": 1,
+    }
     return JobRecord("c", number, **({"req_tres": tres, **times, **rest} | known))
 
 

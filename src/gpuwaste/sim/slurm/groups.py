@@ -267,7 +267,7 @@ def pick(board: Board, held: Groups, spans: Ints, number: int, now: int, start: 
     for k in range(count):
         group = held.picked[k]
         row = held.groups[group]
-        size = np.searchsorted(held.members[row[FIRST] : row[FIRST] + row[SIZE]], last, "right")
+        size = int(np.searchsorted(held.members[row[FIRST] : row[FIRST] + row[SIZE]], last, "right"))
         if 0 < size < row[SIZE]:
             spans = split(held, spans, group, size)
         if size > 0:

@@ -117,7 +117,8 @@ def _amounts(table: JobTable, trace: Trace, model: ClusterModel) -> Floats:
     if parameters and "memory" not in parameters.lower():
         memory = np.zeros(len(rows))
     gpus = np.where(table.gpus[rows] >= 0, table.gpus[rows], 0.0)
-    return np.clip(np.stack([cpus, memory, gpus], axis=1), 0.0, 2.0**52)
+    found: Floats = np.clip(np.stack([cpus, memory, gpus], axis=1), 0.0, 2.0**52)
+    return found
 
 
 def _most(laid: Layout, partition: Ints, gpu_type: Ints) -> Floats:
