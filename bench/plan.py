@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from gpuwaste.core.request import JobRequest
+from gpuwaste.hub.expectations import DRAWS
 from gpuwaste.plan.live_queue import live_queue
 from gpuwaste.plan.when.expectation import expect
 from gpuwaste.plan.when.past_runs import PastRuns
@@ -31,7 +32,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--jobs", type=int, default=5_000)
     parser.add_argument("--nodes", type=int, default=2_000)
-    parser.add_argument("--draws", type=int, default=50)
+    parser.add_argument("--draws", type=int, default=DRAWS)
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
     rng = random.Random(1)  # noqa: S311 a queue, no secret

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from gpuwaste.plan.when.queue import Candidate
 
 KEPT_S: Final = 15
-DRAWS: Final = 50
+DRAWS: Final = 40
 PAST_S: Final = 30 * 86400
 PAST_EVERY_S: Final = 900
 MAX_PAST: Final = 50_000
