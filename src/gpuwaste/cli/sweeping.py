@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _SHOWN_ERRORS: Final = 5
 _SHOWN_ROWS: Final = 200
-_EXIT_FAILED: Final = 1
+_CASES_FAILED: Final = 1
 _MOST_TASKS: Final = 1000  # MaxArraySize is 1001 by default
 
 
@@ -37,7 +37,7 @@ def sweep_and_tell(options: argparse.Namespace, config: Config) -> int:
         os.environ.setdefault("SLURM_CONF", config.common.slurm_conf)  # of sbatch and sacct, which submitit runs
     failed = _run(study, folder, options)
     sys.stdout.write(_answer(study, folder, failed, as_json=options.json))
-    return _EXIT_FAILED if failed else 0
+    return _CASES_FAILED if failed else 0
 
 
 def _run(study: "Study", folder: "SweepFolder", options: argparse.Namespace) -> "list[tuple[Case, str]]":

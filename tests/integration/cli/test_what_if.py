@@ -3,9 +3,9 @@
 import csv
 import io
 import json
-from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,8 @@ from gpuwaste.core.clock import SystemClock
 from gpuwaste.core.hour import AllocationHour
 from gpuwaste.core.job import JobRecord
 from gpuwaste.history.swf_table import swf_table
+from gpuwaste.sim import simulation
+from gpuwaste.sim.schedulers import easy
 from gpuwaste.sim.simulation import Machine, simulate
 from gpuwaste.sim.whatif import Case
 from gpuwaste.store.hub.hub_store import HubStore
@@ -194,23 +196,24 @@ def test_an_interruption_leaves_what_was_simulated(tmp_path: Path) -> None:
     assert list(found.runs) == ["easy", "limits:easy"]
 
 
-def test_an_interruption_leaves_the_schedulers_that_were_played(tmp_path: Path) -> None:
+def test_an_interruption_leaves_the_schedulers_that_were_played(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Ctrl-C in the second scheduler leaves the first one; in the first one there is nothing to print."""
 
-    class Names(tuple[str, ...]):
-        __slots__ = ()
+    def interrupted(*_: Any) -> Any:
+        raise KeyboardInterrupt
 
-        def __iter__(self) -> Iterator[str]:
-            yield from super().__iter__()
-            raise KeyboardInterrupt
-
+    slow = ModuleType("slow")
+    slow.__dict__.update(TITLE="never ends", starts=interrupted)
+    monkeypatch.setattr(simulation, "all_schedulers", lambda: {"easy": easy, "slow": slow})
     table = swf_table(long_log(tmp_path / "log.swf"), "c").table
     machine = Machine(4, "given")
-    document, _, starts = simulate(table, "log", machine, Names(("easy",)), walltime="user", first=None)
+    document, _, starts = simulate(table, "log", machine, ("easy", "slow"), walltime="user", first=None)
     assert (list(starts), list(document.schedulers)) == (["easy"], ["easy"])
     assert document.stopped == "Interrupted: only easy was simulated."
     with pytest.raises(KeyboardInterrupt):
-        simulate(table, "log", machine, Names(()), walltime="user", first=None)
+        simulate(table, "log", machine, ("slow",), walltime="user", first=None)
 
 
 def test_progress_has_rate_and_time_left() -> None:
