@@ -69,7 +69,7 @@ def test_each_page_is_on_the_map() -> None:
 
 @pytest.mark.parametrize("page", HOWTO, ids=named)
 def test_configuration_to_copy_can_be_used(page: Path, tmp_path: Path) -> None:
-    """Each TOML block is a configuration without an unknown key that `config check` finds sound, a machine or a study."""
+    """Each TOML block is a configuration that `config check` finds sound, a machine, or a study."""
     for text in blocks(page, "toml"):
         if "[[nodes]]" in text:
             (tmp_path / "machine.toml").write_text(text, encoding="utf-8")
