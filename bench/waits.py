@@ -33,11 +33,12 @@ def main() -> int:
     parser.add_argument("--draws", type=int, default=20, help="simulations of the queue at each submission")
     parser.add_argument("--every", type=int, default=1, help="predict each n-th submission only")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--log", action="append", choices=list(LOGS), help="only this log (repeatable)")
     options = parser.parse_args()
     told: list[dict[str, Any]] = []
-    for name, file in LOGS.items():
-        path = find(file)
+    for name in options.log or LOGS:
+        path = find(LOGS[name])
         if path is None:
             print(f"{name}: no log here: run `make data`")
             continue
