@@ -188,9 +188,9 @@ a share of the run time of the workflow:
 {gains}
 
 The mean is {mean_at_once} with jobs submitted after 0 s, {mean_gain} after 1 s and {mean_late} after 30 s, and the
-most {most_gain}; the paper reports 1 % and up to 7 %. Most of what a wrapper saves is the wait of each single job for
-Slurm's next cycle. In {worse} of the cases the wrapped chain took longer, as in the paper's outliers: a short job
-fits a gap that a long one does not. In {same} there was no difference.
+most {most_gain}; the paper reports 1 % and up to 7 %. On the mean a wrapper saves the wait of each single job for
+Slurm's next cycle, and hardly more. In {worse} of the cases the wrapped chain took longer, as in the paper's
+outliers: a short job fits a gap that a long one does not. In {same} there was no difference.
 
 All ways of wrapping, for a chain and for four chains beside each other:
 

@@ -173,3 +173,9 @@ def test_a_kept_case_is_json(tmp_path: Path) -> None:
     run_case(found.cases[0], into)
     text = json.loads(into.file_of(found.cases[0]).read_text())
     assert (text["experiment"], text["seed"], len(text["rows"])) == ("simulate", 3, 2)
+
+
+@pytest.mark.parametrize(("name", "cases"), [("wrappers_static", 90), ("wrappers_dynamic", 576)])
+def test_our_own_studies_can_be_read(name: str, cases: int) -> None:
+    """The studies of the page on wrappers have the cases that the page counts."""
+    assert len(read_study(Path(__file__).parents[3] / "bench" / "studies" / f"{name}.toml").cases) == cases
