@@ -165,7 +165,7 @@ def test_a_machine_that_cannot_be_is_one_line(
 
 
 def test_slurm_on_the_nodes_of_a_machine_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Without nodes the scheduler is refused in one line that names the options; a bad parameter too."""
+    """Without nodes the scheduler is refused in one line that names the options, as is a bad parameter of the file."""
     path, machine = swf(tmp_path / "small.swf", ROWS), tmp_path / "site.toml"
     assert main(["simulate", "--swf", str(path), "--scheduler", "slurm"]) == 2
     assert "give" not in (printed := capsys.readouterr()).out
