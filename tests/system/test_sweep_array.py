@@ -26,9 +26,9 @@ def command(folder: Path, text: str) -> list[str]:
 
 
 def arrays(cluster: LoopbackCluster) -> set[str]:
-    """Return the arrays of sweeps that accounting knows."""
-    rows = cluster.sacct("-X", "--name=gpuwaste-sweep", "-S", "now-1hour")
-    return {row["JobID"].partition("_")[0] for row in rows}
+    """Return the arrays of sweeps that slurmctld knows, ended ones included: id and submission of each."""
+    done = cluster.run(["squeue", "-h", "-t", "all", "-n", "gpuwaste-sweep", "-o", "%F %V"])
+    return set(done.stdout.splitlines())
 
 
 def test_a_sweep_runs_as_a_job_array(cluster: LoopbackCluster, tmp_path: Path) -> None:
