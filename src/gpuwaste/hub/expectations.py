@@ -37,6 +37,7 @@ PAST_S: Final = 30 * 86400
 PAST_EVERY_S: Final = 900
 MAX_PAST: Final = 50_000
 LEARN_S: Final = 120.0
+ASKED_S: Final = 86400  # so long the hub goes on learning after a question: a site without any pays nothing
 _STALE: Final = log_event.warning(
     "expected-starts-stale: cannot learn from the queue: {error}",
     "Expected starts of `gpuwaste plan` are not corrected by new waits until slurmctld answers. Check `scontrol ping`.",
@@ -55,14 +56,17 @@ class Expectations:
         self._past: PastRuns | None = None
         self._past_at = 0
         self._lessons: WaitLessons | None = None
+        self._asked_at: int | None = None
         self._trouble = Once()
         self.worker = Worker("expectations", self.step, clock)
 
     def step(self) -> float | None:
-        """Read the queue and learn from what has started; returns seconds to wait, None without the simulator.
+        """Read the queue and learn from what has started; returns seconds to wait, None until the next question.
 
-        The first step compiles the simulation, so that no user waits for it.
+        Nothing is learnt where nobody has asked for a day, and without the simulator.
         """
+        if self._asked_at is None or self._now() - self._asked_at > ASKED_S:
+            return None
         try:
             with self._lock:
                 live = self._read()
@@ -81,6 +85,12 @@ class Expectations:
             self._trouble.over()
         return LEARN_S
 
+    def _asked(self) -> None:
+        learns = self._asked_at is not None and self._now() - self._asked_at <= ASKED_S
+        self._asked_at = self._now()
+        if not learns:
+            self.worker.wake()
+
     def _failed(self, words: str) -> None:
         if self._trouble.news(words):
             _STALE.log(error=words)
@@ -90,6 +100,7 @@ class Expectations:
         requests = parse_requests(body, scope.user, self._now())
         if not all(r.user and (scope.everything or r.user == scope.user) for r in requests):
             raise not_found()
+        self._asked()
         with self._lock:
             live = self._read()
             return self._answer(live, self._expected(live, [self._site.completed(one) for one in requests]))
@@ -98,6 +109,7 @@ class Expectations:
         """Return what is expected of a job that waits, of its owner's or an operator's asking. Raises Refusal."""
         if not PRINTED_ID.fullmatch(printed_id):
             raise not_found()
+        self._asked()
         with self._lock:
             live = self._read()
             number = int(printed_id.partition("_")[0].partition("+")[0])

@@ -9,6 +9,7 @@ import pytest
 from tests.integration.hub.rig import Answer, Rig
 from tests.unit.plan.test_live_queue import NODE_LIST, NOW, job
 
+from gpuwaste.hub import expectations as hub_expectations
 from gpuwaste.hub.expectations import LEARN_S
 from gpuwaste.slurm.cluster_config import Partition
 from gpuwaste.slurm.gres import GresOnNode
@@ -112,10 +113,21 @@ def test_the_client_asks_for_a_plan(queue: Rig, tmp_path: Path) -> None:
     assert len(found["expected"]) == 1
 
 
+def test_who_does_not_ask_pays_nothing(queue: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a question, and a day after the last one, the hub neither asks Slurm nor loads the simulator."""
+    expectations, before = queue.services.expectations, dict(queue.slurm.rpcs)
+    assert (expectations.step(), queue.slurm.rpcs) == (None, before)
+    assert ask(queue, ALICE, {**HOUR, "gpus": 1}).status == 200
+    assert expectations.step() == LEARN_S
+    monkeypatch.setattr(hub_expectations, "ASKED_S", -1)
+    assert expectations.step() is None
+
+
 def test_learning_goes_on_after_slurm_was_silent(queue: Rig, caplog: pytest.LogCaptureFixture) -> None:
     """The hub's own step says once that slurmctld does not answer, and learns again when it does."""
     expectations = queue.services.expectations
     queue.slurm.failure = "scontrol: no answer"
+    assert ask(queue, ALICE, {**HOUR, "gpus": 1}).status == 503
     assert [expectations.step(), expectations.step()] == [LEARN_S, LEARN_S]
     assert caplog.text.count("cannot learn from the queue") == 1
     queue.slurm.failure = ""

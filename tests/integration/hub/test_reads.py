@@ -282,7 +282,16 @@ def test_the_api_describes_itself(filled: Rig) -> None:
     assert shapes == {
         *("AckAnswer", "PredictAnswer", "MapAnswer", "HistoryAnswer", "VerdictsDocument"),
         *("ScoreDocument", "NoticesDocument", "NoticePreview", "NoticeReplay", "NoticeRun", "NoticeWished"),
-        *("BackupAnswer", "HealthAnswer", "ReportDocument", "JobDocument", "TopDocument", "JobCurves", "NowDocument"),
+        *(
+            "BackupAnswer",
+            "HealthAnswer",
+            "ReportDocument",
+            "JobDocument",
+            "TopDocument",
+            "JobCurves",
+            "NowDocument",
+            "ExpectAnswer",
+        ),
         *("ViewsDocument", "ViewDocument", "ComparisonDocument", "LinkAnswer"),
     }
     event = found["paths"]["/v1/history"]["get"]["responses"]["200"]["content"]["application/json"]["schema"]
