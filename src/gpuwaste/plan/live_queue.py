@@ -1,19 +1,22 @@
 """The queue of a live cluster as the forward simulation takes it: pools of nodes, what runs, what waits.
 
 A pool is the nodes of the same partitions with the same type of GPU; CPUs, memory, GPUs and whole nodes are counted in
-it. Not modelled: how jobs are spread over nodes of a pool, reservations, preemption, limits of QOS and associations.
+it. A request starts no earlier than single nodes have its GPUs free (node_room.py); that is not so of those that wait.
+Not modelled: how jobs are spread over nodes of a pool, reservations, preemption, limits of QOS and associations.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from gpuwaste.core.errors import NoDataError, ParseError
 from gpuwaste.core.request import JobRequest
+from gpuwaste.plan.node_room import NodeRoom, room_in_s, rooms_of
 from gpuwaste.plan.when.past_runs import PastRuns
 from gpuwaste.plan.when.queue import MAX_POOLS, NO_LIMIT_S, Candidate, Pools, Queue, jobs_of
+from gpuwaste.plan.when.run_times import median_rest
 from gpuwaste.slurm.cluster_config import NodeInfo
 from gpuwaste.slurm.hostlist import expand
 from gpuwaste.slurm.printed_id import task_count
@@ -56,10 +59,13 @@ class LiveQueue:
     ids: tuple[int, ...]
     default: str
     past: PastRuns
+    rooms: tuple[NodeRoom, ...] = ()
 
     def candidate(self, request: JobRequest, *, place: int | None = None, begin_s: int = 0) -> Candidate:
         """Return a request as a row. Raises NoDataError where no pool of its partition has what it asks for."""
-        return _candidate(request, self.pools, self.default, self.past, place=place, begin_s=begin_s)
+        row = _candidate(request, self.pools, self.default, self.past, place=place, begin_s=begin_s)
+        pools = {pool.number for pool in self.pools if row.pools >> pool.number & 1}
+        return row._replace(begin_s=max(begin_s, room_in_s(request, pools, self.rooms)))
 
     def without(self, job_id: int) -> "tuple[LiveQueue, int] | None":
         """Return the queue without one that waits, and its place in it; None where it does not wait."""
@@ -69,7 +75,7 @@ class LiveQueue:
         keep = np.array([one != job_id for one in self.ids])
         waiting = type(self.queue.waiting)(*(column[keep] for column in self.queue.waiting))
         ids = tuple(one for one in self.ids if one != job_id)
-        return LiveQueue(self.queue._replace(waiting=waiting), self.pools, ids, self.default, self.past), place
+        return replace(self, queue=self.queue._replace(waiting=waiting), ids=ids), place
 
 
 def live_queue(
@@ -80,18 +86,23 @@ def live_queue(
     if not pools:
         raise NoDataError("no node of the cluster can run jobs: see sinfo -R")
     found = tuple(pools.values())
-    running = [row for job in jobs if job.state in _RUNS and (row := _running(job, of_node, past, now)) is not None]
+    ran = [job for job in jobs if job.state in _RUNS]
+    rows = [(job, row) for job in ran if (row := _running(job, of_node, past, now)) is not None]
+    running = jobs_of([row for _, row in rows], RESOURCES)
     waiting, ids = _waiting(jobs, found, default, past, now)
     capacity = np.array([(pool.cpus, pool.mem_b, pool.gpus, pool.nodes) for pool in found], np.int64)
     machine = Pools(capacity, np.zeros((len(found), 2), np.int64))
-    queue = Queue(now, machine, jobs_of(running, RESOURCES), jobs_of(waiting, RESOURCES))
-    return LiveQueue(queue, found, tuple(ids), default, past)
+    queue = Queue(now, machine, running, jobs_of(waiting, RESOURCES))
+    held = [{name: held.gpus for name, held in job.nodes.items()} for job, _ in rows]
+    places = {name: (pool.number, gpus) for name, (pool, gpus) in of_node.items()}
+    rooms = rooms_of(places, zip(held, median_rest(running).tolist(), strict=True))
+    return LiveQueue(queue, found, tuple(ids), default, past, rooms)
 
 
-def _pools(nodes: Iterable[NodeInfo]) -> tuple[dict[_Key, _Pool], dict[str, _Pool]]:
-    """Return the pools and the pool of each node; a node that is down has none."""
+def _pools(nodes: Iterable[NodeInfo]) -> tuple[dict[_Key, _Pool], dict[str, tuple[_Pool, int]]]:
+    """Return the pools, and the pool and the GPUs of each node; a node that is down has none."""
     pools: dict[_Key, _Pool] = {}
-    of_node: dict[str, _Pool] = {}
+    of_node: dict[str, tuple[_Pool, int]] = {}
     for node in nodes:
         types = sorted({entry.type for entry in node.gres if entry.name == "gpu"})
         key = _Key(tuple(sorted(node.partitions)), ",".join(types))
@@ -105,13 +116,13 @@ def _pools(nodes: Iterable[NodeInfo]) -> tuple[dict[_Key, _Pool], dict[str, _Poo
         pool.cpus += _whole(tres.get("cpu"))
         pool.mem_b += memory_b(tres) or 0
         pool.gpus += node.gpus
-        of_node[node.name] = pool
+        of_node[node.name] = (pool, node.gpus)
     return pools, of_node
 
 
-def _running(job: RunningJob, of_node: Mapping[str, _Pool], past: PastRuns, now: int) -> Candidate | None:
+def _running(job: RunningJob, of_node: Mapping[str, tuple[_Pool, int]], past: PastRuns, now: int) -> Candidate | None:
     names = list(job.nodes) or (expand(job.node_list) if job.node_list else [])
-    pool = next((of_node[name] for name in names if name in of_node), None)
+    pool = next((of_node[name][0] for name in names if name in of_node), None)
     if pool is None:
         return None
     limit_s = job.time_limit_s or NO_LIMIT_S

@@ -33,6 +33,15 @@ def drawn_rest(jobs: Jobs, rng: np.random.Generator, draws: int) -> Ints:
     return np.clip(found, 1, left).astype(np.int64)
 
 
+def median_rest(jobs: Jobs) -> Ints:
+    """Return what half of such running jobs run on at most, [n] whole seconds; as drawn_rest."""
+    left = believed_rest(jobs)
+    passed = share_below(jobs.run_s, jobs.since_s.astype(np.float64))
+    found = np.ceil(at_share(jobs.run_s, (passed + 0.5 * (1 - passed))[None, :])[0] - jobs.since_s)
+    rest: Ints = np.clip(np.where(passed >= 1, np.ceil(0.5 * left), found), 1, left).astype(np.int64)
+    return rest
+
+
 def believed_rest(jobs: Jobs) -> Ints:
     """Return what a scheduler believes of running jobs: what is left of their limits, [n] seconds."""
     left = jobs.limit_s - jobs.since_s
