@@ -92,6 +92,7 @@ CASES: dict[str, tuple[Prepare | None, str]] = {
     "doctor nagios": (None, "doctor --timeout 3 --nagios --role hub"),
     "evaluate": (bad_log, "evaluate --swf {place}/log.swf"),
     "simulate": (bad_log, "simulate --swf {place}/log.swf"),
+    "simulate engine": (bad_log, "simulate --swf {place}/log.swf --engine slurmctld -o {place}/log.swf"),
     "simulate machine": (bad_log, "simulate --swf {place}/log.swf --machine {place}/none.toml"),
     "simulate write": (bad_file, "simulate --machine {place}/bad.toml --write-machine {place}/out.toml"),
     "history": (bad_log, "history import --sacct {place}/sacct.txt --clusters c --into {place}/h.duckdb"),
