@@ -1,9 +1,9 @@
 """How far the simulator's schedulers are from a real slurmctld on a GPU trace, beside how far its own runs are apart.
 
-The trace is drawn: 100 nodes of 4 GPUs (half of them of each of two types), jobs of 1 to 16 GPUs with a load near
-100 %, limits up to five times the run. It is played --runs times with `--engine slurmctld`; schedulers that count
-processors play it with a processor for each GPU. `-o DIR` keeps the runs, so that a later call plays only what is
-missing. Then one line of JSON.
+The trace is drawn: 100 nodes of 4 GPUs (half of them of each of two types), jobs of 1 to 16 GPUs that ask for 1.5 times
+the machine while they are submitted, limits up to five times the run. It is played --runs times with
+`--engine slurmctld`; schedulers that count processors play it with a processor for each GPU. `-o DIR` keeps the runs,
+so that a later call plays only what is missing. Then one line of JSON.
 """
 
 import argparse
@@ -37,7 +37,7 @@ def main() -> int:
     parser.add_argument("--hours", type=float, default=4.0, help="of the trace")
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--speed", type=int, default=20)
-    parser.add_argument("--load", type=float, default=1.0, help="GPU time asked for over that of the machine")
+    parser.add_argument("--load", type=float, default=1.5, help="GPU time asked for over that of the machine")
     parser.add_argument("-o", "--output", type=Path, help="directory of the runs")
     options = parser.parse_args()
     model, table = machine(options.nodes), trace(options.nodes, options.hours * 3600, options.load)
@@ -125,7 +125,8 @@ def simulated(name: str, table: JobTable, model: ClusterModel) -> dict[int, tupl
         table, "drawn", Machine(model.cpus, "given"), (name,), walltime="user", first=None, **more
     )
     ids = table.job_id[played.row].tolist()
-    return dict(zip(ids, zip(played.submit.tolist(), starts[name].tolist(), strict=True), strict=True))
+    times = zip(played.submit.tolist(), starts[name].tolist(), strict=True)
+    return {job: each for job, each in zip(ids, times, strict=True) if each[1] >= 0}
 
 
 def compared(found: dict[int, tuple[int, int]], runs: list[list[Outcome]]) -> dict[str, float]:

@@ -18,7 +18,7 @@ def engine_text(document: EngineDocument, directory: str, look: Look) -> str:
             ("engine", f"{document.engine}, clock x{document.speed}"),
             (
                 "cluster",
-                f"{fit(document.cluster, 30)}: {document.nodes} nodes, {document.cpus} CPUs, {document.gpus} GPUs",
+                f"{fit(document.cluster, 30)}: nodes {document.nodes}, CPUs {document.cpus}, GPUs {document.gpus}",
             ),
             ("jobs", f"{document.jobs}"),
             ("mean wait", _spread(document.mean_wait_s)),

@@ -104,6 +104,7 @@ CASES: dict[str, tuple[Prepare | None, str]] = {
     "simulate week": (bad_log, "simulate generate curie_week --swf {place}/log.swf -o {place}/drawn.swf"),
     "simulate sweep": (bad_study, "simulate sweep {place}/study.toml -o {place}/results"),
     "simulate sweep none": (None, "simulate sweep {place}/none.toml"),
+    "simulate engine": (bad_log, "simulate --swf {place}/log.swf --engine slurmctld -o {place}/log.swf"),
     "simulate machine": (bad_log, "simulate --swf {place}/log.swf --machine {place}/none.toml"),
     "simulate write": (bad_file, "simulate --machine {place}/bad.toml --write-machine {place}/out.toml"),
     "simulate html": (good_log, "simulate --swf {place}/log.swf --html {place}/pages"),

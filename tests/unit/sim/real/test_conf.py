@@ -71,7 +71,7 @@ def test_settings_of_the_site_are_taken_and_computing_gets_time() -> None:
 
 
 def test_credentials_hold_long_only_where_nothing_is_requeued() -> None:
-    """A requeued job waits for its credential to expire: Slurm's own 120 s stay where jobs are requeued."""
+    """A requeued job waits until its credential expires: 120 s stay where nodes fail or jobs are preempted."""
     assert cred_expire_s(model(), 20) == 600
     assert cred_expire_s(model(outages=(Outage("g1", 0, 10),)), 20) == 120
     assert cred_expire_s(model(settings={"PreemptType": "preempt/partition_prio"}), 20) == 120

@@ -58,7 +58,7 @@ def test_gpus_by_node_where_they_divide() -> None:
 
 
 def test_jobs_that_cannot_be_submitted_are_counted() -> None:
-    """A type that the cluster does not have and a partition that is down are reasons; nothing left is an error."""
+    """An unknown type and a partition that is down are reasons; with nothing left it is an error."""
     jobs = [job(1, "cpu=1,gres/gpu=1,gres/gpu:h100=1"), job(2, "cpu=1", partition="old"), job(3, "cpu=1")]
     _, found, left_out = submissions(table_of(jobs), MODEL)
     assert [each.job_id for each in found] == [3]
