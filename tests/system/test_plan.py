@@ -24,6 +24,13 @@ PartitionName=quick Nodes=gpu2 MaxTime=5 DefaultTime=5 State=UP
 PartitionName=closed Nodes=gpu2 MaxTime=1-0 DefaultTime=10 State=UP AllowGroups=root
 """
 SCRIPT = "#!/bin/bash\n#SBATCH --gres=gpu:4 --time=20 --partition=one --output=/dev/null\nsleep 300\n"
+OF_TEXT = """import json, sys
+from pathlib import Path
+from msgspec import to_builtins
+from gpuwaste.cli.planning import plan_of_text
+from gpuwaste.core.config import load_config
+print(json.dumps(to_builtins(plan_of_text(load_config(Path(sys.argv[1])), sys.argv[2], [], "fastest", None))))
+"""
 
 
 @pytest.fixture(scope="module")
@@ -90,6 +97,18 @@ class Planner:
         assert code == 0, (out, error)
         found: dict[str, Any] = json.loads(out)
         return found
+
+
+def test_a_script_as_text_is_planned_and_leaves_nothing(cluster: LoopbackCluster) -> None:
+    """What the tool `plan` of `gpuwaste mcp` does: sbatch tests the text, nothing is submitted, no file is left."""
+    planner = Planner(cluster)
+    argv = [str(planner.runtime.python), "-c", OF_TEXT, str(planner.config), SCRIPT]
+    done = cluster.run(argv, "alice", env={**planner.runtime.env, "TMPDIR": str(planner.home)}, timeout_s=60)
+    plan = json.loads(done.stdout)
+    assert (plan["script"], plan["name"], plan["user"]) == ("", "sbatch", "alice")
+    assert {one["status"] for one in plan["candidates"]} >= {"valid", "invalid"}
+    assert cluster.run(["squeue", "-h", "-u", "alice"]).stdout == ""
+    assert list(planner.home.glob("gpuwaste-plan-*")) == []
 
 
 def test_a_plan_from_the_script_to_the_running_job(cluster: LoopbackCluster) -> None:

@@ -3,6 +3,7 @@
 import argparse
 import os
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -22,7 +23,7 @@ from gpuwaste.core.groups import user_name
 from gpuwaste.core.request import JobRequest
 from gpuwaste.plan.asked import Submission
 from gpuwaste.plan.builder import Expected, Predicted, Sources, build_plan
-from gpuwaste.plan.document import ExpectAnswer, PlanDocument
+from gpuwaste.plan.document import ExpectAnswer, Goal, PlanDocument
 from gpuwaste.plan.plan_file import candidate_of, plan_file, read_plan, read_script, unchanged, write_plan
 from gpuwaste.plan.site import read_site
 from gpuwaste.plan.submit import submit_candidate
@@ -32,14 +33,15 @@ from gpuwaste.slurm.sbatch import read_argv
 from gpuwaste.slurm.sbatch_run import DryRun, dry_run, submit
 
 _HERE: Final = "-"
+_UNNAMED: Final = "sbatch"
+"""The name of a job whose script came from standard input."""
 
 
 def make_plan(config: Config, options: argparse.Namespace) -> int:
     """Plan and print. Exit code 3 where no candidate is valid, 4 where none meets the deadline."""
     submission = _submission(options.words)
     deadline = None if options.deadline is None else parse_time(options.deadline)
-    site = read_site(_client(config), submission.user, os.getuid())
-    found = build_plan(submission, site, _sources(config, options.model), options.goal, deadline)
+    found = _planned(config, submission, options.model, options.goal, deadline)
     if options.take is not None:
         found = _taken(found, options.take)
     if options.output is not None:
@@ -48,6 +50,29 @@ def make_plan(config: Config, options: argparse.Namespace) -> int:
     if found.chosen is None:
         return EXIT_NO_DATA
     return EXIT_OVER if found.meets_deadline is False else 0
+
+
+def plan_of_text(config: Config, script: str, options: Sequence[str], goal: Goal, deadline: int | None) -> PlanDocument:
+    """Plan a script that somebody gave as text, with options of sbatch. Raises UsageError, and as make_plan does.
+
+    sbatch --test-only reads it from a file of a private folder, which is removed; its name is that of such jobs.
+    """
+    if tuple(read_argv([*options, _HERE]).rest) != (_HERE,):
+        raise UsageError("plan: options: expected options of sbatch only, the script is given as text")
+    data = script.encode("utf-8", "backslashreplace")
+    with tempfile.TemporaryDirectory(prefix="gpuwaste-plan-") as folder:
+        file = Path(folder) / _UNNAMED
+        file.write_bytes(data)
+        submission = Submission((*options, str(file)), data, os.environ, _user(), int(time.time()))
+        found = _planned(config, submission, None, goal, deadline)
+    return structs.replace(found, script="")
+
+
+def _planned(
+    config: Config, submission: Submission, model: Path | None, goal: Goal, deadline: int | None
+) -> PlanDocument:
+    site = read_site(_client(config), submission.user, os.getuid())
+    return build_plan(submission, site, _sources(config, model), goal, deadline)
 
 
 def submit_plan(config: Config, options: argparse.Namespace) -> int:
