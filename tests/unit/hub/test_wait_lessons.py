@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import pytest
 from tests.unit.plan.test_live_queue import NODE_LIST, NOW, job
 
 from gpuwaste.hub.wait_lessons import SAMPLED, WaitLessons
@@ -17,6 +18,7 @@ def step(lessons: WaitLessons, now: int, *jobs: RunningJob) -> None:
     lessons.step(queue, {one.job_id: one for one in jobs})
 
 
+@pytest.mark.long
 def test_waits_that_are_always_longer_raise_what_is_expected() -> None:
     """Jobs are predicted to start at once and start an hour later, again and again: p90 becomes about an hour."""
     lessons = WaitLessons()

@@ -99,6 +99,7 @@ def test_intervals_hold_a_shift_that_every_week_has() -> None:
     assert mean.high - mean.low < 100
 
 
+@pytest.mark.long
 def test_intervals_cover_what_they_estimate() -> None:
     """Of 100 drawn traces of 20 weeks about 95 have the true mean difference inside their interval."""
     inside = 0

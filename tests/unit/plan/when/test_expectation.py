@@ -101,6 +101,7 @@ def test_given_how_long_it_has_run() -> None:
     assert middle > 700  # half of those beyond 20 s end after about 880 s of 1000
 
 
+@pytest.mark.long
 def test_more_draws_narrow() -> None:
     """The median of 400 draws moves less from seed to seed than the median of 10."""
     asked = queue([[2]], [spread([2], 1000)], [spread([1], 500) for _ in range(6)])
