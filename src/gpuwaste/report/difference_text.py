@@ -3,7 +3,7 @@
 from typing import Final
 
 from gpuwaste.report.cells import fit, percent, short
-from gpuwaste.report.difference_words import FIGURES, HOURS, interval_words, name_of, said, sentence, signed
+from gpuwaste.report.difference_words import FIGURES, HOURS, counts, interval_words, name_of, said, sentence, signed
 from gpuwaste.report.layout import Look, bullet
 from gpuwaste.sim.document import Difference, GroupDelta
 
@@ -31,9 +31,8 @@ def difference_text(difference: Difference, resource: str, look: Look) -> list[s
         f"Of {difference.jobs} jobs in both, {percent(difference.later)} start later{within} "
         f"and {percent(difference.earlier)} earlier than under {difference.base}."
     )
-    for fact, count in difference.facts.items():
-        shown = percent(count) if fact.startswith("share") else f"{count:,.10g}"
-        lines += bullet(f"{fact}: {shown}.")
+    if difference.facts:
+        lines += bullet(counts(difference))
     for note in difference.notes:
         lines += bullet(note)
     for kind, groups in difference.groups.items():

@@ -70,6 +70,16 @@ def sentence(difference: Difference, resource: str) -> str:
     )
 
 
+def counts(difference: Difference) -> str:
+    """Return what the change counted, as one sentence."""
+    shown = [
+        f"{fact}: {percent(count) if fact.startswith('share') else f'{count:,.10g}'}"
+        for fact, count in difference.facts.items()
+    ]
+    words = "; ".join(shown)
+    return f"{words[:1].upper()}{words[1:]}."
+
+
 def not_modelled(document: SimulationDocument) -> str:
     """Say what the machine of these schedulers leaves out."""
     counted = "GPUs" if document.resource == "gpus" else "processors"

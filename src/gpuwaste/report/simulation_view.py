@@ -11,6 +11,7 @@ from gpuwaste.report.cells import fit, percent
 from gpuwaste.report.difference_words import (
     FIGURES,
     HOURS,
+    counts,
     interval_words,
     name_of,
     not_modelled,
@@ -68,8 +69,8 @@ def notes(document: SimulationDocument) -> Iterator[str]:
     if document.stopped:
         yield document.stopped
     for difference in document.differences:
-        for fact, count in difference.facts.items():
-            yield f"{name_of(difference)}: {fact}: {percent(count) if fact.startswith('share') else f'{count:,.10g}'}."
+        if difference.facts:
+            yield f"{name_of(difference)}: {counts(difference)}"
     yield from dict.fromkeys(chain.from_iterable(difference.notes for difference in document.differences))
     for reason, count in document.left_out.items():
         yield f"Jobs left out: {count} ({reason})."

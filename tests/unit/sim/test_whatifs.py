@@ -105,7 +105,7 @@ def test_gpus_never_asks_for_more(drawn: list[Ran]) -> None:
         judged = job.active is not None and job.run > case.table.under_use.min_s
         wanted = min(job.active or 0, job.size) if judged else job.size
         assert sizes.get(place, 0) == wanted
-    assert found.facts["jobs known"] == sum(job.active is not None and job.run > 30 for job in drawn)
+    assert found.facts["of which the GPU use is known"] == sum(job.active is not None and job.run > 30 for job in drawn)
 
 
 def test_gpus_needs_a_machine_of_gpus() -> None:

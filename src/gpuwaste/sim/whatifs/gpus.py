@@ -38,8 +38,8 @@ def change(case: Case, value: str) -> Change:
     held = (trace.run_s * trace.procs).astype(np.float64)
     none, whole = size == 0, held.sum()
     facts = {
-        "jobs known": int(np.count_nonzero(known)),
         "jobs": len(trace),
+        "of which the GPU use is known": int(np.count_nonzero(known)),
         "share of GPU-hours known": round(float(held[known].sum() / whole), 6) if whole else 0.0,
         "jobs with a smaller request": int(np.count_nonzero((size < trace.procs) & ~none)),
         "jobs that used no GPU": int(np.count_nonzero(none)),
