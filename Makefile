@@ -139,6 +139,18 @@ bench-history: $(STAMP) ## rows of sacct per second that `gpuwaste history impor
 bench-sim: $(STAMP) ## schedulers: jobs simulated a second, bytes a job (SIM="--pyss DIR" for a peer beside)
 	@$(PY) -m bench.sim $(SIM)
 
+bench-waits: $(STAMP) ## waits predicted on logs in the order of time: coverage, pinball loss, three baselines (WAITS="--every 4")
+	@$(PY) -m bench.waits $(WAITS)
+
+bench-double-gaussian: $(STAMP) ## FCFS and conservative backfill on the double Gaussian, a distribution over 300 seeds
+	@$(PY) -m bench.double_gaussian
+
+bench-wrappers: $(STAMP) ## the study of wrappers: both sweeps (half an hour), then docs/explanation/wrappers.md
+	@$(PY) -m bench.wrappers
+
+bench-plan: $(STAMP) ## when five candidates start: seconds with 5,000 queued jobs on 2,000 nodes (PLAN="--jobs 500")
+	@$(PY) -m bench.plan $(PLAN)
+
 bench-engine: $(STAMP) ## the simulator's schedulers beside an ensemble of a real slurmctld (an hour; ENGINE="--hours 1 --runs 2")
 	@$(PY) -m bench.engine $(ENGINE)
 
@@ -162,4 +174,5 @@ bench-packages: $(STAMP) ## sizes of the RPMs, what an agent downloads
 
 .PHONY: audit data help venv packages native plugins rpm lint types layers demo docs docs-check unit test figures-tests faults matrix scorecard baseline
 .PHONY: bench-analytics bench-wording bench-charts bench-curves bench-unit bench-advisor bench-policy bench-submit bench-soak bench-year bench-packages
-.PHONY: bench-sim bench-engine bench-report bench-pages bench-now bench-startup bench-table bench-ingest bench-codec bench-agent bench-features bench-attribution bench-predict bench-train bench-history
+.PHONY: bench-double-gaussian bench-wrappers bench-engine
+.PHONY: bench-plan bench-sim bench-waits bench-report bench-pages bench-now bench-startup bench-table bench-ingest bench-codec bench-agent bench-features bench-attribution bench-predict bench-train bench-history

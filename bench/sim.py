@@ -3,7 +3,8 @@
 Logs of the Parallel Workloads Archive (`make data`), and a million drawn jobs on 10,000 processors: sizes and run times
 over four powers of ten, limits up to ten times the run, a load of 90 %. Each scheduler is compiled first, then timed
 ROUNDS times in CPU seconds of its own process; the median and the range are printed. `--pyss DIR` runs pyss' EASY and
-conservative on the smaller logs too. Then one line of JSON.
+conservative on the smaller logs too. `--only NAMES` takes some schedulers. Those that place jobs on nodes play each log
+once and twice in a row, as the time per job should not grow with the log. Then one line of JSON.
 """
 
 import argparse
@@ -13,14 +14,15 @@ import os
 import statistics
 import time
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 from tools.data.places import find
 
+from bench.sim_nodes import TWICE, cluster_named, trace_named
 from bench.sim_pyss import pyss_starts
 from gpuwaste.history.swf_table import swf_table
-from gpuwaste.sim.simulation import all_schedulers
+from gpuwaste.sim.simulation import NodeScheduler, Scheduler, all_schedulers, places_on_nodes
 from gpuwaste.sim.trace import Trace, trace_of
 from gpuwaste.testing.process_memory import peak_rss_b
 
@@ -30,7 +32,12 @@ LOGS: Final = {
     "CEA-Curie": ("swf/CEA-Curie-2011-2.1-cln.recon.swf.xz", 93312),
 }
 DRAWN: Final = "1 M drawn, 10,000 processors"
-TARGETS: Final = {("lublin_256", "easy"): 1_000_000, (DRAWN, "easy"): 500_000, ("lublin_256", "conservative"): 50_000}
+TARGETS: Final = {
+    ("lublin_256", "easy"): 1_000_000,
+    (DRAWN, "easy"): 500_000,
+    ("lublin_256", "conservative"): 50_000,
+    ("CEA-Curie", "slurm"): 2_000,
+}
 SMALL: Final = 30_000  # jobs that a peer in Python can be asked for
 
 
@@ -40,11 +47,20 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--jobs", type=int, default=1_000_000, help="drawn jobs")
     parser.add_argument("--pyss", type=Path, help="a checkout of pyss, which runs beside ours")
+    parser.add_argument("--only", metavar="NAMES", help="these schedulers")
+    parser.add_argument("--logs", metavar="NAMES", help="these logs")
     options = parser.parse_args()
+    wanted = all_schedulers() if options.only is None else options.only.split(",")
+    logs = (*LOGS, *(name + TWICE for name in LOGS), DRAWN) if options.logs is None else options.logs.split(",")
     figures: list[dict[str, Any]] = []
     print(f"{'trace':30} {'scheduler':14} {'jobs/s (range)':32} {'target':>10} {'B/job':>6}  peer")
-    for name in (*LOGS, DRAWN):
-        for scheduler in all_schedulers():
+    for name in logs:
+        for scheduler in wanted:
+            on_nodes = places_on_nodes(all_schedulers()[scheduler])
+            if (on_nodes and name == DRAWN) or (name.endswith(TWICE) and not on_nodes):
+                continue
+            if scheduler == "fair_share" and name in {DRAWN, "CEA-Curie"}:
+                continue  # it sorts its whole queue in each cycle: hours
             with multiprocessing.get_context("spawn").Pool(1) as pool:  # memory is counted for each alone
                 found = pool.apply(timed, (name, scheduler, options.rounds, options.jobs, options.pyss))
             if found is None:
@@ -60,6 +76,9 @@ def main() -> int:
 
 def timed(name: str, scheduler: str, rounds: int, drawn: int, pyss: Path | None) -> dict[str, Any] | None:
     """Run one scheduler on one trace; None where the log is not here."""
+    chosen = all_schedulers()[scheduler]
+    if places_on_nodes(chosen):
+        return timed_on_nodes(name, scheduler, chosen, rounds)
     if name == DRAWN:
         trace, processors = drawn_trace(drawn, 10_000), 10_000
     else:
@@ -68,7 +87,7 @@ def timed(name: str, scheduler: str, rounds: int, drawn: int, pyss: Path | None)
         if path is None:
             return None
         trace, _ = trace_of(swf_table(path).table, processors)
-    jobs, module = trace.planned(trace.limit_s), all_schedulers()[scheduler]
+    jobs, module = trace.planned(trace.limit_s), cast("Scheduler", chosen)
     module.starts(trace.first(10).planned(trace.limit_s[:10]), processors)
     before, rates = peak_rss_b(os.getpid()), []
     starts = module.starts(jobs, processors)
@@ -92,6 +111,33 @@ def timed(name: str, scheduler: str, rounds: int, drawn: int, pyss: Path | None)
         "target": TARGETS.get((name, scheduler)),
         "b_per_job": round(memory / len(trace)),
         "peer": peer,
+    }
+
+
+def timed_on_nodes(name: str, scheduler: str, module: NodeScheduler, rounds: int) -> dict[str, Any] | None:
+    """Run one scheduler on the nodes of a log's machine; None where the log is not here."""
+    found = trace_named(name, LOGS[name.removesuffix(TWICE)][0])
+    if found is None:
+        return None
+    table, trace = found
+    cluster = cluster_named(name)
+    few = trace.first(10)
+    module.starts_on(table, few, cluster, few.limit_s)
+    before, rates, memory = peak_rss_b(os.getpid()), [], 0
+    for _ in range(rounds):
+        began = time.process_time()
+        placed = module.starts_on(table, trace, cluster, trace.limit_s)
+        rates.append(round(len(trace) / (time.process_time() - began)))
+        memory = memory or peak_rss_b(os.getpid()) - before
+    return {
+        "trace": name,
+        "scheduler": scheduler,
+        "jobs_s": round(statistics.median(rates)),
+        "least": min(rates),
+        "most": max(rates),
+        "target": TARGETS.get((name, scheduler)),
+        "b_per_job": round(memory / len(trace)),
+        "peer": f"mean wait {float((placed.start - trace.submit).mean()):.0f} s",
     }
 
 

@@ -20,6 +20,7 @@ PAGES: Final = {
     "helpdesk-job": (OPER, f"/helpdesk?id={WASTEFUL}"),
     "verdicts": (OPER, "/verdicts"),
     "models": (OPER, "/models"),
+    "simulations": (OPER, "/simulations"),
     "now": (OPER, "/now"),
     "view": (OPER, "/analytics/waste?days=7"),
     "compared": (OPER, "/analytics/waste?days=3&compare=previous"),

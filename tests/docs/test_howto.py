@@ -19,6 +19,7 @@ from gpuwaste.core.config import config_from_dict, describe_config
 from gpuwaste.policy.declarations import TABLES
 from gpuwaste.sim.clusters import tables
 from gpuwaste.sim.clusters.reading import read_machine
+from gpuwaste.sim.sweep.study import read_study
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
@@ -68,11 +69,15 @@ def test_each_page_is_on_the_map() -> None:
 
 @pytest.mark.parametrize("page", HOWTO, ids=named)
 def test_configuration_to_copy_can_be_used(page: Path, tmp_path: Path) -> None:
-    """Each TOML block is a configuration without an unknown key that `config check` finds sound, or a machine."""
+    """Each TOML block is a configuration that `config check` finds sound, a machine, or a study."""
     for text in blocks(page, "toml"):
         if "[[nodes]]" in text:
             (tmp_path / "machine.toml").write_text(text, encoding="utf-8")
             assert read_machine(tmp_path / "machine.toml").gpus
+            continue
+        if "[grid]" in text:
+            (tmp_path / "study.toml").write_text(text, encoding="utf-8")
+            assert read_study(tmp_path / "study.toml").varied
             continue
         config = config_from_dict(tomllib.loads(text), named(page))
         assert problems(Path("/nowhere"), config) == []
@@ -118,6 +123,7 @@ LIKE_A_KEY = re.compile(
 FIGURES = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "src/gpuwaste/cli/checks").glob("*.py"))
 JOBSTATS = {word for row in metrics.jobstats_rows() for word in (row.name, *row.labels)}
 FILES = {"pages", "duckdb", "sock"}  # names of files
+OF_OTHERS = {"bf_max_job_user", "timeout_s"}  # of SchedulerParameters, of a study
 LUA = {"log_user"}  # functions that Slurm gives to Lua as slurm.NAME
 
 
@@ -134,7 +140,9 @@ def test_keys_that_are_named_exist(page: Path) -> None:
         assert key in NAMES, key
     if page.parent.name != "decisions":  # they may name what was given up
         for key in LIKE_A_KEY.findall(text):
-            assert key in NAMES or f'"{key}"' in FIGURES or key.startswith("gpuwaste_") or key in JOBSTATS, key
+            assert (
+                key in NAMES or f'"{key}"' in FIGURES or key.startswith("gpuwaste_") or key in JOBSTATS | OF_OTHERS
+            ), key
 
 
 @pytest.mark.parametrize("page", PAGES, ids=named)

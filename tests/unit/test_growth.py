@@ -159,6 +159,7 @@ READERS: Final[Mapping[str, Read]] = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("reader", READERS)
 def test_a_reader_is_linear(reader: str) -> None:
     """Four times the text takes about four times the CPU, whatever it is made of."""
@@ -167,6 +168,7 @@ def test_a_reader_is_linear(reader: str) -> None:
     assert {shape: why for shape, why in found.items() if why} == {}
 
 
+@pytest.mark.long
 def test_a_quadratic_reader_is_found() -> None:
     """The measure itself tells a reader that walks its text again for each character."""
 

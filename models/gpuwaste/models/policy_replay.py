@@ -11,6 +11,8 @@ from datetime import datetime
 from random import Random
 from typing import Any, Final
 
+import numpy as np
+
 from gpuwaste.advice.adviser import Adviser
 from gpuwaste.advice.submission import AdviceRequest
 from gpuwaste.core.job_event import HistoryEvent, ScriptSays
@@ -80,6 +82,8 @@ class PolicyReplay:
         )
         self._tally = ReplayScore(table)
         self._arrays: dict[tuple[str, str, str, int], ReplayedSubmission] = {}
+        self.refused = np.zeros(len(table), dtype=np.bool_)
+        """Rows that were refused in this replay, those of an array as the first of its tasks."""
         self._counts = {"submissions": 0, "by_model": 0, "by_history": 0}
         self._seq = 0
 
@@ -106,8 +110,10 @@ class PolicyReplay:
         key = (job.user, job.name, job.partition, job.submit)
         if request.is_array and key in self._arrays:
             self._arrays[key].rows.append(event.row)
+            self.refused[event.row] = self._arrays[key].decision.action == "reject"
             return
         decision, saves = self.decide(request)
+        self.refused[event.row] = decision.action == "reject"
         self._counts["submissions"] += 1
         submission = ReplayedSubmission(decision, [event.row], job.user, saves)
         if request.is_array:

@@ -107,7 +107,7 @@ def predictions_of(config: Config, asked: PredictQuery) -> list[PredictDocument]
     """Return the hub's predictions, in the words of sbatch. Raises NoDataError, AuthError, WireError, ParseError."""
     hub = hub_client(config)
     try:
-        found = hub.predict_job(asked.job) if asked.job else hub.predict([_sent(request) for request in asked.requests])
+        found = hub.predict_job(asked.job) if asked.job else hub.predict([sent(request) for request in asked.requests])
     except NoDataError:
         what = f"job {asked.job}: no such job" if asked.job else f"user {asked.requests[0].user[:40]!r}: no history"
         raise NoDataError(f"{what} that you may see") from None
@@ -127,7 +127,8 @@ def _here(asked: PredictQuery, model: Path, history: Path | None) -> list[Predic
     return [predict_document(replace(p, notes=(*p.notes, *notes))) for p in found]
 
 
-def _sent(request: JobRequest) -> dict[str, Any]:
+def sent(request: JobRequest) -> dict[str, Any]:
+    """Return a request as it is sent to the hub: without what is not said, of the script its beginning."""
     script = request.script
     fields = asdict(replace(request, script=None if script is None else script[:_SENT_SCRIPT]))
     return {name: value for name, value in fields.items() if value not in {None, ""}}  # an older hub knows fewer

@@ -26,7 +26,7 @@ def add_machine(parser: argparse.ArgumentParser) -> None:
         "--processors",
         type=size_word,
         metavar="N",
-        help="size of the machine (default: the log's, or the most held)",
+        help="size of the machine, in what --resource counts (default: the log's, or the most held)",
     )
     parser.add_argument(
         "--write-machine",
@@ -68,15 +68,19 @@ def cluster_for(options: argparse.Namespace, config: "Config", table: "JobTable"
     return with_failures(found, options.seed, first, first + 2 * max(1, last - first))
 
 
-def processors_of(cluster: "ClusterModel", options: argparse.Namespace) -> "Machine":
-    """Return the CPUs of the nodes that are not down, for schedulers that count processors. Raises UsageError."""
+def size_of(cluster: "ClusterModel", options: argparse.Namespace, resource: str) -> "Machine":
+    """Return the CPUs, or the GPUs, of the nodes that are not down: for schedulers that count. Raises UsageError."""
     from gpuwaste.sim.simulation import Machine
+    from gpuwaste.sim.trace import GPUS
 
     source = f"the machine of {options.machine.name}" if options.machine is not None else "the live cluster"
-    cpus = sum(node.cpus for node in cluster.nodes if not node.down)
-    if not cpus:
+    up = [node for node in cluster.nodes if not node.down]
+    if not up:
         raise UsageError(f"{source}: every node is down: no job can run")
-    return Machine(cpus, source)
+    size = sum(node.gpu_count if resource == GPUS else node.cpus for node in up)
+    if not size:
+        raise UsageError(f"{source}: its nodes have no GPUs: leave out --resource gpus")
+    return Machine(size, source)
 
 
 def write_machine(options: argparse.Namespace, config: "Config") -> str:

@@ -12,19 +12,21 @@ from typing import Annotated, Any, Final
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import ToolAnnotations
+from msgspec import to_builtins
 from pydantic import Field
 
 from gpuwaste.cli import asking
 from gpuwaste.cli.commands.report import scope_of
 from gpuwaste.cli.hub_access import LONG_PATIENCE_S, ask_hub
 from gpuwaste.cli.mcp_answer import answer_text
-from gpuwaste.cli.time_options import window_of
+from gpuwaste.cli.time_options import parse_time, window_of
 from gpuwaste.cli.words import require_job
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import GpuwasteError, NoDataError, UsageError
 from gpuwaste.core.text import harmless
 from gpuwaste.core.version import own_version
 from gpuwaste.documents.prediction import PredictionsDocument
+from gpuwaste.plan.document import Goal
 
 INSTRUCTIONS: Final = (
     "GPU use and waste of a Slurm site, with the rights of the user who runs this server. Answers are JSON documents:"
@@ -61,7 +63,7 @@ def build(config: Config) -> MCPServer[Any]:
         "gpuwaste", instructions=INSTRUCTIONS, version=own_version(), log_level="ERROR", subscriptions=False
     )
     tools = Tools(config)
-    for tool in (tools.report, tools.job, tools.now, tools.view, tools.predict):
+    for tool in (tools.report, tools.job, tools.now, tools.view, tools.predict, tools.plan):
         about = " ".join((tool.__doc__ or "").split()) + _DATA
         server.add_tool(tool, description=about, annotations=_READS, structured_output=False)
     return server
@@ -152,6 +154,22 @@ class Tools:
                 asked = asking.of_text(self._config, script, options or [])
             found = asking.answer(self._config, asked, None, None)
             return answer_text(PredictionsDocument(predictions=found, notes=list(asked.notes)).to_json())
+
+    def plan(
+        self,
+        script: Annotated[str, Field(max_length=_MAX_SCRIPT, description="Text of a batch script, with #SBATCH.")],
+        options: Annotated[
+            list[_Name] | None, Field(max_length=64, description="Options as sbatch takes them: --time=10.")
+        ] = None,
+        goal: Annotated[Goal, Field(description="What to choose by: end, cost, or risk to fail.")] = "fastest",
+        deadline: Annotated[_Time, Field(description="When it must have ended, as in sacct or now+8hours.")] = "",
+    ) -> str:
+        """Say when a batch script would start and end under several requests, and which is best; submits nothing."""
+        with _one_line():
+            from gpuwaste.cli.planning import plan_of_text
+
+            until = parse_time(deadline) if deadline else None
+            return answer_text(to_builtins(plan_of_text(self._config, script, options or [], goal, until)))
 
 
 @contextmanager

@@ -42,9 +42,9 @@ def replay_policies(options: argparse.Namespace, config: Config) -> ReplayDocume
         raise UsageError(f"-S {options.start} is not before -E {options.end}")
     module = load_program("gpuwaste.models.policy_replay", "predict", "this host")
     source = known_source(options, config)
-    question = module.ReplayPeriod(start, end, options.scripts, _site(options, config), cache(unix_groups))
-    bundle = _bundle(options, config)
-    found = module.replay_policies(source.table, policies, question, bundle, _progress())
+    question = module.ReplayPeriod(start, end, options.scripts, site_of(options, config), cache(unix_groups))
+    bundle = bundle_of(options, config)
+    found = module.replay_policies(source.table, policies, question, bundle, replay_progress())
     notes = [*_NOTES, _about_scripts(options.scripts)]
     if not found["submissions"]:
         first, last = (datetime.fromtimestamp(int(source.table.submit[place])).astimezone() for place in (0, -1))
@@ -63,7 +63,7 @@ def replay_policies(options: argparse.Namespace, config: Config) -> ReplayDocume
     )
 
 
-def _bundle(options: argparse.Namespace, config: Config) -> "Bundle | None":
+def bundle_of(options: argparse.Namespace, config: Config) -> "Bundle | None":
     """Return the bundle that --model names, or the one in use; none where there is none."""
     if options.model == _NO_MODEL:
         return None
@@ -74,7 +74,7 @@ def _bundle(options: argparse.Namespace, config: Config) -> "Bundle | None":
     return found
 
 
-def _site(options: argparse.Namespace, config: Config) -> SiteDefaults:
+def site_of(options: argparse.Namespace, config: Config) -> SiteDefaults:
     """Return what the partitions give, as far as Slurm can be asked; a log's are not known."""
     if options.swf is not None:
         return NO_DEFAULTS
@@ -86,7 +86,7 @@ def _site(options: argparse.Namespace, config: Config) -> SiteDefaults:
         return NO_DEFAULTS
 
 
-def _progress() -> Any:
+def replay_progress() -> Any:
     """Return what counts on a terminal's stderr, else nothing."""
     done = 0
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from gpuwaste.sim.real.document import EngineDocument
 
 ENGINES: Final = ("slurmctld",)
+_SIMULATED: Final = ("what_if", "resource", "html", "save", "compare")
 _MOST_RUNS: Final = 999
 _MOST_SPEED: Final = 200
 _DEFAULT_SPEED: Final = 20
@@ -49,6 +50,9 @@ def check_engine(options: argparse.Namespace) -> None:
         raise UsageError("--engine slurmctld needs -o DIR: the directory that keeps its runs")
     if options.output.exists() and not options.output.is_dir():
         raise UsageError(f"{options.output}: not a directory: --engine slurmctld keeps its runs in the directory of -o")
+    simulated = [name for name in _SIMULATED if getattr(options, name)]
+    if simulated:
+        raise UsageError(f"--{simulated[0].replace('_', '-')}: the simulator's alone, not with --engine: leave it out")
     if options.walltime != "user":
         raise UsageError(f"--walltime {options.walltime}: a real slurmctld plans with the users' limits: leave it out")
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Final
 
+from gpuwaste.analytics.kept_simulations import DIRECTORY as SIMULATIONS
 from gpuwaste.analytics.language_model import LanguageModel
 from gpuwaste.analytics.rewriter import Rewriter
 from gpuwaste.core.bus import Bus
@@ -25,6 +26,7 @@ from gpuwaste.hub.curves.agents import AgentSamples
 from gpuwaste.hub.curves.prometheus import PrometheusSamples
 from gpuwaste.hub.curves.service import Curves
 from gpuwaste.hub.disputes import Disputes
+from gpuwaste.hub.expectations import Expectations
 from gpuwaste.hub.ingest import Ingest
 from gpuwaste.hub.judging import Judging
 from gpuwaste.hub.map import ClusterMap
@@ -39,6 +41,7 @@ from gpuwaste.hub.roles import Roles
 from gpuwaste.hub.roller import Roller
 from gpuwaste.hub.services import ServiceLimits, Services
 from gpuwaste.hub.sign_in.visitors import make_visitors
+from gpuwaste.hub.simulation_reads import SimulationReads
 from gpuwaste.hub.unaccounted import Unaccounted
 from gpuwaste.hub.unaccounted_store import UnaccountedStore
 from gpuwaste.hub.verdict_ingest import VerdictIngest
@@ -182,6 +185,7 @@ class Hub:
             cluster_map=self.cluster_map,
             metrics=self.metrics,
             predictions=self.predictions,
+            expectations=Expectations(self.store, slurm, clock),
             verdicts=verdict_reads,
             verdict_ingest=VerdictIngest(verdict_store, self.identity, self.site, self.metrics, clock),
             notices=self.notify.service,
@@ -189,6 +193,7 @@ class Hub:
             curves=self.curves,
             disputes=Disputes(DisputeStore(self.store, clock)),
             views=views,
+            simulations=SimulationReads(Path(hub.state_dir) / SIMULATIONS),
             health=self.health,
             visitors=visitors,
         )

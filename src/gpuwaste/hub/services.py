@@ -8,6 +8,7 @@ from gpuwaste.hub.authentication import Identity
 from gpuwaste.hub.backup import Backups
 from gpuwaste.hub.curves.service import Curves
 from gpuwaste.hub.disputes import Disputes
+from gpuwaste.hub.expectations import Expectations
 from gpuwaste.hub.gate import GateLimits
 from gpuwaste.hub.ingest import Ingest
 from gpuwaste.hub.map import ClusterMap
@@ -17,6 +18,7 @@ from gpuwaste.hub.now import NowReads
 from gpuwaste.hub.predictions import Predictions
 from gpuwaste.hub.reads import Reads
 from gpuwaste.hub.sign_in.visitors import Visitors
+from gpuwaste.hub.simulation_reads import SimulationReads
 from gpuwaste.hub.turns import Turns
 from gpuwaste.hub.verdict_ingest import VerdictIngest
 from gpuwaste.hub.verdict_reads import VerdictReads
@@ -44,6 +46,7 @@ class Services:
     cluster_map: ClusterMap
     metrics: HubMetrics
     predictions: Predictions
+    expectations: Expectations
     verdicts: VerdictReads
     verdict_ingest: VerdictIngest
     notices: NoticeService
@@ -51,6 +54,7 @@ class Services:
     curves: Curves
     disputes: Disputes
     views: ViewReads
+    simulations: SimulationReads
     health: Callable[[], HealthAnswer]
     visitors: Visitors
     turns: Turns = field(default_factory=Turns)

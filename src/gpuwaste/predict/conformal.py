@@ -45,7 +45,7 @@ class _Window:
     def shift(self, i: int, missable: float) -> float:
         """Return the ceil((n + 1) * level)-th smallest gap of quantile i."""
         n = len(self.gaps)
-        return self.ordered[i][min(n, math.ceil((n + 1) * (1.0 - missable))) - 1]
+        return self.ordered[i][min(n, max(1, math.ceil((n + 1) * (1.0 - missable)))) - 1]
 
 
 class Shifts:

@@ -1,45 +1,84 @@
 """Text of `gpuwaste simulate`: what each scheduler would have done, beside what the log says."""
 
+from collections.abc import Iterator
 from typing import Final
 
 from gpuwaste.report.cells import UNKNOWN, fit, percent, short
+from gpuwaste.report.difference_text import difference_text
+from gpuwaste.report.difference_words import not_modelled
 from gpuwaste.report.layout import Look, bullet, facts
-from gpuwaste.sim.document import SchedulerResult, SimulationDocument, Waits
+from gpuwaste.sim.document import NodesResult, SchedulerResult, SimulationDocument, Waits
 
 _HEADERS: Final = ("SCHEDULER", "MEAN WAIT", "P50", "P95", "SLOWDOWN", "USED", "MAKESPAN", "LATER")
-_WALLTIMES: Final = {"user": "the user's limit", "truth": "what each job ran", "recent": "the user's last two jobs"}
+_WALLTIMES: Final = {
+    "user": "the user's limit",
+    "truth": "what each job ran",
+    "recent": "the user's last two jobs",
+    "model": "the median of the user's ended jobs",
+}
+_MACHINES: Final = {"processors": "processors", "gpus": "GPUs"}
 _LOGGED: Final = "(the log)"
-_NOT_MODELLED: Final = (
-    "The machine is a count of processors: nodes, memory, GPU types, partitions and priorities are not modelled."
+_TITLE: Final = 50  # columns of the trace in the title
+_INTERVALS: Final = (
+    "Intervals of 95 %: differences between both runs when the trace's blocks ({}) are drawn again, 400 times. "
+    "A makespan has none, and no figure has one for fewer than four blocks."
 )
+_ON_NODES: Final = "limits of QOS and accounts, features, licenses, dependencies, arrays and topology are not modelled."
 
 
 def simulation_text(document: SimulationDocument, look: Look) -> str:
     """Render a simulation: what was simulated, a line for each scheduler, what was left out."""
     results = document.schedulers
     jobs = next(iter(results.values())).jobs
-    lines = look.title(f"{fit(document.trace, 50)}: simulation")
+    lines = look.title(f"{fit(document.trace, _TITLE)}: simulation")
     lines += facts(
         [
             ("jobs", f"{jobs}"),
-            ("processors", f"{document.processors} ({document.processors_from})"),
+            (_MACHINES[document.resource], f"{document.processors} ({document.processors_from})"),
             ("walltime", _WALLTIMES.get(document.walltime, document.walltime)),
         ]
     )
     rows = [_row(name, result) for name, result in results.items()]
     if document.logged is not None:
         rows.append(_row(_LOGGED, document.logged))
+    for difference in document.differences:
+        lines += difference_text(difference, document.resource, look)
     lines += look.heading("What each scheduler would have done")
     lines += look.table(_HEADERS, rows, frozenset({0}))
     lines += look.heading("Notes")
-    for name, result in results.items():
-        lines += bullet(f"{name}: {result.title}.")
-    for reason, count in document.left_out.items():
-        lines += bullet(f"{count} {'job is left out: it' if count == 1 else 'jobs are left out: each'} {reason}.")
-    first = next(iter(results))
-    lines += bullet(f"SLOWDOWN is the mean bounded slowdown; LATER counts jobs that start later than under {first}.")
-    lines += bullet(_NOT_MODELLED)
+    for note in _notes(document):
+        lines += bullet(note)
     return "\n".join(lines) + "\n"
+
+
+def _notes(document: SimulationDocument) -> Iterator[str]:
+    results = document.schedulers
+    for name, result in results.items():
+        yield f"{name}: {result.title}."
+    if fit(document.trace, _TITLE) != document.trace:
+        yield f"The jobs: {document.trace}."
+    for step in document.steps:
+        yield f"The jobs were changed first: {step}."
+    for reason, count in document.left_out.items():
+        yield f"{count} {'job is left out: it' if count == 1 else 'jobs are left out: each'} {reason}."
+    first = next(iter(results))
+    yield f"SLOWDOWN is the mean bounded slowdown; LATER counts jobs that start later than under {first}."
+    if document.differences:
+        yield _INTERVALS.format(document.differences[0].blocks)
+    if document.stopped:
+        yield document.stopped
+    for name, found in document.nodes.items():
+        yield _on_nodes(name, found)
+    if any(name not in document.nodes for name in results):
+        yield not_modelled(document)
+    if document.nodes:
+        yield f"{', '.join(document.nodes)}: {_ON_NODES}"
+
+
+def _on_nodes(name: str, found: NodesResult) -> str:
+    gpus = [f"GPUs {fit(kind, 20)} used {percent(share)}" for kind, share in found.gpu_utilization.items()]
+    facts = {"requeued": found.requeued, "ended early": found.cut_short, "never started": found.never_started}
+    return f"{name}: {', '.join([*gpus, *(f'jobs {what}: {count}' for what, count in facts.items())])}."
 
 
 def _row(name: str, found: Waits) -> list[str]:

@@ -87,8 +87,9 @@ class Qos:
 
 @dataclass(frozen=True, slots=True)
 class Association:
-    """An account (`user` is ""), or a user in an account; `parent` is the account above, "" for root itself.
+    """An account (`user` is ""), or a user in an account.
 
+    `parent` is the account above (a user's: `account`), "" for root itself.
     `shares` None stands for `parent`: the user shares what the account has. `usage` is the decayed usage that slurmctld
     knows at the beginning, in seconds of billing TRES.
     """

@@ -28,6 +28,71 @@ class SchedulerResult(Waits, kw_only=True, frozen=True):
     ] = None
 
 
+class Delta(Struct, kw_only=True, frozen=True, omit_defaults=True):
+    """One figure of the base and of a change."""
+
+    base: float
+    changed: float
+    difference: Annotated[float, Meta(description="Changed less base.")]
+    low: Annotated[float | None, Meta(description="Lower end of the 95 % interval of the difference.")] = None
+    high: float | None = None
+
+
+class GroupDelta(Struct, kw_only=True, frozen=True):
+    """How the jobs of one user, account, partition or size fare."""
+
+    name: str
+    jobs: int
+    mean_wait_s: Delta
+    p50_wait_s: Delta
+    p95_wait_s: Delta
+
+
+class Difference(Struct, kw_only=True, frozen=True, omit_defaults=True):
+    """What a change does to the same jobs. Waits and starts are of the jobs that both sides run, paired job by job."""
+
+    base: Annotated[str, Meta(description="The scheduler of the base.")]
+    change: Annotated[str, Meta(description="What is changed: the name of a what-if with its value, or a scheduler.")]
+    scheduler: str
+    title: str
+    processors: int
+    jobs: Annotated[int, Meta(description="Jobs that both sides run.")]
+    blocks: Annotated[str, Meta(description="What the intervals draw: 12 weeks.")]
+    figures: Annotated[dict[str, Delta], Meta(description="mean_wait_s, p95_wait_s, utilization, held_h ...")]
+    later: Annotated[float, Meta(description="Share of the starts that are later than in the base.")]
+    later_low: float | None = None
+    later_high: float | None = None
+    earlier: Annotated[float, Meta(description="Share of the starts that are earlier than in the base.")] = 0.0
+    groups: Annotated[
+        dict[str, list[GroupDelta]], Meta(description="By user, account, partition and size; those with most jobs.")
+    ] = {}
+    groups_left_out: Annotated[dict[str, int], Meta(description="How many groups are not listed.")] = {}
+    facts: Annotated[dict[str, float], Meta(description="Counts of what the change did.")] = {}
+    notes: list[str] = []
+
+
+class Series(Struct, kw_only=True, frozen=True):
+    """One simulated run over time, in bins: `at` is the begin of each bin, UTC seconds."""
+
+    name: str
+    at: list[int]
+    used: Annotated[list[float], Meta(description="Share of the machine that is held, 0 to 1.")]
+    waiting: Annotated[list[float], Meta(description="Jobs in the queue, mean of the bin.")]
+    mean_wait_s: Annotated[list[float | None], Meta(description="Of the jobs submitted in the bin; null for none.")]
+
+
+class NodesResult(Struct, kw_only=True, frozen=True):
+    """What a scheduler that places jobs on nodes has done besides starting them."""
+
+    never_started: Annotated[int, Meta(description="Jobs that no node was up for; in none of the figures of waits.")]
+    requeued: Annotated[int, Meta(description="Runs that began anew, after preemption or as a node failed.")]
+    cut_short: Annotated[int, Meta(description="Jobs that preemption or a failed node ended for good.")]
+    gpu_utilization: Annotated[
+        dict[str, float],
+        Meta(description="Share of the GPU-seconds of each type that was held, from first submission to last end."),
+    ]
+
+
 class SimulationDocument(Struct, kw_only=True, frozen=True, omit_defaults=True):
     """A simulation: equal inputs give equal results."""
 
@@ -37,8 +102,16 @@ class SimulationDocument(Struct, kw_only=True, frozen=True, omit_defaults=True):
     processors: int
     processors_from: Annotated[str, Meta(description="Why so many: given, the log's header, or the most held at once.")]
     walltime: Annotated[
-        str, Meta(description="What schedulers plan with: user (limits), truth, recent (last two jobs).")
+        str, Meta(description="What schedulers plan with: user (limits), truth, recent (last two jobs), model.")
     ]
     schedulers: dict[str, SchedulerResult]
     left_out: Annotated[dict[str, int], Meta(description="Jobs that were not simulated, by reason.")] = {}
+    steps: Annotated[tuple[str, ...], Meta(description="What was done to the jobs first (--step), in order.")] = ()
     logged: Annotated[Waits | None, Meta(description="The same jobs as the log has them; absent without waits.")] = None
+    resource: Annotated[str, Meta(description="What the machine's size and the jobs' sizes count.")] = "processors"
+    differences: Annotated[list[Difference], Meta(description="Every change beside its base.")] = []
+    series: Annotated[list[Series], Meta(description="The same runs over time, for plots.")] = []
+    stopped: Annotated[str, Meta(description="What is missing because the simulation was interrupted.")] = ""
+    nodes: Annotated[
+        dict[str, NodesResult], Meta(description="By scheduler, of those that place jobs on nodes; absent for others.")
+    ] = {}

@@ -3,9 +3,10 @@
 import importlib
 import pkgutil
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cache
-from types import MappingProxyType
-from typing import Final, NamedTuple, Protocol
+from types import MappingProxyType, ModuleType
+from typing import Final, NamedTuple, Protocol, TypeGuard
 
 import numpy as np
 from msgspec import to_builtins
@@ -14,13 +15,18 @@ from gpuwaste.core.errors import NoDataError, UsageError
 from gpuwaste.core.version import own_version
 from gpuwaste.history.table import JobTable
 from gpuwaste.sim import schedulers
-from gpuwaste.sim.document import SchedulerResult, SimulationDocument
+from gpuwaste.sim.cluster import ClusterModel
+from gpuwaste.sim.document import NodesResult, SchedulerResult, SimulationDocument
 from gpuwaste.sim.metrics import waits
-from gpuwaste.sim.trace import Ints, Planned, Trace, trace_of
+from gpuwaste.sim.past import UNKNOWN
+from gpuwaste.sim.placed import Placed
+from gpuwaste.sim.trace import PROCESSORS, RESOURCES, Ints, Planned, Trace, sizes_of, trace_of
 
 USER: Final = "user"
 TRUTH: Final = "truth"
 RECENT: Final = "recent"
+MODEL: Final = "model"
+BELIEVED_LEVEL: Final = 0.5  # of the user's ended jobs: a walltime that is only believed ends no job
 
 
 class Scheduler(Protocol):
@@ -33,6 +39,21 @@ class Scheduler(Protocol):
         ...
 
 
+class NodeScheduler(Protocol):
+    """A file of schedulers/ that places jobs on the nodes of a cluster: NEEDS_CLUSTER is true there."""
+
+    TITLE: str
+    NEEDS_CLUSTER: bool
+
+    def playable(self, table: JobTable, trace: Trace, cluster: ClusterModel) -> tuple[Trace, dict[str, int]]:
+        """Return the jobs that can run on a cluster, and how many were left out and why."""
+        ...
+
+    def starts_on(self, table: JobTable, trace: Trace, cluster: ClusterModel, believed: Ints | None) -> Placed:
+        """Play jobs that are playable, by these walltimes [n], or users' last two jobs for None."""
+        ...
+
+
 class Machine(NamedTuple):
     """A count of processors, and how it is known."""
 
@@ -41,25 +62,32 @@ class Machine(NamedTuple):
 
 
 @cache
-def all_schedulers() -> MappingProxyType[str, Scheduler]:
+def all_schedulers() -> MappingProxyType[str, Scheduler | NodeScheduler]:
     """Return the schedulers by name, which is their file's."""
     names = sorted(module.name for module in pkgutil.iter_modules(schedulers.__path__))
     return MappingProxyType({name: importlib.import_module(f"{schedulers.__name__}.{name}") for name in names})
 
 
-def machine_of(table: JobTable, given: int | None, header: int | None = None) -> Machine:
-    """Return the machine to simulate: as given, as the log's header has it, else as large as was held at once.
+def machine_of(
+    table: JobTable,
+    given: int | None,
+    header: int | None = None,
+    resource: str = PROCESSORS,
+    header_from: str = "the log's header",
+) -> Machine:
+    """Return the machine: as given, as the log's header (or the generator) has it, else as large as was held at once.
 
     Raises NoDataError where none of these is known.
     """
     if given is not None:
         return Machine(given, "given")
-    if header is not None:
-        return Machine(header, "the log's header")
-    ran = (table.start >= 0) & (table.run_s > 0) & (table.alloc_cpus >= 1)
+    if header is not None and resource == PROCESSORS:
+        return Machine(header, header_from)
+    sizes = table.alloc_cpus if resource == PROCESSORS else sizes_of(table, resource)
+    ran = (table.start >= 0) & (table.run_s > 0) & (sizes >= 1)
     if not table.wait_known or not ran.any():
-        raise NoDataError("the machine's size is not known: give --processors")
-    begin, cpus = table.start[ran], table.alloc_cpus[ran].astype(np.int64)
+        raise NoDataError(f"the machine's size is not known: give --processors, which counts {RESOURCES[resource]}s")
+    begin, cpus = table.start[ran], np.ceil(sizes[ran]).astype(np.int64)
     instants = np.concatenate([begin, begin + table.run_s[ran].astype(np.int64)])
     changes = np.concatenate([cpus, -cpus])
     held = np.cumsum(changes[np.lexsort((changes, instants))])
@@ -67,18 +95,52 @@ def machine_of(table: JobTable, given: int | None, header: int | None = None) ->
 
 
 def simulate(
-    table: JobTable, name: str, machine: Machine, chosen: Sequence[str], *, walltime: str, first: int | None
+    table: JobTable,
+    name: str,
+    machine: Machine,
+    chosen: Sequence[str],
+    *,
+    walltime: str,
+    first: int | None,
+    resource: str = PROCESSORS,
+    past: Ints | None = None,
+    steps: tuple[str, ...] = (),
+    cluster: ClusterModel | None = None,
 ) -> tuple[SimulationDocument, Trace, dict[str, Ints]]:
-    """Run the schedulers; returns the answer, the jobs and their starts. Raises NoDataError, UsageError."""
-    trace, left_out = trace_of(table, machine.processors)
+    """Run the schedulers; returns the answer, the jobs and their starts, -1 for those that never start.
+
+    All of them get the same jobs: those that each one can run. `past` is what is expected of each row of the table,
+    seconds, which `walltime` MODEL believes; `steps` is what was done to the jobs before, in words, for the answer.
+    `cluster` is what schedulers need that place jobs on nodes. Raises NoDataError, UsageError, and ConfigError for
+    settings of the cluster that are none.
+    """
+    trace, left_out = trace_of(table, machine.processors, resource)
+    for module in _modules(chosen, cluster).values():
+        if cluster is not None and places_on_nodes(module):
+            trace, more = module.playable(table, trace, cluster)
+            left_out = left_out | {reason: left_out.get(reason, 0) + count for reason, count in more.items()}
     if first is not None:
         trace = trace.first(first)
-    starts = dict(_played(trace, machine.processors, chosen, walltime))
-    results = {}
-    base = starts[chosen[0]]
-    for scheduler, start in starts.items():
-        found = waits(trace, start, machine.processors)
-        later = None if start is base else round(float(np.mean(start > base)), 6)
+    plays, stopped = _until_interrupted(_played(table, trace, machine.processors, chosen, walltime, past, cluster))
+    starts = {scheduler: play if isinstance(play, np.ndarray) else play.start for scheduler, play in plays.items()}
+    results, nodes = {}, {}
+    base = next(iter(starts.values()))
+    for scheduler, play in plays.items():
+        start, ran = starts[scheduler], trace
+        if isinstance(play, Placed):
+            ran = replace(trace, run_s=play.run_s)
+            nodes[scheduler] = NodesResult(
+                never_started=int(np.count_nonzero(start < 0)),
+                requeued=play.requeued,
+                cut_short=play.cut_short,
+                gpu_utilization=play.gpu_utilization,
+            )
+        begun = np.flatnonzero(start >= 0)
+        if not len(begun):
+            raise NoDataError(f"--scheduler {scheduler}: no job of {len(trace)} ever starts on this machine")
+        found = waits(ran.take(begun), start[begun], machine.processors)
+        both = (start >= 0) & (base >= 0)
+        later = None if start is base else round(float(np.mean(start[both] > base[both])), 6)
         title = all_schedulers()[scheduler].TITLE
         results[scheduler] = SchedulerResult(**to_builtins(found), title=title, later_than_first=later)
     logged = waits(trace, trace.submit + trace.waited_s, machine.processors) if (trace.waited_s >= 0).all() else None
@@ -91,15 +153,86 @@ def simulate(
         walltime=walltime,
         schedulers=results,
         left_out=left_out,
+        steps=steps,
         logged=logged,
+        resource=resource,
+        nodes=nodes,
+        stopped=stopped,
     )
     return document, trace, starts
 
 
-def _played(trace: Trace, processors: int, chosen: Sequence[str], walltime: str) -> Iterator[tuple[str, Ints]]:
-    believed = {USER: trace.limit_s, TRUTH: np.maximum(trace.run_s, 1), RECENT: None}[walltime]
+def places_on_nodes(scheduler: Scheduler | NodeScheduler) -> TypeGuard[NodeScheduler]:
+    """Say whether a scheduler needs a cluster."""
+    return bool(getattr(scheduler, "NEEDS_CLUSTER", False))
+
+
+def _modules(chosen: Sequence[str], cluster: ClusterModel | None) -> dict[str, Scheduler | NodeScheduler]:
+    """Return the schedulers by name. Raises UsageError for an unknown one, and for one that lacks its cluster."""
+    found = {}
+    for name in chosen:
+        if name not in all_schedulers():
+            raise UsageError(f"--scheduler {name[:40]}: schedulers are {', '.join(all_schedulers())}")
+        found[name] = all_schedulers()[name]
+        if cluster is None and places_on_nodes(found[name]):
+            raise UsageError(f"--scheduler {name} places jobs on nodes: describe them with --machine FILE or --live")
+    return found
+
+
+def _played(
+    table: JobTable,
+    trace: Trace,
+    processors: int,
+    chosen: Sequence[str],
+    walltime: str,
+    past: Ints | None,
+    cluster: ClusterModel | None,
+) -> Iterator[tuple[str, Ints | Placed]]:
+    for name, scheduler in _modules(chosen, cluster).items():
+        if not places_on_nodes(scheduler):
+            yield from played(trace, processors, (name,), walltime, past)
+        elif cluster is not None:
+            yield name, scheduler.starts_on(table, trace, cluster, _believed(trace, walltime, past))
+
+
+def played(
+    trace: Trace, processors: int, chosen: Sequence[str], walltime: str, past: Ints | None = None
+) -> Iterator[tuple[str, Ints]]:
+    """Yield each scheduler that counts with the starts of the jobs. Raises UsageError."""
+    believed = _believed(trace, walltime, past)
     for name in chosen:
         found = all_schedulers().get(name)
         if found is None:
             raise UsageError(f"--scheduler {name[:40]}: schedulers are {', '.join(all_schedulers())}")
-        yield name, found.starts(trace.planned(believed), processors)
+        if places_on_nodes(found):
+            raise UsageError(f"--scheduler {name} places jobs on nodes, which --what-if does not change: leave it out")
+        by_user = getattr(found, "starts_by_user", None)
+        if by_user is not None:
+            if believed is None:
+                raise UsageError(f"--scheduler {name} plans with user or truth: leave out --walltime {walltime}")
+            yield name, by_user(trace.planned(believed), processors, trace.user)
+        elif isinstance(found, ModuleType):
+            counted: Scheduler = found
+            yield name, counted.starts(trace.planned(believed), processors)
+
+
+def _until_interrupted(
+    played: Iterator[tuple[str, Ints | Placed]],
+) -> tuple[dict[str, Ints | Placed], str]:
+    """Return what schedulers decided and, where Ctrl-C ended it after the first of them, the words for that."""
+    starts: dict[str, Ints | Placed] = {}
+    try:
+        starts.update(played)  # pair by pair: those before an interruption stay
+    except KeyboardInterrupt:
+        if not starts:
+            raise
+        return starts, f"Interrupted: only {', '.join(starts)} was simulated."
+    return starts, ""
+
+
+def _believed(trace: Trace, walltime: str, past: Ints | None) -> Ints | None:
+    """Return the walltime that schedulers plan with, None for the mean of each user's last two jobs."""
+    if walltime == MODEL and past is not None:
+        known = past[trace.row]
+        return np.where(known == UNKNOWN, trace.limit_s, np.clip(known, 1, trace.limit_s))
+    return {USER: trace.limit_s, TRUTH: np.maximum(trace.run_s, 1), RECENT: None}[walltime]

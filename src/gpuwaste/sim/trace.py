@@ -11,6 +11,7 @@ from gpuwaste.core.errors import NoDataError
 from gpuwaste.history.table import JobTable
 
 Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
 _NO_LIMIT_S: Final = 366 * 86400  # what is believed of a job that may run forever; bounds every sum of instants
 
 
@@ -73,17 +74,35 @@ class Trace:
         return Trace(*(column[rows] for column in columns))
 
 
-def trace_of(table: JobTable, processors: int | None = None) -> tuple[Trace, dict[str, int]]:
+PROCESSORS: Final = "processors"
+GPUS: Final = "gpus"
+RESOURCES: Final = {PROCESSORS: "processor", GPUS: "GPU"}  # what a machine and its jobs count, and one of it in words
+
+
+def sizes_of(table: JobTable, resource: str = PROCESSORS) -> Floats:
+    """Return how much of the resource each row [n] holds, NaN where it is not known.
+
+    Processors are those that a job held; where the log does not say, those that it asked for. GPUs are those asked for.
+    """
+    if resource == GPUS:
+        return table.gpus
+    return np.where(table.alloc_cpus >= 1, table.alloc_cpus, np.nan_to_num(table.cpus, nan=0.0))
+
+
+def trace_of(
+    table: JobTable, processors: int | None = None, resource: str = PROCESSORS
+) -> tuple[Trace, dict[str, int]]:
     """Return the jobs that a simulation can run, and how many were left out for which reason.
 
-    A job without a limit is believed to take as long as it ran. `processors`: those of the machine, None for a machine
-    that is as large as the trace needs. Raises NoDataError where no job is left.
+    `procs` of the trace count the resource. A job without a limit is believed to take as long as it ran. `processors`:
+    those of the machine, None for a machine that is as large as the trace needs. Raises NoDataError where no job is
+    left.
     """
-    ran, cpus = table.run_s, np.where(table.alloc_cpus >= 1, table.alloc_cpus, np.nan_to_num(table.cpus, nan=0.0))
+    ran, cpus = table.run_s, sizes_of(table, resource)
     reasons = {
         "never ended": np.isnan(ran),
         "ran for a negative time": ran < 0,
-        "asks for no processor": ~(cpus >= 1),
+        f"asks for no {RESOURCES[resource]}": ~(cpus >= 1),
         "has a limit of zero": table.limit_s <= 0,
         "is larger than the machine": cpus > (np.inf if processors is None else processors),
     }

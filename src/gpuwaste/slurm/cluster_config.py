@@ -79,6 +79,7 @@ class NodeInfo:
     version: str = ""
     gres: tuple[GresEntry, ...] = ()
     partitions: tuple[str, ...] = field(default=())
+    tres: str = ""  # CfgTRES as printed
 
     @property
     def gpus(self) -> int:
@@ -150,4 +151,5 @@ def _node(fields: dict[str, str]) -> NodeInfo:
         version=fields.get("Version", ""),
         gres=tuple(parse_gres(fields["Gres"])),
         partitions=tuple(part for part in fields.get("Partitions", "").split(",") if part),
+        tres=fields.get("CfgTRES", ""),
     )

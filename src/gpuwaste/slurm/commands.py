@@ -165,6 +165,10 @@ class CommandClient:
         check(argv, output)
         return parse_slurmd_g(decoded(output.stdout + b"\n" + output.stderr))
 
+    def text(self, *argv: str) -> str:
+        """Run a command of Slurm and return what it prints. Raises SlurmError where its exit code is not 0."""
+        return self._text(*argv)
+
     def _job_text(self, job_id: int) -> str | None:
         try:
             return self._text(*_SHOW, "job", str(job_id))

@@ -38,7 +38,8 @@ _PENDING: Final = frozenset({"PENDING", "CONFIGURING"})
 class RunningJob:
     """One job of slurmctld's memory; times are UTC seconds, None is "not known".
 
-    `nodes` maps node name to what the job holds there; `node_list` is the hostlist as printed.
+    `nodes` maps node name to what the job holds there; `node_list` is the hostlist as printed. `priority`, `reason` and
+    `eligible` (when it may start) are those of a job that waits; priority 0 is a held one.
     """
 
     job_id: int
@@ -67,6 +68,9 @@ class RunningJob:
     batch: bool = True
     tres: str = ""
     req_tres: str = ""
+    priority: int | None = None
+    eligible: int | None = None
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +170,9 @@ def _job(header: re.Match[str], name: str, user: re.Match[str], head: str, tail:
         tres=fields.word("AllocTRES") or fields.word("TRES"),
         # Up to 22.05 TRES is what a waiting job asks for and what a running one holds.
         req_tres=fields.word("ReqTRES") or fields.word("TRES"),
+        priority=fields.whole("Priority"),
+        eligible=fields.time("EligibleTime"),
+        reason=fields.word("Reason"),
     )
 
 

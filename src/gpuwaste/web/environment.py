@@ -18,7 +18,7 @@ from gpuwaste.web.charts.strip import strip
 from gpuwaste.web.static_files import static_url
 
 NAVIGATION: Final = (("/me", "My jobs"), ("/now", "Now"), ("/verdicts", "Verdicts"), ("/models", "Model"))
-OPERATORS: Final = (("/analytics", "Analytics"), ("/helpdesk", "Help desk"))
+OPERATORS: Final = (("/analytics", "Analytics"), ("/simulations", "Simulations"), ("/helpdesk", "Help desk"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,7 @@ HISTORY_PATH: Final = "/v1/history"
 SCORE_PATH: Final = "/v1/verdicts/score"
 SNAPSHOT_PATH: Final = "/v1/history/snapshot"
 PREDICT_PATH: Final = "/v1/predict"
+PLAN_PATH: Final = "/v1/plan"
 LINK_PATH: Final = "/v1/web/link"
 _MAX_SNAPSHOT_BYTES: Final = 4 * 1024**3
 _SNAPSHOT_S: Final = 300.0
@@ -102,6 +103,14 @@ class HubClient:
     def predict(self, requests: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         """Return the hub's prediction for each request (the fields of JobRequest; user and submit may be left out)."""
         return _predictions(self.post(PREDICT_PATH, {"requests": list(requests)}), len(requests))
+
+    def expect(self, requests: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        """Return when each request would start and end, as the hub's queue has it."""
+        return self.post(PLAN_PATH, {"requests": list(requests)})
+
+    def expect_job(self, printed_id: str) -> dict[str, Any]:
+        """Return when a job that waits is expected to start and end."""
+        return self.get(PLAN_PATH, {"job": printed_id})
 
     def predict_job(self, printed_id: str) -> list[dict[str, Any]]:
         """Return the hub's prediction for a job, one for each component of a het job."""

@@ -69,7 +69,7 @@ def _copy_packages(site: Path) -> None:
     site.mkdir(parents=True)
     for root in _our_roots():
         shutil.copytree(root, site / "gpuwaste", dirs_exist_ok=True, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in sorted({"gpuwaste"} | _requirements("gpuwaste", {"hub", "predict"})):
+    for name in sorted({"gpuwaste"} | _requirements("gpuwaste", {"hub", "predict", "sim"})):
         for file in metadata.distribution(name).files or ():
             source = Path(str(file.locate()))
             if ".." not in file.parts and "__pycache__" not in file.parts and source.is_file():

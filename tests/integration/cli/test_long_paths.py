@@ -77,6 +77,14 @@ def bad_log(place: Path) -> None:
     (place / "map.toml").write_text("[columns]\njob_id = 'none'\n")
 
 
+def bad_study(place: Path) -> None:
+    (place / "study.toml").write_text("seeds = 'many'\n")
+
+
+def good_log(place: Path) -> None:
+    (place / "log.swf").write_text("; MaxProcs: 4\n1 0 0 10 1 -1 -1 1 60 -1 1 7 1 -1 1 1 -1 -1\n")
+
+
 Prepare = Callable[[Path], None]
 CASES: dict[str, tuple[Prepare | None, str]] = {
     "advisor": (bad_file, "advisor run --config {place}/bad.toml"),
@@ -92,9 +100,17 @@ CASES: dict[str, tuple[Prepare | None, str]] = {
     "doctor nagios": (None, "doctor --timeout 3 --nagios --role hub"),
     "evaluate": (bad_log, "evaluate --swf {place}/log.swf"),
     "simulate": (bad_log, "simulate --swf {place}/log.swf"),
+    "simulate generate": (bad_log, "simulate generate lublin jobs=5 -o {place}/none/drawn.swf"),
+    "simulate week": (bad_log, "simulate generate curie_week --swf {place}/log.swf -o {place}/drawn.swf"),
+    "simulate sweep": (bad_study, "simulate sweep {place}/study.toml -o {place}/results"),
+    "simulate sweep none": (None, "simulate sweep {place}/none.toml"),
     "simulate engine": (bad_log, "simulate --swf {place}/log.swf --engine slurmctld -o {place}/log.swf"),
     "simulate machine": (bad_log, "simulate --swf {place}/log.swf --machine {place}/none.toml"),
     "simulate write": (bad_file, "simulate --machine {place}/bad.toml --write-machine {place}/out.toml"),
+    "simulate html": (good_log, "simulate --swf {place}/log.swf --html {place}/pages"),
+    "simulate keep": (good_log, "simulate --swf {place}/log.swf --save"),
+    "simulate compare": (None, "simulate --compare 000000000000,000000000001"),
+    "simulate policies": (good_log, "simulate --swf {place}/log.swf --what-if policy --policies {place}/none"),
     "history": (bad_log, "history import --sacct {place}/sacct.txt --clusters c --into {place}/h.duckdb"),
     "history csv": (bad_log, "history import --csv {place}/jobs.csv --mapping {place}/map.toml"),
     "history status": (None, "history status"),
@@ -109,6 +125,9 @@ CASES: dict[str, tuple[Prepare | None, str]] = {
     "model none": (None, "model list --models-dir {place}/empty"),
     "notify": (None, "notify preview"),
     "now": (None, "now"),
+    "plan": (script, "plan {place}/job.sh"),
+    "plan none": (None, "plan {place}/none.sh"),
+    "plan file": (script, "plan --submit {place}/job.sh"),
     "policy": (policy, "policy check"),
     "policy none": (None, "policy check {place}/none.toml"),
     "policy explain": (script, "policy explain {place}/job.sh"),

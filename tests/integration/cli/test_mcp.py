@@ -82,9 +82,9 @@ def errors(folder: Path, *calls: Call) -> list[str]:
 
 
 def test_the_tools_say_what_they_take_and_that_they_change_nothing(rig: Rig) -> None:
-    """Five tools, each read-only, with described parameters, and a warning that names are data."""
+    """Six tools, each read-only, with described parameters, and a warning that names are data."""
     tools, _ = asked(rig.directory)
-    assert {tool.name for tool in tools.tools} == {"report", "job", "now", "view", "predict"}
+    assert {tool.name for tool in tools.tools} == {"report", "job", "now", "view", "predict", "plan"}
     for tool in tools.tools:
         assert tool.annotations is not None
         assert (tool.annotations.read_only_hint, tool.annotations.destructive_hint) == (True, False)
@@ -165,6 +165,10 @@ def test_wrong_arguments_are_told_before_the_hub_is_asked(tmp_path: Path) -> Non
         (("predict", {}), "give a script or a job"),
         (("predict", {"script": "#!/bin/sh\n", "options": ["--wrap=x"]}), "not both"),
         (("predict", {"script": "#!/bin/sh\n", "options": ["/etc/shadow"]}), "options of sbatch only"),
+        (("plan", {"script": "#!/bin/sh\n", "options": ["/etc/shadow"]}), "options of sbatch only"),
+        (("plan", {"script": "#!/bin/sh\n", "goal": "cheap"}), "goal"),
+        (("plan", {"script": "#!/bin/sh\n", "deadline": "never"}), "expected"),
+        (("plan", {}), "script"),
     ]
     for line, (_, expected) in zip(errors(tmp_path, *(call for call, _ in calls)), calls, strict=True):
         assert expected in line
@@ -234,7 +238,7 @@ def test_lines_that_are_no_json_rpc_do_not_end_the_session(tmp_path: Path) -> No
     assert code == 0, stderr
     assert answers[2]["result"]["serverInfo"]["name"] == "gpuwaste"
     assert "error" in answers[3]
-    assert len(answers[4]["result"]["tools"]) == 5
+    assert len(answers[4]["result"]["tools"]) == 6
     assert b"Traceback" not in stderr
 
 

@@ -73,8 +73,8 @@ def test_the_machine_is_as_large_as_was_held_at_once(tmp_path: Path, capsys: pyt
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (("--scheduler", "slurm"), 2, "schedulers are conservative, easy, fcfs, sjf"),
-        (("--scheduler", ","), 2, "schedulers are conservative, easy, fcfs, sjf"),
+        (("--scheduler", "pbs"), 2, "schedulers are conservative, easy, fair_share, fcfs, sjf, slurm"),
+        (("--scheduler", ","), 2, "schedulers are conservative, easy, fair_share, fcfs, sjf"),
         (("--processors", "0"), 2, "expected a number from 1 to"),
         (("-S", "2020-01-01"), 3, "none of 4 jobs was submitted"),
         (("--processors", "2", "--first", "1", "-E", "@5"), 3, "no job of the trace can be simulated"),
@@ -162,3 +162,14 @@ def test_a_machine_that_cannot_be_is_one_line(
     error = capsys.readouterr().err
     assert said in error
     assert len(error.splitlines()) == 1
+
+
+def test_slurm_on_the_nodes_of_a_machine_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Without nodes the scheduler is refused in one line that names the options, as is a bad parameter of the file."""
+    path, machine = swf(tmp_path / "small.swf", ROWS), tmp_path / "site.toml"
+    assert main(["simulate", "--swf", str(path), "--scheduler", "slurm"]) == 2
+    assert "give" not in (printed := capsys.readouterr()).out
+    assert "--machine FILE or --live" in printed.err
+    machine.write_text('[[nodes]]\nnames = "n[1-4]"\ncpus = 1\n[settings]\nSchedulerParameters = "bf_window=no"\n')
+    assert main(["simulate", "--swf", str(path), "--machine", str(machine), "--scheduler", "slurm"]) != 0
+    assert "bf_window='no'" in capsys.readouterr().err

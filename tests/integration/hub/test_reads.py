@@ -266,7 +266,7 @@ def test_unknown_paths_and_methods_are_json(filled: Rig) -> None:
 def test_the_api_describes_itself(filled: Rig) -> None:
     """/openapi.json names every route and the shapes of their answers."""
     found = filled.send("GET", "/openapi.json").json
-    routes = "/v1/hours /v1/report /v1/jobs/{job_id} /v1/top /v1/history /v1/map /v1/health /v1/predict"
+    routes = "/v1/hours /v1/report /v1/jobs/{job_id} /v1/top /v1/history /v1/map /v1/health /v1/predict /v1/plan"
     routes += " /v1/history/snapshot /v1/verdicts /v1/verdicts/score /v1/notices /v1/notices/preview"
     routes += " /v1/now /v1/notices/replay /v1/notices/run /v1/notices/wish /v1/backup /v1/backup/file"
     routes += " /v1/jobs/{job_id}/curves /v1/views /v1/views/{name} /v1/views/{name}/compare /v1/web/link"
@@ -282,7 +282,16 @@ def test_the_api_describes_itself(filled: Rig) -> None:
     assert shapes == {
         *("AckAnswer", "PredictAnswer", "MapAnswer", "HistoryAnswer", "VerdictsDocument"),
         *("ScoreDocument", "NoticesDocument", "NoticePreview", "NoticeReplay", "NoticeRun", "NoticeWished"),
-        *("BackupAnswer", "HealthAnswer", "ReportDocument", "JobDocument", "TopDocument", "JobCurves", "NowDocument"),
+        *(
+            "BackupAnswer",
+            "HealthAnswer",
+            "ReportDocument",
+            "JobDocument",
+            "TopDocument",
+            "JobCurves",
+            "NowDocument",
+            "ExpectAnswer",
+        ),
         *("ViewsDocument", "ViewDocument", "ComparisonDocument", "LinkAnswer"),
     }
     event = found["paths"]["/v1/history"]["get"]["responses"]["200"]["content"]["application/json"]["schema"]

@@ -54,6 +54,7 @@ def test_lines_of_other_versions_are_read() -> None:
     assert from_line(json.dumps([row[:-1]]).encode()) == [BASE]
 
 
+@pytest.mark.long
 def test_a_torn_tail_costs_the_last_tick_alone(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """A segment that is cut at any byte has every tick that was whole before the cut, and nothing is said."""
     path = a_segment(tmp_path, 1, TICKS)

@@ -63,6 +63,7 @@ def emptied() -> Site:
     return Site(store)
 
 
+@pytest.mark.long
 @settings(max_examples=examples(12, 2))
 @given(data=st.data())
 def test_changes_of_old_runs_are_seen(data: st.DataObject) -> None:
@@ -75,6 +76,7 @@ def test_changes_of_old_runs_are_seen(data: st.DataObject) -> None:
             assert kept == anew, name
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("start", "end", "offset"),
     [(-40 * DAY, 29 * DAY, 0), (-40 * DAY + 3600, 9 * DAY + 77, 3600), (-40 * DAY + 900, 30 * DAY, -900)],

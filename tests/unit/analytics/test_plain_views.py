@@ -73,6 +73,7 @@ def test_waits_are_those_of_the_jobs_that_started(runs: list[JobRecord], window:
         assert fact(found, "wait_longest_s") == max(waits)
 
 
+@pytest.mark.long
 @settings(max_examples=examples(30))
 @given(jobs(), edges)
 def test_end_states_limits_and_kinds_count_the_jobs_that_ended(runs: list[JobRecord], window: Edges) -> None:

@@ -89,6 +89,7 @@ def test_every_number_of_a_sentence_is_a_fact(name: str) -> None:
     assert "SELECT" in asked
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", all_views())
 @pytest.mark.parametrize("edges", [MONTH_LONG, (MONTH, MONTH + 1), (0, 40 * 365 * DAY)])
 def test_a_view_of_any_window_is_small(name: str, edges: tuple[int, int]) -> None:
@@ -105,6 +106,7 @@ def test_a_view_of_any_window_is_small(name: str, edges: tuple[int, int]) -> Non
             assert len(chart["cells"]) == len(chart["rows"]) * len(chart["columns"])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", all_views())
 def test_a_hostile_name_does_nothing(name: str) -> None:
     """No control or format character of a user's words reaches a document, and none is longer than a cell."""

@@ -94,6 +94,7 @@ def test_csv_with_a_mapping(tmp_path: Path, into: list[str], capsys: pytest.Capt
     assert done["first_bad"][0]["line"] == 4
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [

@@ -70,6 +70,7 @@ def test_a_trace_ends_the_line(stream: io.StringIO) -> None:
     assert "'wrong' (at test_log_event.py:" in stream.getvalue()
 
 
+@pytest.mark.long
 def test_only_declared_events_are_logged_with_the_fields_of_their_texts() -> None:
     """No module calls the log with words of its own, debugging apart, and each call names the fields of its event."""
     texts = {"BUG": log_event.BUG.text}

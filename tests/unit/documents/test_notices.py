@@ -143,6 +143,7 @@ def test_nobody_without_an_address_and_no_more_than_the_cap() -> None:
     assert found["u0"].digest is None
 
 
+@pytest.mark.long
 def test_a_digest_names_few_jobs() -> None:
     """Ten wasted jobs and an array make a digest of three lines, the largest first, and a count of the rest."""
     runs = [wasted(job_id=10 + i, seconds=TEN_H + 60 * i) for i in range(10)]

@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 from tests.unit.report.documents import END, one_job, report, top, week
 from tests.unit.waste.builders import LATER, SETTINGS, T0, add_rows, hour, job, store
 
@@ -37,6 +38,7 @@ def test_a_limit_keeps_the_largest_waste_and_says_what_it_left_out() -> None:
     assert sum(c["findings"] for c in cut["finding_counts"].values()) == 3
 
 
+@pytest.mark.long
 def test_scopes_select_runs() -> None:
     """User, account, cluster and the reader's accounts each keep to their runs; the window to what overlaps it."""
     mine, other = job(1), job(2, user="bob", account="chemistry", cluster="gw2")

@@ -95,6 +95,7 @@ def test_every_reader_of_a_job_goes_by_the_setting(below_pct: float, under: bool
     assert answers == dict.fromkeys(answers, under)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("thresholds", "judged"),
     [({}, False), ({"min_coverage": 0.5}, True), ({"min_coverage": 0.5, "underused_min_s": 600.0}, False)],

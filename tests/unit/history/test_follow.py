@@ -249,6 +249,7 @@ def test_what_cannot_be_loaded_is_one_line(tmp_path: Path, damage: str) -> None:
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.long
 def test_the_hubs_stream_keeps_a_follower_up() -> None:
     """Runs as imports tell them, read as the API's JSON, leave nearly what a replay of the store leaves."""
     store, follower = HubStore.open(":memory:", SystemClock()), Follower(HistoryState(), "gw")

@@ -39,6 +39,7 @@ def test_a_file_without_jobs_is_no_data(tmp_path: Path) -> None:
         swf_table(tmp_path / "none.swf")
 
 
+@pytest.mark.long
 def test_a_real_log_is_read_whole() -> None:
     """KTH-SP2: all its rows, both statuses, waits and users known."""
     table, facts, bad = swf_table(public("swf/KTH-SP2-1996-2.1-cln.swf.xz"))

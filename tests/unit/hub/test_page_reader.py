@@ -112,6 +112,7 @@ def test_a_page_that_was_removed_is_due_no_more(path: Path) -> None:
     store.close()
 
 
+@pytest.mark.long
 def test_a_damaged_page_costs_only_its_own_columns(path: Path) -> None:
     """The others are read; the hub says so and tries again."""
     min(path.with_suffix(".pages").rglob("*.z")).write_bytes(b"damaged")

@@ -65,6 +65,7 @@ def test_windows_meet_without_a_gap(start: int, length: int, window_s: int) -> N
     assert asked[-1][1] == pages[-1].mark == start + length
 
 
+@pytest.mark.long
 def test_a_run_across_windows_is_one_run(path: Path) -> None:
     """Days and months cut nothing: a run is told in each window that it overlaps, and stored once."""
     store = opened(path)
@@ -77,6 +78,7 @@ def test_a_run_across_windows_is_one_run(path: Path) -> None:
     assert store.mark("sacct-live:gw") == T0 + 20_000
 
 
+@pytest.mark.long
 def test_where_accounting_fails_the_next_import_goes_on(path: Path) -> None:
     """What was read is stored; the same period goes on at the window that failed, another one begins at its start."""
     store = opened(path)

@@ -42,6 +42,7 @@ def mapping(path: Path, more: str = "") -> Path:
     return path
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("page_b", [700, 1_000_000])
 def test_tasks_that_are_not_told_apart_are_counted_each(tmp_path: Path, page_b: int) -> None:
     """Of 200 rows that share 20 ids and starts, 20 are runs and 180 are bad rows, however the file is cut."""

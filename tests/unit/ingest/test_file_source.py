@@ -34,6 +34,7 @@ def items_of(data: bytes) -> list[object]:
     return found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("page_b", [1, 20_000, 10**9])
 def test_json_is_imported_however_it_is_cut(tmp_path: Path, page_b: int) -> None:
     """The runs of a recording of slurmrestd, as sacct --json writes them, without --cluster; twice changes nothing."""

@@ -223,6 +223,7 @@ def test_the_budget_turns_rejects_into_warnings() -> None:
     assert decide(BAD, policy.replace("= 2", "= 0")).action == "warn"
 
 
+@pytest.mark.long
 def test_about_one_reject_in_twenty_passes_at_random() -> None:
     """Drawn from a seed: 5 % by default, marked, and without a word at the terminal."""
     policy = REJECTING.replace("[sample]\npass_ratio = 0\n", "")

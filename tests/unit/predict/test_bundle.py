@@ -143,6 +143,7 @@ def test_other_features_are_refused(bundle: Path) -> None:
     assert "train again" in refused(bundle, replace(FEATURES, names=("b", "a", "c")))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "edit",
     [

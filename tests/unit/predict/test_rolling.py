@@ -283,3 +283,11 @@ def test_one_class_and_reversed_scores_stay_sane() -> None:
         low, high = recalibration.apply(0.1), recalibration.apply(0.9)
         assert 0 < low <= high < 1
         assert high == pytest.approx(np.mean(ends), abs=0.05)
+
+
+def test_a_low_quantile_of_equal_values_stays() -> None:
+    """Where a p10 is missed less often than nine times of ten, and never can be, its shift is the smallest gap."""
+    shifts = Shifts([0.1], [0.0])
+    for k in range(3000):
+        shifts.observe([0.0], 5.0 if k % 10 == 0 else 0.0)
+    assert shifts.current() == [0.0]

@@ -49,6 +49,7 @@ def test_a_graph_cannot_name_a_file_outside(tmp_path: Path, monkeypatch: pytest.
         Session(model.SerializeToString(), "bundle/failure.onnx")
 
 
+@pytest.mark.long
 def test_nothing_of_ours_reads_pickles() -> None:
     """No module of the product imports what runs code while it reads, and each load of NumPy says so."""
     for path in (path for root in ("src", "agent", "models") for path in (ROOT / root).rglob("*.py")):

@@ -113,6 +113,7 @@ def test_a_row_that_cannot_be_read_is_set_aside(line: bytes, reason: str) -> Non
     assert (first.line, facts.bad, facts.rows) == (1, 1, 1)
 
 
+@pytest.mark.long
 def test_a_file_that_is_cut_off_gives_its_rows_and_says_where(tmp_path: Path) -> None:
     """The rows before the cut are kept; the cut is the last bad row."""
     whole = lzma.compress(b"".join(row(job=i) for i in range(20000)))

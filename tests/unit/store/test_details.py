@@ -58,6 +58,7 @@ def test_details_and_steps_are_kept(store: HubStore) -> None:
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", NAMES)
 def test_each_detail_is_taken_anew_and_never_forgotten(store: HubStore, name: str) -> None:
     """A newer value counts, of a sum the larger one; a source that does not tell takes nothing away."""

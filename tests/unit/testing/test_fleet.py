@@ -47,6 +47,7 @@ def test_equal_sets_are_equal(store: Path, record: Path) -> None:
     assert compare(store, [record]).equal
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("change", "told"),
     [

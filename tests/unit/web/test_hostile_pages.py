@@ -59,6 +59,7 @@ def with_text(document: dict[str, Any], way: tuple[Any, ...], text: str) -> dict
     return evil
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", PAGES)
 def test_no_text_of_a_document_becomes_an_element_or_an_attribute(name: str) -> None:
     """Wherever the attack stands, the page has the elements and the attributes of one with a harmless text there."""

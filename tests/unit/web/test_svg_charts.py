@@ -19,6 +19,7 @@ CHARTS: Final[dict[str, Chart]] = {**all_kinds(), **nasty()}
 _LARGEST_B: Final = 300_000
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("size", [NARROW, WIDE])
 @pytest.mark.parametrize("name", CHARTS)
 def test_a_chart_is_xml_and_its_texts_stay_apart(name: str, size: int) -> None:
@@ -125,6 +126,7 @@ def test_a_hostile_name_stays_text() -> None:
     assert HOSTILE not in svg
 
 
+@pytest.mark.long
 def test_a_scatter_of_any_size_is_small() -> None:
     """100,000 points in four groups on 96 x 64 cells take at most 25 kB, ten times as many points about the same."""
     assert len(chart_svg(bins(100_000))) <= 25_000

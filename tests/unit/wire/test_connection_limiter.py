@@ -98,6 +98,7 @@ def test_networks(one: str | int, other: str | int, same: bool) -> None:
     assert (network_of(one) == network_of(other)) is same
 
 
+@pytest.mark.long
 def test_the_cost_of_a_connection_does_not_depend_on_how_many_peers_there_are() -> None:
     """CPU time of as many cuts with 8 times as many peers: far below 8 times as much, in the best of tries."""
 

@@ -195,6 +195,7 @@ def test_rejected_rows_are_said_once_and_kept(
     assert caplog.text.count("job id wraps") == 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("status", [400, 413])
 @pytest.mark.parametrize("bad", [{57}, {1}, {100}, {3, 4, 50}])
 def test_a_bad_row_blocks_no_other(

@@ -1,7 +1,7 @@
 """Serve the hub's documents to a language model as tools (Model Context Protocol, standard input and output).
 
-An MCP client starts this command as its user: the tools report, job, now, view and predict have that user's rights, and
-change nothing.
+An MCP client starts this command as its user: the tools report, job, now, view, predict and plan have the user's rights
+and change nothing.
 """
 
 import argparse

@@ -19,6 +19,7 @@ from gpuwaste.core.errors import GpuwasteError, UsageError
 from gpuwaste.testing import cluster_host
 from gpuwaste.testing.cluster import LoopbackCluster, Variant
 from gpuwaste.testing.demo.checks import DemoCheck, ReportedSite, check_story
+from gpuwaste.testing.demo.ending import plan_and_submit, replay
 from gpuwaste.testing.demo.pages import page_album, stay_up, take_pages
 from gpuwaste.testing.demo.recorded import Notes, played_story, save_run
 from gpuwaste.testing.demo.story import Story, play, questions
@@ -89,6 +90,9 @@ def _run(arguments: argparse.Namespace) -> int:
                     reports = _reports(site, story)
                     checks = check_story(site, story)
                     take_pages(album, story, int(time.time()))
+                    for ending in (replay(site, story), plan_and_submit(site, notes.say)):
+                        reports |= ending.shown
+                        checks += ending.checks
                 if record:
                     say(f"recorded into {record}: {save_run(record, site, story, notes)} bytes")
                 code = _finish(reports, checks, say, result=arguments.result, facts={"seed": drawn})

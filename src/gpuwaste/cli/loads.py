@@ -1,0 +1,88 @@
+"""The jobs that are simulated: a history, or what a generator draws, after the steps of time travel."""
+
+import argparse
+from typing import TYPE_CHECKING
+
+from gpuwaste.cli.sources import source_of
+from gpuwaste.core.errors import GpuwasteError, UsageError
+
+if TYPE_CHECKING:
+    from gpuwaste.core.config import Config
+    from gpuwaste.history.table import JobTable
+    from gpuwaste.models.job_source import JobSource
+    from gpuwaste.sim.parameters import Named
+
+_SOURCES = ("store", "swf", "sacct", "csv")
+
+
+def add_loads(parser: argparse.ArgumentParser) -> None:
+    """Add --generate and --step."""
+    parser.add_argument(
+        "--generate",
+        metavar="NAME[:KEY=VALUE,...]",
+        help="simulate a generated load instead of a history (gpuwaste simulate generate lists them)",
+    )
+    add_steps(parser)
+
+
+def add_steps(parser: argparse.ArgumentParser) -> None:
+    """Add --step."""
+    parser.add_argument(
+        "--step",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE[,KEY=VALUE...]",
+        help="change the jobs first: stretch=1.2, thin=0.8, repeat=2, burst=100,at=0.5 (repeatable, in this order)",
+    )
+
+
+def load_of(options: argparse.Namespace, config: "Config") -> "JobSource":
+    """Read or draw the jobs. Raises as source_of does, and UsageError for wrong words."""
+    if options.generate is None:
+        return source_of(options, config)
+    from gpuwaste.sim.generating import generator_parameters
+    from gpuwaste.sim.parameters import read_named
+
+    return drawn_source(read_named(options.generate, generator_parameters(), "--generate"), options, config)
+
+
+def drawn_source(chosen: "Named", options: argparse.Namespace, config: "Config") -> "JobSource":
+    """Draw the jobs, from the history that the options name where the generator needs one.
+
+    Raises UsageError where a history is named that is not drawn from, and as source_of does.
+    """
+    from gpuwaste.models.job_source import JobSource
+    from gpuwaste.sim.generating import all_generators, generated
+    from gpuwaste.sim.log import Log
+
+    log = None
+    if all_generators()[chosen.name].NEEDS_LOG or any(getattr(options, name) is not None for name in _SOURCES):
+        source = source_of(options, config)
+        log = Log(source.table, source.processors, source.text)
+    load = generated(chosen, log)
+    text = chosen.text() if log is None else f"{chosen.text()} of {log.text}"
+    return JobSource(load.table(), chosen.name, text, load.processors)
+
+
+def stepped(table: "JobTable", options: argparse.Namespace) -> "tuple[JobTable, tuple[str, ...]]":
+    """Return the jobs after the steps, and the steps as they were understood. Raises UsageError, NoDataError."""
+    if not options.step:
+        return table, ()
+    from gpuwaste.sim.time_travel import read_steps, travelled
+
+    steps = read_steps(options.step)
+    return travelled(table, steps), tuple(step.text() for step in steps)
+
+
+def need_sim(error: ModuleNotFoundError) -> GpuwasteError:
+    """Return the error for a host without the simulator's libraries."""
+    return GpuwasteError(
+        f"simulate: no module {error.name}: install gpuwaste with its extra [sim], or the package gpuwaste-sim"
+    )
+
+
+def no_sources(options: argparse.Namespace, what: str) -> None:
+    """Raise UsageError where a history is named with what has its own."""
+    named = [name for name in _SOURCES if getattr(options, name) is not None]
+    if named:
+        raise UsageError(f"{what}: leave out --{named[0]}")

@@ -1,0 +1,157 @@
+"""What `gpuwaste plan` does: reads the submission, asks Slurm, model and hub, and prints, keeps or submits the plan."""
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from msgspec import structs
+
+from gpuwaste.cli import asking
+from gpuwaste.cli.hub_access import hub_client
+from gpuwaste.cli.options import EXIT_NO_DATA, EXIT_OVER, print_own
+from gpuwaste.cli.time_options import parse_time
+from gpuwaste.core.codec import convert
+from gpuwaste.core.config import Config
+from gpuwaste.core.errors import GpuwasteError, UsageError, WireError
+from gpuwaste.core.groups import user_name
+from gpuwaste.core.request import JobRequest
+from gpuwaste.plan.asked import Submission
+from gpuwaste.plan.builder import Expected, Predicted, Sources, build_plan
+from gpuwaste.plan.document import ExpectAnswer, Goal, PlanDocument
+from gpuwaste.plan.plan_file import candidate_of, plan_file, read_plan, read_script, unchanged, write_plan
+from gpuwaste.plan.site import read_site
+from gpuwaste.plan.submit import submit_candidate
+from gpuwaste.report.plan_text import plan_text
+from gpuwaste.slurm.commands import CommandClient
+from gpuwaste.slurm.sbatch import read_argv
+from gpuwaste.slurm.sbatch_run import DryRun, dry_run, submit
+
+_HERE: Final = "-"
+_UNNAMED: Final = "sbatch"
+"""The name of a job whose script came from standard input."""
+
+
+def make_plan(config: Config, options: argparse.Namespace) -> int:
+    """Plan and print. Exit code 3 where no candidate is valid, 4 where none meets the deadline."""
+    submission = _submission(options.words)
+    deadline = None if options.deadline is None else parse_time(options.deadline)
+    found = _planned(config, submission, options.model, options.goal, deadline)
+    if options.take is not None:
+        found = _taken(found, options.take)
+    if options.output is not None:
+        write_plan(options.output, plan_file(submission, str(Path.cwd()), found))
+    print_own(found, plan_text, as_json=options.json)
+    if found.chosen is None:
+        return EXIT_NO_DATA
+    return EXIT_OVER if found.meets_deadline is False else 0
+
+
+def plan_of_text(config: Config, script: str, options: Sequence[str], goal: Goal, deadline: int | None) -> PlanDocument:
+    """Plan a script that somebody gave as text, with options of sbatch. Raises UsageError, and as make_plan does.
+
+    sbatch --test-only reads it from a file of a private folder, which is removed; its name is that of such jobs.
+    """
+    if tuple(read_argv([*options, _HERE]).rest) != (_HERE,):
+        raise UsageError("plan: options: expected options of sbatch only, the script is given as text")
+    data = script.encode("utf-8", "backslashreplace")
+    with tempfile.TemporaryDirectory(prefix="gpuwaste-plan-") as folder:
+        file = Path(folder) / _UNNAMED
+        file.write_bytes(data)
+        submission = Submission((*options, str(file)), data, os.environ, _user(), int(time.time()))
+        found = _planned(config, submission, None, goal, deadline)
+    return structs.replace(found, script="")
+
+
+def _planned(
+    config: Config, submission: Submission, model: Path | None, goal: Goal, deadline: int | None
+) -> PlanDocument:
+    site = read_site(_client(config), submission.user, os.getuid())
+    return build_plan(submission, site, _sources(config, model), goal, deadline)
+
+
+def submit_plan(config: Config, options: argparse.Namespace) -> int:
+    """Submit the chosen or taken candidate of a plan file, and note its jobs there."""
+    path: Path = options.submit
+    plan = read_plan(path)
+    one = candidate_of(path, plan, options.take)
+    submission = unchanged(path, plan, _user(), int(time.time()))
+    conf, timeout_s = config.common.slurm_conf, config.common.slurm_timeout_s
+    ids = submit_candidate(submission, one, lambda words: submit(words, timeout_s, conf))
+    write_plan(path, structs.replace(plan, submitted=ids, submitted_number=one.number))
+    if options.json:
+        from gpuwaste.report.machine import to_json
+
+        sys.stdout.write(to_json({"document": "plan_submitted", "candidate": one.number, "jobs": ids}))
+    else:
+        shown = ", ".join(map(str, ids))
+        sys.stdout.write(f"Submitted batch job{'s' if len(ids) > 1 else ''} {shown} (candidate {one.number})\n")
+    return 0
+
+
+def _submission(words: Sequence[str]) -> Submission:
+    """Read the script. Raises UsageError, and ParseError for one that sbatch would refuse."""
+    line = read_argv(words)
+    if line.wrap is None and not line.rest:
+        raise UsageError("plan: no script: give a batch script, or --wrap=COMMAND after --")
+    file = line.rest[0] if line.wrap is None else ""
+    if file == _HERE:
+        raise UsageError("plan: standard input cannot be submitted later: write the script to a file")
+    found = Submission(tuple(words), read_script(file) if file else b"", os.environ, _user(), int(time.time()))
+    try:
+        found.read()
+    except UsageError:
+        raise
+    except GpuwasteError as error:
+        raise type(error)(f"{file}: {error}") from error
+    return found
+
+
+def _sources(config: Config, model: Path | None) -> Sources:
+    conf, timeout_s = config.common.slurm_conf, config.common.slurm_timeout_s
+
+    def probe(words: Sequence[str]) -> DryRun:
+        return dry_run(words, timeout_s, conf)
+
+    def predict(requests: Sequence[JobRequest]) -> list[Predicted]:
+        found = asking.answer(config, asking.PredictQuery(tuple(requests)), model, None)
+        return [Predicted(tuple(one.targets), tuple(one.changes)) for one in found]
+
+    return Sources(probe=probe, predict=predict, expect=lambda requests: _expected(config, requests))
+
+
+def _expected(config: Config, requests: Sequence[JobRequest]) -> list[Expected | None]:
+    """Ask the hub for starts and ends. Raises NoDataError, AuthError, WireError, ParseError."""
+    sent = [asking.sent(replace(request, script=None)) for request in requests]
+    answer = convert(hub_client(config).expect(sent), ExpectAnswer, "the hub's plan")
+    if len(answer.expected) != len(requests):
+        raise WireError(
+            f"the hub answered {len(answer.expected)} of {len(requests)} requests: is it of another version?"
+        )
+    return [None if one is None else (one.start, one.end) for one in answer.expected]
+
+
+def _taken(found: PlanDocument, number: int) -> PlanDocument:
+    one = next((one for one in found.candidates if one.number == number), None)
+    if one is None:
+        raise UsageError(f"--take {number}: candidates are 1 to {len(found.candidates)}")
+    if one.status not in {"valid", "unchecked"}:
+        raise UsageError(
+            f"--take {number}: {one.title} cannot be submitted: {one.reasons[0] if one.reasons else one.text}"
+        )
+    return structs.replace(found, chosen=number, meets_deadline=None)
+
+
+def _client(config: Config) -> CommandClient:
+    return CommandClient(config.common.slurm_conf, config.common.slurm_timeout_s)
+
+
+def _user() -> str:
+    if name := user_name(os.getuid()):
+        return name
+    raise UsageError(f"uid {os.getuid()} has no name on this host: run it on a login node")

@@ -1,0 +1,115 @@
+"""What `gpuwaste simulate sweep` does: the cases that are left, their progress, and a summary of all."""
+
+import argparse
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from gpuwaste.cli.case_progress import CaseProgress
+from gpuwaste.cli.loads import need_sim
+from gpuwaste.core.config import Config
+from gpuwaste.core.errors import NoDataError, UsageError
+
+if TYPE_CHECKING:
+    from gpuwaste.sim.sweep.results import SweepFolder
+    from gpuwaste.sim.sweep.study import Case, Study
+
+_SHOWN_ERRORS: Final = 5
+_SHOWN_ROWS: Final = 200
+_CASES_FAILED: Final = 1
+_MOST_TASKS: Final = 1000  # MaxArraySize is 1001 by default
+
+
+def sweep_and_tell(options: argparse.Namespace, config: Config) -> int:
+    """Run the cases that are left and print what came of all; 1 where a case failed. Raises GpuwasteError."""
+    try:
+        from gpuwaste.sim.sweep.results import SweepFolder
+        from gpuwaste.sim.sweep.study import read_study
+    except ModuleNotFoundError as error:
+        raise need_sim(error) from error
+    study = read_study(options.study)
+    folder = SweepFolder((options.output or Path(options.study.stem)).resolve())
+    if folder.path == options.study.resolve():
+        raise UsageError(f"{options.study}: has no .toml: name the directory of the results with -o")
+    folder.make()
+    if options.slurm and config.common.slurm_conf:
+        os.environ.setdefault("SLURM_CONF", config.common.slurm_conf)  # of sbatch and sacct, which submitit runs
+    failed = _run(study, folder, options)
+    sys.stdout.write(_answer(study, folder, failed, as_json=options.json))
+    return _CASES_FAILED if failed else 0
+
+
+def _run(study: "Study", folder: "SweepFolder", options: argparse.Namespace) -> "list[tuple[Case, str]]":
+    """Run the cases that have no result; returns those that failed, with their errors."""
+    from gpuwaste.sim.sweep.local import run_locally
+    from gpuwaste.sim.sweep.results import collect
+
+    left = folder.left(study.cases)
+    progress = CaseProgress(len(study.cases), done=len(study.cases) - len(left))
+    failed: list[tuple[Case, str]] = []
+
+    def ended(case: "Case", error: str) -> None:
+        if error:
+            failed.append((case, error))
+        progress.ended(failed=bool(error))
+
+    try:
+        if options.slurm:
+            from gpuwaste.sim.sweep.slurm_arrays import ArrayRequest, run_on_slurm
+
+            request = ArrayRequest(
+                min(options.tasks, 1000),
+                options.time,
+                options.partition,
+                options.accounts or "",
+                max(options.threads, 1),
+            )
+            run_on_slurm(left, folder, request, study.timeout_s, ended)
+        elif left:
+            run_locally(left, folder, max(options.threads, 1), study.timeout_s, ended)
+    except KeyboardInterrupt:
+        collect(study, folder)
+        progress.end()
+        sys.stderr.write(f"gpuwaste: interrupted; {progress.done} of {len(study.cases)} cases are in {folder.path}: ")
+        sys.stderr.write("the same command goes on from there\n")
+        raise
+    progress.end()
+    return failed
+
+
+def _answer(study: "Study", folder: "SweepFolder", failed: "list[tuple[Case, str]]", *, as_json: bool) -> str:
+    from gpuwaste.report.cells import one_line
+    from gpuwaste.report.layout import Look, bullet
+    from gpuwaste.sim.sweep.results import PARQUET, collect, summary
+
+    count = collect(study, folder)
+    if not count:
+        case, error = failed[0]
+        raise NoDataError(f"every case of {study.title} failed, the first one ({case.text()}): {error}")
+    headers, rows = summary(study, folder)
+    results = folder.path / PARQUET
+    if as_json:
+        from gpuwaste.report.machine import to_json
+
+        told: dict[str, Any] = {"title": study.title, "cases": len(study.cases), "failed": len(failed), "rows": count}
+        means = [dict(zip(headers, row, strict=True)) for row in rows]
+        return to_json({**told, "results": str(results), "means": means})
+    look = Look()
+    lines = look.title(one_line(study.title)[:70])
+    lines += look.heading(f"Means over {len({case.seed for case in study.cases})} seeds")
+    shown = [[_cell(value) for value in row] for row in rows[:_SHOWN_ROWS]]
+    lines += look.table([name.upper().replace("_", " ") for name in headers], shown, frozenset({0}))
+    lines += look.heading("Notes")
+    lines += [f"  * {count} rows of {len(study.cases) - len(failed)} cases: {results}"]
+    for case, error in failed[:_SHOWN_ERRORS]:
+        lines += bullet(f"failed: {case.text()}: {one_line(error)}")
+    if len(failed) > _SHOWN_ERRORS:
+        lines += bullet(f"{len(failed) - _SHOWN_ERRORS} more cases failed; all are tried again by the same command.")
+    return "\n".join(lines) + "\n"
+
+
+def _cell(value: object) -> str:
+    from gpuwaste.report.cells import one_line
+
+    return f"{value:.4g}" if isinstance(value, float) else one_line(str(value))[:60]

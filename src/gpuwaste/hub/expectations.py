@@ -1,0 +1,209 @@
+"""POST /v1/plan: when requests of the caller would start, from the queue that only the hub sees whole.
+
+The queue is read with three RPCs, at most each KEPT_S, whoever asks; the answer names nobody else's job.
+"""
+
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from gpuwaste.core import log_event
+from gpuwaste.core.clock import Clock
+from gpuwaste.core.errors import GpuwasteError, NoDataError, ParseError, SlurmError, UsageError
+from gpuwaste.core.once import Once
+from gpuwaste.core.request import JobRequest
+from gpuwaste.core.worker import Worker
+from gpuwaste.hub.predict_body import parse_requests
+from gpuwaste.hub.reads import PRINTED_ID
+from gpuwaste.hub.refusal import BAD, LATER, NOT_INSTALLED, Refusal, not_found
+from gpuwaste.hub.roles import Scope
+from gpuwaste.plan.document import ExpectAnswer, ExpectedRun, Interval
+from gpuwaste.slurm.client import SlurmClient
+from gpuwaste.slurm.defaults import SiteDefaults
+from gpuwaste.slurm.scontrol import RunningJob
+from gpuwaste.slurm.tres_request import request_like
+from gpuwaste.store.hub.hub_store import HubStore
+
+if TYPE_CHECKING:
+    from gpuwaste.hub.wait_lessons import WaitLessons
+    from gpuwaste.plan.live_queue import LiveQueue
+    from gpuwaste.plan.when.expectation import Expectation
+    from gpuwaste.plan.when.past_runs import PastRuns
+    from gpuwaste.plan.when.queue import Candidate
+
+KEPT_S: Final = 15
+DRAWS: Final = 40
+PAST_S: Final = 30 * 86400
+PAST_EVERY_S: Final = 900
+MAX_PAST: Final = 50_000
+LEARN_S: Final = 120.0
+ASKED_S: Final = 86400  # so long the hub goes on learning after a question: a site without any pays nothing
+_STALE: Final = log_event.warning(
+    "expected-starts-stale: cannot learn from the queue: {error}",
+    "Expected starts of `gpuwaste plan` are not corrected by new waits until slurmctld answers. Check `scontrol ping`.",
+)
+
+
+class Expectations:
+    """Answers for requests and for jobs that wait; any thread, one at a time simulates."""
+
+    def __init__(self, store: HubStore, slurm: SlurmClient, clock: Clock, draws: int = DRAWS) -> None:
+        self._store, self._slurm, self._clock, self._draws = store, slurm, clock, draws
+        self._lock = threading.Lock()
+        self._jobs: dict[int, RunningJob] = {}
+        self._live: LiveQueue | None = None
+        self._site = SiteDefaults()
+        self._past: PastRuns | None = None
+        self._past_at = 0
+        self._lessons: WaitLessons | None = None
+        self._asked_at: int | None = None
+        self._trouble = Once()
+        self.worker = Worker("expectations", self.step, clock)
+
+    def step(self) -> float | None:
+        """Read the queue and learn from what has started; returns seconds to wait, None until the next question.
+
+        Nothing is learnt where nobody has asked for a day, and without the simulator.
+        """
+        if self._asked_at is None or self._now() - self._asked_at > ASKED_S:
+            return None
+        try:
+            with self._lock:
+                live = self._read()
+                if self._lessons is None:
+                    from gpuwaste.hub.wait_lessons import WaitLessons  # noqa: PLC0415 needs the extra `sim`
+
+                    self._lessons = WaitLessons()
+                self._lessons.step(live, self._jobs)
+        except Refusal as refusal:
+            if refusal.status == NOT_INSTALLED:
+                return None
+            self._failed(str(refusal))
+        except GpuwasteError as error:
+            self._failed(str(error))
+        else:
+            self._trouble.over()
+        return LEARN_S
+
+    def _asked(self) -> None:
+        learns = self._asked_at is not None and self._now() - self._asked_at <= ASKED_S
+        self._asked_at = self._now()
+        if not learns:
+            self.worker.wake()
+
+    def _failed(self, words: str) -> None:
+        if self._trouble.news(words):
+            _STALE.log(error=words)
+
+    def for_requests(self, scope: Scope, body: bytes) -> ExpectAnswer:
+        """Return what is expected of the caller's own requests, of anybody's for an operator. Raises Refusal."""
+        requests = parse_requests(body, scope.user, self._now())
+        if not all(r.user and (scope.everything or r.user == scope.user) for r in requests):
+            raise not_found()
+        self._asked()
+        with self._lock:
+            live = self._read()
+            return self._answer(live, self._expected(live, [self._site.completed(one) for one in requests]))
+
+    def for_job(self, scope: Scope, printed_id: str) -> ExpectAnswer:
+        """Return what is expected of a job that waits, of its owner's or an operator's asking. Raises Refusal."""
+        if not PRINTED_ID.fullmatch(printed_id):
+            raise not_found()
+        self._asked()
+        with self._lock:
+            live = self._read()
+            number = int(printed_id.partition("_")[0].partition("+")[0])
+            job = self._jobs.get(number)
+            if job is None or not (scope.everything or job.user == scope.user or job.account in scope.accounts):
+                raise not_found()
+            found = live.without(job.job_id)
+            if found is None:
+                return self._answer(live, [None], job)
+            rest, place = found
+            request = self._site.completed(request_like(job, whole_node=job.exclusive))
+            begin_s = max(0, (job.eligible or 0) - live.queue.now)
+            row = rest.candidate(request, place=place, begin_s=begin_s)
+            return self._answer(live, self._played(rest, [row]), job, place)
+
+    def _expected(self, live: "LiveQueue", requests: Sequence[JobRequest]) -> "list[Expectation | None]":
+        rows: dict[int, Candidate] = {}
+        for number, request in enumerate(requests):
+            try:
+                rows[number] = live.candidate(request)
+            except NoDataError:
+                continue
+        found = dict(zip(rows, self._played(live, list(rows.values())), strict=True)) if rows else {}
+        return [found.get(number) for number in range(len(requests))]
+
+    def _played(self, live: "LiveQueue", rows: "Sequence[Candidate]") -> "list[Expectation | None]":
+        from gpuwaste.plan.when.expectation import expect  # noqa: PLC0415 needs the extra `sim`
+
+        try:
+            shifts = None if self._lessons is None else self._lessons.shifts
+            return expect(live.queue, rows, self._draws, correction=shifts)
+        except UsageError as error:
+            raise Refusal(BAD, f"the request: {error}") from error
+
+    def _answer(
+        self,
+        live: "LiveQueue",
+        expected: "Sequence[Expectation | None]",
+        job: RunningJob | None = None,
+        place: int | None = None,
+    ) -> ExpectAnswer:
+        return ExpectAnswer(
+            at=live.queue.now,
+            expected=[None if one is None else _shown(one) for one in expected],
+            running=len(live.queue.running.limit_s),
+            waiting=len(live.queue.waiting.limit_s),
+            place=place,
+            reason="" if job is None else job.reason,
+            state="" if job is None else job.state,
+        )
+
+    def _read(self) -> "LiveQueue":
+        """Return the queue, read again where it is older than KEPT_S. Raises Refusal."""
+        now = self._now()
+        if self._live is not None and 0 <= now - self._live.queue.now < KEPT_S:
+            return self._live
+        try:
+            from gpuwaste.plan.live_queue import live_queue  # noqa: PLC0415 needs the extra `sim`
+            from gpuwaste.plan.when import expectation  # noqa: F401, PLC0415 says what is missing before Slurm is asked
+        except ModuleNotFoundError as error:
+            raise Refusal(
+                NOT_INSTALLED,
+                f"the simulator is not installed: no module {error.name}: install gpuwaste with its extra [sim] on the"
+                " hub's host",
+            ) from error
+        try:
+            jobs, nodes = self._slurm.jobs(), self._slurm.nodes()
+            self._site = SiteDefaults.of(self._slurm.partitions())
+            self._live = live_queue(jobs, nodes, self._site.partition, self._runs(now), now)
+        except (SlurmError, ParseError, NoDataError) as error:
+            raise Refusal(LATER, f"the queue cannot be read: {error}", retry_after=KEPT_S) from error
+        self._jobs = {job.job_id: job for job in jobs}
+        self._jobs |= {job.array_job_id: job for job in jobs if job.array_job_id and job.array_job_id not in self._jobs}
+        return self._live
+
+    def _runs(self, now: int) -> "PastRuns":
+        """Return the run times of the last month's jobs, read again each PAST_EVERY_S."""
+        from gpuwaste.plan.when.past_runs import PastRuns  # noqa: PLC0415 needs NumPy
+
+        if self._past is None or not 0 <= now - self._past_at < PAST_EVERY_S:
+            past = PastRuns()
+            with self._store.reader() as db:
+                rows = db.rows("runs_ended_last", {"since": now - PAST_S, "most": MAX_PAST})
+            for row in rows:
+                shape = (row["partition"], row["gpus"])
+                past.observe(row["user"], shape, row["run_s"], row["time_limit_s"])
+            self._past, self._past_at = past, now
+        return self._past
+
+    def _now(self) -> int:
+        return self._clock.utc_us() // 1_000_000
+
+
+def _shown(one: "Expectation") -> ExpectedRun:
+    first, middle, last = one.ends
+    start = Interval(p10=one.p10, p50=one.p50, p90=one.p90)
+    return ExpectedRun(start=start, end=Interval(p10=first, p50=middle, p90=last), source=one.source)

@@ -1,0 +1,62 @@
+"""What the hub learns of its own expectations: some jobs that wait are predicted, and their starts correct the next.
+
+Kept in memory: a restarted hub begins to learn again.
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+from gpuwaste.core.errors import NoDataError
+from gpuwaste.plan.when.correction import WaitShifts
+from gpuwaste.plan.when.expectation import expect
+from gpuwaste.plan.when.open_waits import OpenWaits
+from gpuwaste.slurm.scontrol import RunningJob
+from gpuwaste.slurm.tres_request import request_like
+
+if TYPE_CHECKING:
+    from gpuwaste.plan.live_queue import LiveQueue
+
+SAMPLED: Final = 4  # new jobs that are predicted each time: each costs DRAWS plays of the queue
+DRAWS: Final = 20
+_PENDING: Final = "PENDING"
+
+
+class WaitLessons:
+    """Predicts the newest jobs that wait, and takes their starts; one thread at a time."""
+
+    def __init__(self) -> None:
+        self.shifts = WaitShifts()
+        self._open = OpenWaits(self.shifts)
+        self._said_at: dict[int, int] = {}
+
+    def step(self, live: "LiveQueue", jobs: Mapping[int, RunningJob]) -> None:
+        """Take what has started since, then predict what is new. Raises UsageError for a queue that cannot be."""
+        for job_id, at in list(self._said_at.items()):
+            job = jobs.get(job_id)
+            if job is not None and job.state == _PENDING:
+                continue
+            del self._said_at[job_id]
+            if job is not None and job.start is not None and job.restarts == 0:
+                self._open.started(job_id, job.start - at)
+            else:
+                self._open.gone(job_id)
+        waiting = dict.fromkeys(live.ids)
+        fresh = [job_id for job_id in waiting if job_id not in self._said_at and job_id in jobs]
+        fresh.sort(key=lambda job_id: -(jobs[job_id].submit or 0))
+        for job_id in fresh[:SAMPLED]:
+            self._predict(live, jobs[job_id])
+
+    def _predict(self, live: "LiveQueue", job: RunningJob) -> None:
+        found = live.without(job.job_id)
+        if found is None:
+            return
+        rest, place = found
+        now = live.queue.now
+        try:
+            row = rest.candidate(request_like(job), place=place, begin_s=max(0, (job.eligible or 0) - now))
+        except NoDataError:
+            return
+        (one,) = expect(rest.queue, [row], DRAWS)
+        if one is not None:
+            self._said_at[job.job_id] = now
+            self._open.said(job.job_id, (one.p10 - now, one.p50 - now, one.p90 - now))

@@ -1,0 +1,4 @@
+"""When a job would start and what request would serve it better: candidates, expectation, choice.
+
+Imports sim, advice, analytics' layer and below.
+"""

@@ -1,0 +1,202 @@
+"""From a submission to a plan: candidates, each read as sbatch reads it, checked, and scored.
+
+What asks somebody else enters as a function: `predict` the model, `probe` slurmctld, `expect` the queue.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from gpuwaste.core.errors import GpuwasteError
+from gpuwaste.core.request import JobRequest
+from gpuwaste.plan.asked import Asked, Submission
+from gpuwaste.plan.candidates import Candidate, all_candidates
+from gpuwaste.plan.choice import choose, meets
+from gpuwaste.plan.document import Goal, Interval, PlanCandidate, PlanDocument, Status
+from gpuwaste.plan.limits import problems, waits
+from gpuwaste.plan.outlook import cost_of, risk_of
+from gpuwaste.plan.site import Site
+from gpuwaste.predict.prediction import Change, TargetPrediction
+from gpuwaste.slurm.defaults import SiteDefaults
+from gpuwaste.slurm.sbatch_run import DryRun
+from gpuwaste.slurm.sbatch_words import Given
+
+Expected = tuple[Interval, Interval]
+"""When a job starts, and when it ends."""
+Predict = Callable[[Sequence[JobRequest]], "list[Predicted]"]
+Probe = Callable[[Sequence[str]], DryRun]
+Expect = Callable[[Sequence[JobRequest]], Sequence[Expected | None]]
+
+_UNTESTED: Final = DryRun()
+
+
+@dataclass(frozen=True, slots=True)
+class Predicted:
+    """What is expected of one request: targets and smaller requests."""
+
+    targets: tuple[TargetPrediction, ...] = ()
+    changes: tuple[Change, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """Who is asked; a source that fails is replaced by nothing, with a note."""
+
+    probe: Probe
+    predict: Predict = lambda requests: [Predicted() for _ in requests]
+    expect: Expect = lambda requests: [None for _ in requests]
+
+
+@dataclass(slots=True)
+class _Draft:
+    candidate: Candidate
+    asked: Asked
+    tested: DryRun = _UNTESTED
+    unchecked: str = ""
+    refused: str = ""
+    expected: Expected | None = None
+    reasons: list[str] = field(default_factory=list)
+
+    @property
+    def submits(self) -> bool:
+        return not self.candidate.advice and not self.refused
+
+
+def build_plan(
+    submission: Submission, site: Site, sources: Sources, goal: Goal, deadline: int | None = None
+) -> PlanDocument:
+    """Return the plan of a submission. Raises ParseError and UsageError for what sbatch would refuse as it is."""
+    components = submission.read()
+    notes = list(site.notes)
+    request, options = components[0]
+    first = _asked(request, site, options)
+    first = _predicted([first], sources, notes)[0]
+    if len(components) > 1:
+        notes.append(f"a het job of {len(components)} components: only the job as asked is checked")
+        drafts = [_Draft(Candidate("as_asked", "as asked"), first)]
+    else:
+        drafts = [_draft(submission, candidate, first) for candidate in all_candidates(first)]
+        _predict_others(drafts, sources, notes)
+    for draft in drafts:
+        _check(draft, submission, sources.probe)
+    _expect(drafts, sources, notes)
+    found = [_shown(number, draft) for number, draft in enumerate(sorted(drafts, key=_last), 1)]
+    best = choose(found, goal, deadline)
+    return PlanDocument(
+        at=submission.at,
+        user=submission.user,
+        name=request.name,
+        script=submission.file,
+        goal=goal,
+        deadline=deadline,
+        chosen=best.number if best else None,
+        meets_deadline=meets(best, deadline) if best and deadline is not None else None,
+        candidates=found,
+        notes=notes,
+    )
+
+
+def _asked(request: JobRequest, site: Site, options: Mapping[str, Given], like: Asked | None = None) -> Asked:
+    completed = SiteDefaults.of(site.partitions.values(), site.config).completed(request)
+    made = Asked(completed, options, site)
+    return replace(made, targets=like.targets, changes=like.changes) if like else made
+
+
+def _draft(submission: Submission, candidate: Candidate, first: Asked) -> _Draft:
+    if candidate.advice or not candidate.options:
+        return _Draft(candidate, first)
+    try:
+        ((request, options),) = submission.read(candidate.options)
+    except GpuwasteError as error:
+        return _Draft(candidate, first, refused=str(error))
+    return _Draft(candidate, _asked(request, first.site, options, first))
+
+
+def _predict_others(drafts: Sequence[_Draft], sources: Sources, notes: list[str]) -> None:
+    """Predict the changed requests: a shorter limit has another risk."""
+    others = [draft for draft in drafts if draft.submits and draft.candidate.options]
+    if others and others[0].asked.targets:
+        for draft, asked in zip(others, _predicted([one.asked for one in others], sources, notes), strict=True):
+            draft.asked = asked
+
+
+def _predicted(asked: Sequence[Asked], sources: Sources, notes: list[str]) -> list[Asked]:
+    try:
+        found = sources.predict([one.request for one in asked])
+    except GpuwasteError as error:
+        notes.append(f"no prediction: {error}")
+        return list(asked)
+    return [replace(one, targets=p.targets, changes=p.changes) for one, p in zip(asked, found, strict=True)]
+
+
+def _check(draft: _Draft, submission: Submission, probe: Probe) -> None:
+    if not draft.submits:
+        draft.reasons = [draft.refused] if draft.refused else []
+        return
+    draft.reasons = problems(draft.asked)
+    try:
+        draft.tested = probe(submission.with_options(draft.candidate.options))
+    except GpuwasteError as error:
+        draft.unchecked = str(error)
+    if draft.tested.rejected:
+        draft.reasons.append(f"Slurm: {draft.tested.rejected}")
+
+
+def _expect(drafts: Sequence[_Draft], sources: Sources, notes: list[str]) -> None:
+    valid = [draft for draft in drafts if draft.submits and not draft.reasons]
+    if not valid:
+        return
+    try:
+        found = sources.expect([draft.asked.request for draft in valid])
+    except GpuwasteError as error:
+        notes.append(f"no expected start from the queue: {error}")
+        return
+    for draft, expected in zip(valid, found, strict=True):
+        draft.expected = expected
+
+
+def _last(draft: _Draft) -> int:
+    """Order: those that can be submitted, advice, those that are invalid; within them as proposed."""
+    return 2 if draft.reasons else int(draft.candidate.advice)
+
+
+def _shown(number: int, draft: _Draft) -> PlanCandidate:
+    candidate, request = draft.candidate, draft.asked.request
+    cost = cost_of(draft.asked, candidate.jobs)
+    risk, name = risk_of(request, draft.asked.targets)
+    start, end = draft.expected or (None, None)
+    return PlanCandidate(
+        number=number,
+        kind=candidate.kind,
+        title=candidate.title,
+        options=list(candidate.options),
+        text=candidate.text,
+        needs=candidate.needs,
+        status=_status(draft),
+        reasons=draft.reasons or ([draft.unchecked] if draft.unchecked else []),
+        waits=[] if draft.reasons or not draft.submits else waits(draft.asked),
+        jobs=candidate.jobs,
+        partition=request.partition,
+        qos=draft.asked.qos,
+        gpus=request.gpus,
+        gpu_type=request.gpu_type,
+        cpus=request.cpus,
+        mem_b=request.mem_b,
+        time_limit_s=request.time_limit_s,
+        slurm_start=draft.tested.start,
+        start=start,
+        end=end if candidate.jobs == 1 else None,
+        run_s=cost.run_s,
+        gpu_hours=cost.gpu_hours,
+        billing_hours=cost.billing_hours,
+        risk=risk,
+        risk_of=name,
+    )
+
+
+def _status(draft: _Draft) -> Status:
+    if draft.reasons:
+        return "invalid"
+    if draft.candidate.advice:
+        return "advice"
+    return "unchecked" if draft.unchecked else "valid"

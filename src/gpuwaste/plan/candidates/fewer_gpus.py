@@ -1,0 +1,16 @@
+"""Fewer GPUs: as many as the model or the user's history says that the job uses."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from gpuwaste.plan.asked import Asked
+from gpuwaste.plan.candidates import Candidate
+from gpuwaste.plan.candidates._changes import GPUS, change_of, options_of
+
+RANK: Final = 3
+
+
+def propose(asked: Asked) -> Iterable[Candidate]:
+    """Return the change that a prediction of the job proposes, if any."""
+    if (change := change_of(asked, GPUS)) is not None:
+        yield Candidate("fewer_gpus", "fewer GPUs", options_of(change), change.text)

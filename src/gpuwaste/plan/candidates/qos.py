@@ -1,0 +1,18 @@
+"""Another QOS that the user's account has."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from gpuwaste.plan.asked import Asked
+from gpuwaste.plan.candidates import Candidate
+
+RANK: Final = 8
+_MOST: Final = 4
+
+
+def propose(asked: Asked) -> Iterable[Candidate]:
+    """Return a request for each other QOS of the association."""
+    found = asked.site.membership(asked.account, asked.partition)
+    others = sorted(found.qos - {asked.qos}) if found else []
+    for name in others[:_MOST]:
+        yield Candidate("qos", f"QOS {name}", (f"--qos={name}",))

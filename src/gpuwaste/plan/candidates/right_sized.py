@@ -1,0 +1,24 @@
+"""All that a prediction would make smaller at the same time: GPUs, time limit, memory."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from gpuwaste.plan.asked import Asked
+from gpuwaste.plan.candidates import Candidate
+from gpuwaste.plan.candidates._changes import GPUS, MEMORY, TIME, change_of, options_of
+
+RANK: Final = 2
+_PER_GPU: Final = "--mem-per-gpu"
+
+
+def propose(asked: Asked) -> Iterable[Candidate]:
+    """Return the changes together, where there are two or more.
+
+    Memory per GPU was computed for the GPUs that were asked for: with fewer of them it stays as it was.
+    """
+    found = {amount: change for amount in (GPUS, TIME, MEMORY) if (change := change_of(asked, amount)) is not None}
+    if GPUS in found and MEMORY in found and any(word.startswith(_PER_GPU) for word in options_of(found[MEMORY])):
+        del found[MEMORY]
+    if len(found) > 1:
+        words = tuple(word for change in found.values() for word in options_of(change))
+        yield Candidate("right_sized", "right-sized", words, "; ".join(change.text for change in found.values()))

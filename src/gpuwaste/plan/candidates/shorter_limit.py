@@ -1,0 +1,16 @@
+"""A shorter time limit: a quantile of the run time that the model or the user's history expects."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from gpuwaste.plan.asked import Asked
+from gpuwaste.plan.candidates import Candidate
+from gpuwaste.plan.candidates._changes import TIME, change_of, options_of
+
+RANK: Final = 4
+
+
+def propose(asked: Asked) -> Iterable[Candidate]:
+    """Return the change that a prediction of the job proposes, if any."""
+    if (change := change_of(asked, TIME)) is not None:
+        yield Candidate("shorter_limit", "shorter time limit", options_of(change), change.text)

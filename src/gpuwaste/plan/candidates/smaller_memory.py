@@ -1,0 +1,16 @@
+"""Less memory: what the model expects, with headroom."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from gpuwaste.plan.asked import Asked
+from gpuwaste.plan.candidates import Candidate
+from gpuwaste.plan.candidates._changes import MEMORY, change_of, options_of
+
+RANK: Final = 5
+
+
+def propose(asked: Asked) -> Iterable[Candidate]:
+    """Return the change that a prediction of the job proposes, if any."""
+    if (change := change_of(asked, MEMORY)) is not None:
+        yield Candidate("smaller_memory", "less memory", options_of(change), change.text)

@@ -1,0 +1,80 @@
+"""Figures of a difference as they are printed: the value, the signed difference, the interval."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from gpuwaste.report.cells import UNKNOWN, percent, short
+from gpuwaste.sim.document import Delta, Difference, SimulationDocument
+
+FIGURES: Final[Mapping[str, tuple[str, str]]] = {
+    "mean_wait_s": ("mean wait", "s"),
+    "p50_wait_s": ("median wait", "s"),
+    "p95_wait_s": ("95th percentile wait", "s"),
+    "mean_bounded_slowdown": ("mean bounded slowdown", ""),
+    "utilization": ("utilization", "share"),
+    "held_h": ("hours held", "h"),
+    "makespan_s": ("makespan", "s"),
+}
+"""By name: what a figure is called, and its unit: seconds, a share of 1, hours of the resource, none."""
+KILLED: Final = "jobs killed at the new limit"  # the fact of whatifs/limits
+_LARGE: Final = ((1e6, 1e6, "M"), (1e5, 1e3, "k"))  # hours from these on are printed in millions and thousands
+HOURS: Final = {"gpus": "GPU-hours", "processors": "processor-hours"}
+
+
+def said(value: float, unit: str) -> str:
+    """Print a value that is not negative."""
+    if unit == "s":
+        return short(value)
+    if unit == "share":
+        return percent(value)
+    if unit != "h":
+        return f"{value:.2f}"
+    for above, factor, letter in _LARGE:
+        if value >= above:
+            return f"{value / factor:,.1f}{letter}"
+    return f"{value:,.1f}"
+
+
+def signed(value: float, unit: str) -> str:
+    """Print a difference with its sign; shares differ by points."""
+    text = f"{abs(value) * 100:.1f} points" if unit == "share" else said(abs(value), unit)
+    return f"{'-' if value < 0 else '+'}{text}"
+
+
+def interval_words(delta: Delta, unit: str) -> str:
+    """Print the 95 % interval of a difference."""
+    if delta.low is None or delta.high is None:
+        return UNKNOWN
+    if unit == "share":
+        return f"{delta.low * 100:+.1f} to {delta.high * 100:+.1f} points"
+    return f"{signed(delta.low, unit)} to {signed(delta.high, unit)}"
+
+
+def name_of(difference: Difference) -> str:
+    """Return what is changed: `gpus, easy`, or the scheduler where that is the change."""
+    same = difference.change == difference.scheduler
+    return difference.change if same else f"{difference.change}, {difference.scheduler}"
+
+
+def sentence(difference: Difference, resource: str) -> str:
+    """Say what a change does to the mean wait, with its interval, and what it frees."""
+    wait, held = difference.figures["mean_wait_s"], difference.figures["held_h"]
+    ends = interval_words(wait, "s")
+    within = "" if ends == UNKNOWN else f" (95 %: {ends})"
+    freed = f"; it frees {said(-held.difference, 'h')} {HOURS[resource]}" if held.difference < 0 else ""
+    killed = difference.facts.get(KILLED, 0)
+    lost = f"; {killed:,.0f} jobs are killed at their new limit" if killed else ""
+    return (
+        f"{name_of(difference)}: mean wait {said(wait.changed, 's')} instead of {said(wait.base, 's')}, "
+        f"{signed(wait.difference, 's')}{within}{freed}{lost}."
+    )
+
+
+def not_modelled(document: SimulationDocument) -> str:
+    """Say what the machine of these schedulers leaves out."""
+    counted = "GPUs" if document.resource == "gpus" else "processors"
+    more = ", processors and memory of jobs" if document.resource == "gpus" else ", memory, GPU types"
+    return (
+        f"The machine is a count of {counted}: nodes{more}, partitions and priorities are not modelled. "
+        "Users submit what they submitted, whatever they wait."
+    )

@@ -1,0 +1,95 @@
+"""Fair Tree: the fair share of each user, ranked as slurmctld ranks, or as its documentation says.
+
+LF = S/U on each level, S the part of the level's shares, U the part of the usage of what is above; S = 0
+gives 0, U = 0 infinity, a user who shares as the parent infinity. Siblings are sorted by LF, users before accounts, and
+walked; each user gets rank / users, tied ones the same rank. The documentation merges the children of tied accounts
+before it sorts them. slurmctld's code (22.05.8) does not: a tied account only hands on the rank before it.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpuwaste.sim.accounts import AccountTree
+from gpuwaste.sim.compiled import compiled
+from gpuwaste.sim.extended import quotient
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+_NO_VAL = 4294967294.0  # what slurmctld gives an account that shares as its parent: such a one has nothing below it
+
+
+@compiled
+def set_level(tree: AccountTree, usage: Floats, level: Floats, low: Floats) -> None:
+    """Write LF of each association [n]; `low` gets what float64 leaves of slurmctld's 64 bits."""
+    for k in range(len(usage)):
+        low[k] = 0.0
+        above = tree.above[k]
+        if tree.inherits[k] or above < 0:
+            level[k] = np.inf if tree.is_user[k] else _NO_VAL
+        elif tree.share[k] == 0.0:
+            level[k] = 0.0
+        elif usage[above] <= 0.0 or usage[k] <= 0.0:
+            level[k] = np.inf
+        else:
+            part, part_low = quotient(usage[k], usage[above], 0.0)
+            level[k], low[k] = quotient(tree.share[k], part, part_low)
+
+
+@compiled
+def gather(tree: AccountTree, accounts: Ints, keys: tuple[Floats, Floats], into: Ints, end: int) -> int:
+    """Append what is below some accounts to `into`, sorted by LF, users before accounts; returns the new end."""
+    level, low = keys
+    begin = end
+    for users in (True, False):
+        for account in accounts:
+            for k in range(tree.first[account], tree.first[account + 1]):
+                if tree.is_user[tree.below[k]] == users:
+                    into[end] = tree.below[k]
+                    end += 1
+    found = into[begin:end].copy()
+    found = found[np.argsort(-low[found], kind="mergesort")]
+    into[begin:end] = found[np.argsort(-level[found], kind="mergesort")]
+    return end
+
+
+@compiled
+def fair_tree(tree: AccountTree, usage: Floats, merge: bool, factor: Floats, level: Floats) -> None:
+    """Write the fair share [n] of users, 0 to 1, and LF [n] of all, from decayed usage [n].
+
+    `merge` takes the documentation's rule for tied accounts, else slurmctld's. Accounts keep a fair share of 0.
+    """
+    n = len(usage)
+    low = np.empty(n)
+    set_level(tree, usage, level, low)
+    line = np.empty(n, np.int64)  # the siblings of each level that is being walked, one level after the other
+    begin, place, stop = np.zeros(n + 1, np.int64), np.zeros(n + 1, np.int64), np.zeros(n + 1, np.int64)
+    carried = np.zeros(n + 1, np.bool_)
+    top = np.empty(1, np.int64)
+    top[0] = tree.root
+    stop[0] = gather(tree, top, (level, low), line, 0)
+    depth, rank, untied = 0, tree.users, tree.users
+    while depth >= 0:
+        k = place[depth]
+        if k == stop[depth]:
+            depth -= 1
+            continue
+        node = line[k]
+        tied = carried[depth]
+        if k > begin[depth]:
+            tied = level[line[k - 1]] == level[node] and low[line[k - 1]] == low[node]
+        last = k + 1
+        if tree.is_user[node]:
+            if not tied:
+                rank = untied
+            factor[node] = rank / tree.users
+            untied -= 1
+            place[depth] = last
+            continue
+        while merge and last < stop[depth] and level[line[last]] == level[node] and low[line[last]] == low[node]:
+            last += 1
+        place[depth] = last
+        end = stop[depth]
+        depth += 1
+        begin[depth] = place[depth] = end
+        stop[depth] = gather(tree, line[k:last], (level, low), line, end)
+        carried[depth] = tied

@@ -1,0 +1,74 @@
+"""A load that a generator draws: columns of jobs, and the same as the JobTable that every reader of a history gives."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpuwaste.history.outcome import outcome_of
+from gpuwaste.history.table import ABSENT, Categories, JobTable
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """n jobs in any order: whole seconds and processors; `user` and `account` number who submits, from 0."""
+
+    submit: Ints
+    run_s: Ints
+    limit_s: Ints
+    procs: Ints
+    user: Ints
+    account: Ints
+    processors: int
+
+    def table(self) -> JobTable:
+        """Return the jobs by submission, numbered from 1, without waits; users and accounts are numbered from 1."""
+        order = np.lexsort((np.arange(len(self.submit)), self.submit))
+        n = len(order)
+        unknown, empty = np.full(n, np.nan), Categories(np.zeros(n, dtype=np.int32), ("",))
+        procs = self.procs[order].astype(np.float64)
+        submit, run = self.submit[order].astype(np.int64), self.run_s[order].astype(np.float64)
+        return JobTable(
+            job_id=np.arange(1, n + 1, dtype=np.int64),
+            submit=submit,
+            user=_numbered(self.user[order]),
+            account=_numbered(self.account[order]),
+            partition=empty,
+            qos=empty,
+            name=empty,
+            gpu_type=empty,
+            limit_s=self.limit_s[order].astype(np.float64),
+            nodes=unknown,
+            cpus=procs,
+            mem_b=unknown,
+            gpus=unknown,
+            is_array=np.zeros(n, dtype=np.bool_),
+            interactive=np.zeros(n, dtype=np.bool_),
+            start=submit,
+            end=submit + self.run_s[order],
+            run_s=run,
+            alloc_cpus=procs,
+            outcome=np.full(n, outcome_of("COMPLETED", started=True), dtype=np.uint8),
+            max_rss_b=unknown,
+            used_ratio=unknown,
+            gpus_active=unknown,
+            gpu_coverage=unknown,
+            ledger_at=np.full(n, ABSENT, dtype=np.int64),
+            end_rule="submit + run",
+        )
+
+
+def _numbered(codes: Ints) -> Categories:
+    numbers, places = np.unique(codes, return_inverse=True)
+    return Categories(places.astype(np.int32), tuple(str(number + 1) for number in numbers.tolist()))
+
+
+def limits_of(run_s: Ints, factor: float, rng: np.random.Generator) -> Ints:
+    """Return time limits, at least 1 s: drawn evenly from the run time to (1 + factor) times it.
+
+    Feitelson and Mu'alem, "Utilization and predictability in scheduling the IBM SP2 with backfilling" (1998); 0 gives
+    exact limits.
+    """
+    return np.maximum(np.ceil(run_s * (1 + factor * rng.random(len(run_s)))), 1).astype(np.int64)

@@ -1,0 +1,14 @@
+"""A history that a generator draws from."""
+
+from dataclasses import dataclass
+
+from gpuwaste.history.table import JobTable
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """Jobs, the size of their machine where it is known, and what they are from, in words."""
+
+    table: JobTable
+    processors: int | None
+    text: str

@@ -1,0 +1,60 @@
+"""Slurm: the main loop by strict priority, and backfill, on nodes with CPUs, memory and GPUs by type.
+
+What it models and what it leaves out: docs/explanation/slurm-model.md.
+"""
+
+from typing import Final
+
+import numpy as np
+
+from gpuwaste.history.table import JobTable
+from gpuwaste.sim.cluster import ClusterModel
+from gpuwaste.sim.placed import Placed
+from gpuwaste.sim.slurm import board as b
+from gpuwaste.sim.slurm.nodes import layout
+from gpuwaste.sim.slurm.play import play
+from gpuwaste.sim.slurm.ranks import ranks_of
+from gpuwaste.sim.slurm.requests import requests_of
+from gpuwaste.sim.slurm.setup import new_board
+from gpuwaste.sim.trace import Ints, Trace
+
+TITLE: Final = "Slurm: main loop and backfill, jobs placed on nodes"
+NEEDS_CLUSTER: Final = True
+
+
+def playable(table: JobTable, trace: Trace, cluster: ClusterModel) -> tuple[Trace, dict[str, int]]:
+    """Return the jobs that can run on a cluster, and how many were left out and why. Raises NoDataError."""
+    kept, _, counts = requests_of(table, trace, cluster, layout(cluster))
+    return kept, counts
+
+
+def starts_on(table: JobTable, trace: Trace, cluster: ClusterModel, believed: Ints | None) -> Placed:
+    """Play a trace of jobs that are all playable, by these walltimes [n], or users' last two jobs for None.
+
+    Raises ConfigError for settings of the cluster that are none, NoDataError for jobs that cannot run on it.
+    """
+    laid = layout(cluster)
+    kept, requests, _ = requests_of(table, trace, cluster, laid)
+    if len(kept) != len(trace):
+        raise ValueError("jobs that cannot run on the cluster: see playable()")
+    if believed is not None:
+        requests.jobs[:, b.BELIEVED] = believed
+    board = new_board(requests, table.user, table.account, cluster, laid)
+    ranks = ranks_of(board.jobs, requests.qos, table.user, table.account, cluster)
+    play(board, ranks, laid.events, believed is None)
+    jobs = board.jobs
+    capacity = laid.full[:, b.FIRST_TYPE :].sum(axis=0)
+    begun = jobs[:, b.START] >= 0
+    ends = jobs[begun, b.START] + jobs[begun, b.RAN]
+    span = int(ends.max() - trace.submit.min()) if len(ends) else 0
+    return Placed(
+        start=jobs[:, b.START].copy(),
+        run_s=np.where(jobs[:, b.RAN] >= jobs[:, b.RUN], trace.run_s, jobs[:, b.RAN]),
+        requeued=int(jobs[:, b.REQUEUED].sum()),
+        cut_short=int(np.count_nonzero(begun & (jobs[:, b.RAN] < jobs[:, b.RUN]))),
+        gpu_utilization={
+            name or "gpu": round(float(held / (count * span)), 6)
+            for name, held, count in zip(laid.gpu_types, board.gpu_seconds, capacity, strict=True)
+            if span and count
+        },
+    )

@@ -1,0 +1,172 @@
+"""One cycle of sched/backfill: jobs in the order of the queue start now, or reserve whole nodes for later: compiled.
+
+Only what starts now outlasts a cycle. A cycle therefore ends as soon as no job further down could start now: one that
+has too few nodes now, reserved ones left out, does not get more of them later in the cycle.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from gpuwaste.sim.compiled import compiled
+from gpuwaste.sim.slurm import board as b
+from gpuwaste.sim.slurm import flow
+from gpuwaste.sim.slurm import groups as g
+from gpuwaste.sim.slurm import placement as on
+from gpuwaste.sim.slurm.board import Board, Flags, Ints
+from gpuwaste.sim.slurm.groups import Groups
+
+
+class Notes(NamedTuple):
+    """What a cycle knows of jobs that ask for the same [likes, 2]: the cycle, and the least walltime it holds for."""
+
+    stuck: Ints  # they cannot start now
+    late: Ints  # they cannot start within the window
+    of_user: Ints  # [users, 2]: the cycle, and how many of the user's jobs were tested
+
+
+@compiled
+def new_notes(board: Board) -> Notes:
+    """Return notes that hold for no cycle."""
+    likes, users = board.jobs[:, b.LIKE].max() + 1, board.jobs[:, b.USER].max() + 1
+    return Notes(np.zeros((likes, 2), np.int64), np.zeros((likes, 2), np.int64), np.zeros((users, 2), np.int64))
+
+
+@compiled
+def _known(note: Ints, cycle: int, job: Ints) -> bool:
+    row = note[job[b.LIKE]]
+    return bool(row[0] == cycle and job[b.BELIEVED] >= row[1])
+
+
+@compiled
+def _note(note: Ints, cycle: int, job: Ints) -> None:
+    row = note[job[b.LIKE]]
+    row[0], row[1] = cycle, job[b.BELIEVED]
+
+
+@compiled
+def _of_user(notes: Notes, cycle: int, job: Ints) -> int:
+    """Return how many jobs of a job's user were tested before it in the cycle, and count it."""
+    row = notes.of_user[job[b.USER]]
+    if row[0] != cycle:
+        row[0], row[1] = cycle, 0
+    row[1] += 1
+    return int(row[1] - 1)
+
+
+@compiled
+def _can_start(board: Board, held: Groups, spans: Ints, notes: Notes, number: int, now: int) -> bool:
+    """Say whether a job has enough nodes now that nobody has reserved."""
+    job, cycle = board.jobs[number], held.sizes[g.CYCLE]
+    if _known(notes.stuck, cycle, job):
+        return False
+    if (
+        on.may_fit(board, job, board.in_partition[job[b.PARTITION]])
+        and g.count_now(board, held, spans, number, now) >= job[b.NODES]
+    ):
+        return True
+    _note(notes.stuck, cycle, job)
+    return False
+
+
+@compiled
+def _any_may_fit(board: Board) -> bool:
+    """Say whether any job of the queue may start, by sums alone: most cycles end here."""
+    for k in range(board.counters[b.QUEUED]):
+        job = board.jobs[board.queue[k]]
+        if on.may_fit(board, job, board.in_partition[job[b.PARTITION]]) or flow.can_preempt(board, board.queue[k]):
+            return True
+    return False
+
+
+@compiled
+def _reserve(board: Board, held: Groups, spans: Ints, number: int, now: int, start: int) -> Ints:
+    """Reserve whole nodes for a job; returns the spans."""
+    resolution, job = board.settings[b.RESOLUTION], board.jobs[number]
+    spans = g.pick(board, held, spans, number, now, start)
+    first = start // resolution * resolution
+    last = -(-(start + job[b.BELIEVED]) // resolution) * resolution
+    for k in range(held.sizes[g.PICKED]):
+        spans = g.add_span(held, spans, held.picked[k], first, last, -1)
+    return spans
+
+
+@compiled
+def _start(board: Board, held: Groups, spans: Ints, number: int, now: int) -> Ints:
+    spans = g.pick(board, held, spans, number, now, now)
+    for k in range(held.sizes[g.PICKED]):
+        row = held.groups[held.picked[k]]
+        for place in range(row[g.FIRST], row[g.FIRST] + row[g.SIZE]):
+            on.hold(board, number, held.members[place])
+    flow.begin(board, number, now)
+    return spans
+
+
+@compiled
+def _preempts(board: Board, held: Groups, spans: Ints, number: int, now: int, chosen: Ints) -> bool:
+    """Let a job preempt on nodes that are not reserved; returns whether it started."""
+    if not flow.can_preempt(board, number):
+        return False
+    job, shut = board.jobs[number], np.ones(len(board.nodes), np.bool_)
+    allowed: Flags = board.in_partition[job[b.PARTITION]]
+    for group in range(held.sizes[g.GROUPS]):
+        if g.is_open(board, held, spans, group, job, now):
+            row = held.groups[group]
+            for place in range(row[g.FIRST], row[g.FIRST] + row[g.SIZE]):
+                shut[held.members[place]] = False
+    if not flow.preempt(board, number, now, allowed, shut, chosen):
+        return False
+    for k in range(job[b.NODES]):
+        on.hold(board, number, chosen[k])
+    flow.begin(board, number, now)
+    return True
+
+
+@compiled
+def cycle(  # noqa: C901, PLR0912 one compiled loop, as schedulers/easy.py
+    board: Board, held: Groups, spans: Ints, events: Ints, notes: Notes, now: int, chosen: Ints
+) -> tuple[Ints, Ints]:
+    """Try each job of the queue until the limits of the settings; returns the spans and events, for the next cycle."""
+    settings, queued = board.settings, board.counters[b.QUEUED]
+    most, of_user, starts = settings[b.MAX_TESTS], settings[b.MAX_OF_USER], settings[b.MAX_STARTS]
+    if not _any_may_fit(board):
+        return spans, events
+    spans = g.gather(board, held, spans)
+    this = held.sizes[g.CYCLE]
+    reach = queued if of_user > 0 else min(queued, most)
+    tests = started = hopeful = 0
+    for k in range(queued):
+        hopeful = max(hopeful, k)
+        while hopeful < reach:
+            number = board.queue[hopeful]
+            if _can_start(board, held, spans, notes, number, now) or flow.can_preempt(board, number):
+                break
+            hopeful += 1
+        if hopeful >= reach or tests >= most:
+            break
+        number = board.queue[k]
+        job = board.jobs[number]
+        if of_user > 0 and _of_user(notes, this, job) >= of_user:
+            continue
+        tests += 1
+        if hopeful == k:
+            if _can_start(board, held, spans, notes, number, now):
+                spans = _start(board, held, spans, number, now)
+                started += 1
+                if starts > 0 and started >= starts:
+                    break
+                continue
+            if _preempts(board, held, spans, number, now, chosen):
+                break
+        if _known(notes.late, this, job):
+            continue
+        wanted = held.sizes[g.GROUPS] + 2 * held.sizes[g.USED]
+        if wanted > len(events):
+            events = np.empty(2 * wanted, np.int64)
+        start = g.earliest(board, held, spans, number, now, now + settings[b.WINDOW], events)
+        if start == b.FOREVER:
+            _note(notes.late, this, job)
+        else:
+            spans = _reserve(board, held, spans, number, now, start)
+    flow.tidy(board)
+    return spans, events

@@ -1,0 +1,120 @@
+"""The board that the compiled loops play on: jobs, nodes and what jobs hold of nodes, as rows of integers.
+
+Rows instead of an array for each column: a compiled function takes few arguments, and one job lies in one line of the
+cache. Columns have the names below; those of GPU types follow the last one, T of them.
+"""
+
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+# Jobs [n, JOB_COLUMNS], by submission. NODES to GPU_TYPE are asked for: the amounts of each node, GPU_TYPE -1 is any.
+SUBMIT: Final = 0
+RUN: Final = 1
+BELIEVED: Final = 2
+LIMIT: Final = 3
+PARTITION: Final = 4
+NODES: Final = 5
+CPUS: Final = 6
+MEMORY: Final = 7
+GPUS: Final = 8
+GPU_TYPE: Final = 9
+WHOLE: Final = 10
+USER: Final = 11
+ACCOUNT: Final = 12
+KIND: Final = 13  # jobs of one kind (partition, QOS) preempt and are preempted alike
+LIKE: Final = 14  # number of those that ask for the same of the same partition
+TIER: Final = 15
+PRIORITY: Final = 16
+START: Final = 17  # the last one, where a job was requeued
+STATE: Final = 18
+HELD: Final = 19  # first holding, -1 for none
+RAN: Final = 20  # seconds of its last run
+REQUEUED: Final = 21
+JOB_COLUMNS: Final = 22
+
+FUTURE: Final = 0
+WAITING: Final = 1
+RUNNING: Final = 2
+ENDED: Final = 3
+
+# Nodes [m, FIRST_TYPE + T], in the order in which they are taken: what is free. `full` has what an idle node has.
+CLASS: Final = 0  # nodes of one class are equal, and lie in the same partitions and reservations
+FREE_CPUS: Final = 1
+FREE_MEMORY: Final = 2
+FREE_GPUS: Final = 3
+JOBS: Final = 4
+HOLDING: Final = 5  # first holding, -1 for none
+DOWN: Final = 6
+FIRST_TYPE: Final = 7
+
+# Holdings [h, HELD_TYPE + T]: what one job holds of one node.
+OF_JOB: Final = 0
+OF_NODE: Final = 1
+NEXT_OF_JOB: Final = 2
+NEXT_OF_NODE: Final = 3
+HELD_CPUS: Final = 4
+HELD_MEMORY: Final = 5
+HELD_TYPE: Final = 6
+
+# Classes [k, 4]: sums over their nodes that are up.
+CLASS_CPUS: Final = 0
+CLASS_IDLE: Final = 1
+CLASS_ROOMY: Final = 2  # nodes with a free CPU
+CLASS_GPUS: Final = 3
+
+# Counters [COUNTERS].
+FREE_HOLDING: Final = 0
+QUEUED: Final = 1  # jobs in the queue
+ENDS: Final = 2  # size of the heap of ends
+RETURNED: Final = 3  # jobs that are requeued once the pass is over
+CHANGES: Final = 4  # submissions, starts and ends so far
+FREED: Final = 5  # jobs that were preempted or lost their node so far
+LEFT: Final = 6  # jobs that left their nodes, and are not charged yet
+COUNTERS: Final = 7
+
+# Settings [SETTINGS], of slurm.conf; seconds.
+INTERVAL: Final = 0
+WINDOW: Final = 1
+RESOLUTION: Final = 2
+MAX_TESTS: Final = 3
+MAX_OF_USER: Final = 4  # 0 for no limit
+MAX_STARTS: Final = 5  # 0 for no limit
+DEPTH: Final = 6
+FULL_INTERVAL: Final = 7
+DELAY: Final = 8
+DEFER: Final = 9
+BACKFILLS: Final = 10
+REQUEUES: Final = 11  # whether a job that loses a node is requeued
+SETTINGS: Final = 12
+
+FOREVER: Final = 1 << 60
+
+
+class Board(NamedTuple):
+    """P partitions, K classes, R reservations, G kinds of jobs; see the columns above."""
+
+    jobs: Ints
+    nodes: Ints
+    full: Ints
+    holdings: Ints
+    classes: Ints
+    counters: Ints
+    in_partition: Flags  # [P, K]
+    reserved: Flags  # [R, K]
+    reservations: Ints  # [R, 2], start and end
+    users: Flags  # [R, users]: who may use it
+    accounts: Flags  # [R, accounts]
+    preempts: Flags  # [G, G]: whether the first kind may preempt the second
+    kinds: Ints  # [G, 3]: rank of a victim (lowest first), whether it is requeued, how many of the kind run
+    gpu_seconds: Ints  # [T], held
+    queue: Ints  # [n], by tier, priority, submission
+    returned: Ints  # [n]
+    left: Ints  # [n]
+    end_times: Ints  # [2 n + 2], a heap (sim/ends.py); an end that is no longer true is passed over
+    end_jobs: Ints
+    settings: Ints

@@ -1,0 +1,70 @@
+"""A board with all jobs still to come, from what jobs ask for and a cluster."""
+
+import numpy as np
+
+from gpuwaste.history.table import Categories
+from gpuwaste.sim.cluster import ClusterModel
+from gpuwaste.sim.slurm import board as b
+from gpuwaste.sim.slurm.board import Board, Flags
+from gpuwaste.sim.slurm.nodes import Layout
+from gpuwaste.sim.slurm.preemption import preemption
+from gpuwaste.sim.slurm.requests import Requests
+from gpuwaste.sim.slurm.settings import scheduler_settings
+
+
+def new_board(requests: Requests, users: Categories, accounts: Categories, model: ClusterModel, laid: Layout) -> Board:
+    """Return a board; the rows of `requests` are copied, `users` and `accounts` name theirs.
+
+    Raises ConfigError for settings that are none.
+    """
+    jobs = requests.jobs.copy()
+    jobs[:, b.START] = jobs[:, b.HELD] = -1
+    tiers = np.array([part.priority_tier for part in model.partitions])
+    jobs[:, b.TIER] = tiers[jobs[:, b.PARTITION]]
+    alike = [b.PARTITION, b.NODES, b.CPUS, b.MEMORY, b.GPUS, b.GPU_TYPE]
+    if model.reservations:
+        alike += [b.USER, b.ACCOUNT]
+    jobs[:, b.LIKE] = np.unique(jobs[:, alike], axis=0, return_inverse=True)[1].reshape(-1)
+    pairs = np.stack([jobs[:, b.PARTITION], requests.qos], axis=1)
+    kinds, of_job = np.unique(pairs, axis=0, return_inverse=True)
+    jobs[:, b.KIND] = of_job.reshape(-1)
+    preempts, victims = preemption(model, kinds)
+    types = len(laid.gpu_types)
+    room = int(laid.full[:, b.FREE_CPUS].sum()) + 1  # a holding has a CPU at least
+    holdings = np.zeros((room, b.HELD_TYPE + types), np.int64)
+    holdings[:, b.NEXT_OF_JOB] = np.arange(1, room + 1)
+    nodes = laid.full.copy()
+    sizes = np.bincount(nodes[:, b.CLASS])
+    classes = np.zeros((len(sizes), 4), np.int64)
+    for column, source in ((b.CLASS_CPUS, b.FREE_CPUS), (b.CLASS_GPUS, b.FREE_GPUS)):
+        np.add.at(classes[:, column], nodes[:, b.CLASS], nodes[:, source])
+    classes[:, b.CLASS_IDLE] = sizes
+    np.add.at(classes[:, b.CLASS_ROOMY], nodes[:, b.CLASS], nodes[:, b.FREE_CPUS] > 0)
+    n = len(jobs)
+    return Board(
+        jobs=jobs,
+        nodes=nodes,
+        full=laid.full.copy(),
+        holdings=holdings,
+        classes=classes,
+        counters=np.zeros(b.COUNTERS, np.int64),
+        in_partition=laid.in_partition.copy(),
+        reserved=laid.reserved.copy(),
+        reservations=laid.reservations.copy(),
+        users=_named([each.users for each in model.reservations], users),
+        accounts=_named([each.accounts for each in model.reservations], accounts),
+        preempts=preempts,
+        kinds=victims,
+        gpu_seconds=np.zeros(types, np.int64),
+        queue=np.empty(n, np.int64),
+        returned=np.empty(n, np.int64),
+        left=np.empty(n, np.int64),
+        end_times=np.empty(2 * n + 2, np.int64),
+        end_jobs=np.empty(2 * n + 2, np.int64),
+        settings=scheduler_settings(model.settings),
+    )
+
+
+def _named(groups: list[frozenset[str]], texts: Categories) -> Flags:
+    rows = [[name in names for name in texts.values] for names in groups]
+    return np.array(rows, np.bool_).reshape(len(groups), len(texts.values))

@@ -1,0 +1,48 @@
+"""GPU requests as large as what the ledger saw in use: as many GPUs as were active in the run itself."""
+
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from gpuwaste.core.errors import UsageError
+from gpuwaste.sim.whatif import Case, Change
+
+TITLE: Final = "GPU requests as large as what was used"
+VALUE: Final = ""
+_NOTES: Final = (
+    "The size is what the ledger saw after the run: no user could have known it exactly, so this is an upper bound.",
+    "A job runs as long as it did: GPUs that were idle did not make it faster.",
+    "A job that used no GPU leaves the queue for GPUs: the waits of neither side include it.",
+)
+
+
+def change(case: Case, value: str) -> Change:
+    """Return the jobs with the GPUs that they used; what the ledger does not know stays as requested.
+
+    A run is judged by the ledger's rule of under-use: enough of it known, and long enough. Raises UsageError where the
+    machine counts something else.
+    """
+    del value
+    if case.resource != "gpus":
+        raise UsageError("--what-if gpus: needs --resource gpus: the machine is a count of processors")
+    table, trace = case.table, case.trace
+    rule, rows = table.under_use, trace.row
+    known = (
+        np.isfinite(table.gpus_active[rows])
+        & (table.gpu_coverage[rows] >= rule.min_coverage)
+        & (table.run_s[rows] > rule.min_s)
+    )
+    used = np.where(known, table.gpus_active[rows], trace.procs)
+    size = np.minimum(np.maximum(np.ceil(used), 0).astype(np.int64), trace.procs)
+    held = (trace.run_s * trace.procs).astype(np.float64)
+    none, whole = size == 0, held.sum()
+    facts = {
+        "jobs known": int(np.count_nonzero(known)),
+        "jobs": len(trace),
+        "share of GPU-hours known": round(float(held[known].sum() / whole), 6) if whole else 0.0,
+        "jobs with a smaller request": int(np.count_nonzero((size < trace.procs) & ~none)),
+        "jobs that used no GPU": int(np.count_nonzero(none)),
+    }
+    kept = replace(trace, procs=np.maximum(size, 1)).take(np.flatnonzero(~none))
+    return Change(kept, case.processors, facts, _NOTES)

@@ -1,0 +1,31 @@
+"""Submissions that the site's policies would have rejected are not there."""
+
+from typing import Final
+
+import numpy as np
+
+from gpuwaste.core.errors import NoDataError, UsageError
+from gpuwaste.sim.whatif import Case, Change
+
+TITLE: Final = "without the jobs that the policies would have rejected"
+VALUE: Final = ""
+_NOTES: Final = (
+    "Each job is judged by what was known when it was submitted; every policy that is not off counts as rejecting.",
+    "A rejected job is left out; in reality its user corrects it and submits it again.",
+)
+
+
+def change(case: Case, value: str) -> Change:
+    """Return the jobs that policies would have let pass. Raises UsageError, NoDataError."""
+    del value
+    if case.refused is None:
+        raise UsageError("--what-if policy: no policies are given")
+    refused = case.refused()[case.trace.row]
+    if refused.all():
+        raise NoDataError("--what-if policy: the policies would have rejected every job")
+    facts = {
+        "jobs": len(case.trace),
+        "jobs rejected": int(np.count_nonzero(refused)),
+        "hours held by rejected jobs": round(float((case.trace.run_s * case.trace.procs)[refused].sum() / 3600), 3),
+    }
+    return Change(case.trace.take(np.flatnonzero(~refused)), case.processors, facts, _NOTES)

@@ -1,0 +1,92 @@
+"""Which requests are proposed for a job."""
+
+from tests.unit.plan.facts import PARTITIONS, fewer, shorter, site, submission
+
+from gpuwaste.plan.asked import Asked
+from gpuwaste.plan.builder import _asked
+from gpuwaste.plan.candidates import MAX_CANDIDATES, Candidate, all_candidates, proposers
+from gpuwaste.predict.prediction import Change, TargetPrediction
+
+
+def asked(
+    *options: str, changes: tuple[Change, ...] = (), targets: tuple[TargetPrediction, ...] = (), **texts: str
+) -> Asked:
+    """Return what alice asks for, and what is expected of it."""
+    ((request, given),) = submission(*options).read()
+    found = _asked(request, site(**texts), given)
+    return Asked(found.request, given, found.site, changes, targets)
+
+
+def by_kind(found: Asked) -> dict[str, Candidate]:
+    """Return the candidates, the last of each kind."""
+    return {one.kind: one for one in all_candidates(found)}
+
+
+def test_as_asked_is_first() -> None:
+    """The plain request is candidate 1, whatever else is proposed."""
+    assert all_candidates(asked())[0] == Candidate("as_asked", "as asked")
+    assert next(iter(proposers())) == "as_asked"
+
+
+def test_what_a_prediction_proposes_is_a_candidate() -> None:
+    """Fewer GPUs and a shorter limit, each by the option that the prediction names, and both together."""
+    found = by_kind(asked(changes=(fewer(), shorter())))
+    assert found["fewer_gpus"].options == ("--gres=gpu:a100:1",)
+    assert found["shorter_limit"].options == ("--time=02:00:00",)
+    assert found["right_sized"].options == ("--gres=gpu:a100:1", "--time=02:00:00")
+    assert {"fewer_gpus", "shorter_limit", "right_sized", "smaller_memory"}.isdisjoint(by_kind(asked()))
+
+
+def test_memory_per_gpu_is_not_combined_with_fewer_gpus() -> None:
+    """Memory for each GPU was worked out for two GPUs: with one it would be half of what is needed."""
+    memory = Change("#SBATCH --mem-per-gpu=4096M", "less", {"mem_b": 2.0}, {"mem_b": 1.0})
+    found = by_kind(asked(changes=(fewer(), shorter(), memory)))
+    assert found["right_sized"].options == ("--gres=gpu:a100:1", "--time=02:00:00")
+    assert found["smaller_memory"].options == ("--mem-per-gpu=4096M",)
+
+
+def test_another_type_names_the_partition_that_has_it() -> None:
+    """h100 are in partition big alone; a request without a type has no other type."""
+    found = by_kind(asked())["gpu_types"]
+    assert found.options == ("--gres=gpu:h100:2", "--partition=big")
+    assert "h100" in found.needs
+    assert "gpu_types" not in by_kind(asked("--gres=gpu:2"))
+
+
+def test_partitions_have_the_gpus_that_are_asked_for() -> None:
+    """Staff has a100; big has none of them. A partition that is down is not proposed."""
+    kinds = [one.options for one in all_candidates(asked()) if one.kind == "partitions"]
+    assert kinds == [("--partition=staff",)]
+    down = PARTITIONS.replace("OverSubscribe=EXCLUSIVE State=UP", "OverSubscribe=EXCLUSIVE State=DOWN")
+    assert "partitions" not in by_kind(asked(partition=down))
+
+
+def test_the_other_qos_of_the_account() -> None:
+    """High is open to alice; normal is what the job has without an option."""
+    assert by_kind(asked())["qos"].options == ("--qos=high",)
+    assert by_kind(asked("--qos=high"))["qos"].options == ("--qos=normal",)
+
+
+def test_a_long_job_can_be_a_cascade() -> None:
+    """12 h are three jobs of 4 h with a signal; an array and a job with a dependency are left as they are."""
+    found = by_kind(asked())["cascade"]
+    assert (found.jobs, found.options) == (3, ("--time=04:00:00", "--signal=B:USR1@300"))
+    assert found.needs
+    for options in (("--array=1-9",), ("--dependency=afterok:7",), ("--time=8:00:00",), ("--time=365-0",)):
+        assert "cascade" not in by_kind(asked(*options)), options
+
+
+def test_small_array_tasks_are_advised_to_share_a_gpu() -> None:
+    """Tasks of one GPU that they mostly leave idle; no option can do that, so it is advice."""
+    idle = (TargetPrediction("gpu_underused", "site model", 9, p=0.8),)
+    packed = by_kind(asked("--array=1-9", "--gres=gpu:a100:1", targets=idle))["packed"]
+    assert packed.advice
+    assert packed.options == ()
+    assert "packed" not in by_kind(asked("--gres=gpu:a100:1", targets=idle))
+
+
+def test_a_site_of_many_partitions_is_bounded() -> None:
+    """Sixty partitions, types and QOS together come to no more candidates than Slurm is asked about."""
+    many = "\n".join(PARTITIONS.replace("PartitionName=", f"PartitionName=p{n}") for n in range(20))
+    found = all_candidates(asked(partition=PARTITIONS + "\n" + many, changes=(fewer(), shorter())))
+    assert len(found) <= MAX_CANDIDATES

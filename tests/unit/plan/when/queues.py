@@ -1,0 +1,32 @@
+"""Queues for the tests of plan/when: rows as tuples (amounts, pools, limit, run), all in one resource unless said."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from gpuwaste.plan.when.expectation import closed_never
+from gpuwaste.plan.when.queue import LEVELS, Candidate, Queue, jobs_of
+
+
+def exactly(asks: Sequence[int], limit: int, run: int, pools: int = 1, since: int = 0) -> Candidate:
+    """Return a job whose run time is known."""
+    return Candidate(asks, pools, limit, [run] * len(LEVELS), since)
+
+
+def spread(asks: Sequence[int], limit: int, pools: int = 1, since: int = 0) -> Candidate:
+    """Return a job that runs anything up to its limit."""
+    return Candidate(asks, pools, limit, [level * limit for level in LEVELS], since)
+
+
+def queue(
+    capacity: Sequence[Sequence[int]],
+    running: Sequence[Candidate] = (),
+    waiting: Sequence[Candidate] = (),
+    *,
+    backfills: bool = True,
+    depth: int = 500,
+) -> Queue:
+    """Return a queue at instant 1,000,000."""
+    machine = closed_never(np.array(capacity, np.int64))
+    width = len(capacity[0])
+    return Queue(1_000_000, machine, jobs_of(running, width), jobs_of(waiting, width), depth, backfills)

@@ -1,0 +1,278 @@
+"""Slurm's main loop and backfill as written down in docs/explanation/slurm-model.md, second by second and slowly.
+
+Nothing is kept but which job runs on which nodes: what is free, when it will be and what is reserved is found anew for
+each question, from objects, so that no structure is shared with the compiled model.
+"""
+
+from dataclasses import dataclass, field
+
+from gpuwaste.sim.cluster import ClusterModel, Node, Partition, Reservation
+
+
+@dataclass
+class Job:
+    """A job; amounts are those of each node, `gpu_type` None is any."""
+
+    submit: int
+    run: int
+    limit: int
+    partition: str
+    nodes: int = 1
+    cpus: int = 1
+    memory: int = 0
+    gpus: int = 0
+    gpu_type: str | None = None
+    believed: int = 0
+    user: str = "u"
+    qos: str = ""
+    priority: int = 0
+    start: int = -1
+    ran: int = 0
+    state: str = "future"
+    on: dict[str, tuple[int, int, dict[str, int]]] = field(default_factory=dict)
+
+
+@dataclass
+class Settings:
+    """Of SchedulerParameters; seconds."""
+
+    interval: int = 30
+    window: int = 86400
+    resolution: int = 60
+    max_tests: int = 500
+    max_of_user: int = 0
+    max_starts: int = 0
+    depth: int = 100
+    full_interval: int = 60
+    delay: int = 3
+    defer: bool = False
+
+
+class Slurm:
+    """One play of some jobs."""
+
+    def __init__(self, model: ClusterModel, jobs: list[Job], settings: Settings) -> None:
+        self.model, self.jobs, self.settings = model, jobs, settings
+        self.nodes = sorted((node for node in model.nodes if not node.down), key=lambda node: node.weight)
+        self.parts = {part.name: part for part in model.partitions}
+        self.now = 0
+        self.changes = self.seen = 0
+        self.asked = False
+        self.returned: list[Job] = []
+
+    def play(self, until: int) -> None:
+        """Play second by second."""
+        origin = self.jobs[0].submit
+        last_pass, last_cycle = origin - self.settings.delay, origin - self.settings.interval
+        for self.now in range(origin, until):
+            for job in self.running():
+                if job.start + job.run == self.now:
+                    job.state, job.ran = "ended", job.run
+                    self._gone(job)
+            self._events()
+            for job in self.jobs:
+                if job.submit == self.now:
+                    job.state = "waiting"
+                    self._changed(ask=True)
+                    if not self.settings.defer and self._first_of_partition(job):
+                        self._try(job, set())
+                        self._back()
+            full = (self.now - origin) % self.settings.full_interval == 0
+            if full or (self.asked and self.now >= last_pass + self.settings.delay):
+                last_pass, self.asked = self.now, False
+                self._pass(len(self.jobs) if full else self.settings.depth)
+            if self.changes != self.seen and self.now >= last_cycle + self.settings.interval:
+                last_cycle, self.seen = self.now, self.changes
+                self._cycle()
+
+    def running(self) -> list[Job]:
+        return [job for job in self.jobs if job.state == "running"]
+
+    def queue(self) -> list[Job]:
+        """Return the waiting jobs by tier, priority and submission."""
+        order = [(-self.parts[job.partition].priority_tier, -job.priority, k) for k, job in enumerate(self.jobs)]
+        waiting = [k for k, job in enumerate(self.jobs) if job.state == "waiting"]
+        return [self.jobs[k] for k in sorted(waiting, key=lambda k: order[k])]
+
+    def _changed(self, *, ask: bool = False) -> None:
+        self.changes += 1
+        self.asked = self.asked or ask
+
+    def _gone(self, job: Job) -> None:
+        job.on = {}
+        self._changed(ask=True)
+
+    def _send_away(self, job: Job, *, requeues: bool) -> None:
+        job.ran = self.now - job.start
+        job.state = "ended"
+        self._gone(job)
+        if requeues:
+            self.returned.append(job)
+
+    def _back(self) -> None:
+        for job in self.returned:
+            job.state = "waiting"
+            self._changed()
+        self.returned = []
+
+    def _events(self) -> None:
+        for outage in self.model.outages:
+            if outage.start == self.now:
+                for job in self.running():
+                    if outage.node in job.on:
+                        self._send_away(job, requeues=True)
+                self._back()
+            if self.now in {outage.start, outage.end}:
+                self._changed(ask=True)
+        for reservation in self.model.reservations:
+            if self.now in {reservation.start, reservation.end}:
+                self._changed(ask=True)
+
+    def _is_down(self, node: Node) -> bool:
+        return any(one.node == node.name and one.start <= self.now < one.end for one in self.model.outages)
+
+    def _first_of_partition(self, job: Job) -> bool:
+        return next(one for one in self.queue() if one.partition == job.partition) is job
+
+    def _expected(self, job: Job) -> int:
+        end = job.start + job.believed
+        return end if end > self.now else max(job.start + job.limit, self.now + 1)
+
+    def _fits(self, node: Node, job: Job, others: list[Job]) -> bool:
+        """Say whether a node has room for a job beside some others."""
+        held = [one.on[node.name] for one in others if node.name in one.on]
+        part: Partition = self.parts[job.partition]
+        if node.name not in part.nodes or self._is_down(node) or (part.whole_nodes and held):
+            return False
+        if node.cpus - sum(cpus for cpus, _, _ in held) < job.cpus:
+            return False
+        if node.memory_b - sum(memory for _, memory, _ in held) < job.memory:
+            return False
+        free = {name: count - sum(gpus.get(name, 0) for _, _, gpus in held) for name, count in node.gpus.items()}
+        return (sum(free.values()) if job.gpu_type is None else free.get(job.gpu_type, 0)) >= job.gpus
+
+    def _reserved(self, node: Node, job: Job, begin: int) -> bool:
+        """Say whether one of Slurm's reservations keeps a job off a node that begins then."""
+
+        def against(one: Reservation) -> bool:
+            overlaps = one.start < begin + job.believed and one.end > begin
+            return overlaps and node.name in one.nodes and job.user not in one.users
+
+        return any(against(one) for one in self.model.reservations)
+
+    def _start(self, job: Job, nodes: list[Node]) -> None:
+        for node in nodes:
+            held = [one.on[node.name] for one in self.running() if node.name in one.on]
+            free = {name: count - sum(gpus.get(name, 0) for _, _, gpus in held) for name, count in node.gpus.items()}
+            if self.parts[job.partition].whole_nodes:
+                job.on[node.name] = (node.cpus, node.memory_b, free)
+                continue
+            left, given = job.gpus, {}
+            for name in sorted(free):
+                if job.gpu_type in {None, name}:
+                    given[name] = min(left, free[name])
+                    left -= given[name]
+            job.on[node.name] = (job.cpus, job.memory, given)
+        job.state, job.start = "running", self.now
+        self._changed()
+
+    def _try(self, job: Job, shut: set[str]) -> bool:
+        """Start a job on nodes that are not shut, with preemption where nothing else helps."""
+        usable = [node for node in self.nodes if node.name not in shut and not self._reserved(node, job, self.now)]
+        running = self.running()
+        nodes = [node for node in usable if self._fits(node, job, running)]
+        if len(nodes) >= job.nodes:
+            self._start(job, nodes[: job.nodes])
+            return True
+        victims = sorted(
+            (one for one in running if self._may_preempt(job, one)),
+            key=lambda one: (self._rank(one), -one.start, -self.jobs.index(one)),
+        )
+        for count in range(1, len(victims) + 1):
+            left = [one for one in running if one not in victims[:count]]
+            nodes = [node for node in usable if self._fits(node, job, left)]
+            if len(nodes) >= job.nodes:
+                chosen = nodes[: job.nodes]
+                for one in victims[:count]:
+                    if any(node.name in one.on for node in chosen):
+                        self._send_away(one, requeues=self._requeues(one))
+                self._start(job, chosen)
+                return True
+        return False
+
+    def _by_qos(self) -> bool:
+        return self.model.settings.get("PreemptType") == "preempt/qos"
+
+    def _may_preempt(self, job: Job, victim: Job) -> bool:
+        if "PreemptType" not in self.model.settings:
+            return False
+        if self._by_qos():
+            own = next((qos for qos in self.model.qos if qos.name == job.qos), None)
+            return own is not None and victim.qos in own.preempts
+        return self.parts[job.partition].priority_tier > self.parts[victim.partition].priority_tier
+
+    def _rank(self, job: Job) -> int:
+        if self._by_qos():
+            return next((qos.priority for qos in self.model.qos if qos.name == job.qos), 0)
+        return self.parts[job.partition].priority_tier
+
+    def _requeues(self, _job: Job) -> bool:
+        return "REQUEUE" in self.model.settings["PreemptMode"]
+
+    def _pass(self, depth: int) -> None:
+        failed: set[str] = set()
+        shut: set[str] = set()
+        for job in self.queue()[:depth]:
+            if job.partition not in failed and not self._try(job, shut):
+                failed.add(job.partition)
+                shut |= set(self.parts[job.partition].nodes)
+        self._back()
+
+    def _cycle(self) -> None:
+        taken: list[tuple[int, int, set[str]]] = []
+        tests = started = 0
+        of_user: dict[str, int] = {}
+        for job in self.queue():
+            if tests == self.settings.max_tests:
+                break
+            of_user[job.user] = of_user.get(job.user, 0) + 1
+            if 0 < self.settings.max_of_user < of_user[job.user]:
+                continue
+            tests += 1
+            shut = {
+                name
+                for begin, end, names in taken
+                if begin < self.now + job.believed and end > self.now
+                for name in names
+            }
+            sent_away = self.asked
+            before = [one for one in self.jobs if one.state == "running"]
+            if self._try(job, shut):
+                started += 1
+                gone = any(one.state != "running" for one in before)
+                if gone or started == self.settings.max_starts:
+                    break
+                continue
+            assert self.asked == sent_away
+            self._reserve(job, taken)
+        self._back()
+
+    def _reserve(self, job: Job, taken: list[tuple[int, int, set[str]]]) -> None:
+        """Reserve the first nodes at the earliest instant at which there are enough."""
+        running, step = self.running(), self.settings.resolution
+        instants = {self._expected(one) for one in running} | {end for _, end, _ in taken} | {self.now}
+        instants |= {one.end for one in self.model.reservations}
+        for start in sorted(time for time in instants if self.now <= time <= self.now + self.settings.window):
+            left = [one for one in running if self._expected(one) > start]
+            end = start + job.believed
+            free = [
+                node
+                for node in self.nodes
+                if self._fits(node, job, left)
+                and not self._reserved(node, job, start)
+                and not any(first < end and last > start and node.name in names for first, last, names in taken)
+            ]
+            if len(free) >= job.nodes:
+                names = {node.name for node in free[: job.nodes]}
+                taken.append((start // step * step, -(-end // step) * step, names))
+                return

@@ -1,0 +1,33 @@
+"""Who may use a partition, and what its resources are billed."""
+
+import pytest
+from tests.unit.plan.facts import PARTITIONS
+
+from gpuwaste.slurm.partition_rules import billing, parse_rules
+
+
+def test_rules_of_each_partition() -> None:
+    """ALL and UNLIMITED are no rule."""
+    rules = parse_rules(PARTITIONS)
+    assert (rules["gpu"].allow_accounts, rules["gpu"].max_nodes) == (frozenset(), 2)
+    assert rules["staff"].allow_accounts == {"proj2"}
+    assert rules["staff"].deny_qos == {"high"}
+    assert (rules["big"].max_nodes, rules["big"].qos) == (None, "")
+
+
+@pytest.mark.parametrize(
+    ("weights", "tres", "plain", "largest"),
+    [
+        ("CPU=1.0,Mem=0.25G,GRES/gpu=16.0", {"cpu": 4, "mem": 32 << 30, "gres/gpu": 2}, 44.0, 32.0),
+        ("CPU=0.5", {"cpu": 4, "gres/gpu": 2}, 2.0, 2.0),
+        ("", {"cpu": 4, "gres/gpu": 2}, 4.0, 4.0),
+        ("CPU=x,,=,GRES/gpu=nan,Mem=1Q", {"cpu": 4}, 4.0, 4.0),
+        ("Mem=1024", {"mem": 1 << 20}, 1024.0, 1024.0),
+    ],
+)
+def test_billing_weighs_each_resource(weights: str, tres: dict[str, int], plain: float, largest: float) -> None:
+    """The sum of weight times amount, or the largest of them (MAX_TRES); weights that are none do not count."""
+    text = f"PartitionName=p\n   OverSubscribe=NO\n   TRESBillingWeights={weights}\n"
+    rules = parse_rules(text)["p"]
+    assert billing(rules.billing, tres) == pytest.approx(plain)
+    assert billing(rules.billing, tres, largest=True) == pytest.approx(largest)
