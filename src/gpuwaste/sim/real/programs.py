@@ -17,8 +17,7 @@ _PATIENCE_S: Final = 20.0
 
 def search_path() -> str:
     """Return PATH with the folders in which daemons are installed."""
-    given = os.environ.get("PATH", "")
-    return ":".join(dict.fromkeys([*filter(None, given.split(":")), *SEARCHED]))
+    return ":".join(dict.fromkeys([*filter(None, os.get_exec_path()), *SEARCHED]))
 
 
 def require_programs(which: Callable[[str], str | None] | None = None) -> None:
