@@ -5,6 +5,7 @@ import json
 import os
 import random
 import shutil
+import signal
 import tempfile
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
@@ -43,7 +44,12 @@ def _end(cluster: LoopbackCluster) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Give each xdist worker a host of its own, so that their clusters do not meet; else leave one worker."""
+    """Give each xdist worker a host of its own, so that their clusters do not meet; else leave one worker.
+
+    A run in the background of a shell ignores Ctrl-C, and so would the programs that tests interrupt.
+    """
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     workers = config.getoption("tx", None)
     if not workers or hasattr(config, "workerinput") or os.geteuid() != 0:
         return
