@@ -28,12 +28,6 @@ walltime = ["user", "truth"]
 """
 
 
-@pytest.fixture(autouse=True)
-def _plain(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leave few jobs to the interpreter: compiling takes longer."""
-    monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
-
-
 def study(tmp_path: Path, text: str = STUDY) -> Study:
     path = tmp_path / "study.toml"
     path.write_text(text)
