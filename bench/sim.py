@@ -102,16 +102,7 @@ def timed(name: str, scheduler: str, rounds: int, drawn: int, pyss: Path | None)
         same = float(np.mean(theirs == starts))
         means = [f"{(found - trace.submit).mean():.0f} s" for found in (theirs, starts)]
         peer = f"pyss {round(len(trace) / seconds):,} jobs/s, {same:.2%} of starts equal, mean waits {', '.join(means)}"
-    return {
-        "trace": name,
-        "scheduler": scheduler,
-        "jobs_s": round(statistics.median(rates)),
-        "least": min(rates),
-        "most": max(rates),
-        "target": TARGETS.get((name, scheduler)),
-        "b_per_job": round(memory / len(trace)),
-        "peer": peer,
-    }
+    return figure((name, scheduler), rates, memory / len(trace), peer)
 
 
 def timed_on_nodes(name: str, scheduler: str, module: NodeScheduler, rounds: int) -> dict[str, Any] | None:
@@ -129,15 +120,21 @@ def timed_on_nodes(name: str, scheduler: str, module: NodeScheduler, rounds: int
         placed = module.starts_on(table, trace, cluster, trace.limit_s)
         rates.append(round(len(trace) / (time.process_time() - began)))
         memory = memory or peak_rss_b(os.getpid()) - before
+    peer = f"mean wait {float((placed.start - trace.submit).mean()):.0f} s"
+    return figure((name, scheduler), rates, memory / len(trace), peer)
+
+
+def figure(run: tuple[str, str], rates: list[int], b_per_job: float, peer: str) -> dict[str, Any]:
+    """Return what is printed of a trace and a scheduler."""
     return {
-        "trace": name,
-        "scheduler": scheduler,
+        "trace": run[0],
+        "scheduler": run[1],
         "jobs_s": round(statistics.median(rates)),
         "least": min(rates),
         "most": max(rates),
-        "target": TARGETS.get((name, scheduler)),
-        "b_per_job": round(memory / len(trace)),
-        "peer": f"mean wait {float((placed.start - trace.submit).mean()):.0f} s",
+        "target": TARGETS.get(run),
+        "b_per_job": round(b_per_job),
+        "peer": peer,
     }
 
 

@@ -65,7 +65,7 @@ class Expectations:
 
         Nothing is learnt where nobody has asked for a day, and without the simulator.
         """
-        if self._asked_at is None or self._now() - self._asked_at > ASKED_S:
+        if not self._learns():
             return None
         try:
             with self._lock:
@@ -85,8 +85,11 @@ class Expectations:
             self._trouble.over()
         return LEARN_S
 
+    def _learns(self) -> bool:
+        return self._asked_at is not None and self._now() - self._asked_at <= ASKED_S
+
     def _asked(self) -> None:
-        learns = self._asked_at is not None and self._now() - self._asked_at <= ASKED_S
+        learns = self._learns()
         self._asked_at = self._now()
         if not learns:
             self.worker.wake()

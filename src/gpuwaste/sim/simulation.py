@@ -200,12 +200,7 @@ def played(
 ) -> Iterator[tuple[str, Ints]]:
     """Yield each scheduler that counts with the starts of the jobs. Raises UsageError."""
     believed = _believed(trace, walltime, past)
-    for name in chosen:
-        found = all_schedulers().get(name)
-        if found is None:
-            raise UsageError(f"--scheduler {name[:40]}: schedulers are {', '.join(all_schedulers())}")
-        if places_on_nodes(found):
-            raise UsageError(f"--scheduler {name} places jobs on nodes, which --what-if does not change: leave it out")
+    for name, found in _modules(chosen, None).items():
         by_user = getattr(found, "starts_by_user", None)
         if by_user is not None:
             if believed is None:

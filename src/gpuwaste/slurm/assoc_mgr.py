@@ -14,7 +14,7 @@ _RECORD: Final = re.compile(r"^(?:ClusterName|QOS)=", re.MULTILINE)
 _FIELD: Final = re.compile(r"(?:^|(?<=\s))([A-Za-z][\w/]{0,40})=(\S*)")
 _USED: Final = re.compile(r"(N|\d{1,18})\((\d{1,18})(?:\.\d+)?\)", re.ASCII)
 _NAME: Final = re.compile(r"([^(]{0,256})(?:\((\d{1,10})\))?")
-_UID: Final = re.compile(r"^\s+(\d{1,10})\s*$", re.MULTILINE | re.ASCII)
+_UID: Final = re.compile(r"^[ \t]+(\d{1,10})[ \t\r]*$", re.MULTILINE | re.ASCII)
 _USERS: Final = "User Limits"
 _MIB: Final = 1 << 20
 
