@@ -1,5 +1,6 @@
 """Numbers and times as pages print them: GPU-hours, shares, durations, UTC times, levels."""
 
+import re
 from datetime import UTC, datetime
 from typing import Final
 
@@ -12,6 +13,7 @@ from gpuwaste.documents.report_types import Thresholds
 UNKNOWN: Final = "not known"
 LEVELS: Final = ("high", "moderate", "low", "idle")
 _LETTERS: Final = {"high": "H", "moderate": "M", "low": "L", "idle": "I", "unknown": "?", "suspended": "S"}
+_ESCAPED: Final = re.compile(rf"(?:&[lg]t;)?(?:{QUANTITY.pattern})")  # <1 % is one word, also where it is a flex item
 _LAST_S: Final = 253_402_300_799  # the end of the year 9999
 
 
@@ -27,7 +29,7 @@ def in_gpu_hours(seconds: float) -> str:
 
 def unbroken(text: str) -> Markup:
     """Return a text for a page in which no line ends between a number and its unit."""
-    return Markup(QUANTITY.sub(r'<span class="nowrap">\g<0></span>', str(escape(harmless(text)))))  # noqa: S704 escaped
+    return Markup(_ESCAPED.sub(r'<span class="nowrap">\g<0></span>', str(escape(harmless(text)))))  # noqa: S704 escaped
 
 
 def share(part: float | None, whole: float = 1.0) -> str:
