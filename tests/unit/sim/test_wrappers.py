@@ -111,11 +111,24 @@ def test_usage_decays_until_an_instant() -> None:
 def test_more_fair_share_waits_less() -> None:
     """In a static load the queue time falls with the fair share, and priority is its line."""
     small = {"generate": "lumi:jobs=150,processors=4000", "runs": [1800], "cpus": [96]}
-    found = [wrap_static.rows({**small, "fair_share": share}, 3, Path())[0] for share in (0.05, 0.5, 0.95)]
+    values = {**wrap_static.PARAMETERS, **small}
+    found = [wrap_static.rows({**values, "fair_share": share}, 3, Path())[0] for share in (0.05, 0.5, 0.95)]
     waits = [row["queue_s"] for row in found]
     assert waits == sorted(waits, reverse=True)
     assert waits[0] > waits[2]
     assert found[2]["priority"] - found[0]["priority"] == pytest.approx(90_000, rel=0.1)
+
+
+def test_whole_nodes_hold_more_than_is_asked_for() -> None:
+    """Jobs of a few CPUs that hold nodes of 128 make the same load wait longer; wrong nodes and usages are refused."""
+    small = {"generate": "lumi:jobs=150,processors=4000", "runs": [1800], "cpus": [96], "fair_share": 0.05}
+    values = {**wrap_static.PARAMETERS, **small}
+    shared, whole = (wrap_static.rows({**values, "node_cpus": node}, 3, Path())[0] for node in (1, 128))
+    assert whole["queue_s"] > shared["queue_s"]
+    assert wrap_static.rows({**values, "used_by": "seconds"}, 3, Path())[0]["queue_s"] >= 0
+    for wrong in ({"node_cpus": 0}, {"node_cpus": 4001}, {"used_by": "days"}):
+        with pytest.raises(UsageError, match=next(iter(wrong))):
+            wrap_static.rows({**values, **wrong}, 3, Path())
 
 
 def test_a_week_has_a_row_for_each_way(tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ def rows(values: Mapping[str, Any], seed: int, folder: Path) -> list[dict[str, A
         or values["notice_s"] < 0
     ):
         raise UsageError("members, chunks, task_cpus and task_run_s have to be 1 or more, notice_s 0 or more")
-    others, alone = _window(folder / values["swf"], values["begin"], values["end"], values["processors"])
+    others, alone = window(folder / values["swf"], values["begin"], values["end"], values["processors"])
     instant = values["begin"] + round(values["instant_h"] * 3600)
     if values["jitter_s"]:
         instant += int(np.random.default_rng(seed).integers(0, values["jitter_s"]))
@@ -74,8 +74,11 @@ def rows(values: Mapping[str, Any], seed: int, folder: Path) -> list[dict[str, A
 
 
 @lru_cache(maxsize=4)
-def _window(path: Path, begin: int, end: int, processors: int) -> tuple[BackgroundLoad, Ints]:
-    """Return the jobs that were submitted in a window, and when they start where no workflow comes."""
+def window(path: Path, begin: int, end: int, processors: int) -> tuple[BackgroundLoad, Ints]:
+    """Return the jobs that were submitted in a window, and when they start where no workflow comes.
+
+    Raises UsageError, NoDataError.
+    """
     log = swf_table(path)
     total = processors or log.facts.processors
     if not total:
