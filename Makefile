@@ -145,7 +145,7 @@ bench-waits: $(STAMP) ## waits predicted on logs in the order of time: coverage,
 bench-double-gaussian: $(STAMP) ## FCFS and conservative backfill on the double Gaussian, a distribution over 300 seeds
 	@$(PY) -m bench.double_gaussian
 
-bench-wrappers: $(STAMP) ## the study of wrappers: both sweeps (half an hour), then docs/explanation/wrappers.md
+bench-wrappers: $(STAMP) ## the study of wrappers: its sweeps (ten minutes), then docs/explanation/wrappers.md, its pictures, and the table of plans
 	@$(PY) -m bench.wrappers
 
 bench-plan: $(STAMP) ## when five candidates start: seconds with 5,000 queued jobs on 2,000 nodes (PLAN="--jobs 500")
