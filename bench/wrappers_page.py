@@ -155,8 +155,8 @@ fair share, up to 0.5. All that waits in a static load was submitted at the same
 
 ### Why the correlation is not the paper's
 
-Ten loads are few: other draws of ten give other correlations. With {more_loads} loads of each kind, where jobs hold CPUs
-or whole nodes of 128 CPUs, and users' earlier usage goes by CPU seconds or by seconds:
+Ten loads are few: other draws of ten give other correlations. With {more_loads} loads of each kind, where jobs hold
+CPUs or whole nodes of 128 CPUs, and users' earlier usage goes by CPU seconds or by seconds:
 
 {variants}
 

@@ -17,6 +17,8 @@ from gpuwaste.testing.runtime import Runtime, shared_runtime
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(300)]
 CONF = """AccountingStorageEnforce=associations,limits,qos
+PriorityType=priority/multifactor
+PriorityWeightFairShare=1000
 PartitionName=one Nodes=gpu1 MaxTime=1-0 DefaultTime=10 State=UP
 PartitionName=two Nodes=gpu2 MaxTime=1-0 DefaultTime=10 State=UP
 PartitionName=staff Nodes=gpu2 MaxTime=1-0 DefaultTime=10 State=UP AllowAccounts=proj2
@@ -109,6 +111,21 @@ def test_a_script_as_text_is_planned_and_leaves_nothing(cluster: LoopbackCluster
     assert {one["status"] for one in plan["candidates"]} >= {"valid", "invalid"}
     assert cluster.run(["squeue", "-h", "-u", "alice"]).stdout == ""
     assert list(planner.home.glob("gpuwaste-plan-*")) == []
+
+
+def test_a_short_job_of_a_chain_is_told_whether_to_join_it(cluster: LoopbackCluster) -> None:
+    """Two queued jobs of the name, one after the other: the advice has alice's fair share; other names bring none."""
+    planner = Planner(cluster)
+    first = cluster.sbatch(SCRIPT, "alice", job_name="chain")
+    cluster.run(["sbatch", f"--dependency=afterany:{first}", "--job-name=chain", "--time=20", "--wrap=true"], "alice")
+    advice = [one for one in planner.json("--", "-J", "chain", "job.sbatch")["candidates"] if one["status"] == "advice"]
+    (one,) = advice
+    assert (one["kind"], one["title"]) == ("wrapped", "one job for the chain")
+    assert re.search(r": at a fair share near [\d.]+, 7 jobs|: a node is idle now, ", one["text"])
+    other = planner.json("--", "-J", "other", "job.sbatch")["candidates"]
+    assert "wrapped" not in {each["kind"] for each in other}
+    code, out, error = planner.run("--", "-J", "chain", "job.sbatch")
+    assert (code, "one job for the chain" in out) == (0, True), (out, error)
 
 
 def test_a_plan_from_the_script_to_the_running_job(cluster: LoopbackCluster) -> None:

@@ -24,9 +24,11 @@ from gpuwaste.core.request import JobRequest
 from gpuwaste.plan.asked import Submission
 from gpuwaste.plan.builder import Expected, Predicted, Sources, build_plan
 from gpuwaste.plan.document import ExpectAnswer, Goal, PlanDocument
+from gpuwaste.plan.own_jobs import QueuedJobs, queued_jobs
 from gpuwaste.plan.plan_file import candidate_of, plan_file, read_plan, read_script, unchanged, write_plan
 from gpuwaste.plan.site import read_site
 from gpuwaste.plan.submit import submit_candidate
+from gpuwaste.plan.wrapping import LONGEST_S
 from gpuwaste.report.plan_text import plan_text
 from gpuwaste.slurm.commands import CommandClient
 from gpuwaste.slurm.sbatch import read_argv
@@ -72,7 +74,7 @@ def _planned(
     config: Config, submission: Submission, model: Path | None, goal: Goal, deadline: int | None
 ) -> PlanDocument:
     site = read_site(_client(config), submission.user, os.getuid())
-    return build_plan(submission, site, _sources(config, model), goal, deadline)
+    return build_plan(submission, site, _sources(config, model, submission.user), goal, deadline)
 
 
 def submit_plan(config: Config, options: argparse.Namespace) -> int:
@@ -112,7 +114,7 @@ def _submission(words: Sequence[str]) -> Submission:
     return found
 
 
-def _sources(config: Config, model: Path | None) -> Sources:
+def _sources(config: Config, model: Path | None, user: str) -> Sources:
     conf, timeout_s = config.common.slurm_conf, config.common.slurm_timeout_s
 
     def probe(words: Sequence[str]) -> DryRun:
@@ -122,7 +124,10 @@ def _sources(config: Config, model: Path | None) -> Sources:
         found = asking.answer(config, asking.PredictQuery(tuple(requests)), model, None)
         return [Predicted(tuple(one.targets), tuple(one.changes)) for one in found]
 
-    return Sources(probe=probe, predict=predict, expect=lambda requests: _expected(config, requests))
+    def queued(name: str) -> QueuedJobs:
+        return queued_jobs(_client(config), user, name, LONGEST_S)
+
+    return Sources(probe, predict, lambda requests: _expected(config, requests), queued)
 
 
 def _expected(config: Config, requests: Sequence[JobRequest]) -> list[Expected | None]:

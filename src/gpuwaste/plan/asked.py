@@ -1,12 +1,13 @@
 """The submission that a plan starts from: script, sbatch's words, the request they come to, and what is expected."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from gpuwaste.core.request import JobRequest
 from gpuwaste.core.script_hash import script_hash
+from gpuwaste.plan.own_jobs import QueuedJobs
 from gpuwaste.plan.site import Site
 from gpuwaste.predict.prediction import Change, TargetPrediction
 from gpuwaste.slurm.sbatch import read_argv, read_submission
@@ -60,13 +61,17 @@ class Submission:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What each kind of candidate is made from; `request` has the site's defaults filled in."""
+    """What each kind of candidate is made from; `request` has the site's defaults filled in.
+
+    `queued` asks Slurm for the user's jobs of this name, once it is called.
+    """
 
     request: JobRequest
     options: Mapping[str, Given]
     site: Site = field(default_factory=Site)
     changes: tuple[Change, ...] = ()
     targets: tuple[TargetPrediction, ...] = ()
+    queued: Callable[[], QueuedJobs] = QueuedJobs
 
     @property
     def partition(self) -> str:
@@ -84,6 +89,11 @@ class Asked:
         found = self.site.membership(self.account, self.partition)
         usual = found.default_qos or (_USUAL if _USUAL in found.qos else "") if found else ""
         return self.request.qos or usual
+
+    @property
+    def fair_share(self) -> float | None:
+        """The user's fair share in the account, None where it is not known or has no weight in priorities."""
+        return self.site.fair_share(self.account, self.request.user, self.partition)
 
     def target(self, name: str) -> TargetPrediction | None:
         """Return what is expected of one target."""

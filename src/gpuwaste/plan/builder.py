@@ -1,6 +1,7 @@
 """From a submission to a plan: candidates, each read as sbatch reads it, checked, and scored.
 
-What asks somebody else enters as a function: `predict` the model, `probe` slurmctld, `expect` the queue.
+What asks somebody else enters as a function: `predict` the model, `probe` slurmctld, `expect` the queue, `queued` what
+the user has in it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,6 +16,7 @@ from gpuwaste.plan.choice import choose, meets
 from gpuwaste.plan.document import Goal, Interval, PlanCandidate, PlanDocument, Status
 from gpuwaste.plan.limits import problems, waits
 from gpuwaste.plan.outlook import cost_of, risk_of
+from gpuwaste.plan.own_jobs import QueuedJobs
 from gpuwaste.plan.site import Site
 from gpuwaste.predict.prediction import Change, TargetPrediction
 from gpuwaste.slurm.defaults import SiteDefaults
@@ -25,6 +27,7 @@ Expected = tuple[Interval, Interval]
 """When a job starts, and when it ends."""
 Predict = Callable[[Sequence[JobRequest]], "list[Predicted]"]
 Probe = Callable[[Sequence[str]], DryRun]
+Queued = Callable[[str], QueuedJobs]
 Expect = Callable[[Sequence[JobRequest]], Sequence[Expected | None]]
 
 _UNTESTED: Final = DryRun()
@@ -45,6 +48,7 @@ class Sources:
     probe: Probe
     predict: Predict = lambda requests: [Predicted() for _ in requests]
     expect: Expect = lambda requests: [None for _ in requests]
+    queued: Queued = lambda _: QueuedJobs()
 
 
 @dataclass(slots=True)
@@ -70,7 +74,7 @@ def build_plan(
     notes = list(site.notes)
     request, options = components[0]
     first = _asked(request, site, options)
-    first = _predicted([first], sources, notes)[0]
+    first = replace(_predicted([first], sources, notes)[0], queued=_queue_of(request.name, sources, notes))
     if len(components) > 1:
         notes.append(f"a het job of {len(components)} components: only the job as asked is checked")
         drafts = [_Draft(Candidate("as_asked", "as asked"), first)]
@@ -127,6 +131,17 @@ def _predicted(asked: Sequence[Asked], sources: Sources, notes: list[str]) -> li
         notes.append(f"no prediction: {error}")
         return list(asked)
     return [replace(one, targets=p.targets, changes=p.changes) for one, p in zip(asked, found, strict=True)]
+
+
+def _queue_of(name: str, sources: Sources, notes: list[str]) -> Callable[[], QueuedJobs]:
+    def ask() -> QueuedJobs:
+        try:
+            return sources.queued(name)
+        except GpuwasteError as error:
+            notes.append(f"cannot read your queued jobs: {error}")
+            return QueuedJobs()
+
+    return ask
 
 
 def _check(draft: _Draft, submission: Submission, probe: Probe) -> None:

@@ -10,6 +10,7 @@ from gpuwaste.slurm.cluster_config import NodeInfo, Partition, SlurmConfig, pars
 from gpuwaste.slurm.partition_rules import PartitionRules, parse_rules
 
 _DOWN: Final = ("DOWN", "DRAIN", "FAIL", "FUTURE", "UNKNOWN")
+_CLOSED: Final = (*_DOWN, "MAINT", "RESERVED", "POWERED_DOWN", "POWERING_DOWN", "REBOOT")
 _WIDTH: Final = 4  # columns that sacctmgr is asked for
 _DEPTH: Final = 64  # accounts above each other; a cycle ends here too
 _NO_CONFIG: Final = SlurmConfig({})
@@ -67,6 +68,19 @@ class Site:
         """Return the most GPUs that one node of the partition has, of whatever type."""
         return max((node.gpus for node in self.nodes if partition in node.partitions), default=0)
 
+    def has_idle(self, partition: str) -> bool:
+        """Whether a node of the partition is idle and takes jobs."""
+        states = (node.state.upper() for node in self.nodes if partition in node.partitions)
+        return any(state.startswith("IDLE") and not any(word in state for word in _CLOSED) for state in states)
+
+    def fair_share(self, account: str, user: str, partition: str) -> float | None:
+        """Return the fair share of a user in an account, None where it is not known or orders nothing."""
+        settings = self.config.settings
+        if settings.get("PriorityType") != "priority/multifactor" or not _weighs(settings):
+            return None
+        nearest = next(iter(self.chain(account, user, partition)), None)
+        return nearest.fair_share if nearest is not None and nearest.user else None
+
     def account(self, named: str, user: str) -> str:
         """Return the account that a job is charged to: the named one, else the user's default; "" if not known."""
         default = next((one.account for one in self.limits if one.user == user and one.default), "")
@@ -121,6 +135,10 @@ def read_site(shown: Shown, user: str, uid: int) -> Site:
         uid=uid,
         notes=tuple(notes),
     )
+
+
+def _weighs(settings: Mapping[str, str]) -> bool:
+    return settings.get("PriorityWeightFairShare", "0").strip("0") != ""
 
 
 def _memberships(lines: Iterable[str]) -> Iterable[Membership]:

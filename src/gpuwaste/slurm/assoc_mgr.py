@@ -14,6 +14,7 @@ _RECORD: Final = re.compile(r"^(?:ClusterName|QOS)=", re.MULTILINE)
 _FIELD: Final = re.compile(r"(?:^|(?<=\s))([A-Za-z][\w/]{0,40})=(\S*)")
 _USED: Final = re.compile(r"(N|\d{1,18})\((\d{1,18})(?:\.\d+)?\)", re.ASCII)
 _NAME: Final = re.compile(r"([^(]{0,256})(?:\((\d{1,10})\))?")
+_FACTOR: Final = re.compile(r"[^\s/]*/[^\s/]*/[^\s/]*/([01](?:\.\d{1,9})?)", re.ASCII)
 _UID: Final = re.compile(r"^[ \t]+(\d{1,10})[ \t\r]*$", re.MULTILINE | re.ASCII)
 _USERS: Final = "User Limits"
 _MIB: Final = 1 << 20
@@ -37,7 +38,7 @@ class LimitSet:
     """The limits of one association (`qos` is "") or of one QOS (`account` and `user` are "").
 
     TRES by name: cpu, mem (bytes), node, billing, gres/gpu, gres/gpu:TYPE; times are seconds. `user_tres` and the like
-    are what one user may have in a QOS, by uid.
+    are what one user may have in a QOS, by uid. `fair_share` is the factor of a user's association, 0 to 1.
     """
 
     account: str = ""
@@ -54,6 +55,7 @@ class LimitSet:
     max_wall_s: int | None = None
     user_tres: dict[int, dict[str, Share]] = field(default_factory=dict)
     user_submit_jobs: dict[int, Share] = field(default_factory=dict)
+    fair_share: float | None = None
 
 
 def parse_assoc_mgr(text: str) -> list[LimitSet]:
@@ -83,6 +85,7 @@ def _limit_set(record: str) -> LimitSet:
         max_wall_s=_minutes(fields.get("MaxWallPJ", "")),
         user_tres={uid: _shares(found.get("MaxTRESPU", "")) for uid, found in by_uid.items()},
         user_submit_jobs={uid: _share(found.get("MaxSubmitJobsPU", "")) for uid, found in by_uid.items()},
+        fair_share=_factor(fields.get("SharesRaw/Norm/Level/Factor", "")),
     )
 
 
@@ -97,6 +100,12 @@ def _by_uid(text: str) -> dict[int, dict[str, str]]:
 def _name(text: str) -> str:
     found = _NAME.match(text)
     return found[1] if found else ""
+
+
+def _factor(text: str) -> float | None:
+    """Read the last of raw shares, normalized shares, level and factor."""
+    found = _FACTOR.fullmatch(text)
+    return float(found[1]) if found else None
 
 
 def _share(text: str) -> Share:

@@ -65,6 +65,7 @@ ClusterName=gw Account=proj1 UserName= Partition= Priority=0 ID=3
     MaxJobs= MaxSubmitJobs= MaxWallPJ=
     MaxTRESPJ=
 ClusterName=gw Account=proj1 UserName=alice(1001) Partition= Priority=0 ID=6
+    SharesRaw/Norm/Level/Factor=1/0.50/2/0.20
     ParentAccount= Lft=5 DefAssoc=Yes
     GrpSubmitJobs=N(1) GrpWall=N(0.00)
     GrpTRES=cpu=N(1),mem=N(500),gres/gpu=N(2)
@@ -112,6 +113,7 @@ class Answers:
             "config": CONFIG,
             "assoc_mgr": LIMITS,
             "assoc": MEMBERS,
+            "squeue": "",
             **texts,
         }
 

@@ -1,10 +1,14 @@
 """Which requests are proposed for a job."""
 
-from tests.unit.plan.facts import PARTITIONS, fewer, shorter, site, submission
+from dataclasses import replace
+
+import pytest
+from tests.unit.plan.facts import CONFIG, NODES, PARTITIONS, fewer, shorter, site, submission
 
 from gpuwaste.plan.asked import Asked
 from gpuwaste.plan.builder import _asked
 from gpuwaste.plan.candidates import MAX_CANDIDATES, Candidate, all_candidates, proposers
+from gpuwaste.plan.own_jobs import QueuedJobs
 from gpuwaste.predict.prediction import Change, TargetPrediction
 
 
@@ -83,6 +87,55 @@ def test_small_array_tasks_are_advised_to_share_a_gpu() -> None:
     assert packed.advice
     assert packed.options == ()
     assert "packed" not in by_kind(asked("--gres=gpu:a100:1", targets=idle))
+
+
+FAIR = CONFIG + "PriorityType = priority/multifactor\nPriorityWeightFairShare = 1000\n"
+FULL = NODES.replace("State=IDLE", "State=ALLOCATED")
+
+
+@pytest.mark.parametrize("words", [("--dependency=afterok:7",), ("-d", "singleton"), ("--array=1-9%1",)])
+def test_a_short_job_of_a_chain_is_told_what_wrapping_gains(words: tuple[str, ...]) -> None:
+    """On a full machine at a fair share of 0.2 the study's chains ended later as one job; the grounds are named."""
+    found = by_kind(asked("--time=30", *words, config=FAIR, node=FULL))["wrapped"]
+    assert found.advice
+    assert found.text == (
+        "leave them single: at a fair share near 0.2, 7 jobs of 30 min lost 1.2% of their run time as one job "
+        "(-20.3% to +3.1%, 8% of 12 simulated cases ended later); jobs that are submitted only 30 s after the one "
+        "before gained +1.8%"
+    )
+
+
+def test_grounds_are_those_of_the_queue_and_of_what_is_known() -> None:
+    """An idle node, a site without fair share, and jobs that wait for each other in the queue already."""
+    chain = ("--time=30", "--dependency=afterok:7")
+    idle = by_kind(asked(*chain, config=FAIR))["wrapped"].text
+    assert idle.startswith("joining them gains nothing: a node is idle now")
+    anywhere = by_kind(asked(*chain, node=FULL))["wrapped"].text
+    assert anywhere.startswith("joining them gains nothing: at any fair share")
+    assert "96 simulated cases" in anywhere
+    queued = replace(asked("--time=30", config=FAIR, node=FULL), queued=lambda: QueuedJobs(after=2))
+    assert by_kind(queued)["wrapped"].title == "one job for the chain"
+
+
+def test_many_jobs_of_one_name_are_left_single() -> None:
+    """Four that may run beside each other, as tasks of an array or in the queue; three are not many."""
+    short = asked("--time=30", config=FAIR, node=FULL)
+    many = by_kind(replace(short, queued=lambda: QueuedJobs(alone=3)))["wrapped"]
+    assert many.text.startswith("leave them single: at a fair share near 0.2, 4 jobs of 30 min beside each other")
+    assert "wrapped" in by_kind(asked("--time=30", "--array=1-4", node=FULL))
+    for few in (short, replace(short, queued=lambda: QueuedJobs(alone=2)), asked("--time=30", "--array=1-3")):
+        assert "wrapped" not in by_kind(few)
+
+
+def test_long_jobs_are_not_asked_about() -> None:
+    """The study's jobs take half an hour: of a job above an hour nothing is said, and squeue is not asked."""
+
+    def never() -> QueuedJobs:
+        raise AssertionError
+
+    for words in (("--time=61", "--dependency=afterok:7"), ("--time=61",)):
+        assert "wrapped" not in by_kind(replace(asked(*words), queued=never))
+    assert "wrapped" not in by_kind(asked("--time=30", "--dependency=expand:7", node=FULL))
 
 
 def test_a_site_of_many_partitions_is_bounded() -> None:

@@ -14,6 +14,7 @@ def test_limits_and_what_is_used() -> None:
     assert account.grp_tres == {"cpu": Share(40, 1), "gres/gpu": Share(8, 6)}
     assert account.grp_tres["gres/gpu"].left == 2
     assert (user.user, user.account, user.max_wall_s, user.default) == ("alice", "proj1", 172800, True)
+    assert (user.fair_share, account.fair_share) == (0.2, None)
     assert (normal.qos, normal.grp_tres, normal.max_wall_s) == ("normal", {}, None)
     assert (high.max_wall_s, high.max_tres_per_job) == (3600, {"gres/gpu": 3})
     assert high.grp_tres["mem"] == Share(65536 << 20, 500 << 20)
@@ -31,7 +32,7 @@ def test_no_record_is_none() -> None:
     assert parse_assoc_mgr("Current Association Manager state\n\nNo associations\n") == []
 
 
-@given(st.text(alphabet=st.sampled_from("QOS=ClusterName \n(1)N,gres/gpu:Limits0"), max_size=200))
+@given(st.text(alphabet=st.sampled_from("QOS=ClusterName \n(1)N,gres/gpu:Limits0./"), max_size=200))
 def test_whatever_text_is_read_without_an_error(text: str) -> None:
     """Cut, mixed up, or of another program."""
     parse_assoc_mgr(text)

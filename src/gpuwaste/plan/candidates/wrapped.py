@@ -1,0 +1,77 @@
+"""Short jobs that follow each other, or many of one name, as one job: advice whether that gains anything, and why.
+
+A chain are jobs that wait for each other: a dependency, an array of one task at a time, or such jobs of the same name
+in the queue. No option of sbatch makes one job out of several, and what they do is their user's to join.
+"""
+
+import re
+from collections.abc import Iterable
+from typing import Final
+
+from gpuwaste.core.units import say_duration
+from gpuwaste.plan.asked import Asked
+from gpuwaste.plan.candidates import Candidate
+from gpuwaste.plan.outlook import cost_of
+from gpuwaste.plan.wrapping import AFTER_END_S, LONGEST_S, MANY, Gain, Way, gain, nearest_share
+from gpuwaste.plan.wrapping_study import CHAIN_JOBS, JOB_RUN_S
+from gpuwaste.slurm.printed_id import task_count
+
+RANK: Final = 11
+_AFTER: Final = re.compile(r"(?:after|singleton)", re.IGNORECASE)
+_ONE_AT_A_TIME: Final = re.compile(r"[^%]*%0*1", re.ASCII)
+
+
+def propose(asked: Asked) -> Iterable[Candidate]:
+    """Return the advice for a short job that is one of a chain, or one of many."""
+    run_s = cost_of(asked).run_s
+    if run_s is None or run_s > LONGEST_S:
+        return
+    if _follows(asked):
+        yield _advice(asked, "vertical", "one job for the chain")
+    else:
+        queued = asked.queued()
+        if queued.after:
+            yield _advice(asked, "vertical", "one job for the chain")
+        elif queued.alone + _tasks(asked) >= MANY:
+            yield _advice(asked, "horizontal", "one job for all of them")
+
+
+def _advice(asked: Asked, way: Way, title: str) -> Candidate:
+    share, idle = asked.fair_share, asked.site.has_idle(asked.partition)
+    found = gain(way, share, idle=idle)
+    if idle:
+        where = "a node is idle now, and where there is room"
+    else:
+        where = "at any fair share" if share is None else f"at a fair share near {nearest_share(share):g}"
+    count, beside = (CHAIN_JOBS, "") if way == "vertical" else (MANY, " beside each other")
+    text = f"{found.verdict}: {where}, {count} jobs of {say_duration(JOB_RUN_S)}{beside} {_words(found)}"
+    if way == "vertical":
+        late = gain(way, share, idle=idle, pause_s=AFTER_END_S)
+        text += f"; jobs that are submitted only {AFTER_END_S} s after the one before {_gained(late)}"
+    return Candidate("wrapped", title, text=text, advice=True)
+
+
+def _words(found: Gain) -> str:
+    return (
+        f"{_gained(found)} of their run time as one job ({found.least:+.1%} to {found.most:+.1%}, "
+        f"{found.longer:.0%} of {found.cases} simulated cases ended later)"
+    )
+
+
+def _gained(found: Gain) -> str:
+    return f"gained {found.mean:.1%}" if found.mean >= 0 else f"lost {-found.mean:.1%}"
+
+
+def _follows(asked: Asked) -> bool:
+    dependency, array = (_value(asked, name) for name in ("dependency", "array"))
+    return bool(_AFTER.match(dependency)) or bool(_ONE_AT_A_TIME.fullmatch(array))
+
+
+def _tasks(asked: Asked) -> int:
+    array = _value(asked, "array")
+    return task_count(f"_[{array}]") if array else 1
+
+
+def _value(asked: Asked, name: str) -> str:
+    given = asked.options.get(name)
+    return (given.value or "").strip() if given else ""
