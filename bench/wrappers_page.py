@@ -165,7 +165,7 @@ CPUs or whole nodes of 128 CPUs, and users' earlier usage goes by CPU seconds or
 The paper's simulator gives jobs whole nodes. Neither their size nor the size of the jobs that gave its users their
 earlier usage is known. With whole nodes and usage in CPU seconds the paper's correlation is at the edge of what ten
 loads give. With usage in seconds, users are ranked by their run times alone, and waits fall more slowly with the fair
-share; such usage is also small beside what the load then uses, so that priorities change while it runs. The paper's
+share; such usage is also small compared with what the load uses, so that priorities change while it runs. The paper's
 correlation and its slope of priority both lie between the two. Nothing was chosen to agree with the paper: all other
 tables and pictures are of shared CPUs and usage in CPU seconds.
 

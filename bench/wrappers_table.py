@@ -31,7 +31,7 @@ def write_table(db: duckdb.DuckDBPyConnection) -> None:
 
 
 def _row(way: str, pause_s: int, share: float | None, cases: int, *gains: float) -> str:
-    return f'    ("{way}", {pause_s}, {share}, {cases}, {", ".join(f"{round(gain, 5) + 0:g}" for gain in gains)}),\n'
+    return f'    ("{way}", {pause_s}, {share}, {cases}, {", ".join(f"{round(gain, 3) + 0:g}" for gain in gains)}),\n'
 
 
 TEXT: Final = '''"""What wrapping gains by docs/explanation/wrappers.md; `make bench-wrappers` writes this file."""

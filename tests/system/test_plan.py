@@ -113,7 +113,7 @@ def test_a_script_as_text_is_planned_and_leaves_nothing(cluster: LoopbackCluster
     assert list(planner.home.glob("gpuwaste-plan-*")) == []
 
 
-def test_a_short_job_of_a_chain_is_told_whether_to_join_it(cluster: LoopbackCluster) -> None:
+def test_a_short_job_of_a_chain_has_advice_on_wrapping(cluster: LoopbackCluster) -> None:
     """Two queued jobs of the name, one after the other: the advice has alice's fair share; other names bring none."""
     planner = Planner(cluster)
     first = cluster.sbatch(SCRIPT, "alice", job_name="chain")
@@ -121,7 +121,9 @@ def test_a_short_job_of_a_chain_is_told_whether_to_join_it(cluster: LoopbackClus
     advice = [one for one in planner.json("--", "-J", "chain", "job.sbatch")["candidates"] if one["status"] == "advice"]
     (one,) = advice
     assert (one["kind"], one["title"]) == ("wrapped", "one job for the chain")
-    assert re.search(r": at a fair share near [\d.]+, 7 jobs|: a node is idle now, ", one["text"])
+    assert re.search(
+        r": (at fair share [\d.]+|with an idle node), wrapping 7 jobs of 30 min (saved|cost) ", one["text"]
+    )
     other = planner.json("--", "-J", "other", "job.sbatch")["candidates"]
     assert "wrapped" not in {each["kind"] for each in other}
     code, out, error = planner.run("--", "-J", "chain", "job.sbatch")

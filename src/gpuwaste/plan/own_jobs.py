@@ -1,4 +1,4 @@
-"""What its user has in the queue already of the same name: whether a job is one of many, or one of a chain."""
+"""Jobs of the same user and name that are queued already: whether a job is one of many, or one of a chain."""
 
 from typing import Final, NamedTuple
 

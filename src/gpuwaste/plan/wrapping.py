@@ -1,7 +1,7 @@
-"""What joining short jobs into one gains, by the study of wrappers: the rows nearest to a fair share and a load.
+"""What wrapping short jobs into one gains, by the study of wrappers: the rows nearest to a fair share and a load.
 
-The study's jobs are of JOB_RUN_S; the rule is for jobs of up to twice that. Where the first job of the study's workflow
-started at once the machine had room, and fair share decides nothing: those rows are taken where a node is idle.
+The study's jobs run JOB_RUN_S; the rule is for jobs of up to twice that. Cases in which the first job started at once
+are those of a machine with free CPUs, where fair share decides nothing: they count if the partition has an idle node.
 """
 
 from collections.abc import Sequence
@@ -30,10 +30,10 @@ class Gain(NamedTuple):
 
     @property
     def verdict(self) -> str:
-        """What it comes to: worth it, not worth it, or no difference."""
+        """The advice: wrapping is worth it, is not, or makes no difference."""
         if self.mean >= _WORTH_IT and self.longer <= _RARE:
-            return "join them"
-        return "leave them single" if self.mean <= -_WORTH_IT or self.longer > _RARE else "joining them gains nothing"
+            return "wrap them"
+        return "keep single jobs" if self.mean <= -_WORTH_IT or self.longer > _RARE else "wrapping gains nothing"
 
 
 def gain(way: Way, fair_share: float | None, *, idle: bool, pause_s: int = 0) -> Gain:

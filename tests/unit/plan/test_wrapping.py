@@ -1,4 +1,4 @@
-"""The rule by which joining short jobs is advised, on the study's own table."""
+"""The rule of the advice on wrapping short jobs, on the study's own table."""
 
 import pytest
 from tests.unit.plan.facts import CONFIG, LIMITS, NODES, site
@@ -25,11 +25,11 @@ def test_the_table_has_every_row_that_is_asked_for(way: Way, pause_s: int) -> No
 @pytest.mark.parametrize(
     ("mean", "longer", "verdict"),
     [
-        (0.02, 0.0, "join them"),
-        (0.02, 0.2, "leave them single"),
-        (0.001, 0.05, "joining them gains nothing"),
-        (-0.002, 0.08, "joining them gains nothing"),
-        (-0.02, 0.05, "leave them single"),
+        (0.02, 0.0, "wrap them"),
+        (0.02, 0.2, "keep single jobs"),
+        (0.001, 0.05, "wrapping gains nothing"),
+        (-0.002, 0.08, "wrapping gains nothing"),
+        (-0.02, 0.05, "keep single jobs"),
     ],
 )
 def test_a_verdict_weighs_the_mean_and_how_often_it_ends_later(mean: float, longer: float, verdict: str) -> None:

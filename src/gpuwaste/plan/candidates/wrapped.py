@@ -1,7 +1,7 @@
 """Short jobs that follow each other, or many of one name, as one job: advice whether that gains anything, and why.
 
-A chain are jobs that wait for each other: a dependency, an array of one task at a time, or such jobs of the same name
-in the queue. No option of sbatch makes one job out of several, and what they do is their user's to join.
+Jobs are a chain if they wait for each other: a dependency, an array with one task at a time, or queued jobs of the same
+name that wait for another job. It is advice because no option of sbatch makes one job out of several.
 """
 
 import re
@@ -33,33 +33,30 @@ def propose(asked: Asked) -> Iterable[Candidate]:
         if queued.after:
             yield _advice(asked, "vertical", "one job for the chain")
         elif queued.alone + _tasks(asked) >= MANY:
-            yield _advice(asked, "horizontal", "one job for all of them")
+            yield _advice(asked, "horizontal", "one job for all")
 
 
 def _advice(asked: Asked, way: Way, title: str) -> Candidate:
     share, idle = asked.fair_share, asked.site.has_idle(asked.partition)
     found = gain(way, share, idle=idle)
     if idle:
-        where = "a node is idle now, and where there is room"
+        where = "with an idle node"
     else:
-        where = "at any fair share" if share is None else f"at a fair share near {nearest_share(share):g}"
-    count, beside = (CHAIN_JOBS, "") if way == "vertical" else (MANY, " beside each other")
-    text = f"{found.verdict}: {where}, {count} jobs of {say_duration(JOB_RUN_S)}{beside} {_words(found)}"
+        where = "at any fair share" if share is None else f"at fair share {nearest_share(share):g}"
+    jobs = f"{CHAIN_JOBS} jobs" if way == "vertical" else f"{MANY} parallel jobs"
+    text = (
+        f"{found.verdict}: {where}, wrapping {jobs} of {say_duration(JOB_RUN_S)} {_effect(found)} of their run time on "
+        f"average ({found.least:+.1%} to {found.most:+.1%}; later end in {found.longer:.0%} of {found.cases} simulated "
+        "cases)"
+    )
     if way == "vertical":
         late = gain(way, share, idle=idle, pause_s=AFTER_END_S)
-        text += f"; jobs that are submitted only {AFTER_END_S} s after the one before {_gained(late)}"
+        text += f"; for jobs submitted {AFTER_END_S} s after the previous end, wrapping {_effect(late)}"
     return Candidate("wrapped", title, text=text, advice=True)
 
 
-def _words(found: Gain) -> str:
-    return (
-        f"{_gained(found)} of their run time as one job ({found.least:+.1%} to {found.most:+.1%}, "
-        f"{found.longer:.0%} of {found.cases} simulated cases ended later)"
-    )
-
-
-def _gained(found: Gain) -> str:
-    return f"gained {found.mean:.1%}" if found.mean >= 0 else f"lost {-found.mean:.1%}"
+def _effect(found: Gain) -> str:
+    return f"saved {found.mean:.1%}" if found.mean >= 0 else f"cost {-found.mean:.1%}"
 
 
 def _follows(asked: Asked) -> bool:
