@@ -56,14 +56,15 @@ def load_outlets(directory: Path) -> list[OutletFile]:
 
 def load_outlet(path: Path) -> OutletFile:
     """Return the outlet of a file. Raises ConfigError."""
-    where, name = str(path), path.name.removesuffix(".toml")
-    if not _NAME.fullmatch(name):
+    where, title = str(path), path.name.removesuffix(".toml")
+    if not _NAME.fullmatch(title):
         raise ConfigError(f"{where}: the file's name is the outlet's: letters, digits, . _ and - only, 64 at most")
     parsed = parse_toml(_read(path), where)
-    for table in parsed:
-        if table not in {"outlet", *ways()}:
-            raise ConfigError(f"{where}: unknown table [{table}]{nearest(table, {'outlet', *ways()})}")
-    chosen = [table for table in parsed if table != "outlet"]
+    known = {"outlet", *ways()}
+    for name in parsed:
+        if name not in known:
+            raise ConfigError(f"{where}: unknown table [{name:.60}]{nearest(name, known)}")
+    chosen = [name for name in parsed if name != "outlet"]
     if len(chosen) != 1:
         raise ConfigError(f"{where}: expected one of {', '.join(f'[{way}]' for way in ways())}")
     table: OutletTable = read_table(OutletTable, parsed.get("outlet", {}), f"{where}: [outlet]")
@@ -73,7 +74,7 @@ def load_outlet(path: Path) -> OutletFile:
     module, place = ways()[way], f"{where}: [{way}]"
     settings = read_table(module.SETTINGS, parsed[way], place)
     kinds = kinds_of(table.events, f"{where}: [outlet] events")
-    return OutletFile(name, way, kinds, table.begin, lambda: module.make(settings, place))
+    return OutletFile(title, way, kinds, table.begin, lambda: module.make(settings, place))
 
 
 @cache

@@ -28,7 +28,7 @@ class KafkaSettings:
     security: str = key("PLAINTEXT", "PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL.")
     ca: str = key("", "PEM file of the CA of the brokers' certificates; empty: the system's CAs.")
     cert: str = key("", "PEM certificate of the hub, where brokers want one.")
-    key: str = key("", "PEM key of that certificate.")
+    key_: str = key("", "PEM key of that certificate.")
     sasl: str = key("SCRAM-SHA-512", "SASL mechanism: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, GSSAPI or OAUTHBEARER.")
     user: str = key("", "User name of SASL.")
     password_file: str = key("", "File with the password; not readable by other users.")
@@ -44,6 +44,7 @@ class Kafka:
     def __init__(self, settings: KafkaSettings, options: Mapping[str, Any]) -> None:
         self._settings = settings
         self._options = dict(options)
+        self._where = ", ".join(settings.brokers)
         self._client = importlib.import_module(_CLIENT)
         self._producer: Any = None
 
@@ -58,7 +59,7 @@ class Kafka:
         if left or len(never) < len(failed):
             why = failed[0][1].str() if failed else f"no acknowledgement within {self._settings.timeout_s:g} s"
             self.close()  # what is still on its way must not come after what is sent again
-            raise OutletDownError(f"{', '.join(self._settings.brokers)}: {words_of(why)}")
+            raise OutletDownError(f"{self._where}: {words_of(why)}")
         return Given([(event, words_of(error.str())) for event, error in never])
 
     def close(self) -> None:
@@ -98,7 +99,7 @@ class Kafka:
             try:
                 self._producer = self._client.Producer(self._options)
             except (self._client.KafkaException, ValueError) as error:
-                raise OutletDownError(f"{', '.join(self._settings.brokers)}: {words_of(error)}") from error
+                raise OutletDownError(f"{self._where}: {words_of(error)}") from error
         return self._producer
 
 
@@ -134,7 +135,7 @@ def _options(settings: KafkaSettings) -> dict[str, Any]:
         files = {
             "ssl.ca.location": settings.ca,
             "ssl.certificate.location": settings.cert,
-            "ssl.key.location": settings.key,
+            "ssl.key.location": settings.key_,
         }
         options |= {name: value for name, value in files.items() if value}
     if settings.security.startswith("SASL"):

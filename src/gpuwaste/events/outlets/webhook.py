@@ -1,4 +1,4 @@
-"""Outlet webhook: events in HTTP requests, signed as Standard Webhooks 1.0 has it, as CloudEvents or a batch of them."""
+"""Outlet webhook: CloudEvents, one or a batch, in HTTP requests that are signed as Standard Webhooks 1.0 has it."""
 
 import base64
 import binascii
@@ -6,7 +6,6 @@ import hashlib
 import hmac
 import ipaddress
 import socket
-import ssl
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,7 +63,7 @@ class Webhook:
         self._clock = clock
         parts = urlsplit(settings.url)
         self._target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-        self._tls: ssl.SSLContext | None = tls_context(settings.ca) if endpoint.scheme == "https" else None
+        self._tls = tls_context(settings.ca) if endpoint.scheme == "https" else None
 
     def deliver(self, events: Sequence[Event], cluster: str) -> Given:
         """Send the events. Raises OutletDownError."""
