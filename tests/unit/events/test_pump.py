@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.examples import examples
 from tests.unit.events.stream import node_silent, open_stream
-from tests.unit.hub.rig import record
+from tests.unit.hub.rig import FakeClock, record
 
 from gpuwaste.events.catalogue import kinds_of
 from gpuwaste.events.envelope import Event
@@ -42,9 +42,9 @@ class Receiver:
         self.closed += 1
 
 
-def pump(receiver: Receiver, events: EventStore, clock: object, begin: str = "oldest", *patterns: str) -> Pump:
+def pump(receiver: Receiver, events: EventStore, clock: FakeClock, begin: str = "oldest", *patterns: str) -> Pump:
     file = OutletFile("hook", "webhook", kinds_of(patterns, "x"), begin, lambda: receiver)
-    return Pump(file, events, lambda: "gw", clock)  # type: ignore[arg-type] the rig's clock
+    return Pump(file, events, lambda: "gw", clock)
 
 
 def drained(one: Pump) -> list[float]:

@@ -1,6 +1,7 @@
 """EventStore: events that carry their data, and what outlets could not hand over, in the hub's store."""
 
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -52,6 +53,17 @@ class EventStore:
         with self._store.reader() as db:
             row = db.rows("events_behind", {"after": after})[0]
         return Behind(int(row["events"]), row["first_utc"], int(row["last"]))
+
+    def told_since(self, kinds: Collection[str], since: int, limit: int) -> list[dict[str, Any]]:
+        """Return kind, subject and data of the events of some kinds since a UTC second, the oldest first."""
+        with self._store.reader() as db:
+            return db.rows("events_told", {"kinds": sorted(kinds), "since": since, "limit": limit})
+
+    def last_told(self, kind: str, field: str) -> str:
+        """Return a field of the newest event of a kind, "" where there is none."""
+        with self._store.reader() as db:
+            rows = db.rows("event_last", {"kind": kind})
+        return str(json.loads(rows[0]["data"])[field]) if rows else ""
 
     def place(self, outlet: str) -> int | None:
         """Return the last event that an outlet has handed over, None where it is new."""
