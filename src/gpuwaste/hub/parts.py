@@ -27,6 +27,7 @@ from gpuwaste.hub.curves.prometheus import PrometheusSamples
 from gpuwaste.hub.curves.service import Curves
 from gpuwaste.hub.disputes import Disputes
 from gpuwaste.hub.event_parts import EventParts
+from gpuwaste.hub.event_reads import EventReads
 from gpuwaste.hub.expectations import Expectations
 from gpuwaste.hub.ingest import Ingest
 from gpuwaste.hub.judging import Judging
@@ -197,7 +198,7 @@ class Hub:
             curves=self.curves,
             disputes=Disputes(DisputeStore(self.store, clock)),
             views=views,
-            events=self.events,
+            events=EventReads(self.events, lambda: self.site.known_cluster, clock),
             simulations=SimulationReads(Path(hub.state_dir) / SIMULATIONS),
             health=self.health,
             visitors=visitors,
