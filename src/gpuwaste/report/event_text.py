@@ -11,7 +11,7 @@ def kinds_text(document: CatalogueDocument, look: Look) -> str:
     """Render each kind with its sentence."""
     lines = look.title("Kinds of events") if look.header else []
     width = max(len(row.kind) for row in document.kinds)
-    lines += [f"  {fit(row.kind, width)}  {row.about}" for row in document.kinds]
+    lines += [f"  {row.kind:<{width}}  {row.about}" for row in document.kinds]
     return "\n".join(lines) + "\n"
 
 
@@ -25,7 +25,7 @@ def outlets_text(document: OutletsDocument, look: Look) -> str:
     if document.refused:
         lines += ["", "Refused, the newest first:"]
         lines += [
-            f"  {local_time(row.at, look.zone)}  {fit(row.outlet, 16)}  {fit(row.kind, 16)}  {row.reason}"
+            f"  {local_time(row.at, look.zone)}  {fit(row.outlet, 16):<16}  {fit(row.kind, 16):<16}  {row.reason}"
             for row in document.refused[:_SHOWN]
         ]
     return "\n".join(lines) + "\n"
@@ -35,7 +35,7 @@ def _outlet(row: OutletRow, look: Look) -> list[str]:
     waits = "nothing waits" if not row.behind else f"{row.behind:,} events wait"
     since = f", the oldest since {local_time(row.oldest, look.zone)}" if row.oldest is not None and row.behind else ""
     refused = f", {row.refused:,} refused" if row.refused else ""
-    lines = [f"  {fit(row.name, 16)}  {fit(row.way, 8)}  {waits}{since}{refused}"]
+    lines = [f"  {fit(row.name, 16):<16}  {fit(row.way, 8):<8}  {waits}{since}{refused}"]
     if row.failures:
         lines.append(f"  {'':16}  {row.failures} attempts failed: {row.error}")
     return lines

@@ -19,7 +19,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     listed = actions.add_parser("list", help="print events as lines of JSON", description=text)
     listed.add_argument("--kinds", metavar="KINDS", default="", help="job.started, waste.*, ... (default: all)")
     listed.add_argument(
-        "--after", metavar="N", type=count_word, default=0, help="sequence after which to begin (default: 0)"
+        "--after", metavar="N", type=count_word, default=0, help="place in the stream to begin after (default: 0)"
     )
     listed.add_argument("--follow", action="store_true", help="go on with new events until interrupted")
     add_config(listed)

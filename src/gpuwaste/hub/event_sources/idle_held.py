@@ -35,9 +35,11 @@ class IdleGpus:
     def events(self, seen: Seen) -> Sequence[ToldEvent]:
         """Return what has begun, grown and ended."""
         known = self._open.subjects(seen.now)
+        held = {run_subject(_key(one)): one for one in seen.held.runs}
         idle = {run_subject(one.run): one for one in _idle(seen)}
-        self._runs = {subject: one.run.start for subject, one in idle.items()}
-        self._next = {}
+        unsure = {subject for subject in known if subject in held and subject not in idle and _unknown(held[subject])}
+        self._runs = {subject: one.run.start for subject, one in idle.items()} | {s: known[s] for s in unsure}
+        self._next = {subject: self._said[subject] for subject in unsure if subject in self._said}
         news: list[ToldEvent] = []
         for subject, one in idle.items():
             since, before = self._said.get(subject, (one.since, 0.0))
@@ -49,7 +51,8 @@ class IdleGpus:
             else:
                 length = before or length
             self._next[subject] = (since, length)
-        return news + list(_closed(seen, known.keys() - idle.keys()))
+        over = sorted(known.keys() - idle.keys() - unsure)
+        return news + [_closed(seen.now, subject, held.get(subject)) for subject in over]
 
     def told(self) -> None:
         """Note it."""
@@ -68,7 +71,7 @@ def _idle(seen: Seen) -> Iterator[_Idle]:
         gpus = [(gpu, start // 1000) for gpu in held.held if gpu.level == "idle" and (start := gpu.idle_from_ms)]
         since = min((start for _, start in gpus), default=seen.now)
         if seen.now - since >= seen.idle_min_s and gpus:
-            run = RunKey(held.cluster, held.job_id, held.run_start)
+            run = _key(held)
             wasted_s = sum(gpu.wasted_ms for gpu, _ in gpus) / 1000
             yield _Idle(run, since, _told(held, run, len(gpus), float(seen.now - since), wasted_s))
 
@@ -77,13 +80,19 @@ def _told(held: HeldRun, run: RunKey, gpus: int, idle_s: float, wasted_s: float)
     return IdleHeld(run.cluster, run.job_id, run.start, held.user, held.account, gpus, idle_s, wasted_s)
 
 
-def _closed(seen: Seen, subjects: Sequence[str] | set[str]) -> Iterator[ToldEvent]:
-    running = {run_subject(RunKey(held.cluster, held.job_id, held.run_start)): held for held in seen.held.runs}
-    for subject in sorted(subjects):
-        held = running.get(subject)
-        cluster, _, rest = subject.rpartition("/")
-        job_id, _, start = rest.partition("@")
-        run = RunKey(cluster, int(job_id), int(start))
-        user, account = (held.user, held.account) if held else ("", "")
-        data = IdleHeld(run.cluster, run.job_id, run.start, user, account, 0, 0.0, 0.0)
-        yield tell(_CLOSED, data, seen.now, run=run, unique=str(seen.now))
+def _unknown(held: HeldRun) -> bool:
+    """Say whether nothing is known of some of its GPUs: that they are idle no more is then not known either."""
+    return any(gpu.level == "unknown" for gpu in held.held)
+
+
+def _closed(now: int, subject: str, held: HeldRun | None) -> ToldEvent:
+    cluster, _, rest = subject.rpartition("/")
+    job_id, _, start = rest.partition("@")
+    run = RunKey(cluster, int(job_id), int(start))
+    user, account = (held.user, held.account) if held else ("", "")
+    data = IdleHeld(run.cluster, run.job_id, run.start, user, account, 0, 0.0, 0.0)
+    return tell(_CLOSED, data, now, run=run, unique=str(now))
+
+
+def _key(held: HeldRun) -> RunKey:
+    return RunKey(held.cluster, held.job_id, held.run_start)
