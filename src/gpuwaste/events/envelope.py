@@ -3,6 +3,7 @@
 import hashlib
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -76,16 +77,21 @@ def cloud_event(event: Event, cluster: str) -> dict[str, Any]:
     return {
         "specversion": "1.0",
         "id": event.id,
-        "source": f"/gpuwaste/{quote(cluster, safe='') or '-'}",
+        "source": _source(cluster),
         "type": PREFIX + event.kind,
         "subject": event.key or "-",
-        "time": datetime.fromtimestamp(min(max(event.at_utc, 0), _LAST_S), UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "time": datetime.fromtimestamp(min(max(event.at_utc, 0), _LAST_S), UTC).isoformat(),
         "datacontenttype": "application/json",
         **({"dataschema": kind.schema_id} if kind else {}),
         "partitionkey": event.key or "-",
         "sequence": f"{event.seq:020d}",
         "data": event.data,
     }
+
+
+@lru_cache(16)
+def _source(cluster: str) -> str:
+    return f"/gpuwaste/{quote(cluster, safe='', errors='replace') or '-'}"
 
 
 def encoded(event: Event, cluster: str) -> bytes:

@@ -21,7 +21,7 @@ from gpuwaste.events.outlet import Outlet, OutletDownError
 from gpuwaste.events.outlet_files import OutletFile
 from gpuwaste.store.hub.event_store import EventStore
 
-PAGE: Final = 2000
+PAGE: Final = 5000  # a page costs the store the more the larger it is as a whole, so few pages catch up
 IDLE_S: Final = 0.25  # until the stream is looked at again: half of what an event may take to its receiver
 _FIRST_S: Final = 1.0
 _MOST_S: Final = 300.0
