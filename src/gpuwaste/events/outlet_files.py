@@ -12,7 +12,7 @@ from typing import Any, Final
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.core.files import open_plain
 from gpuwaste.core.typed_toml import key, nearest, parse_toml, read_table
-from gpuwaste.events import outlets
+from gpuwaste.events import outlets as ways_out
 from gpuwaste.events.catalogue import kinds_of
 from gpuwaste.events.outlet import Outlet
 
@@ -40,18 +40,25 @@ class OutletFile:
     make: Callable[[], Outlet]
 
 
-def load_outlets(directory: Path) -> list[OutletFile]:
-    """Return the outlets of a directory's `*.toml` in the order of their names; none where it is not there.
+def load_outlets(directory: Path) -> tuple[list[OutletFile], list[ConfigError]]:
+    """Return the outlets of a directory's `*.toml` in the order of their names, and what is wrong with the others.
 
-    Raises ConfigError.
+    A directory that is not there has none.
     """
     try:
         found = sorted(path for path in directory.iterdir() if path.suffix == ".toml" and path.name[0] != ".")
     except FileNotFoundError:
-        return []
+        return [], []
     except OSError as error:
-        raise ConfigError(f"{directory}: outlets cannot be read: {error.strerror}: see [hub] outlets_dir") from error
-    return [load_outlet(path) for path in found]
+        return [], [ConfigError(f"{directory}: outlets cannot be read: {error.strerror}: see [hub] outlets_dir")]
+    outlets: list[OutletFile] = []
+    errors: list[ConfigError] = []
+    for path in found:
+        try:
+            outlets.append(load_outlet(path))
+        except ConfigError as error:
+            errors.append(error)
+    return outlets, errors
 
 
 def load_outlet(path: Path) -> OutletFile:
@@ -80,8 +87,8 @@ def load_outlet(path: Path) -> OutletFile:
 @cache
 def ways() -> dict[str, Any]:
     """Return the module of each way to hand events over, by the name of its table."""
-    names = sorted(module.name for module in pkgutil.iter_modules(outlets.__path__))
-    return {name: importlib.import_module(f"{outlets.__name__}.{name}") for name in names}
+    names = sorted(module.name for module in pkgutil.iter_modules(ways_out.__path__))
+    return {name: importlib.import_module(f"{ways_out.__name__}.{name}") for name in names}
 
 
 def _read(path: Path) -> bytes:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.metrics_core import Metric
 
 from gpuwaste.core import log_event
 from gpuwaste.core.clock import Clock
@@ -13,6 +13,7 @@ from gpuwaste.core.worker import Worker
 from gpuwaste.documents.health import PredictionHealth
 from gpuwaste.documents.now import Now
 from gpuwaste.events.outlet_files import load_outlets
+from gpuwaste.events.outlet_metrics import OutletStanding, families
 from gpuwaste.events.pump import Pump
 from gpuwaste.hub.event_sources import Seen, Source, SourceStores, sources
 from gpuwaste.store.hub.event_store import EventStore
@@ -23,15 +24,22 @@ _NOT_LOOKED: Final = log_event.warning(
     "events-not-told: cannot see what is news: {error}",
     "The store or its disk refuses. What was not told now is told later.",
 )
+_LEFT_OUT: Final = log_event.error(
+    "outlet-left-out: an outlet gets no events: {error}",
+    "Correct the file (`gpuwaste events check`) and restart the hub. No event is lost: they wait in the hub's store.",
+)
 
 
 class EventParts:
     """`workers` run it: one looks, one for each outlet hands over. Nothing runs where there is no outlet."""
 
     def __init__(self, store: HubStore, clock: Clock, outlets: Path, cluster: Callable[[], str]) -> None:
-        """Read the outlets. Raises ConfigError."""
+        """Read the outlets; one with an error is left out and logged: the hub has more to do than to send events."""
         self.store = EventStore(store, clock)
-        self.pumps = [Pump(file, self.store, cluster, clock) for file in load_outlets(outlets)]
+        files, errors = load_outlets(outlets)
+        for error in errors:
+            _LEFT_OUT.log(error=error)
+        self.pumps = [Pump(file, self.store, cluster, clock) for file in files]
         self._clock = clock
         self._cluster = cluster
         self._sources: list[Source] = sources(SourceStores(store, self.store))
@@ -63,26 +71,13 @@ class EventParts:
             source.told()
         return told
 
+    def standings(self) -> list[OutletStanding]:
+        """Return how each outlet stands. Raises StoreError."""
+        return [OutletStanding(one.file.name, one.state, self.store.behind(one.state.seq)) for one in self.pumps]
+
     def metrics(self) -> Iterator[Metric]:
         """Yield the families."""
-        lag = GaugeMetricFamily("gpuwaste_hub_outlet_lag_events", "Events that wait for an outlet.", labels=["outlet"])
-        age = GaugeMetricFamily(
-            "gpuwaste_hub_outlet_lag_seconds", "Age of the oldest event that waits for an outlet.", labels=["outlet"]
-        )
-        good = GaugeMetricFamily("gpuwaste_hub_outlet_up", "1 while an outlet takes events.", labels=["outlet"])
-        given = CounterMetricFamily("gpuwaste_hub_outlet_events", "Events handed over.", labels=["outlet"])
-        dead = CounterMetricFamily(
-            "gpuwaste_hub_outlet_refused_events", "Events that a receiver will never take.", labels=["outlet"]
-        )
-        now = self._clock.utc_us() / 1e6
-        for pump in self.pumps:
-            name, behind = [pump.file.name], self.store.behind(pump.state.seq)
-            lag.add_metric(name, behind.events)
-            age.add_metric(name, 0.0 if behind.first_utc is None else max(0.0, now - behind.first_utc))
-            good.add_metric(name, float(pump.state.failures == 0))
-            given.add_metric(name, pump.state.delivered)
-            dead.add_metric(name, pump.state.dead)
-        yield from (lag, age, good, given, dead)
+        return families(self.standings(), self._clock.utc_us() / 1e6)
 
     def _turn(self) -> float:
         try:

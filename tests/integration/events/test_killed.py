@@ -38,7 +38,8 @@ def filled(directory: Path) -> list[tuple[str, str]]:
 def check(sent: list[tuple[str, str]], got: list[dict[str, Any]]) -> int:
     """Each event came, and of each key the first comings are in order; returns how many came twice."""
     assert {event["id"] for event in got} == {id_ for _, id_ in sent}
-    expected, came = defaultdict(list), defaultdict(list)
+    expected: dict[str, list[str]] = defaultdict(list)
+    came: dict[str, list[str]] = defaultdict(list)
     for key, id_ in sent:
         expected[key].append(id_)
     for event in got:

@@ -17,15 +17,17 @@ def written(folder: Path, text: str | bytes, name: str = "hook.toml") -> Path:
 
 
 def test_a_file_is_an_outlet(tmp_path: Path) -> None:
-    """Its name is the file's; without [outlet] it takes all kinds from now on."""
+    """Its name is the file's; without [outlet] it takes all kinds from now on; a bad file costs no other."""
     written(tmp_path, GOOD, "b.toml")
     written(tmp_path, '[outlet]\nevents = ["job.*"]\nbegin = "oldest"\n[journal]\n', "a.toml")
     written(tmp_path, "nonsense", "c.toml.rpmsave")
-    found = load_outlets(tmp_path)
+    written(tmp_path, "nonsense", "d.toml")
+    found, errors = load_outlets(tmp_path)
+    assert [str(error).partition(": ")[0] for error in errors] == [str(tmp_path / "d.toml")]
     assert [(one.name, one.way, one.begin) for one in found] == [("a", "journal", "oldest"), ("b", "webhook", "now")]
     assert "job.ended" in found[0].kinds
     assert "node.silent" not in found[0].kinds
-    assert load_outlets(tmp_path / "none") == []
+    assert load_outlets(tmp_path / "none") == ([], [])
 
 
 def test_each_way_has_settings_with_texts() -> None:
