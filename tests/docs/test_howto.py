@@ -16,6 +16,7 @@ from tools.reference import metrics
 from gpuwaste.cli.config_check import problems
 from gpuwaste.cli.main import build_parser
 from gpuwaste.core.config import config_from_dict, describe_config
+from gpuwaste.events.outlet_files import load_outlet
 from gpuwaste.policy.declarations import TABLES
 from gpuwaste.sim.clusters import tables
 from gpuwaste.sim.clusters.reading import read_machine
@@ -65,6 +66,14 @@ def test_each_page_is_on_the_map() -> None:
     linked = {(ROOT / "docs" / target).resolve() for target in re.findall(r"\]\(([^)#:\s]+)", page)}
     written = {path for room in ("how-to", "explanation", "reference") for path in (ROOT / "docs" / room).glob("*.md")}
     assert written - linked == set()
+
+
+@pytest.mark.parametrize("page", HOWTO, ids=named)
+def test_outlets_can_be_copied(page: Path, tmp_path: Path) -> None:
+    """Each outlet of a page is one that the hub reads."""
+    for text in blocks(page, "toml outlet"):
+        (tmp_path / "outlet.toml").write_text(text, encoding="utf-8")
+        assert load_outlet(tmp_path / "outlet.toml").kinds
 
 
 @pytest.mark.parametrize("page", HOWTO, ids=named)

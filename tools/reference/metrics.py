@@ -11,10 +11,13 @@ from gpuwaste.advisor.metrics import AdvisorGauges, registry_of
 from gpuwaste.agent import jobstats
 from gpuwaste.agent.metrics import METRICS
 from gpuwaste.core.clock import SystemClock
+from gpuwaste.events import outlet_metrics
+from gpuwaste.events.pump import PumpState
 from gpuwaste.hub import judging
 from gpuwaste.hub.metrics import Gauges, HubMetrics
 from gpuwaste.hub.sign_in.sign_in_metrics import SignInMetrics
 from gpuwaste.hub.waste_day import families
+from gpuwaste.store.hub.event_store import Behind
 from gpuwaste.waste.tally import Tally
 from gpuwaste.wire.program_metrics import ProgramCollector
 from tools.reference.markdown import code, document, table
@@ -65,6 +68,8 @@ def hub_rows() -> Iterator[Row]:
     hub.more.append(lambda: families({("gpu", ""): Tally()}))
     SignInMetrics(hub.registry, lambda: 0)
     hub.more.append(lambda: judging.families(judging.JudgingProgress(0, 1.0), 0))
+    standing = outlet_metrics.OutletStanding("hook", PumpState(), Behind(0, None, 0))
+    hub.more.append(lambda: outlet_metrics.families([standing], 0))
     return _rows(hub.registry)
 
 

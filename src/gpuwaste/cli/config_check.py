@@ -98,6 +98,14 @@ def policies(_: Path, config: Config) -> Iterator[str]:
         yield f"[advisor] policies_dir: {error}"
 
 
+def outlets(_: Path, config: Config) -> Iterator[str]:
+    """Read the outlets, as the hub does."""
+    from gpuwaste.events.outlet_files import load_outlets
+
+    for error in load_outlets(Path(config.hub.outlets_dir))[1]:
+        yield f"[hub] outlets_dir: {error}"
+
+
 def thresholds(_: Path, config: Config) -> Iterator[str]:
     """Look for values that are possible alone and not together."""
     hub, advisor, plugin, agent = config.hub, config.advisor, config.plugin, config.agent
@@ -124,7 +132,7 @@ def thresholds(_: Path, config: Config) -> Iterator[str]:
 
 
 CHECKS: Final[tuple[Callable[[Path, Config], Iterator[str]], ...]] = (
-    plugin_lines, listening, certificates, paths, policies, thresholds,
+    plugin_lines, listening, certificates, paths, policies, outlets, thresholds,
 )  # fmt: skip
 
 

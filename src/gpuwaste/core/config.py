@@ -132,6 +132,9 @@ class HubConfig:
         "Days for which hour rows of runs that are missing in accounting are accepted and kept; 0: no limit.",
     )
     verdict_days: int = _key(400, "Retention of verdicts.")
+    outlets_dir: str = _key(
+        "/etc/gpuwaste/outlets.d", "Directory of outlets for events, one TOML file each; without any, none are sent."
+    )
     staff_groups: tuple[str, ...] = _key((), "Unix groups whose members may see all jobs.")
     metrics_accounts: bool = _key(
         default=False, text="Waste per account in /metrics; anybody who can connect to the port can read it."

@@ -66,6 +66,7 @@ def serve(hub: Hub, tcp: socket.socket | None, unix: socket.socket | None, notif
     """
     workers = [hub.importer.worker, hub.predictions.worker, hub.roller.worker, hub.judging.worker]
     workers += [hub.pages.worker, hub.now.worker, hub.services.expectations.worker]
+    workers += hub.events.workers
     if hub.rewriter is not None:
         workers.append(hub.rewriter.worker)
     if hub.notify.notifier is not None:

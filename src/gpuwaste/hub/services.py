@@ -8,6 +8,7 @@ from gpuwaste.hub.authentication import Identity
 from gpuwaste.hub.backup import Backups
 from gpuwaste.hub.curves.service import Curves
 from gpuwaste.hub.disputes import Disputes
+from gpuwaste.hub.event_reads import EventReads
 from gpuwaste.hub.expectations import Expectations
 from gpuwaste.hub.gate import GateLimits
 from gpuwaste.hub.ingest import Ingest
@@ -54,6 +55,7 @@ class Services:
     curves: Curves
     disputes: Disputes
     views: ViewReads
+    events: EventReads
     simulations: SimulationReads
     health: Callable[[], HealthAnswer]
     visitors: Visitors

@@ -8,6 +8,7 @@ from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import ParseError
 from gpuwaste.core.units import DAY_S
 from gpuwaste.core.verdict import Verdict
+from gpuwaste.events.envelope import tell
 from gpuwaste.hub.authentication import Identity
 from gpuwaste.hub.batch_taker import BatchTaker, sender_of
 from gpuwaste.hub.cluster_facts import ClusterFacts, UnknownSiteError
@@ -37,7 +38,8 @@ class VerdictIngest(BatchTaker[Verdict]):
         self._clock = clock
 
     def _store_rows(self, rows: Sequence[Verdict], envelope: Envelope, rejected: int) -> None:
-        new = self._store.add(rows, envelope.node)
+        told = [tell("job.verdict", row, row.at_utc_us // 1_000_000, subject=f"verdict/{row.id}") for row in rows]
+        new = self._store.add(rows, envelope.node, told)
         self._metrics.verdicts(Counter(new), rejected)
 
     def _check_sender(self, caller: Caller, envelope: Envelope) -> None:

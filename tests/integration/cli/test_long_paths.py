@@ -66,6 +66,10 @@ def policy(place: Path) -> None:
     (place / "policies.d" / "10-odd.toml").write_text("[polcy]\n")
 
 
+def outlet(place: Path) -> None:
+    (place / "hook.toml").write_text('[webhook]\nurl = "h"\n')
+
+
 def script(place: Path) -> None:
     (place / "job.sh").write_text("#!/bin/bash\n#SBATCH --time=never\n")
 
@@ -98,6 +102,10 @@ CASES: dict[str, tuple[Prepare | None, str]] = {
     "doctor": (None, "doctor --timeout 3 --role agent --role hub --role advisor"),
     "doctor json": (None, "doctor --timeout 3 --json --role hub"),
     "doctor nagios": (None, "doctor --timeout 3 --nagios --role hub"),
+    "events": (None, "events list"),
+    "events check": (outlet, "events check {place}/hook.toml"),
+    "events none": (None, "events check {place}/none.toml"),
+    "events outlets": (None, "events outlets"),
     "evaluate": (bad_log, "evaluate --swf {place}/log.swf"),
     "simulate": (bad_log, "simulate --swf {place}/log.swf"),
     "simulate generate": (bad_log, "simulate generate lublin jobs=5 -o {place}/none/drawn.swf"),

@@ -8,10 +8,12 @@ from typing import Any, Final
 
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.hits import all_ends
+from gpuwaste.core.told_event import ToldEvent
 from gpuwaste.core.underuse import UnderUse
 from gpuwaste.core.units import DAY_S, HOUR_S
 from gpuwaste.core.verdict import Verdict
 from gpuwaste.store.database import Database
+from gpuwaste.store.hub.event_store import tell
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.job_columns import FAR_S
 from gpuwaste.store.hub.json_rows import VERDICT_COLUMNS, to_json
@@ -60,15 +62,21 @@ class VerdictStore:
         self._store = store
         self._clock = clock
 
-    def add(self, verdicts: Sequence[Verdict], node: str) -> list[str]:
-        """Take verdicts that the advisor on `node` sent, each id once; returns the actions of those that are news."""
+    def add(self, verdicts: Sequence[Verdict], node: str, told: Sequence[ToldEvent] = ()) -> list[str]:
+        """Take verdicts that the advisor on `node` sent, each id once, and the events that tell of them.
+
+        Returns the actions of those that are news.
+        """
         if not verdicts:
             return []
         now = self._clock.utc_us() // 1_000_000
         rows = {v.id: {**VERDICT_COLUMNS.row(v), "node": node, "taken_utc": now} for v in verdicts}
         values = {"rows": to_json(rows.values()), "shape": VERDICT_COLUMNS.shape, "lo": min(rows), "hi": max(rows)}
         with self._store.writing() as db:
-            return [str(action) for (action,) in db.run("verdicts_add", values).fetchall()]
+            actions = [str(action) for (action,) in db.run("verdicts_add", values).fetchall()]
+            if actions and told:
+                tell(db, told, now)
+            return actions
 
     def prune(self, days: int) -> int:
         """Remove verdicts, and what owners said, older than `days`; returns how many verdicts."""

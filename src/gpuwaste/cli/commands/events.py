@@ -1,0 +1,59 @@
+"""Events of jobs, GPUs, nodes and models: list them, check outlets, see how outlets stand."""
+
+import argparse
+
+from gpuwaste.cli.options import add, add_config, config_of, print_own
+from gpuwaste.cli.words import count_word, path_word
+
+HELP = "events, and the outlets that hand them on"
+EXAMPLES = (
+    ("gpuwaste events list --kinds 'waste.*'", "GPUs that are held idle, as CloudEvents."),
+    ("gpuwaste events check", "Before the hub reads new outlets."),
+)
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the actions."""
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    text = "Print the events of your runs, for operators all, as CloudEvents: one JSON object per line."
+    listed = actions.add_parser("list", help="print events as lines of JSON", description=text)
+    listed.add_argument("--kinds", metavar="KINDS", default="", help="job.started, waste.*, ... (default: all)")
+    listed.add_argument(
+        "--after", metavar="N", type=count_word, default=0, help="place in the stream to begin after (default: 0)"
+    )
+    listed.add_argument("--follow", action="store_true", help="go on with new events until interrupted")
+    add_config(listed)
+    kinds = actions.add_parser("kinds", help="every kind of event, with --json their schemas")
+    add(kinds, "json")
+    check = actions.add_parser("check", help="print what each outlet does; exit code 2 if a file is wrong")
+    check.add_argument(
+        "paths", nargs="*", type=path_word, metavar="DIR|FILE", help="outlets (default: hub.outlets_dir)"
+    )
+    add_config(check)
+    outlets = actions.add_parser("outlets", help="how the hub's outlets stand (operators)")
+    add(outlets, "json")
+    add_config(outlets)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Do it and print the result."""
+    from gpuwaste.cli import events
+
+    if options.action == "kinds":
+        from gpuwaste.report.event_text import kinds_text
+
+        print_own(events.kinds(), kinds_text, as_json=options.json)
+        return 0
+    config = config_of(options)
+    if options.action == "check":
+        return events.check(options.paths, config)
+    if options.action == "list":
+        return events.listed(options, config)
+    from gpuwaste.cli.hub_access import ask_hub
+    from gpuwaste.cli.options import typed
+    from gpuwaste.documents.event_types import OutletsDocument
+    from gpuwaste.report.event_text import outlets_text
+
+    document = typed(ask_hub(config, "/v1/outlets"), OutletsDocument, printed=not options.json)
+    print_own(document, outlets_text, as_json=options.json)
+    return 0

@@ -1,0 +1,87 @@
+"""EventParts: the hub's side of events: sources that look now and then, a pump for each outlet, their figures."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final
+
+from prometheus_client.metrics_core import Metric
+
+from gpuwaste.core import log_event
+from gpuwaste.core.clock import Clock
+from gpuwaste.core.errors import StoreError
+from gpuwaste.core.worker import Worker
+from gpuwaste.documents.health import PredictionHealth
+from gpuwaste.documents.now import Now
+from gpuwaste.events.outlet_files import load_outlets
+from gpuwaste.events.outlet_metrics import OutletStanding, families
+from gpuwaste.events.pump import Pump
+from gpuwaste.hub.event_sources import Seen, Source, SourceStores, sources
+from gpuwaste.store.hub.event_store import EventStore
+from gpuwaste.store.hub.hub_store import HubStore
+
+EVERY_S: Final = 60.0  # agents report each quarter of an hour, or each minute
+_NOT_LOOKED: Final = log_event.warning(
+    "events-not-told: cannot see what is news: {error}",
+    "The store or its disk refuses. What was not told now is told later.",
+)
+_LEFT_OUT: Final = log_event.error(
+    "outlet-left-out: an outlet gets no events: {error}",
+    "Correct the file (`gpuwaste events check`) and restart the hub. No event is lost: they wait in the hub's store.",
+)
+
+
+class EventParts:
+    """`workers` run it: one looks, one for each outlet hands over. Nothing runs where there is no outlet."""
+
+    def __init__(self, store: HubStore, clock: Clock, outlets: Path, cluster: Callable[[], str]) -> None:
+        """Read the outlets; one with an error is left out and logged: the hub has more to do than to send events."""
+        self.store = EventStore(store, clock)
+        files, errors = load_outlets(outlets)
+        for error in errors:
+            _LEFT_OUT.log(error=error)
+        self.pumps = [Pump(file, self.store, cluster, clock) for file in files]
+        self._clock = clock
+        self._cluster = cluster
+        self._sources: list[Source] = sources(SourceStores(store, self.store))
+        self._looker = Worker("event sources", self._turn, clock)
+        self._take: Callable[[], Now] | None = None
+        self._prediction: Callable[[], PredictionHealth] | None = None
+        self._idle_min_s: Callable[[], float] = float
+
+    def look_at(
+        self, take: Callable[[], Now], prediction: Callable[[], PredictionHealth], idle_min_s: Callable[[], float]
+    ) -> None:
+        """Say where sources see what the cluster does, and what predicts."""
+        self._take, self._prediction, self._idle_min_s = take, prediction, idle_min_s
+
+    @property
+    def workers(self) -> list[Worker]:
+        """The threads; none without outlets."""
+        return [self._looker, *(pump.worker for pump in self.pumps)] if self.pumps else []
+
+    def look(self) -> int:
+        """Tell what is news; returns how many events. Raises StoreError."""
+        if self._take is None or self._prediction is None or not self._cluster():
+            return 0
+        now = self._clock.utc_us() // 1_000_000
+        seen = Seen(now, self._cluster(), self._take(), self._prediction(), self._idle_min_s())
+        told = 0
+        for source in self._sources:
+            told += self.store.tell(source.events(seen))
+            source.told()
+        return told
+
+    def standings(self) -> list[OutletStanding]:
+        """Return how each outlet stands. Raises StoreError."""
+        return [OutletStanding(one.file.name, one.state, self.store.behind(one.state.seq)) for one in self.pumps]
+
+    def metrics(self) -> Iterator[Metric]:
+        """Yield the families."""
+        return families(self.standings(), self._clock.utc_us() / 1e6)
+
+    def _turn(self) -> float:
+        try:
+            self.look()
+        except StoreError as error:
+            _NOT_LOOKED.log(error=error)
+        return EVERY_S

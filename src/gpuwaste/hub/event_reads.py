@@ -1,0 +1,134 @@
+"""EventReads: the stream, the catalogue and the outlets as readers ask for them."""
+
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final
+
+import msgspec
+
+from gpuwaste.core.clock import Clock
+from gpuwaste.core.errors import ConfigError
+from gpuwaste.documents.event_types import (
+    CatalogueDocument,
+    EventsAnswer,
+    KindRow,
+    OutletRow,
+    OutletsDocument,
+    RefusedEvent,
+)
+from gpuwaste.events.catalogue import PREFIX, catalogue, kinds_of
+from gpuwaste.events.envelope import Event, encoded, event_of
+from gpuwaste.hub.event_parts import EventParts
+from gpuwaste.hub.refusal import BAD, FORBIDDEN, LATER, Refusal
+from gpuwaste.hub.roles import Scope
+
+MAX_EVENTS: Final = 5000
+MAX_STREAMS: Final = 32  # readers that stay connected
+_MAX_PATTERNS: Final = 20
+_REFUSED: Final = 100
+
+
+class EventReads:
+    """Any thread may ask."""
+
+    def __init__(self, parts: EventParts, cluster_of: Callable[[], str], clock: Clock) -> None:
+        self._parts = parts
+        self._cluster_of = cluster_of
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._streams = 0
+
+    def page(self, scope: Scope, after: int, limit: int, kinds: str) -> bytes:
+        """Return an EventsAnswer as JSON: what the caller may see; `kinds` are patterns separated by commas."""
+        events, following = self.found(scope, after, limit, wanted(kinds))
+        cluster = self._cluster_of()
+        raw = [msgspec.Raw(encoded(event, cluster)) for event in events]
+        return msgspec.json.encode(EventsAnswer(events=raw, next=following))
+
+    def found(self, scope: Scope, after: int, limit: int, kinds: frozenset[str]) -> tuple[list[Event], int]:
+        """Return events of some kinds after a place, as far as the caller may see them, and the last place."""
+        if not self._parts.store.behind(after).events:
+            return [], after
+        page = [event_of(stored) for stored in self._parts.store.page(after, min(limit, MAX_EVENTS))]
+        seen = [event for event in page if event.kind in kinds and _may_see(scope, event)]
+        return seen, page[-1].seq if page else after
+
+    def texts(self, events: list[Event]) -> list[tuple[int, str, bytes]]:
+        """Return place, type and JSON of each event."""
+        cluster = self._cluster_of()
+        return [(event.seq, PREFIX + event.kind, encoded(event, cluster)) for event in events]
+
+    def last(self) -> int:
+        """Return the newest place of the stream."""
+        return self._parts.store.behind(0).last
+
+    def check_streams(self) -> None:
+        """Raise Refusal where too many readers stay connected."""
+        if self._streams >= MAX_STREAMS:
+            raise Refusal(LATER, f"{MAX_STREAMS} readers follow the events already: try again later")
+
+    @contextmanager
+    def stream(self) -> Iterator[None]:
+        """Count a reader who stays connected."""
+        with self._lock:
+            self._streams += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._streams -= 1
+
+    def catalogue(self, _: Scope) -> CatalogueDocument:
+        """Return every kind with its schema."""
+        kinds = [
+            KindRow(kind=kind.name, type=PREFIX + kind.name, about=kind.about, schema=kind.schema())
+            for kind in catalogue().values()
+        ]
+        return CatalogueDocument(kinds=kinds)
+
+    def outlets(self, scope: Scope) -> OutletsDocument:
+        """Return how the outlets stand, to operators."""
+        if not scope.everything:
+            raise Refusal(FORBIDDEN, "outlets are for operators")
+        counts = self._parts.store.dead_counts()
+        rows = []
+        for pump in self._parts.pumps:
+            behind = self._parts.store.behind(pump.state.seq)
+            rows.append(
+                OutletRow(
+                    name=pump.file.name,
+                    way=pump.file.way,
+                    kinds=sorted(pump.file.kinds),
+                    handed=pump.state.seq,
+                    behind=behind.events,
+                    oldest=behind.first_utc,
+                    failures=pump.state.failures,
+                    error=pump.state.error,
+                    refused=counts.get(pump.file.name, 0),
+                )
+            )
+        refused = [_refused(row) for row in self._parts.store.dead(_REFUSED)]
+        return OutletsDocument(generated=self._clock.utc_us() // 1_000_000, outlets=rows, refused=refused)
+
+
+def wanted(kinds: str) -> frozenset[str]:
+    """Return the kinds of a reader's patterns. Raises Refusal."""
+    patterns = [pattern for pattern in kinds.split(",") if pattern]
+    if len(patterns) > _MAX_PATTERNS:
+        raise Refusal(BAD, f"kinds: {_MAX_PATTERNS} patterns at most")
+    try:
+        return kinds_of(patterns, "kinds")
+    except ConfigError as error:
+        raise Refusal(BAD, str(error)) from error
+
+
+def _may_see(scope: Scope, event: Event) -> bool:
+    """Say whether an event is of a run that the caller may see; events of nodes and models are for operators."""
+    own = event.run is not None and bool(scope.user) and event.user == scope.user
+    return scope.everything or own or (event.run is not None and event.account in scope.accounts)
+
+
+def _refused(row: Mapping[str, Any]) -> RefusedEvent:
+    values = {name: value for name, value in row.items() if name != "at_utc"}
+    return RefusedEvent(**values, at=row["at_utc"])

@@ -1,0 +1,83 @@
+"""/v1/events: the stream as CloudEvents, by pages or as Server-Sent Events; the catalogue; how outlets stand."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Annotated, Final
+
+from fastapi import FastAPI, Query, Request, Response
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import StreamingResponse
+
+from gpuwaste.documents.event_types import CatalogueDocument, EventsAnswer, OutletsDocument
+from gpuwaste.hub.event_reads import MAX_EVENTS, EventReads, wanted
+from gpuwaste.hub.exchange import Exchange, Number
+from gpuwaste.hub.openapi import answers
+from gpuwaste.hub.roles import Scope
+
+_PAGE: Final = 500
+_LOOK_S: Final = 0.5
+_BEAT_S: Final = 15.0  # a comment, so that proxies keep the connection
+_LONGEST_S: Final = 3600.0  # then the reader connects again, and proves who they are
+_MAX_PLACE: Final = 18  # digits
+_LAST_ID: Final = "last-event-id"
+Kinds = Annotated[str, Query(max_length=1000)]
+
+
+def add(app: FastAPI, exchange: Exchange) -> None:
+    """Add the routes of this subject."""
+    events = exchange.services.events
+
+    @app.get("/v1/events", responses=answers(EventsAnswer))
+    async def page(
+        request: Request,
+        *,
+        after: Number = 0,
+        limit: Annotated[int, Query(ge=1, le=MAX_EVENTS)] = 1000,
+        kinds: Kinds = "",
+    ) -> Response:
+        """Return events after a place in the stream: of the caller's runs; to operators all."""
+        return await exchange.document(request, lambda scope: events.page(scope, after, limit, kinds))
+
+    @app.get("/v1/events/kinds", responses=answers(CatalogueDocument))
+    async def kinds(request: Request) -> Response:
+        """Return every kind of event with the JSON Schema of its data."""
+        return await exchange.document(request, events.catalogue)
+
+    @app.get("/v1/outlets", responses=answers(OutletsDocument))
+    async def outlets(request: Request) -> Response:
+        """Return how outlets stand, and what their receivers have refused; for operators."""
+        return await exchange.document(request, events.outlets)
+
+    @app.get("/v1/events/stream", responses={200: {"content": {"text/event-stream": {}}}})
+    async def stream(request: Request, *, after: Number | None = None, kinds: Kinds = "") -> Response:
+        """Follow the events, as Server-Sent Events: from `Last-Event-ID` or `after` on, else from now."""
+        scope = await exchange.scope(request)
+        patterns = wanted(kinds)
+        place = _place(request.headers.get(_LAST_ID, ""), after)
+        if place is None:
+            place = await run_in_threadpool(events.last)
+        events.check_streams()
+        headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+        parts = _followed(events, scope, place, patterns)
+        return StreamingResponse(parts, media_type="text/event-stream", headers=headers)
+
+
+def _place(last: str, after: int | None) -> int | None:
+    return int(last) if last.isdecimal() and last.isascii() and len(last) <= _MAX_PLACE else after
+
+
+async def _followed(events: EventReads, scope: Scope, place: int, kinds: frozenset[str]) -> AsyncIterator[bytes]:
+    """Yield events as they come, and a comment where none does."""
+    began = beat = asyncio.get_running_loop().time()
+    with events.stream():
+        yield b"retry: 3000\n\n"
+        while (now := asyncio.get_running_loop().time()) - began < _LONGEST_S:
+            found, following = await run_in_threadpool(events.found, scope, place, _PAGE, kinds)
+            for seq, kind, text in events.texts(found):
+                yield b"id: %d\nevent: %s\ndata: %s\n\n" % (seq, kind.encode(), text)
+            if found or now - beat >= _BEAT_S:
+                yield b":\n\n"
+                beat = now
+            if following == place:
+                await asyncio.sleep(_LOOK_S)
+            place = following

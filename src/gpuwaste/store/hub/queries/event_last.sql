@@ -1,0 +1,2 @@
+-- The data of the newest event of a kind.
+SELECT data FROM events WHERE kind = $kind ORDER BY seq DESC LIMIT 1

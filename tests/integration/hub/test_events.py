@@ -1,0 +1,266 @@
+"""The hub's events over real HTTP: who sees which, pages and Server-Sent Events, sources, outlets."""
+
+import json
+import socket
+from collections.abc import Iterator
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.integration.hub.rig import Rig, running_hub
+from tests.integration.hub.test_now import ALICE, BOB, CAROL, NOW, OPEN, OPER, used
+from tests.unit.hub.rig import HOUR, ShiftedClock, batch, record
+
+from gpuwaste.core.codec import convert
+from gpuwaste.core.verdict import Verdict
+from gpuwaste.documents.event_types import CatalogueDocument, OutletsDocument
+from gpuwaste.events.catalogue import catalogue
+from gpuwaste.hub.event_reads import MAX_STREAMS
+from gpuwaste.hub.event_sources import SourceStores, sources
+from gpuwaste.slurm.cluster_config import NodeInfo
+from gpuwaste.testing.cluster_process import wait_until
+from gpuwaste.testing.fake_slurm import FakeSlurm
+from gpuwaste.testing.webhook_receiver import webhook_receiver
+from gpuwaste.wire.batch import Envelope
+
+
+class MovingClock(ShiftedClock):
+    """The machine's clocks, the wall clock as far ahead as a test says."""
+
+    later_s = 0
+
+    def utc_us(self) -> int:
+        """Return the time."""
+        return super().utc_us() + self.later_s * 1_000_000
+
+
+@pytest.fixture
+def rig(tmp_path: Path) -> Iterator[Rig]:
+    """Run a hub: job 7 of alice holds a GPU of gpu1 that does nothing, job 8 of bob one of the silent gpu2."""
+    nodes = [NodeInfo(f"gpu{n}", address=f"10.0.0.{n}") for n in (1, 2)]
+    coordinators = {"proj1": frozenset({"carol"})}
+    slurm = FakeSlurm(node_list=nodes, levels={"oper": "Operator"}, account_coordinators=coordinators)
+    outlets = tmp_path / "outlets.d"
+    with running_hub(tmp_path, slurm, clock=MovingClock(NOW), hub_keys={"outlets_dir": str(outlets)}) as found:
+        found.hub.site.refresh()
+        found.store.upsert_jobs(
+            [record(7, "alice", **OPEN, name="train"), record(8, "bob", "proj2", **{**OPEN, "nodes": "gpu2"})]
+        )
+        assert found.post(batch(used(7, 0))).status == 200
+        yield found
+
+
+def asked(rig: Rig, uid: int, target: str = "/v1/events") -> Any:
+    answer = rig.get(uid, target)
+    assert answer.status == 200, answer.body
+    return answer.json
+
+
+def told(rig: Rig, uid: int = OPER, kinds: str = "*") -> list[tuple[str, str]]:
+    """Return type and subject of the events of some kinds that a user sees."""
+    events = asked(rig, uid, f"/v1/events?kinds={kinds}")["events"]
+    return [(event["type"], event["subject"]) for event in events]
+
+
+def later(rig: Rig, seconds: int) -> None:
+    assert isinstance(rig.clock, MovingClock)
+    rig.clock.later_s += seconds
+
+
+def test_each_caller_sees_the_events_of_their_own_runs(rig: Rig) -> None:
+    """Alice her job's, carol those of her account, an operator all; what a node does is for operators."""
+    rig.hub.events.look()
+    runs = {user: {subject for _, subject in told(rig, user)} for user in (ALICE, BOB, CAROL)}
+    assert runs == {ALICE: {f"gw/7@{HOUR}"}, BOB: {f"gw/8@{HOUR}"}, CAROL: {f"gw/7@{HOUR}"}}
+    assert ("gpuwaste.node.silent", "node/gpu2") in told(rig)
+    assert not told(rig, ALICE, "node.*")
+
+
+def test_idle_gpus_open_grow_and_close(rig: Rig) -> None:
+    """An event when they are idle for long enough, one when the time has doubled, one at the end; no others."""
+    waste = f"gw/7@{HOUR}"
+    assert rig.hub.events.look() == 2  # it, and the silent node
+    assert told(rig, kinds="waste.*") == [("gpuwaste.waste.opened", waste)]
+    later(rig, 60)
+    assert rig.hub.events.look() == 0
+    later(rig, 2400)
+    rig.hub.events.look()
+    assert not told(rig, kinds="waste.*")[1:], "nothing is known of the GPU since: it is not at work again"
+    more = {"hour_utc": HOUR + 3600, "t0_ms": (HOUR + 3600) * 1000, "t1_ms": (HOUR + 4800) * 1000}
+    rows = used(7, 0, until=HOUR + 3600, seq=2), used(7, 0, **more, util_ms={0: 1_200_000}, idle_run_ms=1_200_000)
+    assert rig.post(batch(*rows)).status == 200
+    rig.hub.events.look()
+    assert told(rig, kinds="waste.*")[1:] == [("gpuwaste.waste.grown", waste)]
+    rig.store.upsert_jobs([record(7, "alice", end=HOUR + 5000, elapsed_s=5000, state="CANCELLED")])
+    rig.hub.events.look()
+    assert told(rig, kinds="waste.*")[2:] == [("gpuwaste.waste.closed", waste)]
+    data = asked(rig, ALICE, "/v1/events?kinds=waste.opened")["events"][0]["data"]
+    assert (data["jobid"], data["user"], data["gpus"]) == (7, "alice", 1)
+    assert data["idle_s"] >= 2000
+
+
+def test_a_restart_tells_nothing_twice(rig: Rig) -> None:
+    """New sources find in the stream what is open, and close it."""
+    rig.hub.events.look()
+    before = told(rig)
+    rig.hub.events._sources = sources(SourceStores(rig.store, rig.hub.events.store))
+    later(rig, 60)
+    assert rig.hub.events.look() == 0
+    assert told(rig) == before
+    rig.store.upsert_jobs(
+        [
+            record(7, "alice", end=NOW + 30, elapsed_s=2430, state="CANCELLED"),
+            record(8, "bob", "proj2", end=NOW + 30, elapsed_s=2430, nodes="gpu2"),
+        ]
+    )
+    rig.hub.events._sources = sources(SourceStores(rig.store, rig.hub.events.store))
+    rig.hub.events.look()
+    closed = [kind for kind, _ in told(rig)[len(before) :]]
+    assert sorted(closed) == ["gpuwaste.job.ended"] * 2 + ["gpuwaste.node.back", "gpuwaste.waste.closed"]
+
+
+def test_causes_are_told_as_runs_are_judged(rig: Rig) -> None:
+    """From the first look on; each cause of a run once, also where runs are judged again."""
+    rig.hub.events.look()
+    end = NOW + 600
+    later(rig, 1200)
+    rig.store.upsert_jobs([record(7, "alice", end=end, elapsed_s=end - HOUR, state="COMPLETED")])
+    row = used(7, 0, until=end, seq=3)
+    assert rig.post(batch(row)).status == 200
+    later(rig, 40_000)
+    rig.hub.judging.step(rig.hub.judging.worker.stopping)
+    rig.hub.events.look()
+    found = asked(rig, ALICE, "/v1/events?kinds=waste.finding")["events"]
+    assert found, "no cause was told"
+    causes = [event["data"]["cause"] for event in found]
+    assert "gpus_untouched" in causes
+    assert len(causes) == len(set(causes))
+    rig.hub.events.look()
+    assert asked(rig, ALICE, "/v1/events?kinds=waste.finding")["events"] == found
+
+
+def test_a_verdict_is_an_event_with_its_row(rig: Rig) -> None:
+    """Told in the transaction that stores it, once."""
+    verdict = Verdict("a" * 16, "gw", NOW * 1_000_000, "submit", "default", "shadow", "pass", "warn", user="alice")
+    ingest = rig.services.verdict_ingest
+    envelope = Envelope("gw", "ctl", "boot", "0.1.0", 1)
+    ingest._store_rows([verdict], envelope, 0)
+    ingest._store_rows([verdict], envelope, 0)
+    (event,) = asked(rig, OPER, "/v1/events?kinds=job.verdict")["events"]
+    assert (event["subject"], event["data"]["would_be"]) == ("verdict/" + "a" * 16, "warn")
+    assert catalogue()["job.verdict"].problem(event["data"]) == ""
+
+
+@pytest.mark.parametrize(
+    ("question", "words"),
+    [
+        ("kinds=job.begun", "no kind of event is called"),
+        ("kinds=" + ",".join(["job.*"] * 21), "20 patterns at most"),
+        ("after=x", "after"),
+        ("limit=0", "limit"),
+        ("kinds=" + "x" * 2000, "kinds"),
+    ],
+)
+def test_a_question_that_is_none_is_refused(rig: Rig, question: str, words: str) -> None:
+    """With a line that says what."""
+    answer = rig.get(OPER, f"/v1/events?{question}")
+    assert answer.status in {400, 422}
+    assert words in answer.body.decode()
+
+
+def test_pages_go_on_where_the_last_ended(rig: Rig) -> None:
+    """Asked by ones, the same events come in the same order; at the end `next` stays."""
+    rig.hub.events.look()
+    whole = asked(rig, OPER)
+    after, found = 0, []
+    while (page := asked(rig, OPER, f"/v1/events?after={after}&limit=1"))["next"] != after:
+        found += page["events"]
+        after = page["next"]
+    assert found == whole["events"]
+    assert after == whole["next"]
+
+
+def test_the_catalogue_and_the_outlets_are_documents(rig: Rig) -> None:
+    """Of declared types; outlets are for operators."""
+    kinds = convert(asked(rig, ALICE, "/v1/events/kinds"), CatalogueDocument, "x")
+    assert [row.kind for row in kinds.kinds] == list(catalogue())
+    assert convert(asked(rig, OPER, "/v1/outlets"), OutletsDocument, "x").outlets == []
+    assert rig.get(ALICE, "/v1/outlets").status == 403
+
+
+def followed(rig: Rig, uid: int, target: str, headers: dict[str, str], count: int) -> list[dict[str, Any]]:
+    """Read Server-Sent Events until there are `count`."""
+    connection = HTTPConnection("127.0.0.1", rig.port, timeout=30)
+    try:
+        authorization = {"Authorization": rig.credential(uid, "GET", target)}
+        connection.request("GET", target, headers={**authorization, **headers})
+        response = connection.getresponse()
+        assert (response.status, response.getheader("content-type")) == (200, "text/event-stream; charset=utf-8")
+        found: list[dict[str, Any]] = []
+        event: dict[str, Any] = {}
+        while len(found) < count:
+            name, _, value = response.readline().decode().rstrip("\n").partition(": ")
+            if name == "data":
+                event["data"] = json.loads(value)
+            elif name in {"id", "event"}:
+                event[name] = value
+            elif not name and "data" in event:
+                found.append(event)
+                event = {}
+        return found
+    finally:
+        connection.close()
+
+
+def test_events_can_be_followed_and_taken_up_again(rig: Rig) -> None:
+    """From a place on, with id and type of each; Last-Event-ID goes on behind what was seen."""
+    first = followed(rig, OPER, "/v1/events/stream?after=0", {}, 2)
+    assert [event["event"] for event in first] == ["gpuwaste.job.started"] * 2
+    rig.store.upsert_jobs([record(9, "alice")])
+    more = followed(rig, ALICE, "/v1/events/stream?after=0&kinds=job.ended", {"Last-Event-ID": first[-1]["id"]}, 1)
+    assert more[0]["data"]["subject"] == f"gw/9@{HOUR}"
+
+
+def test_too_many_who_follow_are_refused(rig: Rig) -> None:
+    """And their places are free again when they leave."""
+    target = "/v1/events/stream"
+    held = []
+    try:
+        for _ in range(MAX_STREAMS):
+            one = socket.create_connection(("127.0.0.1", rig.port), 30)
+            head = f"GET {target} HTTP/1.1\r\nHost: x\r\nAuthorization: {rig.credential(ALICE, 'GET', target)}\r\n\r\n"
+            one.sendall(head.encode())
+            assert one.recv(12) == b"HTTP/1.1 200"
+            held.append(one)
+        wait_until(lambda: rig.get(ALICE, target).status == 503, 30, "the hub to refuse one more")
+    finally:
+        for one in held:
+            one.close()
+    wait_until(lambda: followed(rig, OPER, f"{target}?after=0", {}, 1) != [], 30, "a place to be free")
+
+
+def test_an_outlet_of_the_configuration_gets_the_stream(tmp_path: Path) -> None:
+    """A webhook's receiver has what the hub told, the outlet stands in its document and in /metrics."""
+    with webhook_receiver() as receiver:
+        outlets = tmp_path / "outlets.d"
+        outlets.mkdir()
+        (outlets / "hook.toml").write_text(
+            '[outlet]\nbegin = "oldest"\nevents = ["job.*"]\n[webhook]\n'
+            f'url = "{receiver.url}"\nnetworks = ["127.0.0.0/8"]\n'
+        )
+        with running_hub(tmp_path, hub_keys={"outlets_dir": str(outlets)}) as rig:
+            rig.store.upsert_jobs([record(7, "alice")])
+            for worker in rig.hub.events.workers:
+                worker.start()
+            try:
+                wait_until(lambda: len(receiver.events) == 2, 30, "two events")
+                wait_until(lambda: asked(rig, OPER, "/v1/outlets")["outlets"][0]["behind"] == 0, 30, "the mark")
+                (row,) = asked(rig, OPER, "/v1/outlets")["outlets"]
+                assert (row["name"], row["way"], row["failures"], row["refused"]) == ("hook", "webhook", 0, 0)
+                metrics = rig.send("GET", "/metrics").body.decode()
+                assert 'gpuwaste_hub_outlet_events_total{outlet="hook"} 2.0' in metrics
+                assert 'gpuwaste_hub_outlet_up{outlet="hook"} 1.0' in metrics
+            finally:
+                for worker in rig.hub.events.workers:
+                    worker.stop()
