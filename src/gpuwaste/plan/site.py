@@ -7,9 +7,9 @@ from typing import Final, Protocol
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.slurm.assoc_mgr import LimitSet, parse_assoc_mgr
 from gpuwaste.slurm.cluster_config import NodeInfo, Partition, SlurmConfig, parse_config, parse_nodes, parse_partitions
+from gpuwaste.slurm.node_state import is_usable
 from gpuwaste.slurm.partition_rules import PartitionRules, parse_rules
 
-_DOWN: Final = ("DOWN", "DRAIN", "FAIL", "FUTURE", "UNKNOWN")
 _WIDTH: Final = 4  # columns that sacctmgr is asked for
 _DEPTH: Final = 64  # accounts above each other; a cycle ends here too
 _NO_CONFIG: Final = SlurmConfig({})
@@ -57,7 +57,7 @@ class Site:
         """Return GPU type -> the most that one usable node of the partition has."""
         found: dict[str, int] = {}
         for node in self.nodes:
-            if partition in node.partitions and not node.state.startswith(_DOWN):
+            if partition in node.partitions and is_usable(node.state):
                 for entry in node.gres:
                     if entry.name == "gpu" and entry.type:
                         found[entry.type] = max(found.get(entry.type, 0), entry.count or 0)
