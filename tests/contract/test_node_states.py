@@ -51,7 +51,7 @@ def test_a_node_that_is_set_unusable_starts_no_job(cluster: LoopbackCluster, wor
 def test_a_maintenance_reservation_is_no_state_of_the_node(cluster: LoopbackCluster) -> None:
     """A node in maintenance prints MAINT or RESERVED and is usable: its reservation, not its state, keeps jobs away."""
     cluster.reset()
-    words = "reservationname=fan starttime=now duration=10 flags=maint,ignore_jobs users=root".split()
+    words = ["reservationname=fan", "starttime=now", "duration=10", "flags=maint,ignore_jobs", "users=root"]
     cluster.run(["scontrol", "create", "reservation", *words, f"nodes={NODE}"])
     try:
         wait_until(lambda: {"MAINT", "RESERVED"} & set(state(cluster).split("+")) != set(), 60, "the state MAINT")
