@@ -19,6 +19,7 @@ from gpuwaste.plan.when.queue import MAX_POOLS, NO_LIMIT_S, Candidate, Pools, Qu
 from gpuwaste.plan.when.run_times import median_rest
 from gpuwaste.slurm.cluster_config import NodeInfo
 from gpuwaste.slurm.hostlist import expand
+from gpuwaste.slurm.node_state import is_usable
 from gpuwaste.slurm.printed_id import task_count
 from gpuwaste.slurm.scontrol import RunningJob
 from gpuwaste.slurm.tres import memory_b, parse_tres
@@ -28,7 +29,6 @@ RESOURCES: Final = 4  # CPUs, bytes of memory, GPUs, whole nodes
 MAX_TASKS: Final = 1000  # of one waiting array: those behind them are too far away to matter
 MAX_WAITING: Final = 50_000
 _RUNS: Final = frozenset({"RUNNING", "COMPLETING", "SUSPENDED", "STOPPED"})
-_DOWN: Final = ("DOWN", "DRAIN", "FAIL", "FUTURE", "UNKNOWN", "POWERED_DOWN")
 _STUCK: Final = ("Dependency", "JobHeld", "DependencyNeverSatisfied", "BadConstraints", "InvalidQOS", "InvalidAccount")
 
 
@@ -106,7 +106,7 @@ def _pools(nodes: Iterable[NodeInfo]) -> tuple[dict[_Key, _Pool], dict[str, tupl
     for node in nodes:
         types = sorted({entry.type for entry in node.gres if entry.name == "gpu"})
         key = _Key(tuple(sorted(node.partitions)), ",".join(types))
-        if not node.partitions or any(word in node.state.upper() for word in _DOWN):
+        if not node.partitions or not is_usable(node.state):
             continue
         if key not in pools and len(pools) == MAX_POOLS:
             continue

@@ -7,10 +7,10 @@ from typing import Final, Protocol
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.slurm.assoc_mgr import LimitSet, parse_assoc_mgr
 from gpuwaste.slurm.cluster_config import NodeInfo, Partition, SlurmConfig, parse_config, parse_nodes, parse_partitions
+from gpuwaste.slurm.node_state import is_usable
 from gpuwaste.slurm.partition_rules import PartitionRules, parse_rules
 
-_DOWN: Final = ("DOWN", "DRAIN", "FAIL", "FUTURE", "UNKNOWN")
-_CLOSED: Final = (*_DOWN, "MAINT", "RESERVED", "POWERED_DOWN", "POWERING_DOWN", "REBOOT")
+_NOT_NOW: Final = ("MAINT", "RESERVED", "POWERED_DOWN", "POWERING_DOWN", "REBOOT")  # an idle node starts no job at once
 _WIDTH: Final = 4  # columns that sacctmgr is asked for
 _DEPTH: Final = 64  # accounts above each other; a cycle ends here too
 _NO_CONFIG: Final = SlurmConfig({})
@@ -58,7 +58,7 @@ class Site:
         """Return GPU type -> the most that one usable node of the partition has."""
         found: dict[str, int] = {}
         for node in self.nodes:
-            if partition in node.partitions and not node.state.startswith(_DOWN):
+            if partition in node.partitions and is_usable(node.state):
                 for entry in node.gres:
                     if entry.name == "gpu" and entry.type:
                         found[entry.type] = max(found.get(entry.type, 0), entry.count or 0)
@@ -71,7 +71,10 @@ class Site:
     def has_idle(self, partition: str) -> bool:
         """Whether a node of the partition is idle and takes jobs."""
         states = (node.state.upper() for node in self.nodes if partition in node.partitions)
-        return any(state.startswith("IDLE") and not any(word in state for word in _CLOSED) for state in states)
+        return any(
+            state.startswith("IDLE") and is_usable(state) and not any(word in state for word in _NOT_NOW)
+            for state in states
+        )
 
     def fair_share(self, account: str, user: str, partition: str) -> float | None:
         """Return the fair share of a user in an account, None where it is not known or orders nothing."""

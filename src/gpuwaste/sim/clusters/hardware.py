@@ -1,6 +1,5 @@
 """Nodes and partitions from their fields, which slurm.conf and `scontrol show` name alike; keys are in lower case."""
 
-import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
@@ -10,20 +9,9 @@ from gpuwaste.sim.clusters import values
 from gpuwaste.sim.clusters.values import Fields
 from gpuwaste.slurm.gres import parse_gres
 from gpuwaste.slurm.hostlist import natural_key
+from gpuwaste.slurm.node_state import is_usable
 
-_WORDS = re.compile(r"[A-Z_]+|\*")
-_DOWN: Final = frozenset(
-    {"DOWN", "DRAIN", "DRAINED", "DRAINING", "ERROR", "FAIL", "FAILING", "FUTURE", "INVAL", "INVALID_REG", "PERFCTRS"}
-)
-_SILENT: Final = frozenset({"*", "NOT_RESPONDING"})
-_POWERED: Final = frozenset({"CLOUD", "POWERED_DOWN", "POWER_DOWN", "POWERING_DOWN", "POWERING_UP", "POWER_UP"})
 _LINEAR: Final = "select/linear"
-
-
-def is_down(state: str) -> bool:
-    """Tell whether slurmctld starts no job on a node in this state; one that is powered off is started when needed."""
-    words = frozenset(_WORDS.findall(state.upper()))
-    return bool(words & _DOWN) or (bool(words & _SILENT) and not words & _POWERED)
 
 
 def node_of(name: str, fields: Fields) -> Node:
@@ -40,7 +28,7 @@ def node_of(name: str, fields: Fields) -> Node:
         gpus=gpus_of(fields.get("gres", "")),
         features=values.names(text),
         weight=values.whole(fields.get("weight", "1"), "Weight"),
-        down=is_down(fields.get("state", "")),
+        down=not is_usable(fields.get("state", "")),
     )
 
 

@@ -12,6 +12,7 @@ from gpuwaste.sim.clusters.described import Described
 from gpuwaste.sim.clusters.values import Fields
 from gpuwaste.slurm.client import SlurmClient
 from gpuwaste.slurm.hostlist import expand
+from gpuwaste.slurm.node_state import is_usable
 from gpuwaste.slurm.site_tables import Row, SiteTables
 from gpuwaste.slurm.times import parse_time_s
 from gpuwaste.slurm.tres import parse_tres
@@ -102,5 +103,5 @@ def _outages(rows: tuple[Row, ...], order: Mapping[str, int]) -> Iterator[Outage
     for row in rows:
         start, end = parse_time_s(row["TimeStart"]), parse_time_s(row["TimeEnd"])
         end = NEVER if end is None else end
-        if start is not None and end > start and row["NodeName"] in order and hardware.is_down(row["State"]):
+        if start is not None and end > start and row["NodeName"] in order and not is_usable(row["State"]):
             yield Outage(row["NodeName"], start, end)

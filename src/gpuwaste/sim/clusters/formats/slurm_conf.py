@@ -16,6 +16,7 @@ from gpuwaste.sim.clusters.checked import MAX_NAMES, MAX_NODES
 from gpuwaste.sim.clusters.described import Described, Place, located
 from gpuwaste.slurm.conf_file import ConfLine, read_conf
 from gpuwaste.slurm.hostlist import expand
+from gpuwaste.slurm.node_state import is_usable
 
 TITLE: Final = "slurm.conf, or the directory with slurm.conf and gres.conf"
 _KEYS = re.compile(
@@ -107,7 +108,7 @@ class _Site:
         self.sets[line.fields["nodeset"]] = line.fields
 
     def down_line(self, line: ConfLine) -> None:
-        down = hardware.is_down(line.fields.get("state", "DOWN"))
+        down = not is_usable(line.fields.get("state", "DOWN"))
         self.down |= dict.fromkeys(self.expand(line.fields["downnodes"]), down)
 
     def gres_line(self, line: ConfLine) -> None:
