@@ -52,7 +52,7 @@ def test_fair_share_counts_where_it_orders_the_queue(config: str, limits: str, f
     assert site(config=CONFIG + config, assoc_mgr=limits).fair_share("proj1", "alice", "gpu") == found
 
 
-@pytest.mark.parametrize(("state", "idle"), [("IDLE", True), ("IDLE+DRAIN", False), ("MIXED", False), ("IDLE*", True)])
+@pytest.mark.parametrize(("state", "idle"), [("IDLE", True), ("IDLE+DRAIN", False), ("MIXED", False), ("IDLE*", False)])
 def test_a_node_is_idle_where_it_takes_jobs(state: str, idle: bool) -> None:
-    """A node that is drained, down or reserved is not room for a job."""
+    """A node that is drained, down, silent or reserved is not room for a job."""
     assert site(node=NODES.replace("State=IDLE", f"State={state}")).has_idle("gpu") is idle
