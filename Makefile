@@ -151,6 +151,9 @@ bench-wrappers: $(STAMP) ## the study of wrappers: its sweeps (ten minutes), the
 bench-plan: $(STAMP) ## when five candidates start: seconds with 5,000 queued jobs on 2,000 nodes (PLAN="--jobs 500")
 	@$(PY) -m bench.plan $(PLAN)
 
+bench-events: $(STAMP) ## events handed over: catch-up a second, milliseconds to a webhook and a Kafka broker (EVENTS="--jobs 100000")
+	@$(PY) -m bench.events $(EVENTS)
+
 bench-engine: $(STAMP) ## the simulator's schedulers beside an ensemble of a real slurmctld (an hour; ENGINE="--hours 1 --runs 2")
 	@$(PY) -m bench.engine $(ENGINE)
 
@@ -174,5 +177,5 @@ bench-packages: $(STAMP) ## sizes of the RPMs, what an agent downloads
 
 .PHONY: audit data help venv packages native plugins rpm lint types layers demo docs docs-check unit test figures-tests faults matrix scorecard baseline
 .PHONY: bench-analytics bench-wording bench-charts bench-curves bench-unit bench-advisor bench-policy bench-submit bench-soak bench-year bench-packages
-.PHONY: bench-double-gaussian bench-wrappers bench-engine
+.PHONY: bench-events bench-double-gaussian bench-wrappers bench-engine
 .PHONY: bench-plan bench-sim bench-waits bench-report bench-pages bench-now bench-startup bench-table bench-ingest bench-codec bench-agent bench-features bench-attribution bench-predict bench-train bench-history
