@@ -49,8 +49,11 @@ def main() -> int:
         header = source.facts.header.get("MaxProcs", "")
         log = wait_log(source.table, int(header) if header.isdigit() else None)
         rows = wait_rows(log, draws=options.draws, every=options.every)
+        replayed = time.process_time() - began
         found, judged = figures(rows, learnt(rows, seed=options.seed, threads=options.threads))
-        print(f"{name}: {judged:,} of {len(rows.submit):,} submissions judged, {time.process_time() - began:.0f} CPU s")
+        each_ms, whole = 1000 * replayed / max(len(rows.submit), 1), time.process_time() - began
+        print(f"{name}: {judged:,} of {len(rows.submit):,} submissions judged, {whole:.0f} CPU s")
+        print(f"  queue and features {each_ms:.1f} CPU ms a submission; trees {whole - replayed:.0f} CPU s")
         print(f"  {'':55} {'inside':>8} {'below':>7} {'above':>7} {'pinball s':>10} {'beside best':>12}")
         for each in found:
             shares = f"{each.coverage:8.1%} {each.below:7.1%} {each.above:7.1%}"
