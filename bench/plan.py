@@ -1,8 +1,9 @@
 """When five candidates would start, with 5,000 queued jobs on 2,000 nodes: seconds of the hub's answer and its parts.
 
 The queue is drawn: nodes of four GPUs in two partitions, most of them busy. Slurm's own part (three RPCs, the text of
-which is read here from memory) and the candidates' `sbatch --test-only` are not in it. Prints a table, the median of
-seconds and of CPU seconds, then a line of JSON.
+which is read here from memory) and the candidates' `sbatch --test-only` are not in it. `learnt` is what a model of
+waits needs instead of `expect`: the queue as its rows, 20 plays of it, the features of five requests. Prints a table,
+the median of seconds and of CPU seconds, then a line of JSON.
 """
 
 import argparse
@@ -11,19 +12,26 @@ import random
 import statistics
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from gpuwaste.core.request import JobRequest
 from gpuwaste.hub.expectations import DRAWS
 from gpuwaste.plan.live_queue import live_queue
+from gpuwaste.plan.waits.features import vector
+from gpuwaste.plan.waits.knowledge import Knowledge
+from gpuwaste.plan.waits.live_rows import LiveRows
+from gpuwaste.plan.waits.simulated import simulated
+from gpuwaste.plan.waits.trees import Machine, PoolSize
 from gpuwaste.plan.when.expectation import expect
 from gpuwaste.plan.when.past_runs import PastRuns
 from gpuwaste.slurm.cluster_config import NodeInfo, parse_nodes
-from gpuwaste.slurm.scontrol import parse_jobs
+from gpuwaste.slurm.scontrol import RunningJob, parse_jobs
 
 TARGET_S: Final = 2.0
 NOW: Final = 1_800_000_000
 CANDIDATES: Final = 5
+_PLAYS: Final = 20
 _GPUS: Final = (1, 1, 1, 2, 4, 4, 8, 16)
 
 
@@ -44,7 +52,7 @@ def main() -> int:
         past.observe(f"u{n % 300}", ("gpu", _GPUS[n % 8]), rng.random() * 36_000, 43_200)
     took = [once(text, nodes, past, options.draws) for _ in range(options.rounds + 1)][1:]  # the first one compiles
     parts = {name: statistics.median(one[name] for one in took) for name in took[0]}
-    for name in ("read", "queue", "expect"):
+    for name in ("read", "queue", "expect", "learnt"):
         print(f"{name:<8} {parts[name] * 1000:8.0f} ms {parts[f'{name}_cpu'] * 1000:8.0f} ms of CPU")
     whole = parts["queue"] + parts["expect"]
     print(json.dumps({"bench": "plan", **parts, "answer": whole, "target_s": TARGET_S, **vars(options)}))
@@ -64,12 +72,23 @@ def once(text: str, nodes: Sequence[NodeInfo], past: PastRuns, draws: int) -> di
     ]
     found = expect(live.queue, [live.candidate(request) for request in asked], draws)
     marks.append(_clocks())
+    features = _features(jobs, asked, len(nodes))
+    marks.append(_clocks())
+    assert len(features) == CANDIDATES  # noqa: S101 what was timed is what was asked for
     assert len(found) == CANDIDATES  # noqa: S101 what was timed is what was asked for
     assert all(one is not None and one.p90 > NOW for one in found)  # noqa: S101 a queue that starts all at once is none
     spent: dict[str, float] = {}
-    for name, before, after in zip(("read", "queue", "expect"), marks, marks[1:], strict=False):
+    for name, before, after in zip(("read", "queue", "expect", "learnt"), marks, marks[1:], strict=False):
         spent |= {name: after[0] - before[0], f"{name}_cpu": after[1] - before[1]}
     return spent
+
+
+def _features(jobs: Sequence[RunningJob], asked: Sequence[JobRequest], nodes: int) -> list[list[float]]:
+    rows, known = LiveRows(Machine([PoolSize("gpu", nodes * 64, nodes * 4)], _PLAYS)), Knowledge()
+    named = [replace(request, partition="gpu") for request in asked]
+    at = rows.instant(NOW, 0, *rows.queue(jobs, NOW), rows.asked(named))
+    hints = simulated(at, known.past, _PLAYS, 1)
+    return [vector(at, row, known, hint) for row, hint in enumerate(hints)]
 
 
 def _clocks() -> tuple[float, float]:

@@ -144,7 +144,7 @@ def _manifest(
     seen = data.vectors[rows[-_DRIFT_ROWS:]]
     edges, shares = drift.bins(seen)
     return Manifest(
-        name=_name(source.cluster, created_utc),
+        name=bundle_name(source.cluster, created_utc),
         origin="site",
         cluster=source.cluster,
         created_utc=created_utc,
@@ -165,7 +165,7 @@ def _manifest(
     )
 
 
-def _name(cluster: str, created_utc: int) -> str:
+def bundle_name(cluster: str, created_utc: int) -> str:
     """Return a name for a bundle: the cluster and the time, in characters that a registry takes."""
     safe = re.sub(r"[^A-Za-z0-9._-]+", "-", cluster).strip("-.")[:_CLUSTER] or "model"
     return f"{safe}-{time.strftime('%Y%m%d-%H%M%S', time.gmtime(created_utc))}"

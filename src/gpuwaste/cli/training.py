@@ -4,6 +4,7 @@ import argparse
 import json
 import os
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,17 +22,12 @@ if TYPE_CHECKING:
 
 def train_and_tell(options: argparse.Namespace, config: Config) -> int:
     """Train and print the card's short form, or its JSON. Raises GpuwasteError."""
-    # Read as XGBoost is loaded: threads that spin while they wait make it ten times slower on a busy host.
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-    try:
-        from gpuwaste.documents.card_types import TrainingSettings
-        from gpuwaste.models.progress import Progress
-        from gpuwaste.models.training import train
-        from gpuwaste.predict.registry import Registry
-    except ModuleNotFoundError as error:
-        raise GpuwasteError(
-            f"train: no module {error.name}: install gpuwaste with its extra [train] on the host that trains"
-        ) from error
+    load_training("gpuwaste.models.training")
+    from gpuwaste.documents.card_types import TrainingSettings
+    from gpuwaste.models.progress import Progress
+    from gpuwaste.models.training import train
+    from gpuwaste.predict.registry import Registry
+
     progress = Progress(sys.stderr)
     settings = TrainingSettings(
         trials=options.trials,
@@ -55,6 +51,18 @@ def train_and_tell(options: argparse.Namespace, config: Config) -> int:
     )
     sys.stdout.write(json.dumps(trained.card.to_json(), indent=1) + "\n" if options.json else _text(trained))
     return 0
+
+
+def load_training(module: str, extra: str = "train") -> None:
+    """Load a module of training. Raises GpuwasteError where what it needs is not installed."""
+    # Read as XGBoost is loaded: threads that spin while they wait make it ten times slower on a busy host.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    try:
+        import_module(module)
+    except ModuleNotFoundError as error:
+        raise GpuwasteError(
+            f"train: no module {error.name}: install gpuwaste with its extra [{extra}] on the host that trains"
+        ) from error
 
 
 def _text(trained: "Trained") -> str:

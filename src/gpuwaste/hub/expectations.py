@@ -1,10 +1,13 @@
 """POST /v1/plan: when requests of the caller would start, from the queue that only the hub sees whole.
 
-The queue is read with three RPCs, at most each KEPT_S, whoever asks; the answer names nobody else's job.
+Where a bundle of waits is in use, it answers for requests; else, and for jobs that wait already, the queue is played
+forward. The queue is read with three RPCs, at most each KEPT_S, whoever asks; the answer names nobody else's job.
 """
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from gpuwaste.core import log_event
@@ -25,6 +28,7 @@ from gpuwaste.slurm.tres_request import request_like
 from gpuwaste.store.hub.hub_store import HubStore
 
 if TYPE_CHECKING:
+    from gpuwaste.hub.learnt_waits import LearntWaits
     from gpuwaste.hub.wait_lessons import WaitLessons
     from gpuwaste.plan.live_queue import LiveQueue
     from gpuwaste.plan.when.expectation import Expectation
@@ -47,8 +51,9 @@ _STALE: Final = log_event.warning(
 class Expectations:
     """Answers for requests and for jobs that wait; any thread, one at a time simulates."""
 
-    def __init__(self, store: HubStore, slurm: SlurmClient, clock: Clock, draws: int = DRAWS) -> None:
+    def __init__(self, store: HubStore, slurm: SlurmClient, clock: Clock, models_dir: Path, draws: int = DRAWS) -> None:
         self._store, self._slurm, self._clock, self._draws = store, slurm, clock, draws
+        self._models_dir = models_dir
         self._lock = threading.Lock()
         self._jobs: dict[int, RunningJob] = {}
         self._live: LiveQueue | None = None
@@ -56,6 +61,7 @@ class Expectations:
         self._past: PastRuns | None = None
         self._past_at = 0
         self._lessons: WaitLessons | None = None
+        self._learnt: LearntWaits | None = None
         self._asked_at: int | None = None
         self._trouble = Once()
         self.worker = Worker("expectations", self.step, clock)
@@ -74,7 +80,7 @@ class Expectations:
                     from gpuwaste.hub.wait_lessons import WaitLessons  # noqa: PLC0415 needs the extra `sim`
 
                     self._lessons = WaitLessons()
-                self._lessons.step(live, self._jobs)
+                self._lessons.step(live, self._jobs, self._learnt_waits(live))
         except Refusal as refusal:
             if refusal.status == NOT_INSTALLED:
                 return None
@@ -135,8 +141,41 @@ class Expectations:
                 rows[number] = live.candidate(request)
             except NoDataError:
                 continue
-        found = dict(zip(rows, self._played(live, list(rows.values())), strict=True)) if rows else {}
+        found = self._from_trees(live, requests, rows)
+        left = [number for number in rows if number not in found]
+        if left:
+            found |= zip(left, self._played(live, [rows[number] for number in left]), strict=True)
         return [found.get(number) for number in range(len(requests))]
+
+    def _from_trees(
+        self, live: "LiveQueue", requests: Sequence[JobRequest], rows: "Mapping[int, Candidate]"
+    ) -> "dict[int, Expectation | None]":
+        """Return what a bundle of waits expects, by number: of those of `rows` that it has learnt the partition of."""
+        learnt = self._learnt_waits(live)
+        if learnt is None or not learnt.in_use or not rows:
+            return {}
+        from gpuwaste.plan.when.expectation import expect_learnt  # noqa: PLC0415 needs the extra `sim`
+
+        asked = [
+            replace(requests[n], submit=live.queue.now, partition=requests[n].partition or live.default) for n in rows
+        ]
+        waits = {n: wait for n, wait in zip(rows, learnt.expected(asked), strict=True) if wait is not None}
+        try:
+            found = expect_learnt(live.queue, [rows[n] for n in waits], list(waits.values()), self._draws)
+        except UsageError as error:
+            raise Refusal(BAD, f"the request: {error}") from error
+        return dict(zip(waits, found, strict=True))
+
+    def _learnt_waits(self, live: "LiveQueue") -> "LearntWaits | None":
+        """Return the bundle of waits with the queue of `live`; None without the extra `predict`."""
+        if self._learnt is None:
+            try:
+                from gpuwaste.hub.learnt_waits import LearntWaits  # noqa: PLC0415 needs the extras `sim` and `predict`
+            except ModuleNotFoundError:
+                return None
+            self._learnt = LearntWaits(self._store, self._models_dir)
+        self._learnt.step(self._jobs, live.queue.now)
+        return self._learnt
 
     def _played(self, live: "LiveQueue", rows: "Sequence[Candidate]") -> "list[Expectation | None]":
         from gpuwaste.plan.when.expectation import expect  # noqa: PLC0415 needs the extra `sim`

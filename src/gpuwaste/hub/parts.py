@@ -190,7 +190,7 @@ class Hub:
             cluster_map=self.cluster_map,
             metrics=self.metrics,
             predictions=self.predictions,
-            expectations=Expectations(self.store, slurm, clock),
+            expectations=Expectations(self.store, slurm, clock, Path(config.common.models_dir)),
             verdicts=verdict_reads,
             verdict_ingest=VerdictIngest(verdict_store, self.identity, self.site, self.metrics, clock),
             notices=self.notify.service,

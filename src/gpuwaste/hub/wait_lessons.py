@@ -4,6 +4,7 @@ Kept in memory: a restarted hub begins to learn again.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from gpuwaste.core.errors import NoDataError
@@ -14,6 +15,7 @@ from gpuwaste.slurm.scontrol import RunningJob
 from gpuwaste.slurm.tres_request import request_like
 
 if TYPE_CHECKING:
+    from gpuwaste.hub.learnt_waits import LearntWaits
     from gpuwaste.plan.live_queue import LiveQueue
 
 SAMPLED: Final = 4  # new jobs that are predicted each time: each costs DRAWS plays of the queue
@@ -29,24 +31,29 @@ class WaitLessons:
         self._open = OpenWaits(self.shifts)
         self._said_at: dict[int, int] = {}
 
-    def step(self, live: "LiveQueue", jobs: Mapping[int, RunningJob]) -> None:
-        """Take what has started since, then predict what is new. Raises UsageError for a queue that cannot be."""
+    def step(self, live: "LiveQueue", jobs: Mapping[int, RunningJob], learnt: "LearntWaits | None" = None) -> None:
+        """Take what has started since, then predict what is new, by `learnt` too where it has a bundle in use.
+
+        Raises UsageError for a queue that cannot be, ModelError for trees that fail.
+        """
+        corrected = [self._open, *([learnt.open] if learnt is not None and learnt.in_use else [])]
         for job_id, at in list(self._said_at.items()):
             job = jobs.get(job_id)
             if job is not None and job.state == _PENDING:
                 continue
             del self._said_at[job_id]
-            if job is not None and job.start is not None and job.restarts == 0:
-                self._open.started(job_id, job.start - at)
-            else:
-                self._open.gone(job_id)
+            for waits in corrected:
+                if job is not None and job.start is not None and job.restarts == 0:
+                    waits.started(job_id, job.start - at)
+                else:
+                    waits.gone(job_id)
         waiting = dict.fromkeys(live.ids)
         fresh = [job_id for job_id in waiting if job_id not in self._said_at and job_id in jobs]
         fresh.sort(key=lambda job_id: -(jobs[job_id].submit or 0))
         for job_id in fresh[:SAMPLED]:
-            self._predict(live, jobs[job_id])
+            self._predict(live, jobs[job_id], learnt)
 
-    def _predict(self, live: "LiveQueue", job: RunningJob) -> None:
+    def _predict(self, live: "LiveQueue", job: RunningJob, learnt: "LearntWaits | None") -> None:
         found = live.without(job.job_id)
         if found is None:
             return
@@ -60,3 +67,7 @@ class WaitLessons:
         if one is not None:
             self._said_at[job.job_id] = now
             self._open.said(job.job_id, (one.p10 - now, one.p50 - now, one.p90 - now))
+        if learnt is not None and learnt.in_use:
+            (said,) = learnt.raw([replace(request_like(job), submit=now)])
+            if said is not None:
+                learnt.open.said(job.job_id, said)

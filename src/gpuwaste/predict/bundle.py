@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -15,21 +15,23 @@ from gpuwaste.core.underuse import UnderUse
 from gpuwaste.predict.bundle_files import AGAIN, BundleFiles, read_bundle
 from gpuwaste.predict.manifest import NAME, Manifest, TargetModel
 from gpuwaste.predict.session import Session, Vectors
-from gpuwaste.predict.targets import BY_NAME, OF_THE_LEDGER
+from gpuwaste.predict.targets import OF_THE_LEDGER, TARGETS, Kind
 
 BASELINE: Final = Path(__file__).with_name("baseline")  # the bundle of day one: heuristics, not learnt
 TARGET_KEY: Final = "gpuwaste.target"  # properties that an export writes into each graph
 HASH_KEY: Final = "gpuwaste.feature_hash"
 RETRAIN: Final = "train again with this version of gpuwaste"
+_KINDS: Final[Mapping[str, Kind]] = {target.name: target.kind for target in TARGETS}
 
 
 @dataclass(frozen=True, slots=True)
 class FeatureSet:
-    """The features that a program computes; a bundle made for others is refused."""
+    """The features that a program computes, and the targets made of them; a bundle made for others is refused."""
 
     version: int
     hash: str
     names: tuple[str, ...]
+    targets: Mapping[str, Kind] = field(default_factory=lambda: _KINDS)
 
 
 def our_features() -> FeatureSet:
@@ -92,7 +94,7 @@ def load_bundle(directory: Path, expected: FeatureSet | None = None, files: Bund
     manifest, contents, digest = files or read_bundle(directory)
     where = directory / NAME
     _check_features(manifest, wanted, where)
-    _check_targets(manifest, contents, where)
+    _check_targets(manifest, contents, where, wanted)
     sessions = {model.target: _session(model, manifest, contents, directory) for model in manifest.targets}
     return Bundle(directory, manifest, digest, sessions)
 
@@ -122,19 +124,19 @@ def _check_features(manifest: Manifest, wanted: FeatureSet, where: Path) -> None
         )
 
 
-def _check_targets(manifest: Manifest, contents: Mapping[str, bytes], where: Path) -> None:
+def _check_targets(manifest: Manifest, contents: Mapping[str, bytes], where: Path, wanted: FeatureSet) -> None:
     """Refuse a manifest whose words on its targets do not fit together."""
     if not manifest.targets:
         raise ModelError(f"{where}: has no target: train again")
     seen: set[str] = set()
     for model in manifest.targets:
-        known = BY_NAME.get(model.target)
-        if known is None or model.target in seen:
+        kind = wanted.targets.get(model.target)
+        if kind is None or model.target in seen:
             raise ModelError(f"{where}: target {model.target!r} is unknown here, or there twice: {RETRAIN}")
         seen.add(model.target)
         if model.file not in contents or model.file == NAME:
             raise ModelError(f"{where}: {model.target} is in {model.file!r}, which the list of files lacks: {AGAIN}")
-        if bool(model.quantiles) != (known.kind == "quantiles") or not _sound(model):
+        if bool(model.quantiles) != (kind == "quantiles") or not _sound(model):
             raise ModelError(f"{where}: the numbers of {model.target} do not fit together: {AGAIN}")
 
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 WINDOW: Final = 1000  # ended jobs that the shifts look at: 500 to 2000 do alike, shorter follows a change sooner
 MIN_ENDS: Final = 200  # ends below which the bundle's own shifts stand
 _RARE: Final = 0.02  # share that may be missed, below which a window needs twice as many ends
-_STEP: Final = 0.003  # of the level, for each ended job
+STEP: Final = 0.003  # of the level, for each ended job
 _LEAST, _MOST = 0.1, 4.0  # bounds of the level, as multiples of the one aimed at
 ROUNDING: Final = 1e-9  # share of a value that is rounding in its logarithm, and no under-estimate
 _HUGE: Final = 700.0  # exp of it is still finite
@@ -51,12 +51,14 @@ class _Window:
 class Shifts:
     """Additive corrections of q log quantiles; a gap is log(value) - raw, one for each quantile and ended job."""
 
-    def __init__(self, quantiles: Sequence[float], start: Sequence[float], *, window: int = WINDOW) -> None:
+    def __init__(
+        self, quantiles: Sequence[float], start: Sequence[float], *, window: int = WINDOW, step: float = STEP
+    ) -> None:
         self._aims = [1.0 - q for q in quantiles]
         self._missable = list(self._aims)  # share of jobs above the quantile that the shifts now aim at
         self._start = list(start) if len(start) else [0.0] * len(self._aims)
         self._least = [MIN_ENDS * 2 if aim < _RARE else MIN_ENDS for aim in self._aims]
-        self._size = window
+        self._size, self._step = window, step
         self._fresh()
 
     def __len__(self) -> int:
@@ -78,15 +80,19 @@ class Shifts:
         values = [math.exp(min(log_value, _HUGE)) for log_value in self._shifted(raw, busy)]
         return values if cap is None else [min(value, cap) for value in values]
 
-    def observe(self, raw: Sequence[float], log_value: float, *, busy: bool = False) -> None:
+    def observe(
+        self, raw: Sequence[float], log_value: float, *, busy: bool = False, above: Sequence[bool] | None = None
+    ) -> None:
         """Take a job's end: its raw log quantiles and `busy` as at its submission, and the log of what it took.
 
+        `above`: whether each quantile was exceeded, where the caller judges it otherwise than by `log_value`.
         What it took is at most what it asked for (targets.labels), so that the cap of `apply` makes no difference here.
         """
         gaps = tuple(log_value - r for r in _rising(raw))
         if len(self) >= MIN_ENDS:
-            for i, (said, aim) in enumerate(zip(self._shifted(raw, busy), self._aims, strict=True)):
-                moved = self._missable[i] + _STEP * (aim - (log_value - said > ROUNDING))
+            found = above or [log_value - said > ROUNDING for said in self._shifted(raw, busy)]
+            for i, (exceeded, aim) in enumerate(zip(found, self._aims, strict=True)):
+                moved = self._missable[i] + self._step * (aim - exceeded)
                 self._missable[i] = min(max(moved, _LEAST * aim), _MOST * aim, 1.0)
         self._all.push(gaps)
         self._of[busy].push(gaps)

@@ -26,6 +26,7 @@ from gpuwaste.predict.manifest import NAME, Manifest
 
 CHAMPION: Final = "champion"
 HISTORY: Final = "history.json"
+WAITS: Final = "waits"  # of models_dir: a registry of its own, for bundles of waits
 _LOCK: Final = ".lock"
 _KEPT: Final = 100  # promotions that the history remembers
 _MAX_HISTORY_B: Final = 1 << 20
@@ -154,7 +155,7 @@ class Registry:
             return []
         except OSError as error:
             raise ModelError(f"{self.models_dir}: cannot be read: {error.strerror}: {_WRITABLE_HINT}") from error
-        return [p for p in found if _NAME.fullmatch(p.name) and p.is_dir() and not p.is_symlink()]
+        return [p for p in found if _NAME.fullmatch(p.name) and p.name != WAITS and p.is_dir() and not p.is_symlink()]
 
     def _entry(self, path: Path, champion: str | None) -> Entry:
         try:
@@ -226,6 +227,6 @@ class Registry:
 
 
 def _checked(name: str, what: str) -> str:
-    if not isinstance(name, str) or not _NAME.fullmatch(name) or name in {CHAMPION, HISTORY}:
+    if not isinstance(name, str) or not _NAME.fullmatch(name) or name in {CHAMPION, HISTORY, WAITS}:
         raise ModelError(f"{what} {str(name)[:80]!r}: expected letters, digits, ., _ and -, at most 64, not {CHAMPION}")
     return name

@@ -1,4 +1,4 @@
-"""Quantiles of waits learnt from what was known at submission, in windows of time, and shifted by past errors.
+"""Trees that give quantiles of waits, fitted in windows of time and shifted by past errors.
 
 Before each window the trees are fitted to the jobs that had started by then; a job that still waits enters with what it
 has waited so far, since to leave it out would teach that waits are short.
@@ -13,7 +13,8 @@ import xgboost
 from numpy.typing import NDArray
 
 from gpuwaste.models.waits.replay import WaitRows
-from gpuwaste.plan.when.correction import FLOOR_S, WaitShifts
+from gpuwaste.plan.waits.trees import raw_of, seconds_of
+from gpuwaste.plan.when.correction import WaitShifts
 from gpuwaste.plan.when.expectation import QUANTILES
 
 Floats = NDArray[np.float64]
@@ -32,6 +33,14 @@ PARAMS: Final = {
 }
 
 
+def fitted(rows: WaitRows, end: int, now: int, *, seed: int = 1, threads: int = 2) -> tuple[xgboost.Booster, ...]:
+    """Return trees for each of QUANTILES, learnt from the first `end` rows as they were known at `now`."""
+    waited = np.minimum(rows.start[:end], now) - rows.submit[:end]
+    data = xgboost.QuantileDMatrix(rows.features[:end], raw_of(waited.astype(np.float64)), nthread=threads)
+    asked = {**PARAMS, "seed": seed, "nthread": threads}
+    return tuple(xgboost.train({**asked, "quantile_alpha": q}, data, ROUNDS) for q in QUANTILES)
+
+
 def learnt(rows: WaitRows, *, windows: int = WINDOWS, seed: int = 1, threads: int = 2) -> Floats:
     """Return p10, p50 and p90 of the waits [m, 3] in seconds; NaN before the first window."""
     found = np.full((len(rows.submit), len(QUANTILES)), np.nan)
@@ -39,19 +48,18 @@ def learnt(rows: WaitRows, *, windows: int = WINDOWS, seed: int = 1, threads: in
     for begin, end in pairwise(cuts.tolist()):
         if begin < MIN_ROWS or begin == end:
             continue
-        now = rows.submit[begin]
-        waited = np.minimum(rows.start[:begin], now) - rows.submit[:begin]
-        data = xgboost.QuantileDMatrix(rows.features[:begin], np.log(waited + FLOOR_S))
-        asked = {**PARAMS, "quantile_alpha": np.array(QUANTILES), "seed": seed, "nthread": threads}
-        trees = xgboost.train(asked, data, ROUNDS)
-        raw = np.maximum.accumulate(trees.inplace_predict(rows.features[begin:end]), axis=1)
-        found[begin:end] = np.maximum(np.exp(raw) - FLOOR_S, 0)
+        trees = fitted(rows, begin, int(rows.submit[begin]), seed=seed, threads=threads)
+        raw = np.column_stack([one.inplace_predict(rows.features[begin:end]) for one in trees])
+        found[begin:end] = seconds_of(raw.astype(np.float64))
     return found
 
 
-def corrected(rows: WaitRows, said: Floats) -> Floats:
-    """Return the quantiles [m, 3] shifted by the errors of the jobs that had started before each submission."""
-    shifts, found = WaitShifts(), np.full_like(said, np.nan)
+def corrected(rows: WaitRows, said: Floats, shifts: WaitShifts | None = None) -> Floats:
+    """Return the quantiles [m, 3] shifted by the errors of the jobs that had started before each submission.
+
+    `shifts` is left as it is after the last submission.
+    """
+    shifts, found = shifts or WaitShifts(), np.full_like(said, np.nan)
     started: list[tuple[int, int]] = []
     for row in np.flatnonzero(np.isfinite(said).all(axis=1)).tolist():
         while started and started[0][0] < rows.submit[row]:

@@ -10,42 +10,32 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuwaste.history.table import JobTable
-from gpuwaste.plan.when.expectation import closed_never
-from gpuwaste.plan.when.past_runs import PastRuns
-from gpuwaste.plan.when.queue import LEVELS, NO_LIMIT_S, Jobs, Pools, Queue
+from gpuwaste.history.table import Floats, JobTable
+from gpuwaste.plan.waits.instant import Instant, JobRows
+from gpuwaste.plan.waits.knowledge import Knowledge
+from gpuwaste.plan.when.queue import NO_LIMIT_S
 
 Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 class WaitLog(NamedTuple):
-    """n jobs by submission: UTC seconds, -1 for a start that never came; `pool` is the partition's number.
+    """n jobs by submission, the start of one that never started -1; `gone` is when each left the queue or the machine.
 
-    `gone` is when a job left the queue or the machine.
+    `capacity` [P, 2] are the processors and the GPUs of each pool, `pools` the partitions' names.
     """
 
-    submit: Ints
-    start: Ints
+    jobs: JobRows
     gone: Ints
-    procs: Ints
-    limit: Ints
-    user: Ints
-    account: Ints
-    pool: Ints
     capacity: Ints
+    pools: tuple[str, ...]
 
 
 class Submission(NamedTuple):
-    """What is known as job `row` is submitted: rows that run, rows that wait (by submission), rows that just started.
-
-    `started` and `ended` hold what has happened since the submission before.
-    """
+    """What is known as job `row` is submitted: rows that run, rows that wait, of any pool, in their order."""
 
     row: int
     running: Ints
     waiting: Ints
-    started: list[int]
 
 
 def wait_log(table: JobTable, processors: int | None) -> WaitLog:
@@ -61,72 +51,81 @@ def wait_log(table: JobTable, processors: int | None) -> WaitLog:
     ended = np.where(table.end >= table.submit, table.end, table.submit)
     gone = np.where(start >= 0, start + run, ended)
     pool = table.partition.codes.astype(np.int64)
-    capacity = np.array([most_held(start, gone, procs, pool == p) for p in range(len(table.partition.values))])
-    if len(capacity) == 1 and processors is not None:
-        capacity[0] = max(processors, int(procs.max()))
     limit = np.where(np.isfinite(table.limit_s) & (table.limit_s >= 1), table.limit_s, NO_LIMIT_S).astype(np.int64)
-    users = (table.user.codes.astype(np.int64), table.account.codes.astype(np.int64))
-    return WaitLog(table.submit, start, gone, procs, limit, *users, pool, capacity)
+    jobs = JobRows(
+        table.submit,
+        start,
+        procs,
+        whole(table.gpus),
+        np.minimum(limit, NO_LIMIT_S),
+        table.user.codes.astype(np.int64),
+        table.account.codes.astype(np.int64),
+        pool,
+        table.gpu_type.codes.astype(np.int64),
+    )
+    names = table.partition.values
+    capacity = np.array([_capacity(jobs.at(pool == p), gone[pool == p]) for p in range(len(names))], np.int64)
+    if len(names) == 1 and processors is not None:
+        capacity[0, 0] = max(processors, int(procs.max()))
+    return WaitLog(jobs, gone, capacity.reshape(len(names), 2), names)
 
 
-def most_held(start: Ints, gone: Ints, procs: Ints, rows: NDArray[np.bool_]) -> int:
-    """Return the most processors that these jobs held at once, at least 1."""
-    rows = rows & (start >= 0)
-    instants, changes = np.concatenate((start[rows], gone[rows])), np.concatenate((procs[rows], -procs[rows]))
+def whole(amounts: Floats) -> Ints:
+    """Return amounts as whole numbers, 0 for one that is not known."""
+    found: Ints = np.nan_to_num(amounts, nan=0.0).astype(np.int64)
+    return found
+
+
+def _capacity(jobs: JobRows, gone: Ints) -> tuple[int, int]:
+    return max(most_held(jobs.start, gone, jobs.procs), 1), most_held(jobs.start, gone, jobs.gpus)
+
+
+def most_held(start: Ints, gone: Ints, amounts: Ints) -> int:
+    """Return the most that these jobs held at once, and at least what each of them asks for."""
+    ran = start >= 0
+    instants, changes = np.concatenate((start[ran], gone[ran])), np.concatenate((amounts[ran], -amounts[ran]))
     held = np.cumsum(changes[np.lexsort((changes, instants))])
-    return int(max(held.max(initial=1), procs[rows].max(initial=1)))
+    return int(max(held.max(initial=0), amounts[ran].max(initial=0)))
 
 
-def submissions(log: WaitLog, past: PastRuns) -> Iterator[Submission]:
-    """Yield each submission in order; `past` has learnt from the jobs that had ended by then."""
+def submissions(log: WaitLog, known: Knowledge) -> Iterator[Submission]:
+    """Yield each submission in order; `known` has learnt from what had started and ended by then."""
+    jobs = log.jobs
     starts: list[tuple[int, int]] = []
     ends: list[tuple[int, int]] = []
     running: dict[int, None] = {}
     waiting: dict[int, None] = {}
-    for row in range(len(log.submit)):
-        now = int(log.submit[row])
+    for row, now in enumerate(jobs.submit.tolist()):
         begun = []
         while starts and starts[0][0] < now:
             job = heapq.heappop(starts)[1]
             del waiting[job]
             running[job] = None
             begun.append(job)
+        if begun:
+            known.started(jobs.at(np.array(begun, np.int64)))
         while ends and ends[0][0] < now:
-            job = heapq.heappop(ends)[1]
+            at, job = heapq.heappop(ends)
             if job in running:
                 del running[job]
-                shape = (int(log.procs[job]), int(log.limit[job]))
-                past.observe(int(log.user[job]), shape, log.gone[job] - log.start[job], log.limit[job])
+                known.ended(jobs, job, at)
             else:
                 del waiting[job]
-        yield Submission(row, np.array(list(running), np.int64), np.array(list(waiting), np.int64), begun)
+        yield Submission(row, np.array(list(running), np.int64), np.array(list(waiting), np.int64))
         waiting[row] = None
-        if log.start[row] >= 0:
-            heapq.heappush(starts, (int(log.start[row]), row))
+        if jobs.start[row] >= 0:
+            heapq.heappush(starts, (int(jobs.start[row]), row))
         heapq.heappush(ends, (int(log.gone[row]), row))
 
 
-def queue_of(log: WaitLog, seen: Submission, past: PastRuns) -> Queue:
-    """Return the queue of one submission's pool."""
-    own = log.pool[seen.row]
-    machine: Pools = closed_never(log.capacity[own : own + 1, None])
-    now = int(log.submit[seen.row])
-    running, waiting = (rows[log.pool[rows] == own] for rows in (seen.running, seen.waiting))
-    return Queue(
-        now,
-        machine,
-        jobs_of_rows(log, running, past, now - log.start[running]),
-        jobs_of_rows(log, waiting, past, np.zeros(len(waiting), np.int64)),
-    )
-
-
-def jobs_of_rows(log: WaitLog, rows: Ints, past: PastRuns, since_s: Ints) -> Jobs:
-    """Return rows of the log with the run times that are expected of them."""
-    run = [past.quantiles(int(log.user[j]), (int(log.procs[j]), int(log.limit[j])), int(log.limit[j])) for j in rows]
-    return Jobs(
-        log.procs[rows, None],
-        np.ones(len(rows), np.int64),
-        log.limit[rows],
-        np.array(run).reshape(len(rows), len(LEVELS)),
-        np.maximum(since_s, 0),
+def instant_of(log: WaitLog, seen: Submission) -> Instant:
+    """Return the pool of one submission, as it was then."""
+    own = log.jobs.pool[seen.row]
+    running, waiting = (rows[log.jobs.pool[rows] == own] for rows in (seen.running, seen.waiting))
+    return Instant(
+        int(log.jobs.submit[seen.row]),
+        log.capacity[own],
+        log.jobs.at(running),
+        log.jobs.at(waiting),
+        log.jobs.at(slice(seen.row, seen.row + 1)),
     )

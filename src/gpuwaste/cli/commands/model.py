@@ -38,6 +38,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         of[name] = actions.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
         add(of[name], "json")
         add(of[name], "models-dir", shown="common.models_dir")
+        if name != "status":
+            of[name].add_argument("--waits", action="store_true", help="models of waits, those that gpuwaste plan uses")
         add_config(of[name])
     of["show"].add_argument(
         "name", metavar="NAME", nargs="?", help="model, as list prints it (default: the one in use)"
@@ -56,9 +58,12 @@ def run(options: argparse.Namespace) -> int:
     from gpuwaste.cli.programs import load_program
 
     config = config_of(options)
-    registry = load_program("gpuwaste.predict.registry", "predict", "this host").Registry(
-        options.models_dir or path_word(config.common.models_dir)
-    )
+    registries = load_program("gpuwaste.predict.registry", "predict", "this host")
+    models_dir = options.models_dir or path_word(config.common.models_dir)
+    registry = registries.Registry(models_dir)
+    if options.action != "status" and options.waits:
+        features = load_program("gpuwaste.plan.waits.features", "sim", "this host")
+        registry = registries.Registry(models_dir / registries.WAITS, features.wait_features())
     act: Callable[[argparse.Namespace, Registry, Config], int] = {
         "list": _list,
         "show": _show,

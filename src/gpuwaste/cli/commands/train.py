@@ -7,7 +7,10 @@ from gpuwaste.cli.sources import add_sources
 from gpuwaste.cli.words import count_word
 
 HELP = "train a model on the job history"
-EXAMPLES = (("gpuwaste train -S now-365days", "Train on a year of this site."),)
+EXAMPLES = (
+    ("gpuwaste train -S now-365days", "Train on a year of this site."),
+    ("gpuwaste train --waits -S now-90days", "Train the model of waits that gpuwaste plan uses."),
+)
 _TRIALS = 5
 
 
@@ -23,6 +26,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         help="start no new trial after this time; the result is not reproducible",
     )
+    parser.add_argument("--waits", action="store_true", help="train the model of waits that gpuwaste plan uses")
     add(parser, "models-dir", shown="common.models_dir")
     parser.add_argument("--promote", action="store_true", help="use the model at once (always done for the first one)")
     add(parser, "json", "the model's card")
@@ -31,6 +35,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Train, and print what came of it."""
+    if options.waits:
+        from gpuwaste.cli.wait_training import train_waits_and_tell
+
+        return train_waits_and_tell(options, config_of(options))
     from gpuwaste.cli.training import train_and_tell
 
     return train_and_tell(options, config_of(options))

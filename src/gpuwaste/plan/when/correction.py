@@ -2,8 +2,9 @@
 
 The shifts are those of walltimes (predict/conformal.py): of logarithms, on a rolling window, with the level led by what
 was missed lately. Waits below a minute are alike, so a minute is added to each before its logarithm. Many jobs do not
-wait at all, and no quantile divides equal waits into shares: waits below TIE_S are spread over it at random. A wait
-teaches at its start, never earlier.
+wait at all, and no quantile divides equal waits into shares: waits below TIE_S are spread over it at random. The level
+is led by what is really missed, in whole seconds: a wait of p10 or p90 itself is inside. A wait teaches at its start,
+never earlier.
 """
 
 import math
@@ -19,6 +20,8 @@ from gpuwaste.predict.conformal import Shifts
 
 FLOOR_S: Final = 60.0
 TIE_S: Final = 2.0
+WINDOW: Final = 3000  # waits: jobs of one burst wait alike, so a thousand of them say less than a thousand run times
+_STEP: Final = 0.001  # of the level, for each start; as slow for the same reason
 _LONGEST_S: Final = 10 * 366 * 86400.0  # no wait is expected to be longer
 
 
@@ -34,7 +37,7 @@ class WaitShifts:
     """
 
     def __init__(self) -> None:
-        self._shifts = Shifts(QUANTILES, [0.0] * len(QUANTILES))
+        self._shifts = Shifts(QUANTILES, [0.0] * len(QUANTILES), window=WINDOW, step=_STEP)
         self._ties = random.Random(1)  # noqa: S311 no secret
 
     def apply(self, waits_s: Sequence[float]) -> list[float]:
@@ -45,7 +48,9 @@ class WaitShifts:
     def observe(self, waits_s: Sequence[float], waited_s: float) -> None:
         """Take the start of a job for which these quantiles were simulated, and what it waited."""
         spread = waited_s if waited_s >= TIE_S else self._ties.random() * TIE_S
-        self._shifts.observe([log_wait(wait) for wait in waits_s], log_wait(spread))
+        first, middle, last = map(round, self.apply(waits_s))
+        above = (waited_s >= first, spread > middle, waited_s > last)
+        self._shifts.observe([log_wait(wait) for wait in waits_s], log_wait(spread), above=above)
 
     def pack(self) -> NDArray[np.float64]:
         """Return what was learnt, as predict.conformal.Shifts.pack."""

@@ -7,13 +7,14 @@ import numpy as np
 
 from gpuwaste.core.errors import UsageError
 from gpuwaste.plan.when.forward import Asked, Held, Rules, played
-from gpuwaste.plan.when.queue import Candidate, Ints, Jobs, Pools, Queue, checked, checked_jobs, jobs_of
+from gpuwaste.plan.when.queue import Candidate, Floats, Ints, Jobs, Pools, Queue, checked, checked_jobs, jobs_of
 from gpuwaste.plan.when.run_times import believed_rest, drawn, drawn_rest
 
 QUANTILES: Final = (0.1, 0.5, 0.9)
 MAX_DRAWS: Final = 1000
 SIMULATED: Final = "simulated"
 CORRECTED: Final = "simulated, corrected by past waits"
+LEARNT: Final = "learnt from past waits"
 
 
 class Expectation(NamedTuple):
@@ -54,6 +55,25 @@ def expect(
     waits = waits_of(queue, asked, [candidate.place for candidate in candidates], draws, seed)
     runs = drawn(asked, np.random.default_rng([seed, 1]), draws)
     return [_told(queue.now, waits[:, k], runs[:, k], correction) for k in range(len(candidates))]
+
+
+def expect_learnt(
+    queue: Queue, candidates: Sequence[Candidate], waits_s: Sequence[Sequence[float]], draws: int = 40, seed: int = 1
+) -> list[Expectation | None]:
+    """Return what follows from learnt p10, p50 and p90 of each wait; None for what no pool of this machine can hold.
+
+    The queue is not played: run times alone are drawn. Raises UsageError for a request that cannot be.
+    """
+    capacity = queue.machine.capacity
+    asked = checked_jobs(jobs_of(candidates, capacity.shape[1]), capacity.shape, "asked")
+    runs = drawn(asked, np.random.default_rng([seed, 1]), draws)
+    ranks = (np.random.default_rng([seed, 2]).permutation(draws) + 0.5) / draws
+    found: list[Expectation | None] = []
+    for k, said in enumerate(waits_s):
+        own = [p for p in range(len(capacity)) if int(asked.pools[k]) >> p & 1 and (asked.asks[k] <= capacity[p]).all()]
+        moved = np.interp(ranks, QUANTILES, said)
+        found.append(_expectation(queue.now, said, moved + runs[:, k], LEARNT) if own else None)
+    return found
 
 
 def waits_of(queue: Queue, asked: Jobs, places: Sequence[int | None], draws: int, seed: int) -> Ints:
@@ -102,8 +122,12 @@ def _told(now: int, waits: Ints, runs: Ints, correction: Correction | None) -> E
         # A draw keeps its rank: what has moved is the wait, not how long the job runs.
         ranks = (np.argsort(np.argsort(waits, kind="stable"), kind="stable") + 0.5) / len(waits)
         moved = np.interp(ranks, QUANTILES, said)
-    ends = np.quantile(moved + runs, QUANTILES, method="inverted_cdf")
-    first, middle, last = (now + round(wait) for wait in said)
+    return _expectation(now, said, moved + runs, source)
+
+
+def _expectation(now: int, waits_s: Sequence[float], ends_s: Floats, source: str) -> Expectation:
+    ends = np.quantile(ends_s, QUANTILES, method="inverted_cdf")
+    first, middle, last = (now + round(wait) for wait in waits_s)
     return Expectation(first, middle, last, (now + round(ends[0]), now + round(ends[1]), now + round(ends[2])), source)
 
 

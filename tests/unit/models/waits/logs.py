@@ -3,6 +3,7 @@
 import numpy as np
 
 from gpuwaste.models.waits.queue_at import WaitLog, most_held
+from gpuwaste.plan.waits.instant import JobRows
 
 
 def drawn_log(count: int, seed: int = 3) -> WaitLog:
@@ -15,7 +16,10 @@ def drawn_log(count: int, seed: int = 3) -> WaitLog:
     start[never] = -1
     procs, limit = rng.integers(1, 9, count), rng.integers(60, 7200, count)
     pool = rng.integers(0, 2, count)
-    capacity = np.array([most_held(start, gone, procs, pool == p) for p in range(2)], np.int64)
-    return WaitLog(
-        submit, start, gone, procs, limit, rng.integers(0, 5, count), rng.integers(0, 2, count), pool, capacity
-    )
+    users, accounts = rng.integers(0, 5, count), rng.integers(0, 2, count)
+    gpus = rng.integers(0, 3, count)
+    jobs = JobRows(submit, start, procs, gpus, limit, users, accounts, pool, np.zeros(count, np.int64))
+    capacity = [
+        [most_held(start[pool == p], gone[pool == p], amount[pool == p]) for amount in (procs, gpus)] for p in range(2)
+    ]
+    return WaitLog(jobs, gone, np.array(capacity, np.int64), ("one", "two"))

@@ -1,0 +1,163 @@
+"""gpuwaste train --waits: from a history with waits to a bundle of waits in its own registry.
+
+The history is replayed in the order of time; the figures of the card are of trees that knew nothing later, those of the
+bundle learn from all of it. The correction begins with the errors of that replay.
+"""
+
+import json
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import msgspec
+import numpy as np
+
+from gpuwaste.core.errors import NoDataError
+from gpuwaste.core.underuse import UNDER_USE
+from gpuwaste.documents.wait_card import WaitCard
+from gpuwaste.models.export import write_bundle
+from gpuwaste.models.job_source import JobSource
+from gpuwaste.models.progress import Progress
+from gpuwaste.models.training import bundle_name
+from gpuwaste.models.waits.card_text import card_text
+from gpuwaste.models.waits.figures import figures
+from gpuwaste.models.waits.learnt import corrected, fitted, learnt
+from gpuwaste.models.waits.queue_at import WaitLog, wait_log
+from gpuwaste.models.waits.replay import WaitRows, wait_rows
+from gpuwaste.plan.waits.features import TARGET, wait_features
+from gpuwaste.plan.waits.trees import MACHINE, SHIFTS, Machine, PoolSize
+from gpuwaste.plan.when.correction import WaitShifts
+from gpuwaste.plan.when.expectation import QUANTILES
+from gpuwaste.predict.manifest import Manifest, TargetModel
+from gpuwaste.predict.registry import WAITS, Registry
+
+DRAWS: Final = 20
+MIN_STARTED: Final = 500  # jobs that have started, below which nothing is learnt
+MAX_JOBS: Final = 100_000  # the last ones of a history: bounds time and memory
+
+
+@dataclass(frozen=True, slots=True)
+class TrainedWaits:
+    """What came of it."""
+
+    directory: Path
+    card: WaitCard
+
+
+def waits_registry(models_dir: Path) -> Registry:
+    """Return the registry of bundles of waits."""
+    return Registry(models_dir / WAITS, wait_features())
+
+
+def train_waits(
+    source: JobSource,
+    models_dir: Path,
+    *,
+    created_utc: int,
+    since: int | None = None,
+    seed: int = 1,
+    threads: int = 2,
+    promote: bool = False,
+    progress: Progress | None = None,
+) -> TrainedWaits:
+    """Replay, judge, fit, export, register; promote where asked or where there is no champion.
+
+    Raises NoDataError where there are too few waits, ModelError where the gate or the registry refuses.
+    """
+    show, registry = progress or Progress(), waits_registry(models_dir)
+    had_champion = registry.champion() is not None
+    log = _log(source, since)
+    with show.stage("replay of the queue", len(log.gone)) as tick:
+        rows = wait_rows(log, draws=DRAWS, ticks=_ticks(tick))
+    if len(rows.submit) < MIN_STARTED:
+        raise NoDataError(f"{source.text}: {len(rows.submit)} jobs with a wait: at least {MIN_STARTED} are needed")
+    shifts = WaitShifts()
+    with show.stage("judge"):
+        said = learnt(rows, seed=seed, threads=threads)
+        found, judged = figures(rows, said)
+        corrected(rows, said, shifts)
+    now = int(max(rows.submit[-1], source.table.end.max(initial=0)))
+    with show.stage("fit"):
+        trees = fitted(rows, len(rows.submit), now, seed=seed, threads=threads)
+    promoted = promote or not had_champion
+    card = WaitCard(
+        name=f"waits-{bundle_name(source.cluster, created_utc)}"[:64],
+        cluster=source.cluster,
+        source=source.text,
+        created_utc=created_utc,
+        window=(int(rows.submit[0]), int(rows.submit[-1])),
+        rows=len(rows.submit),
+        judged=judged,
+        draws=DRAWS,
+        seconds={name: round(seconds, 1) for name, seconds in show.seconds.items()},
+        promoted=promoted,
+        figures=found,
+    )
+    with show.stage("export"), tempfile.TemporaryDirectory(prefix="gpuwaste-train-") as folder:
+        target = Path(folder) / card.name
+        extra = {**_beside(log, shifts), "card.md": card_text(card).encode(), "card.json": card_bytes(card)}
+        write_bundle(
+            target,
+            manifest=_manifest(card, rows),
+            boosters={TARGET: trees},
+            vectors=rows.features,
+            extra=extra,
+            expected=wait_features(),
+        )
+        name = registry.add(target)
+    if promoted:
+        registry.promote(name)
+    return TrainedWaits(registry.models_dir / name, card)
+
+
+def card_bytes(card: WaitCard) -> bytes:
+    """Return card.json."""
+    return (json.dumps(card.to_json(), indent=1, sort_keys=True, allow_nan=False) + "\n").encode()
+
+
+def _log(source: JobSource, since: int | None) -> WaitLog:
+    table = source.table
+    if not table.wait_known:
+        raise NoDataError(f"{source.text}: has no waits (ends are submit + run): nothing to learn waits from")
+    rows = np.flatnonzero(table.submit >= (since or 0))[-MAX_JOBS:]
+    if not len(rows):
+        raise NoDataError(f"{source.text}: no job since then")
+    return wait_log(table.take(rows), source.processors)
+
+
+def _ticks(tick: Callable[[], None]) -> Iterator[None]:
+    while True:
+        tick()
+        yield
+
+
+def _beside(log: WaitLog, shifts: WaitShifts) -> Mapping[str, bytes]:
+    sizes = zip(log.pools, log.capacity.tolist(), strict=True)
+    machine = Machine([PoolSize(name, procs, gpus) for name, (procs, gpus) in sizes], DRAWS)
+    return {MACHINE: msgspec.json.encode(machine), SHIFTS: json.dumps(shifts.pack().tolist()).encode()}
+
+
+def _manifest(card: WaitCard, rows: WaitRows) -> Manifest:
+    ours = wait_features()
+    with np.errstate(all="ignore"):
+        medians = np.array([np.median(column[np.isfinite(column)]) for column in rows.features.T])
+    return Manifest(
+        name=card.name,
+        origin="site",
+        cluster=card.cluster,
+        created_utc=card.created_utc,
+        feature_version=ours.version,
+        feature_hash=ours.hash,
+        features=ours.names,
+        label_rule="start - submit in seconds; a job that still waits: what it has waited so far",
+        under_use=UNDER_USE,
+        end_rule="accounting",
+        window=card.window,
+        rows=card.rows,
+        targets=(TargetModel(TARGET, "", QUANTILES, rows=card.rows),),
+        left_out={},
+        references=tuple(float(value) if np.isfinite(value) else None for value in medians),
+        files={},
+    )
