@@ -20,6 +20,7 @@ import numpy as np
 from gpuwaste.core.job import JobRecord
 from gpuwaste.history.table import JobTable, table_of
 from gpuwaste.sim.cluster import ClusterModel, Node, Partition
+from gpuwaste.sim.placed import start_of
 from gpuwaste.sim.real.engine import Study, play_ensemble
 from gpuwaste.sim.real.outcomes import Outcome, read_csv
 from gpuwaste.sim.simulation import Machine, all_schedulers, simulate
@@ -121,11 +122,11 @@ def simulated(name: str, table: JobTable, model: ClusterModel) -> dict[int, tupl
         if "cluster" not in inspect.signature(simulate).parameters:
             return None
         more["cluster"] = model
-    _, played, starts = simulate(
+    _, played, plays = simulate(
         table, "drawn", Machine(model.cpus, "given"), (name,), walltime="user", first=None, **more
     )
     ids = table.job_id[played.row].tolist()
-    times = zip(played.submit.tolist(), starts[name].tolist(), strict=True)
+    times = zip(played.submit.tolist(), start_of(plays[name]).tolist(), strict=True)
     return {job: each for job, each in zip(ids, times, strict=True) if each[1] >= 0}
 
 

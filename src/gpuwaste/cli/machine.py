@@ -74,10 +74,9 @@ def size_of(cluster: "ClusterModel", options: argparse.Namespace, resource: str)
     from gpuwaste.sim.trace import GPUS
 
     source = f"the machine of {options.machine.name}" if options.machine is not None else "the live cluster"
-    up = [node for node in cluster.nodes if not node.down]
-    if not up:
+    if all(node.down for node in cluster.nodes):
         raise UsageError(f"{source}: every node is down: no job can run")
-    size = sum(node.gpu_count if resource == GPUS else node.cpus for node in up)
+    size = cluster.size(gpus=resource == GPUS)
     if not size:
         raise UsageError(f"{source}: its nodes have no GPUs: leave out --resource gpus")
     return Machine(size, source)

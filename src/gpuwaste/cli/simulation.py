@@ -19,14 +19,16 @@ from gpuwaste.core.config import Config
 from gpuwaste.core.errors import NoDataError, StoreError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     import numpy as np
     from numpy.typing import NDArray
 
     from gpuwaste.history.table import JobTable
+    from gpuwaste.sim.cluster import ClusterModel
     from gpuwaste.sim.difference import Run
+    from gpuwaste.sim.placed import Placed
     from gpuwaste.sim.trace import Ints, Trace
 
 EXIT_INTERRUPTED: Final = 130
@@ -41,6 +43,7 @@ def simulate_and_tell(options: argparse.Namespace, config: Config) -> int:
     try:
         import numpy as np
 
+        from gpuwaste.sim.placed import start_of
         from gpuwaste.sim.simulation import machine_of, simulate
         from gpuwaste.sim.whatif import Case
     except ModuleNotFoundError as error:
@@ -48,7 +51,7 @@ def simulate_and_tell(options: argparse.Namespace, config: Config) -> int:
     if options.compare is not None:
         return _compared(options, config)
     wanted = wanted_of(options)
-    chosen = _schedulers(options, changed=bool(wanted))
+    chosen = _schedulers(options, wanted)
     resource = resource_of(options, wanted)
     source = load_of(options, config)
     places = _window(source.table, options)
@@ -64,7 +67,7 @@ def simulate_and_tell(options: argparse.Namespace, config: Config) -> int:
     if options.engine is not None:
         return play_and_tell(options, table, source.text, cluster or one_node(machine.processors))
     past = past_of(options, config, source.table, places)
-    document, trace, starts = simulate(
+    document, trace, plays = simulate(
         table,
         source.text,
         machine,
@@ -77,10 +80,10 @@ def simulate_and_tell(options: argparse.Namespace, config: Config) -> int:
         cluster=cluster,
     )
     refused = refused_by(options, config, source, places)
-    case = Case(table, trace, machine.processors, resource, source.table, places, refused)
-    found = with_what_ifs(document, case, starts, () if document.stopped else wanted, past)
+    case = Case(table, trace, machine.processors, resource, source.table, places, refused, *_nodes_of(cluster, plays))
+    found = with_what_ifs(document, case, plays, () if document.stopped else wanted, past)
     if options.output is not None:
-        _write(options.output, table, trace, starts, found.runs)
+        _write(options.output, table, trace, {name: start_of(play) for name, play in plays.items()}, found.runs)
     view = view_of(found, source.cluster) if options.save or options.html else None
     if options.html is not None and view is not None:
         sys.stderr.write(f"{write_pages(options.html, view)}\n")
@@ -91,17 +94,26 @@ def simulate_and_tell(options: argparse.Namespace, config: Config) -> int:
     return EXIT_INTERRUPTED if found.document.stopped else 0
 
 
-def _schedulers(options: argparse.Namespace, *, changed: bool) -> tuple[str, ...]:
-    """Return the names of the schedulers, of which what-ifs change none on nodes. Raises UsageError."""
-    from gpuwaste.sim.simulation import all_schedulers, places_on_nodes
+def _schedulers(options: argparse.Namespace, wanted: "Sequence[tuple[str, str]]") -> tuple[str, ...]:
+    """Return the names of the schedulers, each of which goes by what the what-ifs change. Raises UsageError."""
+    from gpuwaste.sim.counterfactual import check_schedulers
+    from gpuwaste.sim.simulation import all_schedulers
 
     known, chosen = all_schedulers(), tuple(dict.fromkeys(listed(options.scheduler)))
     if not chosen or not known.keys() >= set(chosen):
         raise UsageError(f"--scheduler {options.scheduler[:40]!r}: schedulers are {', '.join(known)}")
-    on_nodes = [name for name in chosen if places_on_nodes(known[name])]
-    if changed and on_nodes:
-        raise UsageError(f"--what-if: --scheduler {on_nodes[0]} places jobs on nodes, which it does not change yet")
+    check_schedulers(wanted, chosen)
     return chosen
+
+
+def _nodes_of(
+    cluster: "ClusterModel | None", plays: "Mapping[str, Ints | Placed]"
+) -> "tuple[ClusterModel | None, bool]":
+    """Return the cluster where a scheduler placed jobs on its nodes, and whether another one counted."""
+    from gpuwaste.sim.simulation import any_counts
+
+    on_nodes = not all(any_counts((name,)) for name in plays)
+    return cluster if on_nodes else None, any_counts(tuple(plays))
 
 
 def _compared(options: argparse.Namespace, config: Config) -> int:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from gpuwaste.policy.policy_set import PolicySet
     from gpuwaste.sim.counterfactual import Counterfactual
     from gpuwaste.sim.document import SimulationDocument
+    from gpuwaste.sim.placed import Placed
     from gpuwaste.sim.trace import Ints
     from gpuwaste.sim.whatif import Case, Refused
 
@@ -113,24 +114,24 @@ def rejecting(policies: "PolicySet") -> "PolicySet":
 def with_what_ifs(
     document: "SimulationDocument",
     case: "Case",
-    starts: "Mapping[str, Ints]",
+    plays: "Mapping[str, Ints | Placed]",
     wanted: Sequence[tuple[str, str]],
     past: "Ints | None",
 ) -> "Counterfactual":
     """Return the answer with every change that was simulated; an interruption leaves those that were done before.
 
-    Raises UsageError, NoDataError.
+    Raises UsageError, NoDataError, ConfigError.
     """
     from msgspec.structs import replace as struct_replace
 
     from gpuwaste.sim.counterfactual import Counterfactual, compared
     from gpuwaste.sim.difference import Run
 
-    runs = {name: Run(case.trace, start, case.processors) for name, start in starts.items()}
+    runs = {name: Run.of(case.trace, play, case.processors) for name, play in plays.items()}
     found = Counterfactual(document, runs)
-    progress = Progress(len(wanted) * len(starts), len(case.trace))
+    progress = Progress(len(wanted) * len(plays), len(case.trace))
     try:
-        for latest in compared(document, case, starts, wanted, past=past, progress=progress.step):
+        for latest in compared(document, case, plays, wanted, past=past, progress=progress.step):
             found = latest
     except KeyboardInterrupt:
         missing = progress.total - progress.done

@@ -3,7 +3,7 @@
 from typing import Final
 
 from gpuwaste.report.cells import fit, percent, short
-from gpuwaste.report.difference_words import FIGURES, HOURS, counts, interval_words, name_of, said, sentence, signed
+from gpuwaste.report.difference_words import counts, figures_of, interval_words, name_of, said, sentence, signed
 from gpuwaste.report.layout import Look, bullet
 from gpuwaste.sim.document import Difference, GroupDelta
 
@@ -18,9 +18,7 @@ def difference_text(difference: Difference, resource: str, look: Look) -> list[s
     lines += bullet(sentence(difference, resource))
     lines += bullet(f"{name_of(difference)}: {difference.title}.")
     rows = []
-    for name, (label, unit) in FIGURES.items():
-        delta = difference.figures[name]
-        words = HOURS[resource] + " held" if name == "held_h" else label
+    for _, words, unit, delta in figures_of(difference, resource):
         ends = interval_words(delta, unit)
         rows.append([words, said(delta.base, unit), said(delta.changed, unit), signed(delta.difference, unit), ends])
     lines += look.table(_HEADERS, rows, frozenset({0}))

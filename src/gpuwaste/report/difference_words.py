@@ -1,9 +1,9 @@
 """Figures of a difference as they are printed: the value, the signed difference, the interval."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
-from gpuwaste.report.cells import UNKNOWN, percent, short
+from gpuwaste.report.cells import UNKNOWN, fit, percent, short
 from gpuwaste.sim.document import Delta, Difference, SimulationDocument
 
 FIGURES: Final[Mapping[str, tuple[str, str]]] = {
@@ -14,11 +14,23 @@ FIGURES: Final[Mapping[str, tuple[str, str]]] = {
     "utilization": ("utilization", "share"),
     "held_h": ("hours held", "h"),
     "makespan_s": ("makespan", "s"),
+    "mean_chain_s": ("mean time of a chain", "s"),
 }
 """By name: what a figure is called, and its unit: seconds, a share of 1, hours of the resource, none."""
 KILLED: Final = "jobs killed at the new limit"  # the fact of whatifs/limits
 _LARGE: Final = ((1e6, 1e6, "M"), (1e5, 1e3, "k"))  # hours from these on are printed in millions and thousands
+_ON_NODES: Final = "limits of QOS and accounts, features, licenses, dependencies, arrays and topology are not modelled."
 HOURS: Final = {"gpus": "GPU-hours", "processors": "processor-hours"}
+
+
+def figures_of(difference: Difference, resource: str) -> Iterator[tuple[str, str, str, Delta]]:
+    """Yield name, label, unit and value of each figure that a difference has, those by GPU type last."""
+    for name, (label, unit) in FIGURES.items():
+        if name in difference.figures:
+            words = f"{HOURS[resource]} held" if name == "held_h" else label
+            yield name, words, unit, difference.figures[name]
+    for kind, delta in difference.gpu_utilization.items():
+        yield f"gpu_utilization.{kind}", f"GPUs {fit(kind, 16)} used", "share", delta
 
 
 def said(value: float, unit: str) -> str:
@@ -80,8 +92,15 @@ def counts(difference: Difference) -> str:
     return f"{words[:1].upper()}{words[1:]}."
 
 
-def not_modelled(document: SimulationDocument) -> str:
-    """Say what the machine of these schedulers leaves out."""
+def not_modelled(document: SimulationDocument) -> Iterator[str]:
+    """Say what the machine of these schedulers leaves out: of those that count, and of those on nodes."""
+    if any(name not in document.nodes for name in document.schedulers):
+        yield _counted(document)
+    if document.nodes:
+        yield f"{', '.join(document.nodes)}: {_ON_NODES}"
+
+
+def _counted(document: SimulationDocument) -> str:
     counted = "GPUs" if document.resource == "gpus" else "processors"
     more = ", processors and memory of jobs" if document.resource == "gpus" else ", memory, GPU types"
     return (

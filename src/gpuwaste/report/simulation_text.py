@@ -21,9 +21,12 @@ _LOGGED: Final = "(the log)"
 _TITLE: Final = 50  # columns of the trace in the title
 _INTERVALS: Final = (
     "Intervals of 95 %: differences between both runs when the trace's blocks ({}) are drawn again, 400 times. "
-    "A makespan has none, and no figure has one for fewer than four blocks."
+    "No figure has one for fewer than four blocks."
 )
-_ON_NODES: Final = "limits of QOS and accounts, features, licenses, dependencies, arrays and topology are not modelled."
+_MAKESPAN: Final = (
+    "A makespan is one event, the last end, and has no interval: a few late jobs decide it. It is never shorter than "
+    "the time from the first to the last submission, which no change shortens."
+)
 
 
 def simulation_text(document: SimulationDocument, look: Look) -> str:
@@ -65,14 +68,12 @@ def _notes(document: SimulationDocument) -> Iterator[str]:
     yield f"SLOWDOWN is the mean bounded slowdown; LATER counts jobs that start later than under {first}."
     if document.differences:
         yield _INTERVALS.format(document.differences[0].blocks)
+        yield _MAKESPAN
     if document.stopped:
         yield document.stopped
     for name, found in document.nodes.items():
         yield _on_nodes(name, found)
-    if any(name not in document.nodes for name in results):
-        yield not_modelled(document)
-    if document.nodes:
-        yield f"{', '.join(document.nodes)}: {_ON_NODES}"
+    yield from not_modelled(document)
 
 
 def _on_nodes(name: str, found: NodesResult) -> str:

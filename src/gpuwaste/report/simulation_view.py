@@ -10,8 +10,8 @@ from gpuwaste.analytics.document import Column, Fact, ViewDocument
 from gpuwaste.report.cells import fit, percent
 from gpuwaste.report.difference_words import (
     FIGURES,
-    HOURS,
     counts,
+    figures_of,
     interval_words,
     name_of,
     not_modelled,
@@ -74,7 +74,7 @@ def notes(document: SimulationDocument) -> Iterator[str]:
     yield from dict.fromkeys(chain.from_iterable(difference.notes for difference in document.differences))
     for reason, count in document.left_out.items():
         yield f"Jobs left out: {count} ({reason})."
-    yield not_modelled(document)
+    yield from not_modelled(document)
 
 
 def rows(document: SimulationDocument) -> Iterator[Sequence[str]]:
@@ -87,9 +87,8 @@ def rows(document: SimulationDocument) -> Iterator[Sequence[str]]:
 
 
 def _of(difference: Difference, resource: str) -> Iterator[Sequence[str]]:
-    for name, (label, unit) in FIGURES.items():
-        words = f"{HOURS[resource]} held" if name == "held_h" else label
-        yield _row(difference, "all jobs", words, difference.figures[name], unit)
+    for _, label, unit, delta in figures_of(difference, resource):
+        yield _row(difference, "all jobs", label, delta, unit)
     for kind, groups in difference.groups.items():
         for group in groups:
             yield _row(difference, f"{kind} {group.name}", "mean wait", group.mean_wait_s, "s")
@@ -111,8 +110,7 @@ def _alone(name: str, result: SchedulerResult) -> Iterator[Sequence[str]]:
 
 def _facts(document: SimulationDocument) -> Iterator[Fact]:
     for number, difference in enumerate(document.differences, 1):
-        for name, (label, unit) in FIGURES.items():
-            delta = difference.figures[name]
+        for name, label, unit, delta in figures_of(difference, document.resource):
             yield Fact(
                 id=f"{name}.{number}",
                 value=delta.difference,

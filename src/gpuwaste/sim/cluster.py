@@ -162,6 +162,10 @@ class ClusterModel:
         """GPUs of all nodes."""
         return sum(node.gpu_count for node in self.nodes)
 
+    def size(self, *, gpus: bool) -> int:
+        """Return the CPUs, or the GPUs, of the nodes that are not down."""
+        return sum(node.gpu_count if gpus else node.cpus for node in self.nodes if not node.down)
+
     def default_partition(self) -> Partition:
         """Return the partition of jobs that name none: the default one, else the first."""
         return next((each for each in self.partitions if each.default), self.partitions[0])

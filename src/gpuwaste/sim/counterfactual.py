@@ -2,15 +2,19 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from dataclasses import replace as changed_to
 
+import numpy as np
 from msgspec.structs import replace
 
+from gpuwaste.core.errors import NoDataError, UsageError
 from gpuwaste.sim.difference import Named, Run, difference
 from gpuwaste.sim.document import Difference, SimulationDocument
+from gpuwaste.sim.placed import Placed
 from gpuwaste.sim.series import series_of
-from gpuwaste.sim.simulation import all_schedulers, played
+from gpuwaste.sim.simulation import all_schedulers, places_on_nodes, playable, played
 from gpuwaste.sim.trace import Ints
-from gpuwaste.sim.whatif import Case, Change, all_whatifs, changed
+from gpuwaste.sim.whatif import Case, Change, all_whatifs, changed, label, needs_cluster
 
 Progress = Callable[[str], None]
 
@@ -26,7 +30,7 @@ class Counterfactual:
 def compared(
     document: SimulationDocument,
     case: Case,
-    starts: Mapping[str, Ints],
+    plays: Mapping[str, Ints | Placed],
     wanted: Sequence[tuple[str, str]],
     *,
     past: Ints | None = None,
@@ -34,31 +38,58 @@ def compared(
 ) -> Iterator[Counterfactual]:
     """Yield the answer as it grows: schedulers beside the first one, then each what-if beside the same scheduler.
 
-    `starts` are the base's, by scheduler. Raises UsageError, NoDataError.
+    `plays` are the base's, by scheduler. Raises UsageError, NoDataError, ConfigError.
     """
-    runs = {name: Run(case.trace, start, case.processors) for name, start in starts.items()}
-    first = next(iter(starts))
+    runs = {name: Run.of(case.trace, play, case.processors) for name, play in plays.items()}
+    first = next(iter(plays))
     found = [
         difference(case.table, runs[first], runs[name], Named(first, name, name, all_schedulers()[name].TITLE, {}))
-        for name in starts
+        for name in plays
         if name != first
     ]
     yield _grown(document, found, runs)
     for name, value in wanted:
-        change = changed(case, name, value)
-        label = f"{name}={value}" if value else name
-        for scheduler, start in played(change.trace, change.processors, tuple(starts), document.walltime, past):
-            run = runs[f"{label}:{scheduler}"] = Run(change.trace, start, change.processors)
-            found.append(_what_if(case, label, name, change, runs[scheduler], run, scheduler))
-            progress(f"{label}:{scheduler}")
+        change, words = _playable(case, changed(case, name, value), tuple(plays)), label(name, value)
+        table, cluster = change.table or case.table, change.cluster or case.cluster
+        for scheduler, play in played(
+            table, change.trace, change.processors, tuple(plays), document.walltime, past, cluster
+        ):
+            run = runs[f"{words}:{scheduler}"] = Run.of(change.trace, play, change.processors)
+            if not len(run.trace):
+                raise NoDataError(f"--what-if {words[:80]}: no job would ever start under {scheduler}")
+            named = _named(words, name, change, scheduler, never=len(change.trace) - len(run.trace))
+            found.append(difference(case.table, runs[scheduler], run, named))
+            progress(f"{words}:{scheduler}")
             yield _grown(document, found, runs)
 
 
-def _what_if(case: Case, label: str, name: str, change: Change, base: Run, run: Run, scheduler: str) -> Difference:
+def check_schedulers(wanted: Sequence[tuple[str, str]], chosen: Sequence[str]) -> None:
+    """Raise UsageError for a what-if that changes nothing that a chosen scheduler goes by."""
+    counting = [name for name in chosen if not places_on_nodes(all_schedulers()[name])]
+    for name, _ in wanted:
+        if counting and needs_cluster(name):
+            raise UsageError(
+                f"--what-if {name}: --scheduler {counting[0]} counts processors and knows no nodes, partitions or "
+                "priorities: give --scheduler slurm and --machine FILE or --live"
+            )
+
+
+def _playable(case: Case, change: Change, chosen: Sequence[str]) -> Change:
+    """Return a change without the jobs that the changed nodes cannot run, with their count by reason."""
+    cluster = change.cluster or case.cluster
+    trace, reasons = playable(change.table or case.table, change.trace, chosen, cluster)
+    if len(trace) == len(change.trace):
+        return change
+    lost = change.trace.row[~np.isin(change.trace.row, trace.row)]
+    unfit = lost if change.unfit is None else np.concatenate([change.unfit, lost])
+    facts = dict(change.facts) | {f"jobs left out, as each {reason}": count for reason, count in reasons.items()}
+    return changed_to(change, trace=trace, facts=facts, unfit=unfit)
+
+
+def _named(words: str, name: str, change: Change, scheduler: str, *, never: int) -> Named:
+    facts = dict(change.facts) | ({"jobs that never start": never} if never else {})
     title = all_whatifs()[name].TITLE
-    return difference(
-        case.table, base, run, Named(scheduler, label, scheduler, title, dict(change.facts), change.notes, change.unfit)
-    )
+    return Named(scheduler, words, scheduler, title, facts, change.notes, change.unfit, change.wrapped)
 
 
 def _grown(document: SimulationDocument, found: Sequence[Difference], runs: Mapping[str, Run]) -> Counterfactual:

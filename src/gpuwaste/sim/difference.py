@@ -1,8 +1,8 @@
 """What a change does to a trace: figures of both sides, their difference, its interval; by user, account, size."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final, Protocol
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,7 @@ from gpuwaste.history.table import Categories
 from gpuwaste.sim.blocks import MAX_BLOCKS, Blocks, Floats, Interval, drawn, interval, quantiles, ratios
 from gpuwaste.sim.document import Delta, Difference, GroupDelta
 from gpuwaste.sim.metrics import SHORTEST_S
+from gpuwaste.sim.placed import Placed
 from gpuwaste.sim.trace import Ints, Trace
 
 MOST_GROUPS: Final = 20
@@ -20,11 +21,24 @@ _DIGITS: Final = 6
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One simulated run: its jobs, their starts [n] and the size of the machine."""
+    """One simulated run: its jobs, their starts [n] and the size of the machine.
+
+    `gpu_utilization` is the held part of the GPU-seconds of each type, where jobs were placed on nodes that have any.
+    """
 
     trace: Trace
     start: Ints
     processors: int
+    gpu_utilization: Mapping[str, float] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, trace: Trace, play: Ints | Placed, processors: int) -> Self:
+        """Return the run of a play, without the jobs that never started."""
+        if not isinstance(play, Placed):
+            return cls(trace, play, processors)
+        begun = np.flatnonzero(play.start >= 0)
+        ran = replace(trace, run_s=play.run_s).take(begun)
+        return cls(ran, play.start[begun], processors, play.gpu_utilization)
 
 
 class Labels(Protocol):
@@ -58,6 +72,8 @@ class Named:
     notes: Sequence[str] = ()
     unfit: Ints | None = None
     """Rows that do not fit the changed machine: what they hold is not freed."""
+    wrapped: Ints | None = None
+    """By row of the table: the row of the job that it became a part of; None where no job was joined."""
 
 
 def difference(table: Labels, base: Run, changed: Run, named: Named) -> Difference:
@@ -77,7 +93,12 @@ def difference(table: Labels, base: Run, changed: Run, named: Named) -> Differen
         processors=changed.processors,
         jobs=len(left.trace),
         blocks=blocks.text,
-        figures=_figures(base, changed, (left, right), blocks, named.unfit),
+        figures=_figures(base, changed, (left, right), blocks, named),
+        gpu_utilization={
+            name: _delta(share, changed.gpu_utilization[name], None)
+            for name, share in base.gpu_utilization.items()
+            if name in changed.gpu_utilization
+        },
         later=_mean(later),
         later_low=None if ends is None else round(ends[0], _DIGITS),
         later_high=None if ends is None else round(ends[1], _DIGITS),
@@ -96,22 +117,37 @@ def _pairs(base: Run, changed: Run) -> tuple[Run, Run]:
 
 
 def _some(run: Run, rows: NDArray[np.intp]) -> Run:
-    return Run(run.trace.take(rows), run.start[rows], run.processors)
+    return Run(run.trace.take(rows), run.start[rows], run.processors, run.gpu_utilization)
 
 
 def _waits(run: Run) -> Floats:
     return (run.start - run.trace.submit).astype(np.float64)
 
 
-def _figures(base: Run, changed: Run, pair: tuple[Run, Run], blocks: Blocks, unfit: Ints | None) -> dict[str, Delta]:
+def _figures(base: Run, changed: Run, pair: tuple[Run, Run], blocks: Blocks, named: Named) -> dict[str, Delta]:
     left, right = pair
     places = blocks.places(left.trace.submit)
     found = wait_deltas(blocks, places, _waits(left), _waits(right))
     found["mean_bounded_slowdown"] = _mean_delta(blocks, places, _slowdowns(left), _slowdowns(right))
     found["utilization"] = _utilization(base, changed, blocks)
-    found["held_h"] = _held(_without(base, unfit), changed, blocks)
+    found["held_h"] = _held(_without(base, named.unfit), changed, blocks)
     found["makespan_s"] = _delta(_makespan(base), _makespan(changed), None)
+    if named.wrapped is not None:
+        found["mean_chain_s"] = _chains(base, changed, named.wrapped, blocks)
     return found
+
+
+def _chains(base: Run, changed: Run, wrapped: Ints, blocks: Blocks) -> Delta:
+    """Compare the time from the first submission to the last end of each chain of jobs that became one."""
+    of = wrapped[base.trace.row]
+    chains, place, sizes = np.unique(of, return_inverse=True, return_counts=True)
+    ends = np.full(len(chains), np.iinfo(np.int64).min)
+    np.maximum.at(ends, place, base.start + base.trace.run_s)
+    _, left, right = np.intersect1d(chains[sizes > 1], changed.trace.row, assume_unique=True, return_indices=True)
+    later = changed.start[right] + changed.trace.run_s[right]
+    submit = changed.trace.submit[right]
+    before = (ends[sizes > 1][left] - submit).astype(np.float64)
+    return _mean_delta(blocks, blocks.places(submit), before, (later - submit).astype(np.float64))
 
 
 def wait_deltas(
@@ -254,9 +290,9 @@ def _group(
 
 
 def sizes_of(procs: Ints) -> Categories:
-    """Return the size class of each job [n]: 1, 2, 3-4, 5-8 and so on, by powers of two."""
-    classes = np.ceil(np.log2(np.maximum(procs, 1))).astype(np.int32)
-    names = ["1", "2", *(f"{2 ** (k - 1) + 1}-{2**k}" for k in range(2, int(classes.max(initial=1)) + 1))]
+    """Return the size class of each job [n]: 0, 1, 2, 3-4, 5-8 and so on, by powers of two."""
+    classes = np.where(procs < 1, 0, 1 + np.ceil(np.log2(np.maximum(procs, 1)))).astype(np.int32)
+    names = ["0", "1", "2", *(f"{2 ** (k - 1) + 1}-{2**k}" for k in range(2, int(classes.max(initial=1))))]
     return Categories(classes, tuple(names))
 
 

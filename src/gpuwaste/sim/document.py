@@ -60,6 +60,10 @@ class Difference(Struct, kw_only=True, frozen=True, omit_defaults=True):
     blocks: Annotated[str, Meta(description="What the intervals draw: 12 weeks.")]
     figures: Annotated[dict[str, Delta], Meta(description="mean_wait_s, p95_wait_s, utilization, held_h ...")]
     later: Annotated[float, Meta(description="Share of the starts that are later than in the base.")]
+    gpu_utilization: Annotated[
+        dict[str, Delta],
+        Meta(description="By GPU type: share of its GPU-seconds that was held; of schedulers on nodes."),
+    ] = {}
     later_low: float | None = None
     later_high: float | None = None
     earlier: Annotated[float, Meta(description="Share of the starts that are earlier than in the base.")] = 0.0

@@ -19,3 +19,8 @@ class Placed:
     requeued: int
     cut_short: int
     gpu_utilization: dict[str, float]
+
+
+def start_of(play: Ints | Placed) -> Ints:
+    """Return the starts of a play, by a scheduler on nodes or by one that counts."""
+    return play.start if isinstance(play, Placed) else play

@@ -19,8 +19,8 @@ from gpuwaste.sim.cluster import ClusterModel
 from gpuwaste.sim.document import NodesResult, SchedulerResult, SimulationDocument
 from gpuwaste.sim.metrics import waits
 from gpuwaste.sim.past import UNKNOWN
-from gpuwaste.sim.placed import Placed
-from gpuwaste.sim.trace import PROCESSORS, RESOURCES, Ints, Planned, Trace, sizes_of, trace_of
+from gpuwaste.sim.placed import Placed, start_of
+from gpuwaste.sim.trace import GPUS, PROCESSORS, RESOURCES, Ints, Planned, Trace, sizes_of, trace_of
 
 USER: Final = "user"
 TRUTH: Final = "truth"
@@ -106,24 +106,24 @@ def simulate(
     past: Ints | None = None,
     steps: tuple[str, ...] = (),
     cluster: ClusterModel | None = None,
-) -> tuple[SimulationDocument, Trace, dict[str, Ints]]:
-    """Run the schedulers; returns the answer, the jobs and their starts, -1 for those that never start.
+) -> tuple[SimulationDocument, Trace, dict[str, Ints | Placed]]:
+    """Run the schedulers; returns the answer, the jobs and what became of them: starts, -1 for those without one.
 
     All of them get the same jobs: those that each one can run. `past` is what is expected of each row of the table,
     seconds, which `walltime` MODEL believes; `steps` is what was done to the jobs before, in words, for the answer.
     `cluster` is what schedulers need that place jobs on nodes. Raises NoDataError, UsageError, and ConfigError for
     settings of the cluster that are none.
     """
-    trace, left_out = trace_of(table, machine.processors, resource)
-    for module in _modules(chosen, cluster).values():
-        if cluster is not None and places_on_nodes(module):
-            trace, more = module.playable(table, trace, cluster)
-            left_out = left_out | {reason: left_out.get(reason, 0) + count for reason, count in more.items()}
+    _modules(chosen, cluster)
+    trace, left_out = trace_of(
+        table, machine.processors, resource, without_too=resource == GPUS and not any_counts(chosen)
+    )
+    trace, more = playable(table, trace, chosen, cluster)
+    left_out |= {reason: left_out.get(reason, 0) + count for reason, count in more.items()}
     if first is not None:
         trace = trace.first(first)
-    plays, stopped = _until_interrupted(_played(table, trace, machine.processors, chosen, walltime, past, cluster))
-    starts = {scheduler: play if isinstance(play, np.ndarray) else play.start for scheduler, play in plays.items()}
-    results, nodes = {}, {}
+    plays, stopped = _until_interrupted(played(table, trace, machine.processors, chosen, walltime, past, cluster))
+    results, nodes, starts = {}, {}, {scheduler: start_of(play) for scheduler, play in plays.items()}
     base = next(iter(starts.values()))
     for scheduler, play in plays.items():
         start, ran = starts[scheduler], trace
@@ -159,12 +159,17 @@ def simulate(
         nodes=nodes,
         stopped=stopped,
     )
-    return document, trace, starts
+    return document, trace, plays
 
 
 def places_on_nodes(scheduler: Scheduler | NodeScheduler) -> TypeGuard[NodeScheduler]:
     """Say whether a scheduler needs a cluster."""
     return bool(getattr(scheduler, "NEEDS_CLUSTER", False))
+
+
+def any_counts(chosen: Sequence[str]) -> bool:
+    """Say whether one of these schedulers counts what the machine has, and knows no nodes."""
+    return not all(places_on_nodes(all_schedulers()[name]) for name in chosen)
 
 
 def _modules(chosen: Sequence[str], cluster: ClusterModel | None) -> dict[str, Scheduler | NodeScheduler]:
@@ -179,7 +184,22 @@ def _modules(chosen: Sequence[str], cluster: ClusterModel | None) -> dict[str, S
     return found
 
 
-def _played(
+def playable(
+    table: JobTable, trace: Trace, chosen: Sequence[str], cluster: ClusterModel | None
+) -> tuple[Trace, dict[str, int]]:
+    """Return the jobs that every scheduler can play on a cluster, and how many were left out and why.
+
+    Raises NoDataError where none is left, UsageError for schedulers that lack their cluster.
+    """
+    counts: dict[str, int] = {}
+    for module in _modules(chosen, cluster).values():
+        if cluster is not None and places_on_nodes(module):
+            trace, more = module.playable(table, trace, cluster)
+            counts |= {reason: counts.get(reason, 0) + count for reason, count in more.items()}
+    return trace, counts
+
+
+def played(
     table: JobTable,
     trace: Trace,
     processors: int,
@@ -188,19 +208,13 @@ def _played(
     past: Ints | None,
     cluster: ClusterModel | None,
 ) -> Iterator[tuple[str, Ints | Placed]]:
-    for name, scheduler in _modules(chosen, cluster).items():
-        if not places_on_nodes(scheduler):
-            yield from played(trace, processors, (name,), walltime, past)
-        elif cluster is not None:
-            yield name, scheduler.starts_on(table, trace, cluster, _believed(trace, walltime, past))
-
-
-def played(
-    trace: Trace, processors: int, chosen: Sequence[str], walltime: str, past: Ints | None = None
-) -> Iterator[tuple[str, Ints]]:
-    """Yield each scheduler that counts with the starts of the jobs. Raises UsageError."""
+    """Yield each scheduler with what became of the jobs, all of them playable(). Raises UsageError."""
     believed = _believed(trace, walltime, past)
-    for name, found in _modules(chosen, None).items():
+    for name, found in _modules(chosen, cluster).items():
+        if places_on_nodes(found):
+            if cluster is not None:
+                yield name, found.starts_on(table, trace, cluster, believed)
+            continue
         by_user = getattr(found, "starts_by_user", None)
         if by_user is not None:
             if believed is None:

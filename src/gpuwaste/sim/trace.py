@@ -90,19 +90,22 @@ def sizes_of(table: JobTable, resource: str = PROCESSORS) -> Floats:
 
 
 def trace_of(
-    table: JobTable, processors: int | None = None, resource: str = PROCESSORS
+    table: JobTable, processors: int | None = None, resource: str = PROCESSORS, *, without_too: bool = False
 ) -> tuple[Trace, dict[str, int]]:
     """Return the jobs that a simulation can run, and how many were left out for which reason.
 
     `procs` of the trace count the resource. A job without a limit is believed to take as long as it ran. `processors`:
-    those of the machine, None for a machine that is as large as the trace needs. Raises NoDataError where no job is
-    left.
+    those of the machine, None for a machine that is as large as the trace needs. `without_too` keeps jobs that hold
+    none of the resource, with a size of 0: for a machine on whose nodes they take other room. Raises NoDataError where
+    no job is left.
     """
     ran, cpus = table.run_s, sizes_of(table, resource)
+    if without_too:
+        cpus = np.maximum(np.nan_to_num(cpus, nan=0.0), 0.0)
     reasons = {
         "never ended": np.isnan(ran),
         "ran for a negative time": ran < 0,
-        f"asks for no {RESOURCES[resource]}": ~(cpus >= 1),
+        f"asks for no {RESOURCES[resource]}": ~(cpus >= (0 if without_too else 1)),
         "has a limit of zero": table.limit_s <= 0,
         "is larger than the machine": cpus > (np.inf if processors is None else processors),
     }

@@ -1,9 +1,10 @@
-"""A what-if: the same jobs under a change of requests, limits, policies or the machine."""
+"""A what-if: the same jobs under a change of requests, limits, policies, priorities or the machine."""
 
 import importlib
 import pkgutil
+import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from types import MappingProxyType
 from typing import Final, Protocol
@@ -14,9 +15,13 @@ from numpy.typing import NDArray
 from gpuwaste.core.errors import NoDataError, UsageError
 from gpuwaste.history.table import JobTable
 from gpuwaste.sim import whatifs
-from gpuwaste.sim.trace import Ints, Trace
+from gpuwaste.sim.cluster import ClusterModel
+from gpuwaste.sim.trace import GPUS, Ints, Trace
 
 MOST: Final = 8  # what-ifs of one simulation
+_FACTOR: Final = re.compile(r"\d{1,3}(?:\.\d{1,6})?", re.ASCII)
+_STEP: Final = re.compile(r"[+-]\d{1,9}", re.ASCII)
+_LARGEST: Final = 10**9
 Refused = Callable[[], NDArray[np.bool_]]
 
 
@@ -26,7 +31,8 @@ class Case:
 
     `table` is what `trace.row` is a place in. `history` is all that may be learnt from, and `places` the place of each
     of the table's rows in it. `refused` returns which rows of the table policies would have rejected; None where no
-    policies are given.
+    policies are given. `cluster` is what schedulers on nodes play on; None where none of them plays. `counts` says
+    whether a scheduler plays that counts, for which every job has to hold some of the resource.
     """
 
     table: JobTable
@@ -36,13 +42,23 @@ class Case:
     history: JobTable
     places: NDArray[np.intp]
     refused: Refused | None = None
+    cluster: ClusterModel | None = None
+    counts: bool = True
+
+    def nodes(self, name: str) -> ClusterModel:
+        """Return the cluster. Raises UsageError for the what-if of that name."""
+        if self.cluster is None:
+            raise UsageError(f"--what-if {name}: needs --scheduler slurm, and nodes with --machine FILE or --live")
+        return self.cluster
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
     """The changed jobs, some or all of the base's, and the machine; `facts` are counts by name, `notes` sentences.
 
-    `unfit` are the rows of jobs that were left out because they do not fit the machine.
+    `table` is the base's with other requests, None for the base's own; `cluster` likewise. `unfit` are the rows of jobs
+    that were left out because they do not fit the machine. `wrapped` [rows of the table] is the row of the job that a
+    row became a part of, itself for the others; None where no job was joined.
     """
 
     trace: Trace
@@ -50,10 +66,13 @@ class Change:
     facts: Mapping[str, float] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     unfit: Ints | None = None
+    table: JobTable | None = None
+    cluster: ClusterModel | None = None
+    wrapped: Ints | None = None
 
 
 class WhatIf(Protocol):
-    """A file of whatifs/."""
+    """A file of whatifs/; one that changes nodes, partitions or priorities has NEEDS_CLUSTER = True."""
 
     TITLE: str
     VALUE: str
@@ -71,19 +90,47 @@ def all_whatifs() -> MappingProxyType[str, WhatIf]:
 
 
 def parsed(words: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
-    """Return name and value of each what-if. Raises UsageError."""
+    """Return name and value of each what-if, which a `=` or `:` separates. Raises UsageError."""
     if len(words) > MOST:
         raise UsageError(f"--what-if: {len(words)} changes: expected at most {MOST}")
     found = []
     for word in dict.fromkeys(words):
-        name, given, value = word.partition("=")
+        name, *more = re.split(r"[=:]", word, maxsplit=1)
         whatif = all_whatifs().get(name)
         if whatif is None:
             raise UsageError(f"--what-if {word[:40]!r}: expected one of {', '.join(all_whatifs())}")
-        if given and not whatif.VALUE:
+        if more and not whatif.VALUE:
             raise UsageError(f"--what-if {word[:40]!r}: {name} takes no value")
-        found.append((name, value))
+        found.append((name, "".join(more)))
     return tuple(found)
+
+
+def resized(size: int, value: str, what: str, of: str, *, least: int = 1) -> int:
+    """Return a size changed by a factor such as 1.2 or by a step such as +64 or -64.
+
+    `what` names the what-if and `of` what is resized, for errors. Raises UsageError for less than `least`.
+    """
+    found = -1
+    if _STEP.fullmatch(value):
+        found = size + int(value)
+    elif _FACTOR.fullmatch(value):
+        found = round(size * float(value))
+    if not least <= found <= _LARGEST:
+        raise UsageError(
+            f"--what-if {what}={value[:20]!r}: expected a factor such as 1.2, or a step such as +64 or -64, "
+            f"that leaves a {of} of {least} and more (now {size})"
+        )
+    return found
+
+
+def label(name: str, value: str) -> str:
+    """Return a what-if as it is written: `gpus`, `limits=0.9`, `priority:age=0`."""
+    return f"{name}{':' if '=' in value else '='}{value}" if value else name
+
+
+def needs_cluster(name: str) -> bool:
+    """Say whether a what-if changes what only a scheduler on nodes goes by."""
+    return bool(getattr(all_whatifs()[name], "NEEDS_CLUSTER", False))
 
 
 def changed(case: Case, name: str, value: str) -> Change:
@@ -92,10 +139,13 @@ def changed(case: Case, name: str, value: str) -> Change:
     Raises UsageError, NoDataError.
     """
     found = all_whatifs()[name].change(case, value)
-    fits = found.trace.procs <= found.processors
+    size = found.processors if found.cluster is None else found.cluster.size(gpus=case.resource == GPUS)
+    fits = found.trace.procs <= size
     facts = dict(found.facts)
     if not fits.all():
         facts["jobs larger than the changed machine"] = int(np.count_nonzero(~fits))
     if not fits.any():
         raise NoDataError(f"--what-if {name}: no job would be left to simulate")
-    return Change(found.trace.take(np.flatnonzero(fits)), found.processors, facts, found.notes, found.trace.row[~fits])
+    unfit = found.trace.row[~fits]
+    kept = found.trace.take(np.flatnonzero(fits))
+    return replace(found, trace=kept, processors=size, facts=facts, unfit=unfit)

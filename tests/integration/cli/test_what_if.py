@@ -236,9 +236,15 @@ def test_progress_has_rate_and_time_left() -> None:
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (("--what-if", "nope"), 2, "expected one of gpus, limits, policy, processors"),
+        (
+            ("--what-if", "nope"),
+            2,
+            "expected one of gpus, limits, nodes, partition, policy, priority",
+        ),
         (("--what-if", "gpus", "--resource", "processors"), 2, "needs --resource gpus"),
         (("--what-if", "gpus"), 3, "give --processors, which counts GPUs"),
+        (("--what-if", "nodes:a100=+1"), 2, "--scheduler easy counts processors"),
+        (("--what-if", "wrap=x"), 2, "expected minutes from 1 to 1440"),
         (("--what-if", "processors=0"), 2, "expected a factor such as 1.2"),
         (("--what-if", "limits=2"), 2, "expected a quantile"),
         (("--what-if", "\x1b[31m\u202e\n"), 2, "expected one of"),

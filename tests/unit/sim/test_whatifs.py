@@ -164,7 +164,8 @@ def test_unknown_changes_are_refused(words: tuple[str, ...]) -> None:
 
 def test_every_file_is_a_what_if() -> None:
     """Each file of whatifs/ is found by its name and says what it is."""
-    assert set(all_whatifs()) == {"gpus", "limits", "policy", "processors"}
+    names = {"gpus", "limits", "nodes", "partition", "policy", "priority", "processors", "wrap"}
+    assert set(all_whatifs()) == names
     assert all(found.TITLE and found.change for found in all_whatifs().values())
     assert parsed(("gpus", "limits=0.9", "gpus")) == (("gpus", ""), ("limits", "0.9"))
 

@@ -56,7 +56,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--what-if",
         default="",
         metavar="NAMES",
-        help="changes to simulate beside the base: gpus, limits[=Q], policy, processors=F (1.2, +64, -64)",
+        help="changes to simulate beside the base: gpus, limits[=Q], policy, processors=F (1.2, +64, -64), "
+        "wrap[=MINUTES]; on nodes also nodes:TYPE=F, partition:NAME:SETTING=VALUE, priority:SETTING=VALUE",
     )
     parser.add_argument(
         "--resource",

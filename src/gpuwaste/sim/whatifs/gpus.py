@@ -13,8 +13,9 @@ VALUE: Final = ""
 _NOTES: Final = (
     "The size is what the ledger saw after the run: no user could have known it exactly, so this is an upper bound.",
     "A job runs as long as it did: GPUs that were idle did not make it faster.",
-    "A job that used no GPU leaves the queue for GPUs: the waits of neither side include it.",
 )
+_LEAVES: Final = "A job that used no GPU leaves the queue for GPUs: the waits of neither side include it."
+_ON_NODES: Final = "A job keeps its nodes, CPUs and memory; each of its nodes gets the same number of GPUs, rounded up."
 
 
 def change(case: Case, value: str) -> Change:
@@ -36,7 +37,7 @@ def change(case: Case, value: str) -> Change:
     used = np.where(known, table.gpus_active[rows], trace.procs)
     size = np.minimum(np.maximum(np.ceil(used), 0).astype(np.int64), trace.procs)
     held = (trace.run_s * trace.procs).astype(np.float64)
-    none, whole = size == 0, held.sum()
+    none, whole = (size == 0) & (trace.procs > 0), held.sum()
     facts = {
         "jobs": len(trace),
         "of which the GPU use is known": int(np.count_nonzero(known)),
@@ -44,5 +45,9 @@ def change(case: Case, value: str) -> Change:
         "jobs with a smaller request": int(np.count_nonzero((size < trace.procs) & ~none)),
         "jobs that used no GPU": int(np.count_nonzero(none)),
     }
-    kept = replace(trace, procs=np.maximum(size, 1)).take(np.flatnonzero(~none))
-    return Change(kept, case.processors, facts, _NOTES)
+    gpus = table.gpus.copy()
+    gpus[rows] = size
+    kept, notes = replace(trace, procs=size), _NOTES if case.cluster is None else (*_NOTES, _ON_NODES)
+    if case.counts:
+        kept, notes = kept.take(np.flatnonzero(~none)), (*notes, _LEAVES)
+    return Change(kept, case.processors, facts, notes, table=replace(table, gpus=gpus))

@@ -1,29 +1,28 @@
 """A larger or smaller machine: times a factor, or some processors (or GPUs, where it counts those) more or fewer."""
 
-import re
 from typing import Final
 
 from gpuwaste.core.errors import UsageError
-from gpuwaste.sim.whatif import Case, Change
+from gpuwaste.sim.clusters.resized import kinds_of, with_count
+from gpuwaste.sim.whatif import Case, Change, resized
 
 TITLE: Final = "another size of the machine"
 VALUE: Final = "F"
-_FACTOR: Final = re.compile(r"\d{1,3}(?:\.\d{1,6})?", re.ASCII)
-_STEP: Final = re.compile(r"[+-]\d{1,9}", re.ASCII)
-_MOST: Final = 10**9
+_NOTES: Final = ("Each kind of node has that part more or fewer, in whole nodes; new nodes are copies and never fail.",)
 
 
 def change(case: Case, value: str) -> Change:
-    """Return the same jobs on the changed machine. Raises UsageError."""
-    if _STEP.fullmatch(value):
-        size = case.processors + int(value)
-    elif _FACTOR.fullmatch(value):
-        size = round(case.processors * float(value))
-    else:
-        size = 0
-    if not 1 <= size <= _MOST:
+    """Return the same jobs on the changed machine: where it has nodes, as many of each kind. Raises UsageError."""
+    size = resized(case.processors, value, "processors", "machine")
+    if case.cluster is None:
+        return Change(case.trace, size, {"size of the machine": size, "size of the base": case.processors})
+    found = case.cluster
+    for names in kinds_of(found):
+        found = with_count(found, names, round(len(names) * size / case.processors))
+    if not found.nodes or found.nodes == case.cluster.nodes:
         raise UsageError(
-            f"--what-if processors={value[:20]!r}: expected a factor such as 1.2, or a step such as +64 or -64, "
-            f"that leaves a machine of 1 and more (now {case.processors})"
+            f"--what-if processors={value[:20]!r}: leaves {'no node' if not found.nodes else 'the nodes as they are'}: "
+            "nodes change as a whole, each kind by the same factor; for one type use --what-if nodes"
         )
-    return Change(case.trace, size, {"size of the machine": size, "size of the base": case.processors})
+    facts = {"nodes": len(found.nodes), "nodes of the base": len(case.cluster.nodes)}
+    return Change(case.trace, size, facts, _NOTES, cluster=found)
