@@ -61,12 +61,6 @@ HELD_CPUS: Final = 4
 HELD_MEMORY: Final = 5
 HELD_TYPE: Final = 6
 
-# Classes [k, 4]: sums over their nodes that are up.
-CLASS_CPUS: Final = 0
-CLASS_IDLE: Final = 1
-CLASS_ROOMY: Final = 2  # nodes with a free CPU
-CLASS_GPUS: Final = 3
-
 # Counters [COUNTERS].
 FREE_HOLDING: Final = 0
 QUEUED: Final = 1  # jobs in the queue
@@ -102,7 +96,9 @@ class Board(NamedTuple):
     nodes: Ints
     full: Ints
     holdings: Ints
-    classes: Ints
+    idle: Ints  # [K]: nodes that are up and without jobs
+    by_cpus: Ints  # [K, C]: nodes that are up, with at least so many free CPUs; the last column is for all larger ones
+    by_gpus: Ints  # [K, D]: the same for GPUs of any type
     counters: Ints
     in_partition: Flags  # [P, K]
     reserved: Flags  # [R, K]

@@ -11,7 +11,7 @@ from gpuwaste.history.table import Categories
 from gpuwaste.sim.accounts import AccountTree, accounts_of, completed
 from gpuwaste.sim.classic_share import classic
 from gpuwaste.sim.cluster import ClusterModel
-from gpuwaste.sim.compiled import compiled
+from gpuwaste.sim.compiled import compiled, in_place
 from gpuwaste.sim.fair_tree import fair_tree
 from gpuwaste.sim.multifactor import Floats, Jobs, Norms, Weighted, priority, weighted
 from gpuwaste.sim.priority_settings import priority_settings
@@ -127,7 +127,7 @@ def set_fair_share(ranks: Ranks) -> None:
         classic(ranks.tree, ranks.usage, ranks.numbers[DAMPENING], ranks.oblivious, ranks.factor)
 
 
-@compiled
+@in_place
 def set_priority(board: Board, ranks: Ranks, number: int, now: int) -> None:
     """Compute the priority of a job."""
     if ranks.period > 0:
@@ -136,7 +136,7 @@ def set_priority(board: Board, ranks: Ranks, number: int, now: int) -> None:
         board.jobs[number, b.PRIORITY] = priority(ranks.parts, number, float(now - board.jobs[number, b.SUBMIT]), share)
 
 
-@compiled
+@in_place
 def charge_ends(board: Board, ranks: Ranks) -> None:
     """Charge jobs that have left their nodes since the last call."""
     for k in range(board.counters[b.LEFT]):
@@ -146,7 +146,7 @@ def charge_ends(board: Board, ranks: Ranks) -> None:
     board.counters[b.LEFT] = 0
 
 
-@compiled
+@in_place
 def _charge(ranks: Ranks, number: int, job: Ints, until: int) -> None:
     if ranks.assoc[number] >= 0:
         since = max(job[b.START], int(ranks.numbers[LAST]))
