@@ -23,7 +23,7 @@ _INTERVALS: Final = (
     "Intervals of 95 %: differences between both runs when the trace's blocks ({}) are drawn again, 400 times. "
     "A makespan has none, and no figure has one for fewer than four blocks."
 )
-_ON_NODES: Final = "limits of QOS and accounts, features, licenses, dependencies, arrays and topology are not modelled."
+_ON_NODES: Final = "features, licenses, dependencies, arrays and topology are not modelled."
 
 
 def simulation_text(document: SimulationDocument, look: Look) -> str:
@@ -78,6 +78,7 @@ def _notes(document: SimulationDocument) -> Iterator[str]:
 def _on_nodes(name: str, found: NodesResult) -> str:
     gpus = [f"GPUs {fit(kind, 20)} used {percent(share)}" for kind, share in found.gpu_utilization.items()]
     facts = {"requeued": found.requeued, "ended early": found.cut_short, "never started": found.never_started}
+    facts |= {f"held by {reason}": count for reason, count in found.held.items()}
     return f"{name}: {', '.join([*gpus, *(f'jobs {what}: {count}' for what, count in facts.items())])}."
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from gpuwaste.sim.compiled import compiled, in_place
 from gpuwaste.sim.slurm import board as b
-from gpuwaste.sim.slurm import flow, search
+from gpuwaste.sim.slurm import flow, holds, search
 from gpuwaste.sim.slurm import groups as g
 from gpuwaste.sim.slurm import placement as on
 from gpuwaste.sim.slurm.board import Board, Flags, Ints
@@ -73,8 +73,10 @@ def _can_start(board: Board, held: Groups, spans: Ints, notes: Notes, number: in
 def _any_may_fit(board: Board, reach: int) -> bool:
     """Say whether any of the first `reach` jobs may start, by counts alone: most cycles end here."""
     for k in range(reach):
-        job = board.jobs[board.queue[k]]
-        if on.may_fit(board, job, board.in_partition[job[b.PARTITION]]) or flow.can_preempt(board, board.queue[k]):
+        number = board.queue[k]
+        job = board.jobs[number]
+        may = on.may_fit(board, job, board.in_partition[job[b.PARTITION]]) or flow.can_preempt(board, number)
+        if may and not holds.is_held(board, number):
             return True
     return False
 
@@ -140,7 +142,9 @@ def cycle(  # noqa: C901, PLR0912 one compiled loop, as schedulers/easy.py
         hopeful = max(hopeful, k)
         while hopeful < reach:
             number = board.queue[hopeful]
-            if _can_start(board, held, spans, notes, number, now) or flow.can_preempt(board, number):
+            if not holds.is_held(board, number) and (
+                _can_start(board, held, spans, notes, number, now) or flow.can_preempt(board, number)
+            ):
                 break
             hopeful += 1
         if hopeful >= reach or tests >= most:
@@ -150,6 +154,8 @@ def cycle(  # noqa: C901, PLR0912 one compiled loop, as schedulers/easy.py
         if of_user > 0 and _of_user(notes, this, job) >= of_user:
             continue
         tests += 1
+        if holds.is_held(board, number):
+            continue
         spans = g.with_room(held, spans, held.sizes[g.USED] + m)  # pick() and a reservation need no more
         if hopeful == k:
             if _can_start(board, held, spans, notes, number, now):

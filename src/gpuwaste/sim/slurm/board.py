@@ -9,6 +9,8 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from gpuwaste.sim.limits import LimitTable, LimitUse
+
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
@@ -35,7 +37,8 @@ STATE: Final = 18
 HELD: Final = 19  # first holding, -1 for none
 RAN: Final = 20  # seconds of its last run
 REQUEUED: Final = 21
-JOB_COLUMNS: Final = 22
+HELD_BY: Final = 22  # code of the limit that held it last (limits.reason), 0 for none
+JOB_COLUMNS: Final = 23
 
 FUTURE: Final = 0
 WAITING: Final = 1
@@ -89,6 +92,17 @@ SETTINGS: Final = 12
 FOREVER: Final = 1 << 60
 
 
+class Holds(NamedTuple):
+    """Limits of n jobs with T TRES; without limits there are no rows."""
+
+    table: LimitTable
+    use: LimitUse
+    qos: Ints  # [n, 2], the stronger one first (limits.qos_order)
+    assoc: Ints  # [n]
+    amounts: NDArray[np.float64]  # [n, T]
+    factor: NDArray[np.float64]  # [n], UsageFactor
+
+
 class Board(NamedTuple):
     """P partitions, K classes, R reservations, G kinds of jobs; see the columns above."""
 
@@ -114,3 +128,4 @@ class Board(NamedTuple):
     end_times: Ints  # [2 n + 2], a heap (sim/ends.py); an end that is no longer true is passed over
     end_jobs: Ints
     settings: Ints
+    holds: Holds

@@ -5,6 +5,7 @@ import numpy as np
 from gpuwaste.sim.compiled import compiled, in_place
 from gpuwaste.sim.ends import pop, push
 from gpuwaste.sim.slurm import board as b
+from gpuwaste.sim.slurm import holds
 from gpuwaste.sim.slurm import placement as on
 from gpuwaste.sim.slurm.board import Board, Flags, Ints
 
@@ -59,6 +60,7 @@ def begin(board: Board, number: int, now: int) -> None:
     job = board.jobs[number]
     job[b.START], job[b.STATE] = now, b.RUNNING
     board.kinds[job[b.KIND], 2] += 1
+    holds.count(board, number, 1)
     board.counters[b.CHANGES] += 1
     size = board.counters[b.ENDS]
     if size == len(board.end_times):  # most of them are no longer true

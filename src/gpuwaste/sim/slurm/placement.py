@@ -4,6 +4,7 @@ import numpy as np
 
 from gpuwaste.sim.compiled import compiled, in_place
 from gpuwaste.sim.slurm import board as b
+from gpuwaste.sim.slurm import holds
 from gpuwaste.sim.slurm.board import Board, Flags, Ints
 
 
@@ -157,6 +158,7 @@ def release(board: Board, number: int, ran: int) -> None:
     job[b.HELD] = -1
     job[b.RAN] = ran
     board.kinds[job[b.KIND], 2] -= 1
+    holds.count(board, number, -1)
     board.left[board.counters[b.LEFT]] = number
     board.counters[b.LEFT] += 1
 
