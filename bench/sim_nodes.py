@@ -13,7 +13,7 @@ from gpuwaste.sim.trace import Trace, trace_of
 
 NODES: Final = {"lublin_256": (256, 1), "KTH-SP2": (100, 1), "CEA-Curie": (5040, 16)}
 """Nodes, and CPUs of each."""
-TWICE: Final = ", twice"
+TWICE: Final = " twice"
 _FAIR_TREE: Final = {
     "PriorityType": "priority/multifactor",
     "PriorityWeightAge": "1000",

@@ -8,7 +8,8 @@ from tests.conftest import ClusterFactory
 
 from gpuwaste.sim.accounts import accounts_of
 from gpuwaste.sim.cluster import Association, ClusterModel, Limits, Node, Partition, Qos
-from gpuwaste.sim.limits import count_job, held_by, limit_table, no_use, qos_order, reason
+from gpuwaste.sim.limit_checks import count_job, held_by
+from gpuwaste.sim.limits import limit_table, no_use, qos_order, reason
 from gpuwaste.sim.tres import tres_names, tres_row
 from gpuwaste.testing.cluster import LoopbackCluster, Variant
 from gpuwaste.testing.cluster_process import wait_until

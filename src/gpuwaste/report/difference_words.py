@@ -19,7 +19,7 @@ FIGURES: Final[Mapping[str, tuple[str, str]]] = {
 """By name: what a figure is called, and its unit: seconds, a share of 1, hours of the resource, none."""
 KILLED: Final = "jobs killed at the new limit"  # the fact of whatifs/limits
 _LARGE: Final = ((1e6, 1e6, "M"), (1e5, 1e3, "k"))  # hours from these on are printed in millions and thousands
-_ON_NODES: Final = "limits of QOS and accounts, features, licenses, dependencies, arrays and topology are not modelled."
+_ON_NODES: Final = "features, licenses, dependencies, arrays and topology are not modelled."
 HOURS: Final = {"gpus": "GPU-hours", "processors": "processor-hours"}
 
 

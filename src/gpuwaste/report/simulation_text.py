@@ -79,6 +79,7 @@ def _notes(document: SimulationDocument) -> Iterator[str]:
 def _on_nodes(name: str, found: NodesResult) -> str:
     gpus = [f"GPUs {fit(kind, 20)} used {percent(share)}" for kind, share in found.gpu_utilization.items()]
     facts = {"requeued": found.requeued, "ended early": found.cut_short, "never started": found.never_started}
+    facts |= {f"held by {reason}": count for reason, count in found.held.items()}
     return f"{name}: {', '.join([*gpus, *(f'jobs {what}: {count}' for what, count in facts.items())])}."
 
 

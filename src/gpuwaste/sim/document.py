@@ -88,13 +88,20 @@ class Series(Struct, kw_only=True, frozen=True):
 class NodesResult(Struct, kw_only=True, frozen=True):
     """What a scheduler that places jobs on nodes has done besides starting them."""
 
-    never_started: Annotated[int, Meta(description="Jobs that no node was up for; in none of the figures of waits.")]
+    never_started: Annotated[
+        int,
+        Meta(description="Jobs without a node that was up, or held by a limit to the end; in no figure of waits."),
+    ]
     requeued: Annotated[int, Meta(description="Runs that began anew, after preemption or as a node failed.")]
     cut_short: Annotated[int, Meta(description="Jobs that preemption or a failed node ended for good.")]
     gpu_utilization: Annotated[
         dict[str, float],
         Meta(description="Share of the GPU-seconds of each type that was held, from first submission to last end."),
     ]
+    held: Annotated[
+        dict[str, int],
+        Meta(description="Jobs that a limit of a QOS or an association held back, by squeue's last reason."),
+    ] = {}
 
 
 class SimulationDocument(Struct, kw_only=True, frozen=True, omit_defaults=True):

@@ -6,12 +6,12 @@ The heap is `times[:size]` and `jobs[:size]`; whoever holds it keeps the size. E
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuwaste.sim.compiled import compiled
+from gpuwaste.sim.compiled import in_place
 
 Ints = NDArray[np.int64]
 
 
-@compiled
+@in_place
 def push(times: Ints, jobs: Ints, size: int, time: int, job: int) -> int:
     """Add an end; returns the new size."""
     place = size
@@ -25,7 +25,7 @@ def push(times: Ints, jobs: Ints, size: int, time: int, job: int) -> int:
     return size + 1
 
 
-@compiled
+@in_place
 def pop(times: Ints, jobs: Ints, size: int) -> int:
     """Remove the first end, which the caller has read at place 0; returns the new size."""
     size -= 1

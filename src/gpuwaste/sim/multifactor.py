@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuwaste.sim.compiled import compiled
+from gpuwaste.sim.compiled import in_place
 from gpuwaste.sim.priority_settings import PrioritySettings
 
 Ints = NDArray[np.int64]
@@ -98,7 +98,7 @@ def weighted(jobs: Jobs, norms: Norms, settings: PrioritySettings, weights: Floa
     )
 
 
-@compiled
+@in_place
 def priority(parts: Weighted, job: int, age_s: float, fair_share: float) -> int:
     """Return the priority of a job that has waited `age_s` since it became eligible, 1 to 2^32 - 1.
 

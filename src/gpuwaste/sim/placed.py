@@ -11,7 +11,8 @@ class Placed:
 
     `requeued` counts runs that began anew, after preemption or as a node failed, `cut_short` jobs that were ended
     by either for good. `gpu_utilization`: the part of the GPU-seconds of each type that was held, from the first
-    submission to the last end; runs that were cut short count.
+    submission to the last end; runs that were cut short count. `held`: jobs that
+    a limit of a QOS or an association held back, by the reason that Slurm gave last.
     """
 
     start: Ints
@@ -19,6 +20,7 @@ class Placed:
     requeued: int
     cut_short: int
     gpu_utilization: dict[str, float]
+    held: dict[str, int]
 
 
 def start_of(play: Ints | Placed) -> Ints:

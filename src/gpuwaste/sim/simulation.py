@@ -134,6 +134,7 @@ def simulate(
                 requeued=play.requeued,
                 cut_short=play.cut_short,
                 gpu_utilization=play.gpu_utilization,
+                held=play.held,
             )
         begun = np.flatnonzero(start >= 0)
         if not len(begun):

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuwaste.sim.compiled import compiled
+from gpuwaste.sim.compiled import compiled, in_place
 from gpuwaste.sim.tres import BILLING, CPU
 
 Ints = NDArray[np.int64]
@@ -32,14 +32,14 @@ def decay(usage: Floats, per_second: float, seconds: float) -> None:
     usage *= max(per_second**seconds, _TINY)
 
 
-@compiled
+@in_place
 def decayed(since: int, until: int, per_second: float) -> float:
     """Return the seconds from `since` until `until` as they count at the end of them; also for GrpWall."""
     ran = float(max(0, until - since))
     return float(ran * per_second**ran)
 
 
-@compiled
+@in_place
 def charge(
     parent: Ints, usage: Floats, association: int, rate: float, per_second: float, since: int, until: int
 ) -> None:

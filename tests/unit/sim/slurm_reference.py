@@ -6,7 +6,9 @@ each question, from objects, so that no structure is shared with the compiled mo
 
 from dataclasses import dataclass, field
 
-from gpuwaste.sim.cluster import ClusterModel, Node, Partition, Reservation
+from tests.unit.sim.limits_reference import Asked, plainly_held
+
+from gpuwaste.sim.cluster import ClusterModel, Limits, Node, Partition, Reservation
 
 
 @dataclass
@@ -132,7 +134,25 @@ class Slurm:
         return any(one.node == node.name and one.start <= self.now < one.end for one in self.model.outages)
 
     def _first_of_partition(self, job: Job) -> bool:
-        return next(one for one in self.queue() if one.partition == job.partition) is job
+        return (
+            next((one for one in self.queue() if one.partition == job.partition and not self._held(one)), None) is job
+        )
+
+    def _held(self, job: Job) -> bool:
+        """Say whether a limit of a QOS or an association holds a job back."""
+        limits = {(one.account, one.user): one.limits for one in self.model.associations}
+        chain = [limits.get(("root", job.user), Limits()), limits.get(("root", ""), Limits())]
+        return plainly_held(self.model, chain, self._asked(job), [self._asked(one) for one in self.running()])
+
+    def _asked(self, job: Job) -> Asked:
+        """Return a job as limits look at it."""
+        names = [qos.name for qos in self.model.qos]
+        own, of_part = (names.index(name) if name in names else -1 for name in (job.qos, self.parts[job.partition].qos))
+        amounts = {"cpu": job.cpus, "mem": job.memory, "gres/gpu": job.gpus, "node": 1}
+        if job.gpu_type is not None:
+            amounts[f"gres/gpu:{job.gpu_type}"] = job.gpus
+        user = sorted({one.user for one in self.jobs}).index(job.user)
+        return Asked(user, own, of_part, {name: count * job.nodes for name, count in amounts.items()}, job.limit)
 
     def _expected(self, job: Job) -> int:
         end = job.start + job.believed
@@ -223,7 +243,7 @@ class Slurm:
         failed: set[str] = set()
         shut: set[str] = set()
         for job in self.queue()[:depth]:
-            if job.partition not in failed and not self._try(job, shut):
+            if job.partition not in failed and not self._held(job) and not self._try(job, shut):
                 failed.add(job.partition)
                 shut |= set(self.parts[job.partition].nodes)
         self._back()
@@ -239,6 +259,8 @@ class Slurm:
             if 0 < self.settings.max_of_user < of_user[job.user]:
                 continue
             tests += 1
+            if self._held(job):
+                continue
             shut = {
                 name
                 for begin, end, names in taken

@@ -1,44 +1,24 @@
 """Limits of QOS and associations against a plain definition, and Slurm's reasons for each limit."""
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.examples import examples
+from tests.unit.sim.limits_reference import Asked, plainly_held
 
 from gpuwaste.sim.accounts import accounts_of
 from gpuwaste.sim.cluster import Association, ClusterModel, Limits, Node, Partition, Qos
-from gpuwaste.sim.limits import (
-    LimitTable,
-    LimitUse,
-    charge_wall,
-    count_job,
-    held_by,
-    limit_table,
-    no_use,
-    qos_order,
-    reason,
-    unmodelled,
-)
+from gpuwaste.sim.limit_checks import charge_wall, count_job, held_by
+from gpuwaste.sim.limits import LimitTable, LimitUse, limit_table, no_use, qos_order, reason, unmodelled
 from gpuwaste.sim.tres import tres_names, tres_row
 
 pytestmark = pytest.mark.long
 
 GIB = 2**30
 TREE = (("root", "", ""), ("dept", "", "root"), ("lab", "", "dept"), ("lab", "ann", ""), ("lab", "bob", ""))
-
-
-class Asked(NamedTuple):
-    """A job: user 0 or 1, its QOS and its partition's (-1: none), what it asks for."""
-
-    user: int
-    qos: int
-    partition_qos: int
-    amounts: dict[str, int]
-    limit_s: int
 
 
 def model(qos: list[Qos], limits: Mapping[int, Limits]) -> ClusterModel:
@@ -67,53 +47,6 @@ class Cluster:
     def count(self, job: Asked, sign: int) -> None:
         amounts, order = tres_row(self.names, job.amounts), qos_order(self.model, job.qos, job.partition_qos)
         count_job(self.table, self.use, order, 3 + job.user, job.user, amounts, sign)
-
-
-def breaks(limits: Limits, job: Asked, group: list[Asked], own: list[Asked], *, leaf: bool) -> dict[str, bool]:
-    """Return which limits are set, by name, and whether a job that starts now would break each."""
-    found: dict[str, bool] = {}
-    nodes = max(1, job.amounts.get("node", 0))
-
-    def used(jobs: list[Asked], name: str) -> int:
-        return sum(each.amounts.get(name, 0) for each in jobs)
-
-    if limits.grp_jobs is not None:
-        found["jobs"] = len(group) >= limits.grp_jobs
-    if leaf and limits.max_jobs_per_user is not None:
-        found["max jobs"] = len(own) >= limits.max_jobs_per_user
-    if leaf and limits.max_wall_s is not None:
-        found["wall"] = job.limit_s > limits.max_wall_s
-    for name, most in limits.grp_tres.items():
-        found[f"group {name}"] = 0 < job.amounts.get(name, 0) > most - used(group, name)
-    for name, most in limits.max_tres_per_user.items():
-        found[f"user {name}"] = 0 < job.amounts.get(name, 0) > most - used(own, name)
-    for name, most in limits.max_tres_per_job.items() if leaf else ():
-        found[f"job {name}"] = job.amounts.get(name, 0) > most
-    for name, most in limits.max_tres_per_node.items() if leaf else ():
-        found[f"node {name}"] = job.amounts.get(name, 0) // nodes > most
-    return found
-
-
-def plainly_held(made: ClusterModel, job: Asked, running: list[Asked]) -> bool:
-    """Return whether any limit holds a job back: a limit that one sets, those after it do not."""
-    first, second = (made.qos[k] if k >= 0 else None for k in qos_order(made, job.qos, job.partition_qos))
-    taken: set[str] = set()
-    for qos in (first, second):
-        if qos is None:
-            continue
-        group = [each for each in running if qos.name in {made.qos[k].name for k in each[1:3] if k >= 0}]
-        own = [each for each in group if each.user == job.user]
-        found = breaks(qos.limits, job, group, own, leaf=True)
-        if any(broken for name, broken in found.items() if name not in taken):
-            return True
-        taken |= set(found)
-    mine = [each for each in running if each.user == job.user]
-    for place in (3 + job.user, 2, 1, 0):
-        limits = made.associations[place].limits
-        found = breaks(limits, job, mine if place > 2 else running, mine, leaf=place > 2)
-        if any(broken for name, broken in found.items() if name not in taken):
-            return True
-    return False
 
 
 amounts = st.fixed_dictionaries(
@@ -156,7 +89,8 @@ def test_a_job_starts_when_the_definition_lets_it(
     running: list[Asked] = []
     for job in asked:
         held = cluster.held(job)
-        assert bool(held) == plainly_held(made, job, running), held
+        above = (Limits() if job.user else tree[2], tree[1], Limits(), tree[0])
+        assert bool(held) == plainly_held(made, above, job, running), held
         if not held:
             cluster.count(job, 1)
             running.append(job)

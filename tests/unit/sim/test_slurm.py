@@ -1,5 +1,6 @@
 """The compiled model of Slurm's scheduler against a plain one, job by job, and each rule in a case of its own."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 from tests.unit.sim.slurm_reference import Job, Settings, Slurm
 
 from gpuwaste.history.table import Categories
-from gpuwaste.sim.cluster import ClusterModel, Node, Outage, Partition, Qos, Reservation
+from gpuwaste.sim.cluster import Association, ClusterModel, Limits, Node, Outage, Partition, Qos, Reservation
 from gpuwaste.sim.slurm import board as b
 from gpuwaste.sim.slurm.nodes import layout
 from gpuwaste.sim.slurm.play import play
@@ -89,7 +90,42 @@ def clusters(draw: st.DrawFn) -> ClusterModel:
         parts.append(
             Partition(f"p{k}", tuple(own), priority_tier=draw(st.integers(1, 2)), whole_nodes=draw(st.booleans()))
         )
-    return ClusterModel("drawn", tuple(nodes), tuple(parts), **draw(disturbances(names)))
+    model = ClusterModel("drawn", tuple(nodes), tuple(parts), **draw(disturbances(names)))
+    return draw(limited(model)) if draw(st.booleans()) else model
+
+
+some = st.dictionaries(
+    st.sampled_from(["cpu", "gres/gpu", "gres/gpu:a100", "mem", "node"]), st.integers(0, 6), max_size=2
+)
+above_limits = st.builds(Limits, grp_tres=some, grp_jobs=st.sampled_from([None, 2, 3]))
+user_limits = st.builds(
+    Limits, grp_tres=some, max_tres_per_job=some, max_tres_per_node=some, grp_jobs=st.sampled_from([None, 2]),
+    max_jobs_per_user=st.sampled_from([None, 1, 2]), max_wall_s=st.sampled_from([None, 40]),
+)  # fmt: skip
+qos_limits = st.builds(
+    Limits, grp_tres=some, max_tres_per_job=some, max_tres_per_node=some, max_tres_per_user=some,
+    grp_jobs=st.sampled_from([None, 1, 3]), max_jobs_per_user=st.sampled_from([None, 1]),
+    max_wall_s=st.sampled_from([None, 40]),
+)  # fmt: skip
+
+
+@st.composite
+def limited(draw: st.DrawFn, model: ClusterModel) -> ClusterModel:
+    """Draw limits of QOS, of which partitions may have one, and of associations."""
+    known = {qos.name: qos for qos in model.qos} or {"low": Qos("low"), "high": Qos("high")}
+    parts = [replace(part, qos=draw(st.sampled_from(["", "", "low", "high"]))) for part in model.partitions]
+    flags = st.sampled_from([frozenset[str](), frozenset({"OverPartQOS"})])
+    return replace(
+        model,
+        partitions=tuple(parts),
+        qos=tuple(
+            replace(qos, limits=draw(qos_limits | st.just(Limits())), flags=draw(flags)) for qos in known.values()
+        ),
+        associations=(
+            Association("root", parent="", limits=draw(above_limits | st.just(Limits()))),
+            *(Association("root", user, limits=draw(user_limits | st.just(Limits()))) for user in ("u0", "u1")),
+        ),
+    )
 
 
 @st.composite
@@ -162,7 +198,7 @@ def plays(draw: st.DrawFn) -> tuple[ClusterModel, list[Job], Settings]:
 
 @given(drawn=plays())
 def test_each_start_is_the_plain_models(drawn: tuple[ClusterModel, list[Job], Settings]) -> None:
-    """On drawn clusters, with preemption, reservations and outages, each job starts and runs as in the plain model."""
+    """On drawn clusters with preemption, limits, reservations and outages, each job runs as in the plain model."""
     found = compiled(*drawn)
     assert found == plain(*drawn)
 
@@ -250,3 +286,17 @@ def test_fair_share_puts_the_user_first_who_used_less() -> None:
     model = cluster(1, settings=settings)
     jobs = [job(0, 100, 100, cpus=4, user="heavy"), job(1, 50, 50, cpus=4, user="heavy"), job(2, 50, 50, cpus=4)]
     assert [start for start, _ in compiled(model, jobs, Settings())] == [0, 150, 100]
+
+
+def test_a_job_over_a_limit_waits_and_blocks_nobody() -> None:
+    """The second job of a user with MaxJobs 1 waits for the first, the one behind it starts at once."""
+    users = (Association("root", parent=""), Association("root", "ann", limits=Limits(max_jobs_per_user=1)))
+    model = cluster(2, associations=users)
+    jobs = [job(0, 50, 50, user="ann"), job(1, 50, 50, user="ann", nodes=2, cpus=4), job(2, 10, 10)]
+    assert starts(model, *jobs, interval=5) == [0, 50, 2]
+
+
+def test_a_limit_that_is_never_met_holds_a_job_for_ever() -> None:
+    """A job of two nodes in a QOS of one node never starts, and all others do."""
+    model = cluster(2, qos=(Qos("small", limits=Limits(max_tres_per_job={"node": 1})),))
+    assert starts(model, job(0, 5, 5, nodes=2, qos="small"), job(1, 5, 5, qos="small")) == [-1, 1]

@@ -1,5 +1,6 @@
 """What jobs ask of nodes, jobs that can never run, settings of slurm.conf, and a play from the table to the answer."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 from gpuwaste.core.errors import ConfigError, NoDataError, UsageError
 from gpuwaste.core.job import JobRecord
 from gpuwaste.history.table import JobTable, table_of
-from gpuwaste.sim.cluster import ClusterModel, Node, Outage, Partition
+from gpuwaste.sim.cluster import Association, ClusterModel, Limits, Node, Outage, Partition
 from gpuwaste.sim.simulation import Machine, simulate
 from gpuwaste.sim.slurm import board as b
 from gpuwaste.sim.slurm.nodes import layout
@@ -154,6 +155,17 @@ def test_an_answer_has_the_same_jobs_for_all_schedulers_and_gpus_by_type() -> No
     assert nodes.gpu_utilization == {"a100": round(60 / 159, 6), "h100": round((18 + 60) / (2 * 159), 6)}
     assert (nodes.requeued, nodes.cut_short, nodes.never_started) == (1, 0, 0)
     assert found.left_out == {"does not fit on the nodes of its partition": 1}
+
+
+@pytest.mark.long
+def test_an_answer_counts_the_jobs_that_limits_held_back() -> None:
+    """A job that waited for a limit is counted by the word that squeue prints, and none where limits do not hold."""
+    one = Limits(max_jobs_per_user=1)
+    jobs = table_of([record(1, "cpu=1"), record(2, "cpu=1"), record(3, "cpu=1", user="v")])
+    users = (Association("root", parent=""), Association("a"), Association("a", "u", limits=one))
+    for enforced, expected in (("limits", {"AssocMaxJobsLimit": 1}), ("none", {})):
+        model = replace(SITE, associations=users, settings={"AccountingStorageEnforce": enforced})
+        assert answer(jobs, model, "slurm").nodes["slurm"].held == expected
 
 
 def test_slurm_without_a_cluster_is_refused() -> None:

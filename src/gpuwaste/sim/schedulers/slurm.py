@@ -11,6 +11,7 @@ from gpuwaste.history.table import JobTable
 from gpuwaste.sim.cluster import ClusterModel
 from gpuwaste.sim.placed import Placed
 from gpuwaste.sim.slurm import board as b
+from gpuwaste.sim.slurm.holds import held_jobs
 from gpuwaste.sim.slurm.nodes import layout
 from gpuwaste.sim.slurm.play import play
 from gpuwaste.sim.slurm.ranks import ranks_of
@@ -57,4 +58,5 @@ def starts_on(table: JobTable, trace: Trace, cluster: ClusterModel, believed: In
             for name, held, count in zip(laid.gpu_types, board.gpu_seconds, capacity, strict=True)
             if span and count
         },
+        held=held_jobs(board, cluster),
     )

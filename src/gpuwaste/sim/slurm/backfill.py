@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gpuwaste.sim.compiled import compiled
+from gpuwaste.sim.compiled import compiled, in_place
 from gpuwaste.sim.slurm import board as b
-from gpuwaste.sim.slurm import flow
+from gpuwaste.sim.slurm import flow, holds, search
 from gpuwaste.sim.slurm import groups as g
 from gpuwaste.sim.slurm import placement as on
 from gpuwaste.sim.slurm.board import Board, Flags, Ints
@@ -32,19 +32,19 @@ def new_notes(board: Board) -> Notes:
     return Notes(np.zeros((likes, 2), np.int64), np.zeros((likes, 2), np.int64), np.zeros((users, 2), np.int64))
 
 
-@compiled
+@in_place
 def _known(note: Ints, cycle: int, job: Ints) -> bool:
     row = note[job[b.LIKE]]
     return bool(row[0] == cycle and job[b.BELIEVED] >= row[1])
 
 
-@compiled
+@in_place
 def _note(note: Ints, cycle: int, job: Ints) -> None:
     row = note[job[b.LIKE]]
     row[0], row[1] = cycle, job[b.BELIEVED]
 
 
-@compiled
+@in_place
 def _of_user(notes: Notes, cycle: int, job: Ints) -> int:
     """Return how many jobs of a job's user were tested before it in the cycle, and count it."""
     row = notes.of_user[job[b.USER]]
@@ -54,7 +54,7 @@ def _of_user(notes: Notes, cycle: int, job: Ints) -> int:
     return int(row[1] - 1)
 
 
-@compiled
+@in_place
 def _can_start(board: Board, held: Groups, spans: Ints, notes: Notes, number: int, now: int) -> bool:
     """Say whether a job has enough nodes now that nobody has reserved."""
     job, cycle = board.jobs[number], held.sizes[g.CYCLE]
@@ -62,44 +62,44 @@ def _can_start(board: Board, held: Groups, spans: Ints, notes: Notes, number: in
         return False
     if (
         on.may_fit(board, job, board.in_partition[job[b.PARTITION]])
-        and g.count_now(board, held, spans, number, now) >= job[b.NODES]
+        and search.count_now(board, held, spans, number, now) >= job[b.NODES]
     ):
         return True
     _note(notes.stuck, cycle, job)
     return False
 
 
-@compiled
-def _any_may_fit(board: Board) -> bool:
-    """Say whether any job of the queue may start, by sums alone: most cycles end here."""
-    for k in range(board.counters[b.QUEUED]):
-        job = board.jobs[board.queue[k]]
-        if on.may_fit(board, job, board.in_partition[job[b.PARTITION]]) or flow.can_preempt(board, board.queue[k]):
+@in_place
+def _any_may_fit(board: Board, reach: int) -> bool:
+    """Say whether any of the first `reach` jobs may start, by counts alone: most cycles end here."""
+    for k in range(reach):
+        number = board.queue[k]
+        job = board.jobs[number]
+        may = on.may_fit(board, job, board.in_partition[job[b.PARTITION]]) or flow.can_preempt(board, number)
+        if may and not holds.is_held(board, number):
             return True
     return False
 
 
-@compiled
-def _reserve(board: Board, held: Groups, spans: Ints, number: int, now: int, start: int) -> Ints:
-    """Reserve whole nodes for a job; returns the spans."""
+@in_place
+def _reserve(board: Board, held: Groups, spans: Ints, number: int, now: int, start: int) -> None:
+    """Reserve whole nodes for a job."""
     resolution, job = board.settings[b.RESOLUTION], board.jobs[number]
-    spans = g.pick(board, held, spans, number, now, start)
+    search.pick(board, held, spans, number, now, start)
     first = start // resolution * resolution
     last = -(-(start + job[b.BELIEVED]) // resolution) * resolution
     for k in range(held.sizes[g.PICKED]):
-        spans = g.add_span(held, spans, held.picked[k], first, last, -1)
-    return spans
+        g.add_span(held, spans, held.picked[k], first, last, -1)
 
 
-@compiled
-def _start(board: Board, held: Groups, spans: Ints, number: int, now: int) -> Ints:
-    spans = g.pick(board, held, spans, number, now, now)
+@in_place
+def _start(board: Board, held: Groups, spans: Ints, number: int, now: int) -> None:
+    search.pick(board, held, spans, number, now, now)
     for k in range(held.sizes[g.PICKED]):
         row = held.groups[held.picked[k]]
         for place in range(row[g.FIRST], row[g.FIRST] + row[g.SIZE]):
             on.hold(board, number, held.members[place])
     flow.begin(board, number, now)
-    return spans
 
 
 @compiled
@@ -129,17 +129,22 @@ def cycle(  # noqa: C901, PLR0912 one compiled loop, as schedulers/easy.py
     """Try each job of the queue until the limits of the settings; returns the spans and events, for the next cycle."""
     settings, queued = board.settings, board.counters[b.QUEUED]
     most, of_user, starts = settings[b.MAX_TESTS], settings[b.MAX_OF_USER], settings[b.MAX_STARTS]
-    if not _any_may_fit(board):
-        return spans, events
-    spans = g.gather(board, held, spans)
-    this = held.sizes[g.CYCLE]
     reach = queued if of_user > 0 else min(queued, most)
+    if not _any_may_fit(board, reach):
+        return spans, events
+    m = len(board.nodes)
+    held.sizes[g.USED] = 0
+    spans = g.with_room(held, spans, m * len(board.reservations))
+    g.gather(board, held, spans)
+    this = held.sizes[g.CYCLE]
     tests = started = hopeful = 0
     for k in range(queued):
         hopeful = max(hopeful, k)
         while hopeful < reach:
             number = board.queue[hopeful]
-            if _can_start(board, held, spans, notes, number, now) or flow.can_preempt(board, number):
+            if not holds.is_held(board, number) and (
+                _can_start(board, held, spans, notes, number, now) or flow.can_preempt(board, number)
+            ):
                 break
             hopeful += 1
         if hopeful >= reach or tests >= most:
@@ -149,9 +154,12 @@ def cycle(  # noqa: C901, PLR0912 one compiled loop, as schedulers/easy.py
         if of_user > 0 and _of_user(notes, this, job) >= of_user:
             continue
         tests += 1
+        if holds.is_held(board, number):
+            continue
+        spans = g.with_room(held, spans, held.sizes[g.USED] + m)  # pick() and a reservation need no more
         if hopeful == k:
             if _can_start(board, held, spans, notes, number, now):
-                spans = _start(board, held, spans, number, now)
+                _start(board, held, spans, number, now)
                 started += 1
                 if starts > 0 and started >= starts:
                     break
@@ -163,10 +171,10 @@ def cycle(  # noqa: C901, PLR0912 one compiled loop, as schedulers/easy.py
         wanted = held.sizes[g.GROUPS] + 2 * held.sizes[g.USED]
         if wanted > len(events):
             events = np.empty(2 * wanted, np.int64)
-        start = g.earliest(board, held, spans, number, now, now + settings[b.WINDOW], events)
+        start = search.earliest(board, held, spans, number, now, now + settings[b.WINDOW], events)
         if start == b.FOREVER:
             _note(notes.late, this, job)
         else:
-            spans = _reserve(board, held, spans, number, now, start)
+            _reserve(board, held, spans, number, now, start)
     flow.tidy(board)
     return spans, events

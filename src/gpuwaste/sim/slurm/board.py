@@ -9,6 +9,8 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from gpuwaste.sim.limits import LimitTable, LimitUse
+
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
@@ -35,7 +37,8 @@ STATE: Final = 18
 HELD: Final = 19  # first holding, -1 for none
 RAN: Final = 20  # seconds of its last run
 REQUEUED: Final = 21
-JOB_COLUMNS: Final = 22
+HELD_BY: Final = 22  # code of the limit that held it last (limits.reason), 0 for none
+JOB_COLUMNS: Final = 23
 
 FUTURE: Final = 0
 WAITING: Final = 1
@@ -60,12 +63,6 @@ NEXT_OF_NODE: Final = 3
 HELD_CPUS: Final = 4
 HELD_MEMORY: Final = 5
 HELD_TYPE: Final = 6
-
-# Classes [k, 4]: sums over their nodes that are up.
-CLASS_CPUS: Final = 0
-CLASS_IDLE: Final = 1
-CLASS_ROOMY: Final = 2  # nodes with a free CPU
-CLASS_GPUS: Final = 3
 
 # Counters [COUNTERS].
 FREE_HOLDING: Final = 0
@@ -95,6 +92,17 @@ SETTINGS: Final = 12
 FOREVER: Final = 1 << 60
 
 
+class Holds(NamedTuple):
+    """Limits of n jobs with T TRES; without limits there are no rows."""
+
+    table: LimitTable
+    use: LimitUse
+    qos: Ints  # [n, 2], the stronger one first (limits.qos_order)
+    assoc: Ints  # [n]
+    amounts: NDArray[np.float64]  # [n, T]
+    factor: NDArray[np.float64]  # [n], UsageFactor
+
+
 class Board(NamedTuple):
     """P partitions, K classes, R reservations, G kinds of jobs; see the columns above."""
 
@@ -102,7 +110,9 @@ class Board(NamedTuple):
     nodes: Ints
     full: Ints
     holdings: Ints
-    classes: Ints
+    idle: Ints  # [K]: nodes that are up and without jobs
+    by_cpus: Ints  # [K, C]: nodes that are up, with at least so many free CPUs; the last column is for all larger ones
+    by_gpus: Ints  # [K, D]: the same for GPUs of any type
     counters: Ints
     in_partition: Flags  # [P, K]
     reserved: Flags  # [R, K]
@@ -118,3 +128,4 @@ class Board(NamedTuple):
     end_times: Ints  # [2 n + 2], a heap (sim/ends.py); an end that is no longer true is passed over
     end_jobs: Ints
     settings: Ints
+    holds: Holds

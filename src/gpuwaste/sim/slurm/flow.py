@@ -2,14 +2,15 @@
 
 import numpy as np
 
-from gpuwaste.sim.compiled import compiled
+from gpuwaste.sim.compiled import compiled, in_place
 from gpuwaste.sim.ends import pop, push
 from gpuwaste.sim.slurm import board as b
+from gpuwaste.sim.slurm import holds
 from gpuwaste.sim.slurm import placement as on
 from gpuwaste.sim.slurm.board import Board, Flags, Ints
 
 
-@compiled
+@in_place
 def ahead(one: Ints, number: int, other: Ints, than: int) -> bool:
     """Say whether a job is tried before another: by priority tier, then priority, then its number."""
     if one[b.TIER] != other[b.TIER]:
@@ -19,7 +20,7 @@ def ahead(one: Ints, number: int, other: Ints, than: int) -> bool:
     return number < than
 
 
-@compiled
+@in_place
 def enqueue(board: Board, number: int) -> None:
     """Put a job into the queue."""
     job, first, last = board.jobs[number], 0, board.counters[b.QUEUED]
@@ -38,7 +39,7 @@ def enqueue(board: Board, number: int) -> None:
     board.counters[b.QUEUED] += 1
 
 
-@compiled
+@in_place
 def tidy(board: Board) -> None:
     """After a pass: take jobs that have started out of the queue, and put those back that were sent away."""
     kept = 0
@@ -53,12 +54,13 @@ def tidy(board: Board) -> None:
     board.counters[b.RETURNED] = 0
 
 
-@compiled
+@in_place
 def begin(board: Board, number: int, now: int) -> None:
     """Start a job, which holds its nodes."""
     job = board.jobs[number]
     job[b.START], job[b.STATE] = now, b.RUNNING
     board.kinds[job[b.KIND], 2] += 1
+    holds.count(board, number, 1)
     board.counters[b.CHANGES] += 1
     size = board.counters[b.ENDS]
     if size == len(board.end_times):  # most of them are no longer true
@@ -71,14 +73,14 @@ def begin(board: Board, number: int, now: int) -> None:
     board.counters[b.ENDS] = push(board.end_times, board.end_jobs, size, now + job[b.RUN], number)
 
 
-@compiled
+@in_place
 def is_end(board: Board, number: int, time: int) -> bool:
     """Say whether an entry of the heap is the end of a running job, not of a run that was cut short."""
     job = board.jobs[number]
     return bool(job[b.STATE] == b.RUNNING and job[b.START] + job[b.RUN] == time)
 
 
-@compiled
+@in_place
 def next_end(board: Board) -> int:
     """Return the next end, FOREVER for none; passes over ends that are no longer true."""
     while board.counters[b.ENDS] > 0:
@@ -89,7 +91,7 @@ def next_end(board: Board) -> int:
     return b.FOREVER
 
 
-@compiled
+@in_place
 def end_next(board: Board) -> int:
     """End the job that next_end() has found; returns it."""
     number = board.end_jobs[0]
@@ -100,7 +102,7 @@ def end_next(board: Board) -> int:
     return int(number)
 
 
-@compiled
+@in_place
 def send_away(board: Board, number: int, now: int, requeues: bool) -> None:
     """End a running job before its time: it waits once more from the end of the pass on, or has ended."""
     job = board.jobs[number]
@@ -115,7 +117,7 @@ def send_away(board: Board, number: int, now: int, requeues: bool) -> None:
         board.counters[b.RETURNED] += 1
 
 
-@compiled
+@in_place
 def can_preempt(board: Board, number: int) -> bool:
     """Say whether any job runs that a job may preempt."""
     kind = board.jobs[number, b.KIND]

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from gpuwaste.sim.compiled import compiled
+from gpuwaste.sim.compiled import compiled, in_place
 from gpuwaste.sim.slurm import board as b
 from gpuwaste.sim.slurm import placement as on
 from gpuwaste.sim.slurm.board import Board, Ints
@@ -30,9 +30,7 @@ GROUPS: Final = 0
 USED: Final = 1  # spans
 CYCLE: Final = 2
 PICKED: Final = 3
-
-_COUNT_BITS: Final = 24  # an event is its time and a change of a count of nodes, in one integer that sorts by time
-_COUNT_ZERO: Final = 1 << 23
+PICKS: Final = 4  # so far, of all cycles
 
 
 class Groups(NamedTuple):
@@ -43,7 +41,8 @@ class Groups(NamedTuple):
     group_of: Ints  # [m], of each node at the beginning of the cycle
     of_job: Ints  # [n, 2]: the cycle, and the job's group in it
     room: Ints
-    marks: Ints  # [m]
+    of_class: Ints  # [K, 2]: the cycle, and the group of its idle nodes in it
+    marks: Ints  # [m]: the pick for which a node will do
     picked: Ints  # [m]
     sizes: Ints
 
@@ -58,80 +57,77 @@ def new_groups(board: Board) -> Groups:
         np.empty(m, np.int64),
         np.zeros((len(board.jobs), 2), np.int64),
         np.empty(board.nodes.shape[1], np.int64),
+        np.zeros((len(board.idle), 2), np.int64),
+        np.zeros(m, np.int64),
         np.empty(m, np.int64),
-        np.empty(m, np.int64),
-        np.zeros(4, np.int64),
+        np.zeros(5, np.int64),
     )
 
 
-@compiled
-def _group_for(board: Board, held: Groups, node: int, of_class: Ints) -> int:
-    """Return the group that a node belongs to, -1 for one of its own."""
-    row = board.nodes[node]
-    if row[b.JOBS] == 0:
-        return int(of_class[row[b.CLASS]])
+@in_place
+def _group_for(board: Board, held: Groups, node: int) -> int:
+    """Return the group that a node belongs to, GROUPS for a new one."""
+    row, cycle, fresh = board.nodes[node], held.sizes[CYCLE], held.sizes[GROUPS]
     if row[b.JOBS] > 1:
-        return -1
-    last = held.of_job[board.holdings[row[b.HOLDING], b.OF_JOB]]
-    if last[0] != held.sizes[CYCLE] or held.groups[last[1], KLASS] != row[b.CLASS]:
-        return -1
-    return int(last[1])
+        return int(fresh)
+    alone = row[b.JOBS] == 1
+    last = held.of_job[board.holdings[row[b.HOLDING], b.OF_JOB]] if alone else held.of_class[row[b.CLASS]]
+    if last[0] == cycle and held.groups[last[1], KLASS] == row[b.CLASS]:
+        return int(last[1])
+    last[0], last[1] = cycle, fresh
+    return int(fresh)
 
 
-@compiled
-def gather(board: Board, held: Groups, spans: Ints) -> Ints:  # noqa: C901 one compiled loop, as schedulers/easy.py
+@in_place
+def gather(board: Board, held: Groups, spans: Ints) -> None:
     """Group the nodes that are up: idle ones of a class, those that one job alone is on, each other one.
 
-    Returns the spans, with those of Slurm's reservations.
+    `spans` has room for Slurm's reservations on each node.
     """
-    m, count = len(board.nodes), 0
+    m = len(board.nodes)
     held.sizes[CYCLE] += 1
-    held.sizes[USED] = 0
-    of_class = np.full(len(board.classes), -1, np.int64)
+    held.sizes[USED] = held.sizes[GROUPS] = 0
     for node in range(m):
-        row = board.nodes[node]
         held.group_of[node] = -1
-        if row[b.DOWN] > 0:
+        if board.nodes[node, b.DOWN] > 0:
             continue
-        group = _group_for(board, held, node, of_class)
-        if group < 0:
-            group = count
-            count += 1
+        group = _group_for(board, held, node)
+        if group == held.sizes[GROUPS]:
+            held.sizes[GROUPS] += 1
             fresh = held.groups[group]
-            fresh[SIZE], fresh[SPANS], fresh[KLASS] = 0, -1, row[b.CLASS]
-            if row[b.JOBS] == 0:
-                of_class[row[b.CLASS]] = group
-            elif row[b.JOBS] == 1:
-                last = held.of_job[board.holdings[row[b.HOLDING], b.OF_JOB]]
-                last[0], last[1] = held.sizes[CYCLE], group
+            fresh[SIZE], fresh[SPANS], fresh[KLASS] = 0, -1, board.nodes[node, b.CLASS]
         held.group_of[node] = group
         held.groups[group, SIZE] += 1
-    held.sizes[GROUPS] = count
     place = 0
-    for group in range(count):
+    for group in range(held.sizes[GROUPS]):
         held.groups[group, FIRST] = place
         place += held.groups[group, SIZE]
         held.groups[group, SIZE] = 0
         for r in range(len(board.reservations)):
             if board.reserved[r, held.groups[group, KLASS]]:
-                spans = add_span(held, spans, group, board.reservations[r, 0], board.reservations[r, 1], r)
+                add_span(held, spans, group, board.reservations[r, 0], board.reservations[r, 1], r)
     for node in range(m):
         group = held.group_of[node]
         if group >= 0:
-            row = held.groups[group]
-            held.members[row[FIRST] + row[SIZE]] = node
-            row[SIZE] += 1
-    return spans
+            held.members[held.groups[group, FIRST] + held.groups[group, SIZE]] = node
+            held.groups[group, SIZE] += 1
 
 
 @compiled
-def add_span(held: Groups, spans: Ints, group: int, begin: int, end: int, by: int) -> Ints:
-    """Reserve a group; returns the spans, moved to a larger room at need."""
+def with_room(held: Groups, spans: Ints, more: int) -> Ints:
+    """Return the spans with room for so many more."""
+    used = held.sizes[USED]
+    if used + more <= len(spans):
+        return spans
+    larger = np.empty((2 * (used + more), 4), np.int64)
+    larger[:used] = spans[:used]
+    return larger
+
+
+@in_place
+def add_span(held: Groups, spans: Ints, group: int, begin: int, end: int, by: int) -> None:
+    """Reserve a group."""
     place = held.sizes[USED]
-    if place == len(spans):
-        larger = np.empty((2 * place, 4), np.int64)
-        larger[:place] = spans
-        spans = larger
     held.sizes[USED] += 1
     spans[place, BEGIN], spans[place, END], spans[place, BY] = begin, end, by
     after, before = held.groups[group, SPANS], -1
@@ -142,11 +138,10 @@ def add_span(held: Groups, spans: Ints, group: int, begin: int, end: int, by: in
         held.groups[group, SPANS] = place
     else:
         spans[before, NEXT] = place
-    return spans
 
 
-@compiled
-def split(held: Groups, spans: Ints, group: int, size: int) -> Ints:
+@in_place
+def split(held: Groups, spans: Ints, group: int, size: int) -> None:
     """Leave the first `size` members in a group, and put the others into a new one, reserved alike."""
     fresh, row = held.sizes[GROUPS], held.groups[group]
     held.sizes[GROUPS] += 1
@@ -156,12 +151,11 @@ def split(held: Groups, spans: Ints, group: int, size: int) -> Ints:
     row[SIZE] = size
     place = row[SPANS]
     while place >= 0:
-        spans = add_span(held, spans, fresh, spans[place, BEGIN], spans[place, END], spans[place, BY])
+        add_span(held, spans, fresh, spans[place, BEGIN], spans[place, END], spans[place, BY])
         place = spans[place, NEXT]
-    return spans
 
 
-@compiled
+@in_place
 def is_open(board: Board, held: Groups, spans: Ints, group: int, job: Ints, begin: int) -> bool:
     """Say whether nothing that is reserved on a group stands in the way of a job that begins then."""
     place, end = held.groups[group, SPANS], begin + job[b.BELIEVED]
@@ -171,107 +165,3 @@ def is_open(board: Board, held: Groups, spans: Ints, group: int, job: Ints, begi
             return False
         place = spans[place, NEXT]
     return True
-
-
-@compiled
-def count_now(board: Board, held: Groups, spans: Ints, number: int, now: int) -> int:
-    """Return how many nodes a job can start on now."""
-    job, found = board.jobs[number], 0
-    for group in range(held.sizes[GROUPS]):
-        row = held.groups[group]
-        if (
-            board.in_partition[job[b.PARTITION], row[KLASS]]
-            and on.fits(board.nodes[held.members[row[FIRST]]], job)
-            and is_open(board, held, spans, group, job, now)
-        ):
-            found += row[SIZE]
-    return found
-
-
-@compiled
-def _event(time: int, change: int) -> int:
-    return (time << _COUNT_BITS) + change + _COUNT_ZERO
-
-
-@compiled
-def earliest(board: Board, held: Groups, spans: Ints, number: int, now: int, last: int, events: Ints) -> int:
-    """Return when enough nodes are free for as long as a job is believed to run, FOREVER where not until `last`.
-
-    Each group gives the instants at which the job could begin there; they are added up in the order of time. `events`
-    has room for one of each group, and two of each span.
-    """
-    job, count = board.jobs[number], 0
-    lasts = job[b.BELIEVED]
-    for group in range(held.sizes[GROUPS]):
-        row = held.groups[group]
-        if not board.in_partition[job[b.PARTITION], row[KLASS]]:
-            continue
-        begin = on.free_from(board, held.members[row[FIRST]], job, now, held.room)
-        place = row[SPANS]
-        while place >= 0 and begin <= last:
-            by = spans[place, BY]
-            if by < 0 or not on.may_use(board, by, job):
-                if spans[place, BEGIN] - lasts >= begin:
-                    events[count] = _event(begin - now, row[SIZE])
-                    events[count + 1] = _event(spans[place, BEGIN] - lasts + 1 - now, -row[SIZE])
-                    count += 2
-                begin = max(begin, spans[place, END])
-            place = spans[place, NEXT]
-        if begin <= last:
-            events[count] = _event(begin - now, row[SIZE])
-            count += 1
-    in_order = np.sort(events[:count])
-    found = k = 0
-    while k < count:
-        time = in_order[k] >> _COUNT_BITS
-        while k < count and in_order[k] >> _COUNT_BITS == time:
-            found += (in_order[k] & ((1 << _COUNT_BITS) - 1)) - _COUNT_ZERO
-            k += 1
-        if found >= job[b.NODES]:
-            return int(now + time) if now + time <= last else b.FOREVER
-    return b.FOREVER
-
-
-@compiled
-def pick(board: Board, held: Groups, spans: Ints, number: int, now: int, start: int) -> Ints:  # noqa: C901 one compiled loop, as schedulers/easy.py
-    """Find the first nodes on which a job can begin at `start`, and split groups until these are whole groups.
-
-    `picked` has their groups, PICKED of them. Returns the spans.
-    """
-    job, m = board.jobs[number], len(board.nodes)
-    found = count = 0
-    for group in range(held.sizes[GROUPS]):
-        row = held.groups[group]
-        if (
-            board.in_partition[job[b.PARTITION], row[KLASS]]
-            and on.free_from(board, held.members[row[FIRST]], job, now, held.room) <= start
-            and is_open(board, held, spans, group, job, start)
-        ):
-            found += row[SIZE]
-            held.picked[count] = group
-            count += 1
-    held.sizes[PICKED] = count
-    if found == job[b.NODES]:
-        return spans
-    for node in range(m):
-        held.marks[node] = 0
-    for k in range(count):
-        row = held.groups[held.picked[k]]
-        for place in range(row[FIRST], row[FIRST] + row[SIZE]):
-            held.marks[held.members[place]] = 1
-    last, wanted = -1, job[b.NODES]
-    while wanted > 0:
-        last += 1
-        wanted -= held.marks[last]
-    kept = 0
-    for k in range(count):
-        group = held.picked[k]
-        row = held.groups[group]
-        size = int(np.searchsorted(held.members[row[FIRST] : row[FIRST] + row[SIZE]], last, "right"))
-        if 0 < size < row[SIZE]:
-            spans = split(held, spans, group, size)
-        if size > 0:
-            held.picked[kept] = group
-            kept += 1
-    held.sizes[PICKED] = kept
-    return spans

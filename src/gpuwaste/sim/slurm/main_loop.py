@@ -4,7 +4,7 @@ import numpy as np
 
 from gpuwaste.sim.compiled import compiled
 from gpuwaste.sim.slurm import board as b
-from gpuwaste.sim.slurm import flow
+from gpuwaste.sim.slurm import flow, holds
 from gpuwaste.sim.slurm import placement as on
 from gpuwaste.sim.slurm.board import Board, Flags, Ints
 
@@ -32,7 +32,7 @@ def main_pass(board: Board, now: int, depth: int, chosen: Ints) -> None:
     for k in range(min(depth, board.counters[b.QUEUED])):
         number = board.queue[k]
         partition = board.jobs[number, b.PARTITION]
-        if failed[partition] or try_now(board, number, now, shut, allowed, chosen):
+        if failed[partition] or holds.is_held(board, number) or try_now(board, number, now, shut, allowed, chosen):
             continue
         failed[partition] = True
         left -= 1
@@ -45,9 +45,11 @@ def main_pass(board: Board, now: int, depth: int, chosen: Ints) -> None:
 
 @compiled
 def try_at_submit(board: Board, number: int, now: int, chosen: Ints) -> None:
-    """Try a job as it is submitted, unless another of its partition is in front of it."""
+    """Try a job as it is submitted, unless another of its partition that no limit holds is in front of it."""
     partition, k = board.jobs[number, b.PARTITION], 0
-    while board.jobs[board.queue[k], b.PARTITION] != partition:
+    if holds.is_held(board, number):
+        return
+    while board.jobs[board.queue[k], b.PARTITION] != partition or holds.is_held(board, board.queue[k]):
         k += 1
     if board.queue[k] == number:
         shut, allowed = on.no_classes(board), on.no_classes(board)

@@ -2,12 +2,13 @@
 
 import numpy as np
 
-from gpuwaste.sim.compiled import compiled
+from gpuwaste.sim.compiled import compiled, in_place
 from gpuwaste.sim.slurm import board as b
+from gpuwaste.sim.slurm import holds
 from gpuwaste.sim.slurm.board import Board, Flags, Ints
 
 
-@compiled
+@in_place
 def expected_end(job: Ints, now: int) -> int:
     """Return when a running job is believed to end: one that outlasts its walltime, by its limit."""
     end: int = job[b.START] + job[b.BELIEVED]
@@ -16,7 +17,7 @@ def expected_end(job: Ints, now: int) -> int:
     return end
 
 
-@compiled
+@in_place
 def enough(room: Ints, job: Ints) -> bool:
     """Say whether a row of free amounts has what a job asks of a node."""
     if room[b.FREE_CPUS] < job[b.CPUS] or room[b.FREE_MEMORY] < job[b.MEMORY]:
@@ -28,7 +29,7 @@ def enough(room: Ints, job: Ints) -> bool:
     return found
 
 
-@compiled
+@in_place
 def fits(node: Ints, job: Ints) -> bool:
     """Say whether a job can start on a node now."""
     if node[b.DOWN] > 0 or (job[b.WHOLE] and node[b.JOBS] > 0):
@@ -36,44 +37,41 @@ def fits(node: Ints, job: Ints) -> bool:
     return enough(node, job)
 
 
-@compiled
+@in_place
 def may_use(board: Board, reservation: int, job: Ints) -> bool:
     """Say whether a job's user or account may use a reservation."""
     found: bool = board.users[reservation, job[b.USER]] or board.accounts[reservation, job[b.ACCOUNT]]
     return found
 
 
-@compiled
+@in_place
 def open_classes(board: Board, number: int, now: int, shut: Flags, found: Flags) -> None:
     """Mark the classes that a job may start on now: in its partition, not `shut`, not reserved while it runs."""
     job = board.jobs[number]
-    for k in range(len(board.classes)):
+    for k in range(len(board.idle)):
         found[k] = board.in_partition[job[b.PARTITION], k] and not shut[k]
     for r in range(len(board.reservations)):
         begin, end = board.reservations[r, 0], board.reservations[r, 1]
         if begin < now + job[b.BELIEVED] and end > now and not may_use(board, r, job):
-            for k in range(len(board.classes)):
+            for k in range(len(board.idle)):
                 if board.reserved[r, k]:
                     found[k] = False
 
 
-@compiled
+@in_place
 def may_fit(board: Board, job: Ints, allowed: Flags) -> bool:
-    """Say whether the sums of some classes have room for a job; no promise that it fits."""
-    cpus = idle = roomy = gpus = 0
-    for k in range(len(board.classes)):
+    """Say whether some classes may have enough nodes for a job, by their counts; no promise that it fits."""
+    cpus = min(job[b.CPUS], board.by_cpus.shape[1] - 1)
+    gpus = min(job[b.GPUS], board.by_gpus.shape[1] - 1)
+    missing: int = job[b.NODES]
+    for k in range(len(board.idle)):
         if allowed[k]:
-            cpus += board.classes[k, b.CLASS_CPUS]
-            idle += board.classes[k, b.CLASS_IDLE]
-            roomy += board.classes[k, b.CLASS_ROOMY]
-            gpus += board.classes[k, b.CLASS_GPUS]
-    nodes = job[b.NODES]
-    if nodes > roomy or nodes * job[b.CPUS] > cpus or nodes * job[b.GPUS] > gpus:
-        return False
-    return not (job[b.WHOLE] and nodes > idle)
+            found = min(board.by_cpus[k, cpus], board.by_gpus[k, gpus])
+            missing -= min(found, board.idle[k]) if job[b.WHOLE] else found
+    return missing <= 0
 
 
-@compiled
+@in_place
 def choose(board: Board, number: int, allowed: Flags, chosen: Ints) -> bool:
     """Fill `chosen` with the first nodes that a job fits on, of `allowed` classes; returns whether there are enough."""
     job = board.jobs[number]
@@ -89,20 +87,21 @@ def choose(board: Board, number: int, allowed: Flags, chosen: Ints) -> bool:
     return False
 
 
-@compiled
+@in_place
 def count_class(board: Board, node: int, sign: int) -> None:
-    """Add a node to the sums of its class, or take it out of them."""
+    """Add a node to the counts of its class, or take it out of them."""
     row = board.nodes[node]
     if row[b.DOWN] > 0:
         return
-    sums = board.classes[row[b.CLASS]]
-    sums[b.CLASS_CPUS] += sign * row[b.FREE_CPUS]
-    sums[b.CLASS_IDLE] += sign if row[b.JOBS] == 0 else 0
-    sums[b.CLASS_ROOMY] += sign if row[b.FREE_CPUS] > 0 else 0
-    sums[b.CLASS_GPUS] += sign * row[b.FREE_GPUS]
+    klass = row[b.CLASS]
+    board.idle[klass] += sign if row[b.JOBS] == 0 else 0
+    for k in range(min(row[b.FREE_CPUS] + 1, board.by_cpus.shape[1])):
+        board.by_cpus[klass, k] += sign
+    for k in range(min(row[b.FREE_GPUS] + 1, board.by_gpus.shape[1])):
+        board.by_gpus[klass, k] += sign
 
 
-@compiled
+@in_place
 def hold(board: Board, number: int, node: int) -> None:
     """Give a job what it asks of a node: GPUs of any type in the order of types, all to one that takes it whole."""
     count_class(board, node, -1)
@@ -131,7 +130,7 @@ def hold(board: Board, number: int, node: int) -> None:
     count_class(board, node, 1)
 
 
-@compiled
+@in_place
 def release(board: Board, number: int, ran: int) -> None:
     """Take back all that a job holds, after it ran for some seconds."""
     job = board.jobs[number]
@@ -159,11 +158,12 @@ def release(board: Board, number: int, ran: int) -> None:
     job[b.HELD] = -1
     job[b.RAN] = ran
     board.kinds[job[b.KIND], 2] -= 1
+    holds.count(board, number, -1)
     board.left[board.counters[b.LEFT]] = number
     board.counters[b.LEFT] += 1
 
 
-@compiled
+@in_place
 def give_back(room: Ints, held: Ints) -> None:
     """Add what one job holds of a node to a row of free amounts."""
     room[b.JOBS] -= 1
@@ -174,7 +174,7 @@ def give_back(room: Ints, held: Ints) -> None:
         room[b.FREE_GPUS] += held[b.HELD_TYPE + t]
 
 
-@compiled
+@in_place
 def free_from(board: Board, node: int, job: Ints, now: int, room: Ints) -> int:  # noqa: C901 one compiled loop, as schedulers/easy.py
     """Return when a node is believed to have what a job asks of it, FOREVER for never; `room` is overwritten."""
     row = board.nodes[node]
@@ -211,4 +211,4 @@ def free_from(board: Board, node: int, job: Ints, now: int, room: Ints) -> int: 
 @compiled
 def no_classes(board: Board) -> Flags:
     """Return a flag for each class, none set."""
-    return np.zeros(len(board.classes), np.bool_)
+    return np.zeros(len(board.idle), np.bool_)

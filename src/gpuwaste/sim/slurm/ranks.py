@@ -8,17 +8,19 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from gpuwaste.history.table import Categories
-from gpuwaste.sim.accounts import AccountTree, accounts_of, completed
+from gpuwaste.sim.accounts import AccountTree
 from gpuwaste.sim.classic_share import classic
 from gpuwaste.sim.cluster import ClusterModel
-from gpuwaste.sim.compiled import compiled
+from gpuwaste.sim.compiled import compiled, in_place
 from gpuwaste.sim.fair_tree import fair_tree
 from gpuwaste.sim.multifactor import Floats, Jobs, Norms, Weighted, priority, weighted
 from gpuwaste.sim.priority_settings import priority_settings
 from gpuwaste.sim.slurm import board as b
+from gpuwaste.sim.slurm import holds
 from gpuwaste.sim.slurm.board import Board, Ints
+from gpuwaste.sim.slurm.owners import amounts_of, billing_of, owners_of, usage_factors
 from gpuwaste.sim.tres import GPU, tres_names, tres_row
-from gpuwaste.sim.usage import billing, charge, decay, decay_per_second
+from gpuwaste.sim.usage import charge, decay, decay_per_second
 
 PER_SECOND: Final = 0  # of numbers: what decay leaves after a second
 DAMPENING: Final = 1
@@ -47,21 +49,9 @@ def ranks_of(jobs: Ints, qos: Ints, users: Categories, accounts: Categories, mod
     Raises ConfigError for settings that are none.
     """
     settings, names = priority_settings(model.settings), tres_names(model)
-    pairs = np.stack([jobs[:, b.ACCOUNT], jobs[:, b.USER], jobs[:, b.PARTITION]], axis=1)
-    kinds, of_job = np.unique(pairs, axis=0, return_inverse=True)
-    texts = [
-        (accounts.values[one], users.values[two], model.partitions[part].name) for one, two, part in kinds.tolist()
-    ]
-    every = completed(model.associations, [(account, user) for account, user, _ in texts])
-    found = accounts_of(every)
-    assoc = np.array([found.node(one or "root", two, part) for one, two, part in texts], np.int64)[of_job.reshape(-1)]
-    weights = [tres_row(names, part.billing_weights) if part.billing_weights else None for part in model.partitions]
-    amounts = _amounts(jobs, names, model)
-    rate = np.zeros(len(jobs))
-    for place, row in enumerate(weights):
-        inside = jobs[:, b.PARTITION] == place
-        rate[inside] = billing(amounts[inside], row, max_tres="MAX_TRES" in settings.flags)
-    rate *= np.array([each.usage_factor for each in model.qos] + [1.0])[qos]
+    found, assoc = owners_of(jobs, users, accounts, model)
+    amounts = amounts_of(jobs, names, model)
+    rate = billing_of(jobs, amounts, names, model, settings) * usage_factors(model, qos)
     factors, levels = [part.priority_job_factor for part in model.partitions], [each.priority for each in model.qos]
     own = np.array([each.priority for each in found.associations], np.float64)
     available = np.array([_total(part.nodes, names, model) for part in model.partitions])
@@ -92,20 +82,6 @@ def ranks_of(jobs: Ints, qos: Ints, users: Categories, accounts: Categories, mod
     )
 
 
-def _amounts(jobs: Ints, names: tuple[str, ...], model: ClusterModel) -> Floats:
-    """Return what jobs hold of each TRES [n, TRES]."""
-    types = sorted({kind for node in model.nodes if not node.down for kind in node.gpus})
-    found = np.zeros((len(jobs), len(names)))
-    nodes = jobs[:, b.NODES]
-    for name, column in (("cpu", b.CPUS), ("mem", b.MEMORY), (GPU, b.GPUS)):
-        found[:, names.index(name)] = nodes * jobs[:, column]
-    found[:, names.index("node")] = nodes
-    for place, kind in enumerate(types):
-        if kind:
-            found[:, names.index(f"{GPU}:{kind}")] = np.where(jobs[:, b.GPU_TYPE] == place, nodes * jobs[:, b.GPUS], 0)
-    return found
-
-
 def _total(inside: tuple[str, ...], names: tuple[str, ...], model: ClusterModel) -> Floats:
     """Return all TRES of a partition's nodes."""
     members, total = set(inside), dict.fromkeys(names, 0)
@@ -127,7 +103,7 @@ def set_fair_share(ranks: Ranks) -> None:
         classic(ranks.tree, ranks.usage, ranks.numbers[DAMPENING], ranks.oblivious, ranks.factor)
 
 
-@compiled
+@in_place
 def set_priority(board: Board, ranks: Ranks, number: int, now: int) -> None:
     """Compute the priority of a job."""
     if ranks.period > 0:
@@ -136,33 +112,36 @@ def set_priority(board: Board, ranks: Ranks, number: int, now: int) -> None:
         board.jobs[number, b.PRIORITY] = priority(ranks.parts, number, float(now - board.jobs[number, b.SUBMIT]), share)
 
 
-@compiled
+@in_place
 def charge_ends(board: Board, ranks: Ranks) -> None:
     """Charge jobs that have left their nodes since the last call."""
     for k in range(board.counters[b.LEFT]):
         job = board.jobs[board.left[k]]
         if ranks.period > 0:
-            _charge(ranks, board.left[k], job, job[b.START] + job[b.RAN])
+            _charge(board, ranks, board.left[k], job, job[b.START] + job[b.RAN])
     board.counters[b.LEFT] = 0
 
 
-@compiled
-def _charge(ranks: Ranks, number: int, job: Ints, until: int) -> None:
+@in_place
+def _charge(board: Board, ranks: Ranks, number: int, job: Ints, until: int) -> None:
     if ranks.assoc[number] >= 0:
         since = max(job[b.START], int(ranks.numbers[LAST]))
         parent, per_second = ranks.tree.parent, ranks.numbers[PER_SECOND]
         charge(parent, ranks.usage, ranks.assoc[number], ranks.rate[number], per_second, since, until)
+        holds.charge(board, number, per_second, since, until)
 
 
 @compiled
 def recompute(board: Board, ranks: Ranks, now: int) -> None:
     """Let usage decay, charge what runs, and rank what waits anew: what slurmctld does each PriorityCalcPeriod."""
     decay(ranks.usage, ranks.numbers[PER_SECOND], float(now) - ranks.numbers[LAST])
+    decay(board.holds.use.qos_wall, ranks.numbers[PER_SECOND], float(now) - ranks.numbers[LAST])
+    decay(board.holds.use.assoc_wall, ranks.numbers[PER_SECOND], float(now) - ranks.numbers[LAST])
     for k in range(board.counters[b.ENDS]):
         number = board.end_jobs[k]
         job = board.jobs[number]
         if job[b.STATE] == b.RUNNING and job[b.START] + job[b.RUN] == board.end_times[k] and job[b.START] < now:
-            _charge(ranks, number, job, now)
+            _charge(board, ranks, number, job, now)
     ranks.numbers[LAST] = now
     set_fair_share(ranks)
     queued = board.counters[b.QUEUED]

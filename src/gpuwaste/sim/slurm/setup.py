@@ -1,15 +1,20 @@
 """A board with all jobs still to come, from what jobs ask for and a cluster."""
 
+from typing import Final
+
 import numpy as np
 
 from gpuwaste.history.table import Categories
 from gpuwaste.sim.cluster import ClusterModel
 from gpuwaste.sim.slurm import board as b
-from gpuwaste.sim.slurm.board import Board, Flags
+from gpuwaste.sim.slurm.board import Board, Flags, Ints
+from gpuwaste.sim.slurm.holds import holds_of
 from gpuwaste.sim.slurm.nodes import Layout
 from gpuwaste.sim.slurm.preemption import preemption
 from gpuwaste.sim.slurm.requests import Requests
 from gpuwaste.sim.slurm.settings import scheduler_settings
+
+_MOST_LEVELS: Final = 1024  # of free CPUs that are told apart: each job that starts changes all of them
 
 
 def new_board(requests: Requests, users: Categories, accounts: Categories, model: ClusterModel, laid: Layout) -> Board:
@@ -34,19 +39,15 @@ def new_board(requests: Requests, users: Categories, accounts: Categories, model
     holdings = np.zeros((room, b.HELD_TYPE + types), np.int64)
     holdings[:, b.NEXT_OF_JOB] = np.arange(1, room + 1)
     nodes = laid.full.copy()
-    sizes = np.bincount(nodes[:, b.CLASS])
-    classes = np.zeros((len(sizes), 4), np.int64)
-    for column, source in ((b.CLASS_CPUS, b.FREE_CPUS), (b.CLASS_GPUS, b.FREE_GPUS)):
-        np.add.at(classes[:, column], nodes[:, b.CLASS], nodes[:, source])
-    classes[:, b.CLASS_IDLE] = sizes
-    np.add.at(classes[:, b.CLASS_ROOMY], nodes[:, b.CLASS], nodes[:, b.FREE_CPUS] > 0)
     n = len(jobs)
     return Board(
         jobs=jobs,
         nodes=nodes,
         full=laid.full.copy(),
         holdings=holdings,
-        classes=classes,
+        idle=np.bincount(nodes[:, b.CLASS]),
+        by_cpus=_at_least(nodes[:, b.FREE_CPUS], nodes[:, b.CLASS]),
+        by_gpus=_at_least(nodes[:, b.FREE_GPUS], nodes[:, b.CLASS]),
         counters=np.zeros(b.COUNTERS, np.int64),
         in_partition=laid.in_partition.copy(),
         reserved=laid.reserved.copy(),
@@ -62,7 +63,16 @@ def new_board(requests: Requests, users: Categories, accounts: Categories, model
         end_times=np.empty(2 * n + 2, np.int64),
         end_jobs=np.empty(2 * n + 2, np.int64),
         settings=scheduler_settings(model.settings),
+        holds=holds_of(jobs, requests.qos, users, accounts, model),
     )
+
+
+def _at_least(amounts: Ints, classes: Ints) -> Ints:
+    """Return of each class how many nodes have at least 0, 1, 2 .. of something."""
+    levels = np.arange(min(int(amounts.max()), _MOST_LEVELS) + 1)
+    found = np.zeros((classes.max() + 1, len(levels)), np.int64)
+    np.add.at(found, classes, amounts[:, None] >= levels)
+    return found
 
 
 def _named(groups: list[frozenset[str]], texts: Categories) -> Flags:

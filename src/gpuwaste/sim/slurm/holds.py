@@ -1,0 +1,83 @@
+"""Jobs that a limit of a QOS or an association holds back: they wait, and neither block nor reserve anything."""
+
+import numpy as np
+
+from gpuwaste.history.table import Categories
+from gpuwaste.sim.cluster import ClusterModel
+from gpuwaste.sim.compiled import in_place
+from gpuwaste.sim.limit_checks import MAY_START, charge_wall, count_job, held_by
+from gpuwaste.sim.limits import limit_table, no_use, qos_order, reason
+from gpuwaste.sim.priority_settings import priority_settings
+from gpuwaste.sim.slurm import board as b
+from gpuwaste.sim.slurm.board import Board, Holds, Ints
+from gpuwaste.sim.slurm.owners import amounts_of, billing_of, owners_of, usage_factors
+from gpuwaste.sim.tres import BILLING, tres_names
+from gpuwaste.sim.usage import decayed
+
+
+def holds_of(jobs: Ints, qos: Ints, users: Categories, accounts: Categories, model: ClusterModel) -> Holds:
+    """Return the limits of jobs, rows of a board; where the cluster has none, the rows are empty.
+
+    Raises ConfigError for settings that are none.
+    """
+    settings, names = priority_settings(model.settings), tres_names(model)
+    found, assoc = owners_of(jobs, users, accounts, model)
+    table = limit_table(model, found, names, safe=settings.safe, hold=settings.limits)
+    if not table.any_limit:
+        jobs, qos, assoc = jobs[:0], qos[:0], assoc[:0]
+    amounts = amounts_of(jobs, names, model)
+    amounts[:, BILLING] = billing_of(jobs, amounts, names, model, settings)
+    places = {each.name: place for place, each in enumerate(model.qos)}
+    parts = [places.get(part.qos, -1) for part in model.partitions]
+    rows = [
+        qos_order(model, own, parts[part])
+        for own, part in zip(qos.tolist(), jobs[:, b.PARTITION].tolist(), strict=True)
+    ]
+    return Holds(
+        table=table,
+        use=no_use(table, int(jobs[:, b.USER].max(initial=0)) + 1),
+        qos=np.array(rows, np.int64).reshape(-1, 2),
+        assoc=assoc,
+        amounts=amounts,
+        factor=usage_factors(model, qos),
+    )
+
+
+def held_jobs(board: Board, model: ClusterModel) -> dict[str, int]:
+    """Return how many jobs of a play were ever held back, by Slurm's word for what held each one last."""
+    codes, counts = np.unique(board.jobs[:, b.HELD_BY], return_counts=True)
+    names = tres_names(model)
+    return {reason(names, code): count for code, count in zip(codes.tolist(), counts.tolist(), strict=True) if code}
+
+
+@in_place
+def is_held(board: Board, number: int) -> bool:
+    """Say whether a limit holds a job back now, and keep by which."""
+    holds, job = board.holds, board.jobs[number]
+    if not holds.table.any_limit:
+        return False
+    qos = (holds.qos[number, 0], holds.qos[number, 1])
+    code = held_by(holds.table, holds.use, qos, holds.assoc[number], job[b.USER], holds.amounts[number], job[b.LIMIT])
+    if code != MAY_START:
+        job[b.HELD_BY] = code
+    return code != MAY_START
+
+
+@in_place
+def count(board: Board, number: int, sign: int) -> None:
+    """Add a job that starts (1) to what is used of limits, or take one off that has left its nodes (-1)."""
+    holds = board.holds
+    if holds.table.any_limit:
+        qos = (holds.qos[number, 0], holds.qos[number, 1])
+        user = board.jobs[number, b.USER]
+        count_job(holds.table, holds.use, qos, holds.assoc[number], user, holds.amounts[number], sign)
+
+
+@in_place
+def charge(board: Board, number: int, per_second: float, since: int, until: int) -> None:
+    """Add a job's wall time to what GrpWall counts; with priority/basic nobody counts it."""
+    holds = board.holds
+    if holds.table.any_limit:
+        qos = (holds.qos[number, 0], holds.qos[number, 1])
+        seconds = decayed(since, until, per_second) * holds.factor[number]
+        charge_wall(holds.table, holds.use, qos, holds.assoc[number], seconds)
