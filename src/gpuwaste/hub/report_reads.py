@@ -24,6 +24,7 @@ _DAYS: Final = 7
 _BEFORE_S: Final = 600.0
 _BEFORE_B: Final = 4 << 20
 _KEPT_ROWS: Final = 1000  # of larger reports none is kept
+_KEPT_B: Final = 8 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,7 @@ class ReportReads:
         self._clock = clock
         self._shared = shared
         self._before = KeptAnswers(clock, _BEFORE_B)
-        self._reports = KeptAnswers(clock)
+        self._reports = KeptAnswers(clock, _KEPT_B)
 
     def judge_by(self, settings: LedgerSettings) -> None:
         """Use other thresholds from the next document on; for any thread."""

@@ -16,6 +16,7 @@ FRESH_S: Final = 60.0  # what is younger is not judged anew: agents report every
 OLD_S: Final = 180.0  # what is older is not shown
 LEAST_RUNS: Final = 1000  # of fewer a document judges its own: that takes as long, and has what came a second ago
 _WINDOWS: Final = 8
+_WINDOW_S: Final = 900.0  # after which a window that nobody asked for is left out
 _PATIENCE_S: Final = 10.0
 _NOT_TAKEN: Final = log_event.warning(
     "runs-not-shared: cannot judge open runs together, each report judges its own: {error}",
@@ -36,7 +37,7 @@ class SharedRuns:
         self._known: KeptRuns | None = None
         self._taken_us: int | None = None
         self._asked = False
-        self._windows: OrderedDict[Window, None] = OrderedDict()
+        self._windows: OrderedDict[Window, int] = OrderedDict()  # when each was asked for last
         self._making = threading.Event()
         self._making.set()
         self.worker = Worker("shared-runs", self._turn, clock)
@@ -55,7 +56,7 @@ class SharedRuns:
         with self._lock:
             self._asked = True
             for window in windows:
-                self._windows[window] = None
+                self._windows[window] = self._clock.mono_us()
                 self._windows.move_to_end(window)
             while len(self._windows) > _WINDOWS:
                 self._windows.popitem(last=False)
@@ -72,6 +73,9 @@ class SharedRuns:
     def take(self) -> KeptRuns | None:
         """Judge anew. Raises StoreError."""
         with self._lock:
+            since_us = self._clock.mono_us() - int(_WINDOW_S * 1e6)
+            for window in [window for window, asked_us in self._windows.items() if asked_us < since_us]:
+                del self._windows[window]
             settings, windows, self._asked = self._settings, list(self._windows), False
         known = self._keeper.take(settings, self._clock.utc_us() // 1_000_000, windows, self._least)
         with self._lock:
