@@ -55,8 +55,7 @@ def reports(store: HubStore, kept: KeptRuns | None) -> dict[str, Any]:
             for start, end in (*WINDOWS, OTHER):
                 asked = (scope, name, start, TAKEN if end is None else end, LEDGER, TAKEN)
                 found[f"{scope} {start}"] = report_document(db, *asked, kept=kept).to_json()
-        past = ("user", "user1", *PAST, LEDGER, TAKEN)
-        found["totals"] = report_totals(db, *past, kept=kept)
+        found["totals"] = report_totals(db, "user", "user1", PAST[0], OPEN[0], LEDGER, TAKEN, kept=kept)
     return found
 
 
