@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from http.client import HTTPConnection
+from itertools import cycle
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -46,6 +47,15 @@ WHERE j."end" IS NOT NULL
 ORDER BY j.gpus DESC, j."end" DESC
 LIMIT 1
 """
+# Users with jobs in the last week, none of whom is asked for otherwise.
+_USERS: Final = """
+SELECT DISTINCT "user" FROM jobs
+WHERE "start" > (SELECT max("start") FROM jobs) - 7 * 86400 AND "user" <> $but
+ORDER BY hash("user")
+LIMIT $users
+"""
+_MANY: Final = "/users/*"
+"""The pages of as many users as there are readers, each asked for by one of them."""
 
 
 def main() -> int:
@@ -63,14 +73,14 @@ def main() -> int:
         figures = made(home / "state", options.nodes, options.days, options.days)
         if not (home / "state" / "rolled.json").exists():
             judged(home / "state", 10.0)
-        asked = pages_of(home / "state" / "hub.duckdb")
+        asked, users = pages_of(home / "state" / "hub.duckdb", options.readers)
         munge = stack.enter_context(private_munged())
         hub = LoneHub(home, munge, hub_settings(home), {"cluster": "bench"})
         stack.callback(hub.stop)
         hub.start()
         wait_for_quiet(hub)
         cookie = signed_in(hub)
-        figures["pages"] = measured(hub, cookie, asked, options.readers, options.rounds)
+        figures["pages"] = measured(hub, cookie, asked, options.readers, options.rounds, users=users)
         figures["rss_mb"] = round(hub.peak_rss_b() / 1e6)
         print(f"the hub's peak memory: {figures['rss_mb']} MB")
         if not options.no_browser:
@@ -80,13 +90,15 @@ def main() -> int:
     return 0
 
 
-def pages_of(path: Path) -> list[str]:
-    """Return what is asked for: a user's week, one of their jobs first."""
+def pages_of(path: Path, readers: int) -> tuple[list[str], list[str]]:
+    """Return what is asked for: a user's week, one of their jobs first; and other users' weeks."""
     store = HubStore.open(path, SystemClock(), 512)
     with store.reader() as db:
         job, user, account = db.execute(_JOB).fetchall()[0]
+        others = db.execute(_USERS, {"but": user, "users": readers}).fetchall()
     store.close()
-    return [f"/users/{user}", f"/jobs/{job}", f"/accounts/{account}", "/now", "/verdicts", "/models", "/analytics"]
+    asked = [f"/users/{user}", f"/jobs/{job}", f"/accounts/{account}", "/now", "/verdicts", "/models", "/analytics"]
+    return asked, [f"/users/{other}" for (other,) in others]
 
 
 def signed_in(hub: LoneHub) -> str:
@@ -100,8 +112,10 @@ def signed_in(hub: LoneHub) -> str:
     return answer.getheader("Set-Cookie", "").partition(";")[0]
 
 
-def measured(hub: LoneHub, cookie: str, asked: Sequence[str], readers: int, rounds: int) -> list[dict[str, Any]]:
-    """Time each page and its document, alone and with all readers at once; print a table."""
+def measured(
+    hub: LoneHub, cookie: str, asked: Sequence[str], readers: int, rounds: int, *, users: Sequence[str]
+) -> list[dict[str, Any]]:
+    """Time each page and its document, alone and with all readers at once, and many users' pages; print a table."""
     print(f"{'':<30}{'alone':>14}{f'{readers} at once':>24}{'CPU':>8}{'bytes':>10}{'gzip':>8}")
     print(f"{'ms':<30}{'median':>7}{'p95':>7}{'median':>8}{'p95':>8}{'max':>8}{'each':>8}")
     found = []
@@ -111,7 +125,17 @@ def measured(hub: LoneHub, cookie: str, asked: Sequence[str], readers: int, roun
             row[form or "page"] = timed(hub, partial(PageReader, hub, cookie, f"{path}{form}"), readers, rounds)
             show(f"{path}{form}", row[form or "page"])
         found.append(row)
+        if path == asked[0]:
+            found.append(many_users(hub, cookie, users, readers, rounds))
     return found
+
+
+def many_users(hub: LoneHub, cookie: str, users: Sequence[str], readers: int, rounds: int) -> dict[str, Any]:
+    """Time the pages of as many users as there are readers; none of them was asked for before."""
+    paths = cycle(users)
+    row = timed(hub, lambda: PageReader(hub, cookie, next(paths)), readers, rounds)
+    show(_MANY, row)
+    return {"path": _MANY, "page": row}
 
 
 class PageReader:

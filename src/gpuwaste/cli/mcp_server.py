@@ -19,7 +19,7 @@ from gpuwaste.cli import asking
 from gpuwaste.cli.commands.report import scope_of
 from gpuwaste.cli.hub_access import LONG_PATIENCE_S, ask_hub
 from gpuwaste.cli.mcp_answer import answer_text
-from gpuwaste.cli.time_options import parse_time, window_of
+from gpuwaste.cli.time_options import parse_time, query_of, window_of
 from gpuwaste.cli.words import require_job
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import GpuwasteError, NoDataError, UsageError
@@ -90,8 +90,7 @@ class Tools:
             if sum(map(bool, (user, account, everybody))) > 1:
                 raise UsageError("report: give one of user, account and everybody")
             names = {"user": user or None, "accounts": account or None, "allusers": everybody, "clusters": None}
-            first, last = window_of(start, end)
-            query = scope_of(argparse.Namespace(**names)) | {"start": first, "end": last, "limit": rows}
+            query = scope_of(argparse.Namespace(**names)) | query_of(start, end) | {"limit": rows}
             return answer_text(ask_hub(self._config, "/v1/report", query, LONG_PATIENCE_S))
 
     def job(self, job_id: _JobId) -> str:

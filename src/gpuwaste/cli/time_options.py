@@ -54,6 +54,17 @@ def window_of(start: str, end: str) -> tuple[int, int]:
     return found
 
 
+def query_of(start: str | None, end: str) -> dict[str, int]:
+    """Return the hub's parameters of a window: what ends now, or begins by default, is the hub's to say.
+
+    Raises UsageError.
+    """
+    if start is None:
+        return {} if end == "now" else {"end": parse_time(end)}
+    first, last = window_of(start, end)
+    return {"start": first} if end == "now" else {"start": first, "end": last}
+
+
 def _parse(text: str, now: datetime) -> datetime:
     if found := _EPOCH.fullmatch(text):
         return datetime.fromtimestamp(int(found[1]), now.tzinfo)

@@ -29,6 +29,7 @@ from gpuwaste.store.database import Database
 from gpuwaste.waste.efficiency import cpu_efficiency
 from gpuwaste.waste.judged import findings_json, judged_last
 from gpuwaste.waste.judged_runs import EVERY_LINE, LineFilter, RunSums, judged_runs, runs_judged_last
+from gpuwaste.waste.kept_runs import KeptRuns
 from gpuwaste.waste.ledger import DeviceLedger, JobLedger
 from gpuwaste.waste.ledger_settings import LedgerSettings
 from gpuwaste.waste.load import Selection, judge_job, judge_runs
@@ -59,13 +60,15 @@ def report_document(  # noqa: PLR0917 the order in which a question is asked; th
     limit: int | None = None,
     offset: int = 0,
     lines: LineFilter = EVERY_LINE,
+    kept: KeptRuns | None = None,
 ) -> ReportDocument:
     """Report on a user, an account or a cluster (`name` empty: every cluster) over [start, end), UTC seconds.
 
     `accounts` keeps to runs of these accounts, for a reader who may see no others; `limit` keeps the job table and the
-    findings to that many of the largest waste; `lines` and `offset` pick lines of the job table alone.
+    findings to that many of the largest waste; `lines` and `offset` pick lines of the job table alone. With `kept` the
+    report is as of that instant, and `now` and the end are not after it.
     """
-    with judged_runs(db, _selected(scope, name, start, end, accounts), settings, now) as runs:
+    with judged_runs(db, _selected(scope, name, start, end, accounts), settings, now, kept=kept) as runs:
         sums = runs.sums()
         total = RunSums.of(sums.values())
         rows, matching = runs.lines(limit, total.jobs, lines, offset)
@@ -107,9 +110,10 @@ def report_totals(  # noqa: PLR0917 as report_document
     now: int,
     *,
     accounts: Collection[str] | None = None,
+    kept: KeptRuns | None = None,
 ) -> GpuTime:
     """Return the totals alone that `report_document` has."""
-    with judged_runs(db, _selected(scope, name, start, end, accounts), settings, now) as runs:
+    with judged_runs(db, _selected(scope, name, start, end, accounts), settings, now, kept=kept) as runs:
         return GpuTime(**RunSums.of(runs.sums().values()).own.to_json())
 
 

@@ -65,7 +65,7 @@ def serve(hub: Hub, tcp: socket.socket | None, unix: socket.socket | None, notif
     A sign of life needs both: the event loop that answers, and the importer's thread.
     """
     workers = [hub.importer.worker, hub.predictions.worker, hub.roller.worker, hub.judging.worker]
-    workers += [hub.pages.worker, hub.now.worker, hub.services.expectations.worker]
+    workers += [hub.pages.worker, hub.now.worker, hub.shared_runs.worker, hub.services.expectations.worker]
     workers += hub.events.workers
     if hub.rewriter is not None:
         workers.append(hub.rewriter.worker)

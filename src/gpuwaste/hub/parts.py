@@ -42,6 +42,7 @@ from gpuwaste.hub.reads import Reads
 from gpuwaste.hub.roles import Roles
 from gpuwaste.hub.roller import Roller
 from gpuwaste.hub.services import ServiceLimits, Services
+from gpuwaste.hub.shared_runs import SharedRuns
 from gpuwaste.hub.sign_in.visitors import make_visitors
 from gpuwaste.hub.simulation_reads import SimulationReads
 from gpuwaste.hub.unaccounted import Unaccounted
@@ -162,7 +163,8 @@ class Hub:
             check_origin=hub.check_origin,
             unaccounted=self.unaccounted,
         )
-        self._reads = Reads(self.store, ledger, clock)
+        self.shared_runs = SharedRuns(self.store, ledger, clock)
+        self._reads = Reads(self.store, ledger, clock, self.shared_runs)
         url, ca = hub.agent_url, config.common.hub_ca
         self.curves = Curves(
             self._reads,
@@ -211,7 +213,7 @@ class Hub:
         bus.subscribe(Imported, lambda event: self.unaccounted.step(event.read_until))
         bus.subscribe(Imported, lambda _: self.waste_day.step())
         bus.subscribe(LedgerSettings, lambda ledger: setattr(self.store, "under_use", ledger.under_use))
-        for part in (self._reads, self.now, self.waste_day, views):
+        for part in (self._reads, self.shared_runs, self.now, self.waste_day, views):
             bus.subscribe(LedgerSettings, part.judge_by)
 
     def reloader(self, read: Callable[[], Config]) -> Reloader:

@@ -1,103 +1,56 @@
 """What the GET routes answer: scope first, then the document. Blocks on the store: call it off the event loop."""
 
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any, Final
 
-import msgspec
 from msgspec.structs import replace
 
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.job import JobRecord
-from gpuwaste.core.units import DAY_S, HOUR_S
+from gpuwaste.core.units import HOUR_S
 from gpuwaste.documents.neighbours import neighbours_of
-from gpuwaste.documents.report import job_document, report_document, report_totals, top_document
+from gpuwaste.documents.report import job_document, top_document
 from gpuwaste.documents.report_types import GpuTime, JobDocument, ReportDocument, TopDocument
-from gpuwaste.documents.report_types import Scope as ReportScope
-from gpuwaste.hub.kept_answers import KeptAnswers
-from gpuwaste.hub.refusal import BAD, FORBIDDEN, Refusal, not_found
+from gpuwaste.hub.refusal import FORBIDDEN, Refusal, not_found
+from gpuwaste.hub.report_reads import ReportQuestion, ReportReads
 from gpuwaste.hub.roles import Scope
 from gpuwaste.hub.run_choice import ANY, JobQuestion, picked_runs
+from gpuwaste.hub.shared_runs import SharedRuns
 from gpuwaste.hub.verdict_reads import VerdictReads
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.verdict_store import VerdictStore
-from gpuwaste.waste.judged_runs import EVERY_LINE, LineFilter
 from gpuwaste.waste.ledger_settings import LedgerSettings
 
 MAX_HISTORY: Final = 10_000
-MAX_ROWS: Final = 20_000  # of a report's job table and findings: what is beyond is counted
 PRINTED_ID: Final = re.compile(r"[0-9]{1,10}(?:[_+][0-9]{1,10})?", re.ASCII)
-_REPORT_DAYS: Final = 7
-_BEFORE_S: Final = 600.0
-_BEFORE_B: Final = 4 << 20
-
-
-@dataclass(frozen=True, slots=True)
-class ReportQuestion:
-    """The parameters of GET /v1/report; exactly one of user, account and cluster, or none for the caller's own."""
-
-    user: str | None = None
-    account: str | None = None
-    cluster: str | None = None
-    start: int | None = None
-    end: int | None = None
-    limit: int | None = None
-    offset: int = 0
-    lines: LineFilter = EVERY_LINE
 
 
 class Reads:
     """Builds documents within a caller's scope."""
 
-    def __init__(self, store: HubStore, settings: LedgerSettings, clock: Clock) -> None:
+    def __init__(
+        self, store: HubStore, settings: LedgerSettings, clock: Clock, shared: SharedRuns | None = None
+    ) -> None:
+        """Take what judges open runs for all readers; without it each document judges its own."""
         self._verdicts = VerdictReads(VerdictStore(store, clock), clock)
         self._store = store
         self._settings = settings
         self._clock = clock
-        self._before = KeptAnswers(clock, _BEFORE_B)
+        self._reports = ReportReads(store, settings, clock, shared)
 
     def judge_by(self, settings: LedgerSettings) -> None:
         """Use other thresholds from the next document on; for any thread."""
         self._settings = settings
+        self._reports.judge_by(settings)
 
     def report(self, scope: Scope, question: ReportQuestion) -> ReportDocument:
         """Return a report. Raises Refusal: 404 alike for what is not there and what is not the caller's to see."""
-        kind, name = _subject(scope, question)
-        now = self.now()
-        end = now if question.end is None else question.end
-        start = end - _REPORT_DAYS * DAY_S if question.start is None else question.start
-        if start > end:
-            raise Refusal(BAD, f"start {start} is after end {end}")
-        accounts = _accounts(scope, kind, name)
-        limit = MAX_ROWS if question.limit is None else min(question.limit, MAX_ROWS)
-        with self._store.reader() as db:
-            document = report_document(
-                db, kind, name, start, end, self._settings, now,
-                accounts=accounts, limit=limit, offset=question.offset, lines=question.lines,
-            )  # fmt: skip
-        if accounts is not None and not document.job_count:
-            raise not_found()
-        return document
+        return self._reports.report(scope, question)
 
-    def totals_before(self, scope: Scope, question: ReportQuestion, start: int, end: int) -> GpuTime | None:
-        """Return the totals of as much time before a window, by whole hours; None before the first of all times.
-
-        They are kept for a while: each page of a table would ask for them anew. Raises Refusal.
-        """
-        kind, name = _subject(scope, question)
-        until = start - start % HOUR_S
-        since = until - (end - start)
-        if since < 0 or since == until:
-            return None
-        accounts, settings = _accounts(scope, kind, name), self._settings
-        key = (kind, name, accounts, since, until, settings.to_text())
-
-        def totals() -> bytes:
-            with self._store.reader() as db:
-                found = report_totals(db, kind, name, since, until, settings, self.now(), accounts=accounts)
-            return msgspec.json.encode(found)
-
-        return msgspec.json.decode(self._before.made(key, _BEFORE_S, totals), type=GpuTime)
+    def totals_before(self, scope: Scope, question: ReportQuestion, start: int, length_s: int) -> GpuTime | None:
+        """Return the totals of so much time before a window, by whole hours; None before the first of all times."""
+        return self._reports.totals_before(scope, question, start, length_s)
 
     def job(self, scope: Scope, printed_id: str, question: JobQuestion = ANY, *, hours: bool = False) -> JobDocument:
         """Return the runs of a job that are asked for and that the caller may see, with what was said at submission.
@@ -166,29 +119,3 @@ def _seen_by(scope: Scope, question: JobQuestion) -> Scope:
 def _readable(scope: Scope) -> tuple[frozenset[str] | None, str | None]:
     """Return the accounts, None for all, and the user whose runs a scope has."""
     return None if scope.everything else scope.accounts, scope.user or None
-
-
-def _subject(scope: Scope, question: ReportQuestion) -> tuple[ReportScope, str]:
-    """Return what is asked for, within what the caller may ask for."""
-    given = [n for n in (question.user, question.account, question.cluster) if n is not None]
-    if len(given) > 1:
-        raise Refusal(BAD, "give one of user, account and cluster")
-    if question.cluster is not None:
-        if not scope.everything:
-            raise not_found()
-        return "cluster", "" if question.cluster == "1" else question.cluster
-    if question.account is not None:
-        if not (scope.everything or question.account in scope.accounts):
-            raise not_found()
-        return "account", question.account
-    name = scope.user if question.user is None else question.user
-    if not name or not (scope.everything or name == scope.user or scope.accounts):
-        raise not_found()
-    return "user", name
-
-
-def _accounts(scope: Scope, kind: ReportScope, name: str) -> frozenset[str] | None:
-    """Return the accounts to which a coordinator's view of another user is kept; None for the whole view."""
-    if scope.everything or kind != "user" or name == scope.user:
-        return None
-    return scope.accounts

@@ -35,8 +35,13 @@ def sum_days(store: HubStore, rules: int, until: int, stop: threading.Event) -> 
 
 
 def summed_days(db: Database, which: Mapping[str, Any]) -> tuple[int, int] | None:
-    """Return the last days without a gap, from and to UTC seconds, whose sums stand for their runs in a window."""
+    """Return the last days without a gap, from and to UTC seconds, whose sums stand for their runs in a window.
+
+    Days that end after `until`, where that is not None, are left out.
+    """
     asked = {name: which[name] for name in ("rules", "from_s", "to_s", "cut")}
+    if which["until"] is not None:
+        asked["to_s"] = min(asked["to_s"], which["until"] + 1)
     first = last = None
     for row in db.rows("waste.summed_days_within", asked):
         if first is not None and row["day"] != first - DAY_S:

@@ -10,11 +10,13 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final, Self
 
+from gpuwaste.core.units import DAY_S
 from gpuwaste.store.database import Database
 from gpuwaste.waste.day_sums import summed_days
 from gpuwaste.waste.findings.many_small_jobs import groups
 from gpuwaste.waste.job_lines import JobLine, job_lines
 from gpuwaste.waste.judged import JudgedRun, finding_order, named
+from gpuwaste.waste.kept_runs import KeptRuns
 from gpuwaste.waste.ledger import Level
 from gpuwaste.waste.ledger_settings import LedgerSettings
 from gpuwaste.waste.load import Selection, judge_by_user
@@ -117,7 +119,7 @@ class JudgedRuns:
 
     def _of_whole_days(self) -> dict[Group, RunSums]:
         """Return the stored sums."""
-        scope = {name: value for name, value in self._runs.items() if name not in {"from_s", "to_s"}}
+        scope = {name: value for name, value in self._runs.items() if name not in {"from_s", "to_s", "until"}}
         which = scope | _whole(self._whole)
         found = {}
         for row in self._db.rows("waste.day_totals", which):
@@ -218,28 +220,43 @@ def judged_runs(
     *,
     cut: bool = True,
     taken_runs: int = TAKEN_RUNS,
+    kept: KeptRuns | None = None,
 ) -> Iterator[JudgedRuns]:
     """Select runs as of one instant: those that were judged by these settings, and the others, which are judged now.
 
     With `cut` sums of time are of what lies between the edges of the selection's window. A user's runs are read once
-    for all sums, unless there are more than `taken_runs`.
+    for all sums, unless there are more than `taken_runs`. With `kept` the others are taken from there, and the instant
+    is that of `kept`. Raises OutdatedError where the store has left it behind.
     """
     with db.transaction():
         standing = db.rows("waste.rules_standing", {"thresholds": settings.to_text()})
         rules, until = (standing[0]["id"], standing[0]["judged_until"]) if standing else (None, 0)
+        if kept is not None:
+            kept.check(rules, until, settings, selection.end)
+            now = kept.now
         asked = selection.parameters(now)
         names = ("from_s", "to_s", "user", "account", "cluster", "accounts", "reader")
-        which = {"rules": rules} | {name: asked[name] for name in names}
+        which = {"rules": rules, "until": None if kept is None else kept.until} | {name: asked[name] for name in names}
         db.run("waste.judged_now_create")
         db.run("waste.judged_parts_create")
         if selection.user is not None and _taken(db, which, taken_runs):
             which["rules"] = None
-        for _ in judge_by_user(db, replace(selection, rules=rules, judged_until=until), settings, now):
-            db.run("waste.judged_now_add", _NONE)
-        if cut:
-            for _ in judge_by_user(db, replace(selection, edges=True), settings, now):
+        if kept is not None:
+            kept.add_runs(db, which)
+        else:
+            for _ in judge_by_user(db, replace(selection, rules=rules, judged_until=until), settings, now):
+                db.run("waste.judged_now_add", _NONE)
+        if cut and (kept is None or not kept.add_parts(db, which)):
+            for _ in judge_by_user(db, _edges(selection, kept), settings, now):
                 db.run("waste.judged_parts_add", _NONE)
         yield JudgedRuns(db, which, {"cut": cut, "now": now}, summed_days(db, which | {"cut": cut}))
+
+
+def _edges(selection: Selection, kept: KeptRuns | None) -> Selection:
+    """Return the runs that the edges of a window cut: not those that ended after the instant of `kept`."""
+    if kept is not None and selection.end == kept.now:
+        selection = replace(selection, end=kept.now + DAY_S)
+    return replace(selection, edges=True)
 
 
 def _taken(db: Database, which: dict[str, Any], most: int) -> bool:
@@ -259,7 +276,7 @@ def runs_judged_last(db: Database, *, some: bool) -> Iterator[JudgedRuns]:
         db.run("waste.judged_parts_create")
         if some:
             db.run("waste.judged_now_add", _NONE)
-        anything = dict.fromkeys(("rules", "user", "account", "cluster", "accounts", "reader"))
+        anything = dict.fromkeys(("rules", "until", "user", "account", "cluster", "accounts", "reader"))
         yield JudgedRuns(db, {**anything, "from_s": 0, "to_s": _ALL}, {"cut": False, "now": 0})
 
 

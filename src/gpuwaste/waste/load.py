@@ -46,6 +46,7 @@ class Selection:
     running_only: bool = False
     rules: int | None = None  # leaves out what is judged by them, which all are that ended by judged_until
     judged_until: int = 0
+    ended_by: int | None = None  # leaves out what is open or ended later
     edges: bool = False  # only runs that begin before the start or last beyond the end, and what is between
 
     def parameters(self, now: int) -> dict[str, Any]:
@@ -55,6 +56,7 @@ class Selection:
             "rules": self.rules,
             "judged_until": self.judged_until,
             "after": self.start if self.rules is None else max(self.start, self.judged_until),
+            "ended_by": self.ended_by,
             "edges": self.edges,
             "from_s": self.start,
             "to_s": self.end,

@@ -285,7 +285,7 @@ def test_the_table_has_fifty_rows_a_page_and_filters(hub: Rig) -> None:
 def test_a_window_without_jobs_says_so(filled: Rig) -> None:
     """Alice has no job in these days; the page offers more of them."""
     found = page(filled, ALICE, "/me?days=7")
-    assert "You had no jobs with GPUs in the last 7 days." in found.text
+    assert "You had no jobs with GPUs in the last 7 days and today." in found.text
     assert "/me?days=90" in found.all("a", "href")
 
 

@@ -206,7 +206,7 @@ def test_an_operator_reads_everything(filled: Rig) -> None:
 
 def test_no_answer_has_more_rows_than_the_hub_may_hold(filled: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever limit is asked for, what is beyond the hub's own is counted and left out; sums are whole."""
-    monkeypatch.setattr("gpuwaste.hub.reads.MAX_ROWS", 1)
+    monkeypatch.setattr("gpuwaste.hub.report_reads.MAX_ROWS", 1)
     for limit in ("", "&limit=5"):
         found = filled.get(OPER, f"/v1/report?cluster=1&start={HOUR - 9}&end={HOUR + 7200}{limit}").json
         assert (found["job_count"], len(found["jobs"]), found["jobs_left_out"]) == (2, 1, 1)

@@ -7,7 +7,7 @@ from gpuwaste.cli.options import add, add_config, add_formats, add_window, confi
 
 HELP = "GPU use and waste of a user, an account or a cluster"
 EXAMPLES = (
-    ("gpuwaste report", "Your last seven days."),
+    ("gpuwaste report", "Your last seven days and today (UTC days)."),
     ("gpuwaste report -A physics -S now-30days --csv", "An account's month, for a spreadsheet."),
     ("gpuwaste report --allusers --fail-above 20", "Everybody; exit code 4 if more than 20 % is wasted."),
 )
@@ -21,7 +21,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add(whom, "accounts")
     add(whom, "allusers")
     add(parser, "clusters", "jobs of all its users", shown="every cluster of the hub")
-    add_window(parser, "now-7days")
+    add_window(parser, None, shown="the UTC day 7 days ago")
     add_formats(parser)
     add_config(parser)
 
@@ -29,13 +29,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Ask the hub and print its answer."""
     from gpuwaste.cli.hub_access import LONG_PATIENCE_S, ask_hub
-    from gpuwaste.cli.time_options import window_of
+    from gpuwaste.cli.time_options import query_of
     from gpuwaste.core.errors import NoDataError
     from gpuwaste.documents.report_types import ReportDocument
     from gpuwaste.report.report_text import report_text
 
-    start, end = window_of(options.starttime, options.endtime)
-    query = scope_of(options) | {"start": start, "end": end} | ({} if options.form else {"limit": _TEXT_ROWS})
+    window = query_of(options.starttime, options.endtime)
+    query = scope_of(options) | window | ({} if options.form else {"limit": _TEXT_ROWS})
     raw = ask_hub(config_of(options), "/v1/report", query, LONG_PATIENCE_S)
     document = typed(raw, ReportDocument, printed=options.form is None)
     if not document.job_count and not options.form:

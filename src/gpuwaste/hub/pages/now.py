@@ -6,7 +6,7 @@ from starlette.datastructures import QueryParams
 from gpuwaste.hub.now import NowReads
 from gpuwaste.hub.pages.forms import in_form
 from gpuwaste.hub.pages.question import page_number
-from gpuwaste.hub.reads import MAX_ROWS
+from gpuwaste.hub.report_reads import MAX_ROWS
 from gpuwaste.hub.roles import Scope
 from gpuwaste.web.environment import Frame
 from gpuwaste.web.pages.now import ROWS, now_page

@@ -6,9 +6,11 @@ from typing import Final
 from fastapi import Response
 from starlette.datastructures import QueryParams
 
+from gpuwaste.core.units import DAY_S
 from gpuwaste.hub.pages.forms import in_form, split_form
 from gpuwaste.hub.pages.question import asked
-from gpuwaste.hub.reads import Reads, ReportQuestion
+from gpuwaste.hub.reads import Reads
+from gpuwaste.hub.report_reads import ReportQuestion
 from gpuwaste.hub.roles import Scope
 from gpuwaste.web.environment import Frame
 from gpuwaste.web.pages.usage import ROWS, Asked, usage_page
@@ -38,7 +40,9 @@ class UsageViews:
 
     def _answer(self, scope: Scope, frame: Frame, query: QueryParams, form: str, subject: ReportQuestion) -> Response:
         wanted = asked(query, frame.path.removesuffix(form), self._reads.now())
-        question = replace(subject, start=wanted.start, end=wanted.end, lines=wanted.lines)
+        # What ends now ends with the document: runs may have been judged a minute ago.
+        end = wanted.end if query.get("end") else None
+        question = replace(subject, start=wanted.start, end=end, lines=wanted.lines)
         return in_form(
             form,
             lambda: self._page(scope, frame, wanted, question),
@@ -47,5 +51,6 @@ class UsageViews:
 
     def _page(self, scope: Scope, frame: Frame, wanted: Asked, question: ReportQuestion) -> str:
         report = self._reads.report(scope, replace(question, limit=ROWS, offset=(wanted.number - 1) * ROWS))
-        before = self._reads.totals_before(scope, question, report.start, report.end)
-        return usage_page(report, before, wanted, frame)
+        length_s = wanted.days * DAY_S if wanted.days else report.end - report.start
+        before = self._reads.totals_before(scope, question, report.start, length_s)
+        return usage_page(report, before, replace(wanted, start=report.start, end=report.end), frame)

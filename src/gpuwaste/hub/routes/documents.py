@@ -5,7 +5,7 @@ from fastapi import FastAPI, Request, Response
 from gpuwaste.documents.report_types import JobDocument, ReportDocument, TopDocument
 from gpuwaste.hub.exchange import Exchange, Name, Number
 from gpuwaste.hub.openapi import answers
-from gpuwaste.hub.reads import ReportQuestion
+from gpuwaste.hub.report_reads import ReportQuestion
 from gpuwaste.hub.run_choice import JobQuestion
 
 
@@ -24,7 +24,7 @@ def add(app: FastAPI, exchange: Exchange) -> None:
         end: Number | None = None,
         limit: Number | None = None,
     ) -> Response:
-        """Report on a user, an account or a cluster; times are UTC seconds, the last seven days by default."""
+        """Report on a user, an account or a cluster; times are UTC seconds, by default 7 UTC days and today."""
         question = ReportQuestion(user, account, cluster, start, end, limit)
         return await exchange.document(request, lambda scope: reads.report(scope, question), exchange.reports)
 

@@ -7,7 +7,7 @@ from fastapi import FastAPI, Query, Request, Response
 from gpuwaste.documents.now_types import NowDocument
 from gpuwaste.hub.exchange import Exchange
 from gpuwaste.hub.openapi import answers
-from gpuwaste.hub.reads import MAX_ROWS
+from gpuwaste.hub.report_reads import MAX_ROWS
 
 PAGE: Final = 50  # idle jobs where nobody says how many
 

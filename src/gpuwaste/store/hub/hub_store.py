@@ -24,6 +24,7 @@ from gpuwaste.core.told_event import ToldEvent
 from gpuwaste.core.underuse import UNDER_USE, UnderUse
 from gpuwaste.core.units import HOUR_S
 from gpuwaste.store.database import MEMORY, Database, query_text
+from gpuwaste.store.hub.changed_ends import ChangedEnds
 from gpuwaste.store.hub.details import STAGES, take_details, take_steps
 from gpuwaste.store.hub.job_columns import FAR_S
 from gpuwaste.store.hub.json_rows import (
@@ -87,6 +88,7 @@ class HubStore:
         self._copying: Database | None = None
         self._changes: Changes | None = None
         self.touched = Touched()
+        self.changed_ends = ChangedEnds()
         for query in STAGES:
             self._writer.run(query)
         self._rolled_until = self.mark(ROLLED_MARK) or 0
@@ -334,7 +336,9 @@ class HubStore:
                 self._rolled_until = until
 
     def _note_changes(self, runs: Iterable[Run], from_end: int | None = None) -> None:
-        """Note what the transaction that holds the lock changes, where somebody watches."""
+        """Note what the transaction that holds the lock changes, for those who watch."""
+        if from_end is not None:
+            self.changed_ends.note(from_end)
         if self._changes is not None:
             self._changes.runs.update(runs)
             if from_end is not None:

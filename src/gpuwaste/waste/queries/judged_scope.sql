@@ -1,7 +1,8 @@
         -- Of table judged r those of $rules that a selection covers; NULL is "any". Those that ended from $whole_from to
-        -- before $whole_to are left out: their sums are stored.
+        -- before $whole_to are left out: their sums are stored; so are those that ended after $until.
         r.rules = $rules
         AND r."end" > $from_s
+        AND ($until IS NULL OR r."end" <= $until)
         AND ($whole_to IS NULL OR r."end" < $whole_from OR r."end" >= $whole_to)
         AND r.run_start < $to_s
         AND ($user IS NULL OR r."user" = $user)

@@ -3,6 +3,7 @@
     j."start" IS NOT NULL
     AND j."start" < $to_s
     AND (j."end" IS NULL OR j."end" > $from_s)
+    AND ($ended_by IS NULL OR j."end" <= $ended_by)
     AND ($user IS NULL OR j."user" = $user)
     AND ($first_user IS NULL OR j."user" BETWEEN $first_user AND $last_user)
     AND ($account IS NULL OR j.account = $account)

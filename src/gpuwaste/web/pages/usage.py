@@ -22,7 +22,10 @@ _DAYS: Final = 7
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a page of usage was asked for: the last `days`, or a start and an end (UTC seconds); `number` is from 1."""
+    """What a page of usage was asked for: the last `days` and today, or a start and an end (UTC seconds).
+
+    `number` is from 1.
+    """
 
     path: str
     start: int
@@ -65,7 +68,7 @@ class Paging:
 
 
 def usage_page(report: ReportDocument, before: GpuTime | None, asked: Asked, frame: Frame) -> str:
-    """Return the page of a report; `before` are the totals of as much time before it."""
+    """Return the page of a report; `before` are the totals of as many days or as much time before it."""
     framed = replace(frame, links={name: asked.url(1, f".{name}") for name in ("csv", "json")})
     return page(
         "usage",
@@ -73,7 +76,7 @@ def usage_page(report: ReportDocument, before: GpuTime | None, asked: Asked, fra
         title=f"{report.scope.capitalize()} {cut(report.name)}",
         report=report,
         sentence=_sentence(report, asked, frame),
-        more=_more(report, before),
+        more=_more(report, before, asked),
         finding=next((finding for finding in report.findings if finding.fix), None),
         levels=levels_of(report.totals),
         window=asked,
@@ -105,7 +108,7 @@ def job_link(row: JobRow) -> str:
 
 def _sentence(report: ReportDocument, asked: Asked, frame: Frame) -> str:
     totals, who = report.totals, _who(report, frame)
-    when = f"in the last {asked.days} days" if asked.days else "in this time"
+    when = f"in the last {asked.days} days and today" if asked.days else "in this time"
     if not report.job_count:
         return f"{who[0].upper()}{who[1:]} had no jobs with GPUs {when}."
     if not totals.coverage:
@@ -120,8 +123,8 @@ def _who(report: ReportDocument, frame: Frame) -> str:
     return f"account {cut(report.name)}" if report.scope == "account" else "the cluster"
 
 
-def _more(report: ReportDocument, before: GpuTime | None) -> str:
-    parts = [_worst(report.worst_name, report.totals), _trend(report.totals, before)]
+def _more(report: ReportDocument, before: GpuTime | None, asked: Asked) -> str:
+    parts = [_worst(report.worst_name, report.totals), _trend(report.totals, before, asked.days)]
     return " ".join(part for part in parts if part)
 
 
@@ -132,14 +135,15 @@ def _worst(worst: NameRow | None, totals: GpuTime) -> str:
     return f"{share(worst.wasted_s, totals.wasted_s)} of it is {jobs} of the name {cut(worst.name)}."
 
 
-def _trend(totals: GpuTime, before: GpuTime | None) -> str:
+def _trend(totals: GpuTime, before: GpuTime | None, days: int | None) -> str:
     if before is None or not before.coverage or not totals.coverage:
         return ""
+    when = f"in the {days} days before" if days else "in as much time before"
     old, new = share(before.wasted_s, before.gpu_s), share(totals.wasted_s, totals.gpu_s)
     if old == new:
-        return f"No change: {old} in as much time before."
+        return f"No change: {old} {when}."
     change = "Down" if totals.wasted_s * before.gpu_s < before.wasted_s * totals.gpu_s else "Up"
-    return f"{change} from {old} in as much time before."
+    return f"{change} from {old} {when}."
 
 
 def _paging(report: ReportDocument, asked: Asked) -> Paging:
@@ -157,10 +161,13 @@ def _paging(report: ReportDocument, asked: Asked) -> Paging:
 def asked_of(
     path: str, window: tuple[int | None, int | None, int | None], now: int, lines: LineFilter, number: int
 ) -> Asked:
-    """Return what is asked by a window (days, start, end): the days until `now`, else the times; by default 7 days."""
+    """Return what is asked by a window (days, start, end): so many UTC days before today and today, else the times.
+
+    By default it is 7 days.
+    """
     days, start, end = window
     if start is None and end is None:
         days = days or _DAYS
-        return Asked(path, now - days * DAY_S, now, days, lines, number)
+        return Asked(path, max(0, now - now % DAY_S - days * DAY_S), now, days, lines, number)
     until = now if end is None else end
     return Asked(path, max(0, until - _DAYS * DAY_S) if start is None else start, until, None, lines, number)

@@ -1,0 +1,179 @@
+"""ReportReads: reports within a caller's scope, of the runs that are judged together where there are many."""
+
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+
+from gpuwaste.core.clock import Clock
+from gpuwaste.core.units import DAY_S, HOUR_S
+from gpuwaste.documents.report import report_document, report_totals
+from gpuwaste.documents.report_types import GpuTime, ReportDocument
+from gpuwaste.documents.report_types import Scope as ReportScope
+from gpuwaste.hub.kept_answers import KeptAnswers
+from gpuwaste.hub.refusal import BAD, Refusal, not_found
+from gpuwaste.hub.roles import Scope
+from gpuwaste.hub.shared_runs import OLD_S, SharedRuns
+from gpuwaste.store.hub.hub_store import HubStore
+from gpuwaste.waste.judged_runs import EVERY_LINE, LineFilter
+from gpuwaste.waste.kept_runs import KeptRuns, OutdatedError, Window
+from gpuwaste.waste.ledger_settings import LedgerSettings
+
+MAX_ROWS: Final = 20_000  # of a report's job table and findings: what is beyond is counted
+_DAYS: Final = 7
+_BEFORE_S: Final = 600.0
+_BEFORE_B: Final = 4 << 20
+_KEPT_ROWS: Final = 1000  # of larger reports none is kept
+_KEPT_B: Final = 8 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class ReportQuestion:
+    """The parameters of GET /v1/report; exactly one of user, account and cluster, or none for the caller's own."""
+
+    user: str | None = None
+    account: str | None = None
+    cluster: str | None = None
+    start: int | None = None
+    end: int | None = None
+    limit: int | None = None
+    offset: int = 0
+    lines: LineFilter = EVERY_LINE
+
+
+@dataclass(frozen=True, slots=True)
+class _Subject:
+    """Whose jobs a report is of, and the accounts that a coordinator's view of another user is kept to."""
+
+    kind: ReportScope
+    name: str
+    accounts: frozenset[str] | None
+
+
+class ReportReads:
+    """Builds reports; for any thread."""
+
+    def __init__(self, store: HubStore, settings: LedgerSettings, clock: Clock, shared: SharedRuns | None) -> None:
+        """Take what judges open runs for all readers; without it each document judges its own."""
+        self._store = store
+        self._settings = settings
+        self._clock = clock
+        self._shared = shared
+        self._before = KeptAnswers(clock, _BEFORE_B)
+        self._reports = KeptAnswers(clock, _KEPT_B)
+
+    def judge_by(self, settings: LedgerSettings) -> None:
+        """Use other thresholds from the next document on; for any thread."""
+        self._settings = settings
+
+    def report(self, scope: Scope, question: ReportQuestion) -> ReportDocument:
+        """Return a report. Raises Refusal: 404 alike for what is not there and what is not the caller's to see."""
+        subject = _subject(scope, question)
+        window = self._window(question)
+        document = self._of_kept(subject, question, window)
+        if document is None:
+            document = self._report(subject, question, window, None)
+        if subject.accounts is not None and not document.job_count:
+            raise not_found()
+        return document
+
+    def totals_before(self, scope: Scope, question: ReportQuestion, start: int, length_s: int) -> GpuTime | None:
+        """Return the totals of so much time before a window, by whole hours; None before the first of all times.
+
+        They are kept for a while: each page of a table would ask for them anew. Raises Refusal.
+        """
+        subject, settings = _subject(scope, question), self._settings
+        until = start - start % HOUR_S
+        window = until - length_s, until
+        if window[0] < 0 or not length_s:
+            return None
+
+        def totals() -> bytes:
+            try:
+                found = self._totals(subject, window, self._kept(window))
+            except OutdatedError:
+                found = self._totals(subject, window, None)
+            return msgspec.json.encode(found)
+
+        key = (subject, window, settings.to_text())
+        return msgspec.json.decode(self._before.made(key, _BEFORE_S, totals), type=GpuTime)
+
+    def _window(self, question: ReportQuestion) -> Window:
+        """Return from when to when. Raises Refusal."""
+        end = self._now() if question.end is None else question.end
+        start = days_before(end, _DAYS) if question.start is None else question.start
+        if start > end:
+            raise Refusal(BAD, f"start {start} is after end {end}")
+        return start, question.end
+
+    def _kept(self, window: Window) -> KeptRuns | None:
+        """Return what was judged together; others are likely to ask for a window of UTC days, too."""
+        if self._shared is None:
+            return None
+        start, end = window
+        whole = start % DAY_S == 0 and (end is None or end % DAY_S == 0)
+        return self._shared.current(*((window,) if whole else ()))
+
+    def _of_kept(self, subject: _Subject, question: ReportQuestion, window: Window) -> ReportDocument | None:
+        """Return the report as of the instant at which runs were judged together; None where that does not serve."""
+        kept = self._kept(window)
+        if kept is None:
+            return None
+        try:
+            if question.limit is None or question.limit > _KEPT_ROWS:
+                return self._report(subject, question, window, kept)
+            key = (subject, question, window, kept.now, kept.thresholds)
+            body = self._reports.made(
+                key, OLD_S, lambda: msgspec.json.encode(self._report(subject, question, window, kept))
+            )
+        except OutdatedError:
+            return None
+        return msgspec.json.decode(body, type=ReportDocument)
+
+    def _report(
+        self, subject: _Subject, question: ReportQuestion, window: Window, kept: KeptRuns | None
+    ) -> ReportDocument:
+        now = self._now() if kept is None else kept.now
+        start, end = window
+        if end is None:
+            start, end = min(start, now), now
+        limit = MAX_ROWS if question.limit is None else min(question.limit, MAX_ROWS)
+        with self._store.reader() as db:
+            return report_document(
+                db, subject.kind, subject.name, start, end, self._settings, now,
+                accounts=subject.accounts, limit=limit, offset=question.offset, lines=question.lines, kept=kept,
+            )  # fmt: skip
+
+    def _totals(self, subject: _Subject, window: tuple[int, int], kept: KeptRuns | None) -> GpuTime:
+        now = self._now() if kept is None else kept.now
+        with self._store.reader() as db:
+            return report_totals(
+                db, subject.kind, subject.name, *window, self._settings, now, accounts=subject.accounts, kept=kept
+            )
+
+    def _now(self) -> int:
+        return self._clock.utc_us() // 1_000_000
+
+
+def days_before(now: int, days: int) -> int:
+    """Return the beginning of the UTC day so many days before today: from there on are so many days, and today."""
+    return max(0, now - now % DAY_S - days * DAY_S)
+
+
+def _subject(scope: Scope, question: ReportQuestion) -> _Subject:
+    """Return what is asked for, within what the caller may ask for."""
+    given = [n for n in (question.user, question.account, question.cluster) if n is not None]
+    if len(given) > 1:
+        raise Refusal(BAD, "give one of user, account and cluster")
+    if question.cluster is not None:
+        if not scope.everything:
+            raise not_found()
+        return _Subject("cluster", "" if question.cluster == "1" else question.cluster, None)
+    if question.account is not None:
+        if not (scope.everything or question.account in scope.accounts):
+            raise not_found()
+        return _Subject("account", question.account, None)
+    name = scope.user if question.user is None else question.user
+    if not name or not (scope.everything or name == scope.user or scope.accounts):
+        raise not_found()
+    return _Subject("user", name, None if scope.everything or name == scope.user else scope.accounts)

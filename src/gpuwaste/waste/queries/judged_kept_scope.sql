@@ -1,0 +1,7 @@
+    -- Of the kept runs r those that overlap [from_s, to_s) in the scope asked for; NULL is "any".
+    (r."end" IS NULL OR r."end" > $from_s)
+    AND r.run_start < $to_s
+    AND ($user IS NULL OR r."user" = $user)
+    AND ($account IS NULL OR r.account = $account)
+    AND ($cluster IS NULL OR r.cluster = $cluster)
+    AND ($accounts IS NULL OR list_contains($accounts::VARCHAR[], r.account) OR r."user" = $reader)
