@@ -82,6 +82,11 @@ class Decision:
     steps: tuple[Step, ...] = ()
 
     @property
+    def reply_action(self) -> Action:
+        """The action that a plugin is sent: it prints the lines of a warning and of a reject alone."""
+        return "warn" if self.notes and self.action not in TOLD else self.action
+
+    @property
     def printed(self) -> tuple[str, ...]:
         """What sbatch prints: nothing of what is held back."""
         return ((*self.lines, *self.notes) if self.action in TOLD else self.notes)[:MAX_LINES]

@@ -315,7 +315,7 @@ def test_the_expected_start_is_one_line_at_sbatch() -> None:
     decision = _start_of(waits=_waits(LATE))
     assert decision.printed == ("gpuwaste: expected start 14:30 (80 %: 13:50 to 16:10); with --time=02:00:00 at once",)
     assert decision.expected_start == (_NOW + 6600, _NOW + 9000, _NOW + 15000)
-    assert (decision.action, decision.would_be) == ("pass", "pass")
+    assert (decision.action, decision.would_be, decision.reply_action) == ("pass", "pass", "warn")
 
 
 @pytest.mark.parametrize(
