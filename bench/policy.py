@@ -14,6 +14,7 @@ from datetime import datetime
 from gpuwaste.core.request import JobRequest
 from gpuwaste.core.verdict import Expectation, Suggestion
 from gpuwaste.models.policy_replay import ReplayPeriod, replay_policies
+from gpuwaste.policy.expected_waits import WaitRow, WaitTable
 from gpuwaste.policy.facts import Facts
 from gpuwaste.policy.loading import built_in, policy_from_toml
 from gpuwaste.policy.policy_set import PolicySet
@@ -55,6 +56,20 @@ LOUD = replace(
     ),
 )
 
+STARTS = """
+[policy]
+name = "starts"
+mode = "warn"
+[expected_start]
+"""
+WAITS = WaitTable(
+    REQUEST.submit - 60,
+    tuple(
+        WaitRow(partition=f"gpu{p}", gpu_type=t, gpus=1 << g, limit_s=7200 << h, p10=h, p50=600 * h, p90=7200 * h)
+        for p in range(12) for t in ("", "a100") for g in range(4) for h in range(5)
+    ),
+)  # fmt: skip
+
 
 def decision_us(policies: PolicySet, facts: Facts, count: int, rounds: int) -> list[float]:
     """Return the mean microseconds of CPU time of a decision, of each round."""
@@ -78,15 +93,23 @@ def main() -> None:
     policies = PolicySet((*read, built_in()), "")
     quiet = decision_us(policies, QUIET, 20_000, options.rounds)
     loud = decision_us(policies, LOUD, 20_000, options.rounds)
+    quick = PolicySet((policy_from_toml(STARTS.encode(), "starts.toml"), built_in()), "")
+    no_start = decision_us(quick, QUIET, 20_000, options.rounds)
+    start = decision_us(quick, replace(QUIET, waits=WAITS), 20_000, options.rounds)
     table = made_table(options.jobs, users=200)
     began = time.process_time()
     document = replay_policies(table, PolicySet((built_in(),), ""), ReplayPeriod(0, 1 << 40))
     per_s = document["submissions"] / (time.process_time() - began)
     rows = {"decision, nothing to say": quiet, "decision, a reject with its lines": loud}
+    rows |= {"one policy, no waits from the hub": no_start, "one policy, with the expected start": start}
     for name, values in rows.items():
         print(f"{name:<36}{statistics.median(values):8.1f} us  ({min(values):.1f} to {max(values):.1f})")
     print(f"{'replay, history alone':<36}{per_s:8.0f} submissions/s of {document['submissions']}")
-    print(json.dumps({"quiet_us": quiet, "reject_us": loud, "replay_per_s": per_s}))
+    print(
+        json.dumps(
+            {"quiet_us": quiet, "reject_us": loud, "no_start_us": no_start, "start_us": start, "replay_per_s": per_s}
+        )
+    )
 
 
 if __name__ == "__main__":

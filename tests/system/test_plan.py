@@ -93,6 +93,13 @@ class Planner:
         finally:
             watcher.stop()
 
+    def verdicts(self) -> list[dict[str, Any]]:
+        """Return what `gpuwaste verdicts` says to alice."""
+        argv = self.runtime.command("verdicts", "--json", "--config", str(self.config))
+        done = self.cluster.run(argv, "alice", env=self.runtime.env, check=False, timeout_s=60)
+        found: list[dict[str, Any]] = json.loads(done.stdout)["verdicts"]
+        return found
+
     def json(self, *words: str) -> dict[str, Any]:
         """Return the document."""
         code, out, error = self.run("--json", *words)
@@ -226,6 +233,13 @@ def test_the_hub_s_interval_holds_for_the_submitted_job(cluster: LoopbackCluster
         started = int(cluster.sacct("-j", str(job), fields="Start")[0]["Start"])
         # The plan counts from when the queue was read; the seconds in which this test submitted it are its own.
         assert chosen["start"]["p10"] - 60 <= started <= chosen["start"]["p90"] + 60
+
+        def recorded() -> list[dict[str, Any]]:
+            return [row for row in planner.verdicts() if row["op"] == "plan" and row["started"] is not None]
+
+        wait_until(lambda: bool(recorded()), 120, "the plan as the job's verdict", poll_s=2.0)
+        (row,) = recorded()
+        assert (row["job_ids"], row["started"], row["start_within"]) == ([str(job)], started, True)
         held = cluster.sbatch(SCRIPT, "alice", partition="one", job_name="waits")
         done = planner.watch(str(held))
         assert "expected start" in done

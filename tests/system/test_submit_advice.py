@@ -109,7 +109,9 @@ def policies(site: Site, **texts: str) -> None:
     site.advisor.signal(signal.SIGHUP)
 
 
-def wait_said(site: Site, user: str, name: str, script: str, *options: str, refused: bool = False) -> Said:
+def wait_said(
+    site: Site, user: str, name: str, script: str, *options: str, refused: bool = False, timeout_s: float = WAIT_S
+) -> Said:
     """Submit until the terminal shows something, or until the job is refused: the advisor hears of jobs a bit later."""
     last = Said(None, ())
 
@@ -118,7 +120,7 @@ def wait_said(site: Site, user: str, name: str, script: str, *options: str, refu
         last = submit(site, user, name, script, *options)
         return bool(last.lines) and refused == (last.job is None)
 
-    wait_until(said, WAIT_S, f"sbatch to say something of {name}", lambda: repr(last), poll_s=1.0)
+    wait_until(said, timeout_s, f"sbatch to say something of {name}", lambda: repr(last), poll_s=1.0)
     return last
 
 
@@ -289,3 +291,18 @@ def test_verdicts_are_judged_by_how_their_jobs_ended(site: Site, user: str, name
     assert week["precision"] == pytest.approx(sum(hits) / len(hits), abs=1e-4)
     assert policy in site.gpuwaste("verdicts", "--score", user="root").stdout
     assert site.gpuwaste("verdicts", "--score", user=user, check=False).returncode != 0
+
+
+def test_the_expected_start_is_printed_where_the_policy_says_so(site: Site, user: str, other: str, name: str) -> None:
+    """Others hold every GPU for an hour: sbatch prints when such a job starts, and the verdict has the interval."""
+    busy = "#!/bin/bash\nsleep 600\n"
+    for node in ("gpu1", "gpu2"):
+        held = site.cluster.sbatch(busy, other, nodelist=node, gres="gpu:4", time=60, output="/dev/null")
+        site.cluster.wait_job(held, "RUNNING")
+    policies(site, starts='[policy]\nname = "starts"\nmode = "warn"\n[expected_start]\nmin_wait_minutes = 1\n')
+    # The hub compiles the simulation at the first question, and the advisor asks once a minute.
+    said = wait_said(site, user, name, busy, "--gres=gpu:4", "--time=60", timeout_s=300)
+    assert said.job is not None
+    assert re.match(r"sbatch: (?:error: )?gpuwaste: expected start .*80 %: .* to ", said.text), said
+    start = verdict_of(site, said.job)["quantiles"]["start"]
+    assert start["0.1"] <= start["0.5"] <= start["0.9"]

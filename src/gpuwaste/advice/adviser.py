@@ -14,6 +14,7 @@ from gpuwaste.core.job_event import ScriptSays
 from gpuwaste.core.request import JobRequest
 from gpuwaste.core.verdict import Suggestion
 from gpuwaste.policy.declarations import GPUS, QUANTITIES, Policy
+from gpuwaste.policy.expected_waits import WaitTable
 from gpuwaste.policy.facts import Facts, Spending
 from gpuwaste.policy.policy_set import PolicySet, needs_of
 from gpuwaste.policy.spending import NothingSpent, no_chance
@@ -43,6 +44,7 @@ class Adviser:
 
     `spending` and `chance` are for who decides for real: by default nothing is spent and nothing is left to chance.
     `script_of` takes the place of the predictor's recall. With `told` False reasons are left out: nobody reads them.
+    `waits` are what the hub expects; without them nothing is said of starts.
     """
 
     policies: PolicySet
@@ -52,6 +54,7 @@ class Adviser:
     chance: Callable[[], float] = no_chance
     script_of: Callable[[JobRequest, str], ScriptSays] | None = None
     told: bool = True
+    waits: WaitTable | None = None
     _wanted: dict[str, _Wants] = field(default_factory=dict, init=False, repr=False)
 
     def advise(self, asked: Sequence[AdviceRequest]) -> Iterator[Advice]:
@@ -128,6 +131,7 @@ class Adviser:
     ) -> Advice:
         """Decide by the facts of a submission with what is expected of it now."""
         facts.script, facts.expected = outlook.script, expectations(outlook.targets, outlook.own)
+        facts.waits = self.waits
         facts.suggestions = assumed or suggestions(outlook.changes)
         decision = self.policies.decide_by(policy, facts, self.spending, chance)
         return Advice(facts.request, policy, decision, outlook)

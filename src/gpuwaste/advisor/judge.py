@@ -1,6 +1,6 @@
 """From a submission to a verdict: the adviser's decision, charged to the user's day, and the audit's row of it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -8,7 +8,7 @@ from gpuwaste.advice.adviser import Adviser
 from gpuwaste.advice.submission import Advice, AdviceRequest
 from gpuwaste.advisor.budget_store import Accounts
 from gpuwaste.core.clock import Clock
-from gpuwaste.core.verdict import Verdict, new_id
+from gpuwaste.core.verdict import START, Verdict, new_id
 from gpuwaste.policy.facts import Decision
 from gpuwaste.predict.features import feature_hash
 from gpuwaste.slurm.job_desc import JobDesc
@@ -80,11 +80,19 @@ class Judge:
             gpus=request.gpus,
             time_limit_s=request.time_limit_s,
             p={target.target: target.p for target in said if target.p is not None},
-            quantiles={target.target: target.quantiles for target in said if target.quantiles},
+            quantiles={target.target: target.quantiles for target in said if target.quantiles} | _start(decision),
             reasons=decision.reasons[:_REASONS],
-            lines=decision.lines,
+            lines=(*decision.lines, *decision.notes),
             script=desc.script_hash,
             model_hash=self.model_hash,
             feature_hash=self._features,
             latency_us=self._clock.mono_us() - submission.arrived_us,
         )
+
+
+def _start(decision: Decision) -> dict[str, Mapping[str, float]]:
+    """Return the expected start as quantiles of a verdict, nothing where none is known."""
+    if decision.expected_start is None:
+        return {}
+    first, middle, last = decision.expected_start
+    return {START: {"0.1": first, "0.5": middle, "0.9": last}}

@@ -25,12 +25,15 @@ from gpuwaste.advisor.writer import Writer
 from gpuwaste.core import log_event
 from gpuwaste.core.bus import Bus
 from gpuwaste.core.clock import Clock
+from gpuwaste.core.codec import convert
 from gpuwaste.core.config import AdvisorConfig, Config
 from gpuwaste.core.errors import GpuwasteError, StoreError
 from gpuwaste.core.log_event import BUG
 from gpuwaste.core.version import own_version
 from gpuwaste.history.follow import Follower
 from gpuwaste.history.state import HistoryState
+from gpuwaste.plan.document import WaitTableAnswer
+from gpuwaste.policy.expected_waits import WaitTable
 from gpuwaste.policy.loading import load_policies
 from gpuwaste.policy.policy_set import PolicySet
 from gpuwaste.predict.champion import Champion
@@ -39,13 +42,14 @@ from gpuwaste.slurm.client import SlurmClient
 from gpuwaste.slurm.defaults import SiteDefaults
 from gpuwaste.wire.batch import Envelope, VerdictBatch
 from gpuwaste.wire.exporter import MetricsServer
-from gpuwaste.wire.hub_client import SCORE_PATH, HubClient
+from gpuwaste.wire.hub_client import SCORE_PATH, WAITS_PATH, HubClient
 from gpuwaste.wire.program_metrics import ProgramCollector
 from gpuwaste.wire.shipper import Shipper
 
 CORRECTIONS: Final = "corrections.npz"
 OUTBOX: Final = "verdicts.sqlite"
 SPOOL: Final = "spool"
+WAITS_EVERY_S: Final = 60
 _BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
 _SWAP_S: Final = 0.01  # between two looks whether the loop has taken another history
 _POLICIES: Final = log_event.info("policies-in-force: {count} policies in force: {hash}")
@@ -69,6 +73,7 @@ class Parts:
         self._config, self._cluster, self._slurm, self._hub, self._clock = config, cluster, slurm, hub, clock
         self._state_dir = state_dir
         self.counters = Counters()
+        self._waits_due_us = 0
         policies = load_policies(Path(advisor.policies_dir))
         self._outbox = VerdictOutbox(state_dir / OUTBOX)
         self._journal = Journal(state_dir / SPOOL, clock.utc_us)
@@ -111,6 +116,7 @@ class Parts:
         bus.subscribe(Turn, lambda _: self._look_at_rule())
         bus.subscribe(SlowTurn, lambda _: self._look_at_partitions())
         bus.subscribe(SlowTurn, lambda _: self._look_at_scores())
+        bus.subscribe(Turn, lambda _: self._look_at_waits())
         bus.subscribe(Saving, lambda _: self._champion.save())
         self._exporter = self._make_exporter() if advisor.listen else None
         return self._server
@@ -223,6 +229,17 @@ class Parts:
             if isinstance(row, dict) and isinstance(row.get("precision"), int | float) and type(row.get("n")) is int:
                 found[str(name)] = (float(row["precision"]), row["n"])
         self._server.call(lambda: setattr(self._accounts, "standing", found))
+
+    def _look_at_waits(self) -> None:
+        """Ask the hub how long jobs wait, if a policy in force prints expected starts."""
+        now_us = self._clock.mono_us()
+        wanted = any(policy.expected_start for policy in self.judge.adviser.policies.in_force)
+        if not wanted or now_us < self._waits_due_us:
+            return
+        self._waits_due_us = now_us + WAITS_EVERY_S * 1_000_000
+        answer = convert(self._hub.get(WAITS_PATH), WaitTableAnswer, "the hub's waits")
+        waits = WaitTable(answer.at, tuple(answer.rows))
+        self._server.call(lambda: self._advise_by(waits=waits))
 
     def _look_at_rule(self) -> None:
         """Read the history again where the hub counts the use of GPUs by another rule than the history has it."""

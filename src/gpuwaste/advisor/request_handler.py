@@ -219,7 +219,7 @@ class RequestHandler:
         time_min_s = None if submission.desc.time_min_s else decision.time_min_s
         return encode_reply(
             verdict.id,
-            decision.action,
+            decision.reply_action,
             decision.printed,
             as_of=self._freshness.as_of(),
             time_min=None if time_min_s is None else time_min_s // MINUTE_S,

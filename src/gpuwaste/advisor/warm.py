@@ -20,7 +20,7 @@ def warm(adviser: Adviser) -> None:
     for number in range(_ROUNDS):
         asked = AdviceRequest(desc.request("", 1_700_000_000 + number))
         for advice in (adviser.everything(asked), *adviser.advise([asked])):
-            encode_reply("0" * 16, advice.decision.action, advice.decision.printed)
+            encode_reply("0" * 16, advice.decision.reply_action, advice.decision.printed)
 
 
 def prefer_answers() -> None:

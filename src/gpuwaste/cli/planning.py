@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from msgspec import structs
+from msgspec import structs, to_builtins
 
 from gpuwaste.cli import asking
 from gpuwaste.cli.hub_access import hub_client
@@ -23,12 +23,13 @@ from gpuwaste.core.groups import user_name
 from gpuwaste.core.request import JobRequest
 from gpuwaste.plan.asked import Submission
 from gpuwaste.plan.builder import Expected, Predicted, Sources, build_plan
-from gpuwaste.plan.document import ExpectAnswer, Goal, PlanDocument
+from gpuwaste.plan.document import ExpectAnswer, Goal, PlanCandidate, PlanDocument
 from gpuwaste.plan.own_jobs import QueuedJobs, queued_jobs
 from gpuwaste.plan.plan_file import candidate_of, plan_file, read_plan, read_script, unchanged, write_plan
 from gpuwaste.plan.site import read_site
-from gpuwaste.plan.submit import submit_candidate
+from gpuwaste.plan.submit import submit_candidate, to_record
 from gpuwaste.plan.wrapping import LONGEST_S
+from gpuwaste.report.cells import one_line
 from gpuwaste.report.plan_text import plan_text
 from gpuwaste.slurm.commands import CommandClient
 from gpuwaste.slurm.sbatch import read_argv
@@ -86,14 +87,26 @@ def submit_plan(config: Config, options: argparse.Namespace) -> int:
     conf, timeout_s = config.common.slurm_conf, config.common.slurm_timeout_s
     ids = submit_candidate(submission, one, lambda words: submit(words, timeout_s, conf))
     write_plan(path, structs.replace(plan, submitted=ids, submitted_number=one.number))
+    recorded = _recorded(config, plan.plan.name, one, ids)
     if options.json:
         from gpuwaste.report.machine import to_json
 
-        sys.stdout.write(to_json({"document": "plan_submitted", "candidate": one.number, "jobs": ids}))
+        told = {"document": "plan_submitted", "candidate": one.number, "jobs": ids, "recorded": recorded}
+        sys.stdout.write(to_json(told))
     else:
         shown = ", ".join(map(str, ids))
         sys.stdout.write(f"Submitted batch job{'s' if len(ids) > 1 else ''} {shown} (candidate {one.number})\n")
     return 0
+
+
+def _recorded(config: Config, name: str, one: PlanCandidate, ids: Sequence[int]) -> bool:
+    """Record what was planned at the hub; where that fails the jobs stay submitted and a note says why."""
+    try:
+        hub_client(config).record_plan(to_builtins(to_record(name, one, ids)))
+    except GpuwasteError as error:
+        sys.stderr.write(f"gpuwaste: note: the plan is not recorded at the hub: {one_line(str(error))}\n")
+        return False
+    return True
 
 
 def _submission(words: Sequence[str]) -> Submission:

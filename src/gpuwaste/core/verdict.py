@@ -17,11 +17,15 @@ from gpuwaste.core.codec import Whole, convert
 Action = Literal["pass", "annotate", "warn", "reject"]
 Mode = Literal["off", "shadow", "annotate", "warn", "reject"]
 Op = Literal["submit", "modify"]
+RecordedOp = Literal["submit", "modify", "plan"]
 ACTIONS: Final[tuple[Action, ...]] = get_args(Action)  # each is stronger than the one before
 MODES: Final[tuple[Mode, ...]] = get_args(Mode)
 TOLD: Final[frozenset[Action]] = frozenset({"warn", "reject"})  # what prints lines at the user's terminal
 ID_LENGTH: Final = 16
 MAX_LINES: Final = 3
+PLAN_POLICY: Final = "gpuwaste plan"  # a space: no policy of a site has this name
+START: Final = "start"  # a target of `quantiles`: UTC seconds of the expected start
+END: Final = "end"
 MAX_LINE: Final = 160  # characters of a line at the user's terminal
 _DIGITS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
 _PAIRS: Final = tuple(first + second for first in _DIGITS for second in _DIGITS)
@@ -78,7 +82,7 @@ class Verdict:
     id: Annotated[str, Meta(pattern=r"^[0-9a-z]{16}\Z", description="The token gw=ID in the job's AdminComment.")]
     cluster: _Text
     at_utc_us: Annotated[Whole, Meta(description="When the submission came, UTC microseconds.")]
-    op: Op
+    op: Annotated[RecordedOp, Meta(description="plan: recorded by `gpuwaste plan --submit`, not by an advisor.")]
     policy: Annotated[_Text, Meta(description="The policy that judged.")]
     mode: Mode
     action: Annotated[Action, Meta(description="What was said.")]

@@ -15,6 +15,14 @@ MaybeBytes = Annotated[int | None, Meta(description="Bytes; null: not known.")]
 Recorded = Annotated[bool, Meta(description="Whether the figures are those of a recording.")]
 
 
+class Interval(Struct, kw_only=True, frozen=True):
+    """An instant that is not known: UTC seconds that 10, 50 and 90 of 100 such jobs reach."""
+
+    p10: Utc
+    p50: Utc
+    p90: Utc
+
+
 class Document(Struct, frozen=True):
     """What a program answers with; a reader ignores fields that it does not know."""
 

@@ -13,6 +13,7 @@ from msgspec.structs import fields
 from gpuwaste.documents.fields import (
     Document,
     GpuSeconds,
+    Interval,
     MaybeBytes,
     MaybeRatio,
     MaybeUtc,
@@ -253,6 +254,9 @@ class Advice(Struct, kw_only=True, frozen=True):
     op: str
     action: str
     lines: list[str]
+    started: Annotated[MaybeUtc | UnsetType, Meta(description="The job's first start.")] = UNSET
+    expected_start: Annotated[Interval | UnsetType, Meta(description="The start that was expected.")] = UNSET
+    expected_end: Annotated[Interval | UnsetType, Meta(description="The end that was expected.")] = UNSET
     said: Annotated[bool | UnsetType, Meta(description="Whether the user was told.")] = UNSET
     policy: str | UnsetType = UNSET
     mode: str | UnsetType = UNSET

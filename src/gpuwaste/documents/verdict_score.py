@@ -4,7 +4,7 @@ A hit is defined in core/hits.py. Precision is of the verdicts that warned or re
 without a budget: hits over those with an outcome. What was really rejected has none; the would-be rejects that passed
 at random stand for it. Recall is the share of the verdicts whose job went wrong (a target that the policy named at
 least once came true) that had named it. The calibration error is the mean distance, over ten bins of the probability,
-between what was expected and what came true.
+between what was expected and what came true. Start coverage is the share of expected starts whose 80 % interval held.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -40,12 +40,15 @@ class PolicyScore(Struct, kw_only=True, frozen=True):
     overrides_judged: int
     overrides_hits: int
     floored: Annotated[int, Meta(description="Verdicts held back because the policy was below its floor.")]
+    starts: Annotated[int, Meta(description="Verdicts with an expected start whose job has started.")] = 0
+    starts_within: Annotated[int, Meta(description="Those of them that started in their 80 % interval.")] = 0
     open: Annotated[int, Meta(description="Verdicts whose job has not ended.")]
     no_job: Annotated[int, Meta(description="Verdicts without a job.")]
     false_rejects: Annotated[int, Meta(description="Would-be rejects that passed at random and ended well.")]
     precision: _Ratio
     reject_precision: _Ratio
     recall: _Ratio
+    start_coverage: _Ratio = None
     ece: Annotated[Mapping[str, float], Meta(description="Expected calibration error by target.")]
 
 
@@ -96,7 +99,7 @@ class ScoreDocument(Document, kw_only=True, frozen=True):
     standing: Mapping[str, Standing]
 
 
-_DERIVED: Final = {"policy", "false_rejects", "precision", "reject_precision", "recall", "ece"}
+_DERIVED: Final = {"policy", "false_rejects", "precision", "reject_precision", "recall", "start_coverage", "ece"}
 _COUNTS: Final = tuple(part.name for part in structs.fields(PolicyScore) if part.name not in _DERIVED)
 
 
@@ -142,6 +145,7 @@ def _rates(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         "precision": _ratio(sums["hits"], sums["judged"]),
         "reject_precision": _ratio(sums["sampled_hits"], sums["sampled_judged"]),
         "recall": _ratio(sums["found"], sums["went_wrong"]),
+        "start_coverage": _ratio(sums["starts_within"], sums["starts"]),
     }
 
 

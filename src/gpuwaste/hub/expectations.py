@@ -16,11 +16,13 @@ from gpuwaste.core.errors import GpuwasteError, NoDataError, ParseError, SlurmEr
 from gpuwaste.core.once import Once
 from gpuwaste.core.request import JobRequest
 from gpuwaste.core.worker import Worker
+from gpuwaste.documents.fields import Interval
 from gpuwaste.hub.predict_body import parse_requests
 from gpuwaste.hub.reads import PRINTED_ID
-from gpuwaste.hub.refusal import BAD, LATER, NOT_INSTALLED, Refusal, not_found
+from gpuwaste.hub.refusal import BAD, FORBIDDEN, LATER, NOT_INSTALLED, Refusal, not_found
 from gpuwaste.hub.roles import Scope
-from gpuwaste.plan.document import ExpectAnswer, ExpectedRun, Interval
+from gpuwaste.plan.document import ExpectAnswer, ExpectedRun, WaitTableAnswer
+from gpuwaste.policy.expected_waits import WaitRow
 from gpuwaste.slurm.client import SlurmClient
 from gpuwaste.slurm.defaults import SiteDefaults
 from gpuwaste.slurm.scontrol import RunningJob
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from gpuwaste.plan.when.queue import Candidate
 
 KEPT_S: Final = 15
+WAITS_KEPT_S: Final = 60
 DRAWS: Final = 40
 PAST_S: Final = 30 * 86400
 PAST_EVERY_S: Final = 900
@@ -63,6 +66,7 @@ class Expectations:
         self._lessons: WaitLessons | None = None
         self._learnt: LearntWaits | None = None
         self._asked_at: int | None = None
+        self._waits: WaitTableAnswer | None = None
         self._trouble = Once()
         self.worker = Worker("expectations", self.step, clock)
 
@@ -133,6 +137,23 @@ class Expectations:
             begin_s = max(0, (job.eligible or 0) - live.queue.now)
             row = rest.candidate(request, place=place, begin_s=begin_s)
             return self._answer(live, self._played(rest, [row]), job, place)
+
+    def waits(self, scope: Scope) -> WaitTableAnswer:
+        """Return how long jobs of each shape wait, at most WAITS_KEPT_S old; for advisors. Raises Refusal."""
+        if not (scope.everything or scope.agent):
+            raise Refusal(FORBIDDEN, "the table of waits is for operators and advisors")
+        self._asked()
+        with self._lock:
+            if self._waits is not None and 0 <= self._now() - self._waits.at < WAITS_KEPT_S:
+                return self._waits
+            live = self._read()
+            from gpuwaste.plan.wait_shapes import wait_shapes  # noqa: PLC0415 needs the extra `sim`
+
+            shapes = wait_shapes(live)
+            found = self._played(live, [row for _, row in shapes]) if shapes else []
+            rows = [_wait_row(r, one, live.queue.now) for (r, _), one in zip(shapes, found, strict=True) if one]
+            self._waits = WaitTableAnswer(at=live.queue.now, rows=rows)
+            return self._waits
 
     def _expected(self, live: "LiveQueue", requests: Sequence[JobRequest]) -> "list[Expectation | None]":
         rows: dict[int, Candidate] = {}
@@ -249,3 +270,15 @@ def _shown(one: "Expectation") -> ExpectedRun:
     first, middle, last = one.ends
     start = Interval(p10=one.p10, p50=one.p50, p90=one.p90)
     return ExpectedRun(start=start, end=Interval(p10=first, p50=middle, p90=last), source=one.source)
+
+
+def _wait_row(request: JobRequest, one: "Expectation", now: int) -> WaitRow:
+    return WaitRow(
+        partition=request.partition,
+        gpu_type=request.gpu_type,
+        gpus=request.gpus,
+        limit_s=request.time_limit_s or 0,
+        p10=max(0, one.p10 - now),
+        p50=max(0, one.p50 - now),
+        p90=max(0, one.p90 - now),
+    )

@@ -39,6 +39,7 @@ from gpuwaste.hub.now import NowReads
 from gpuwaste.hub.page_reader import PageReader
 from gpuwaste.hub.predictions import Predictions
 from gpuwaste.hub.reads import Reads
+from gpuwaste.hub.recorded_plans import RecordedPlans
 from gpuwaste.hub.roles import Roles
 from gpuwaste.hub.roller import Roller
 from gpuwaste.hub.services import ServiceLimits, Services
@@ -193,6 +194,7 @@ class Hub:
             metrics=self.metrics,
             predictions=self.predictions,
             expectations=Expectations(self.store, slurm, clock, Path(config.common.models_dir)),
+            recorded_plans=RecordedPlans(verdict_store, self.site, clock),
             verdicts=verdict_reads,
             verdict_ingest=VerdictIngest(verdict_store, self.identity, self.site, self.metrics, clock),
             notices=self.notify.service,

@@ -18,6 +18,7 @@ from gpuwaste.hub.notify.service import NoticeService
 from gpuwaste.hub.now import NowReads
 from gpuwaste.hub.predictions import Predictions
 from gpuwaste.hub.reads import Reads
+from gpuwaste.hub.recorded_plans import RecordedPlans
 from gpuwaste.hub.sign_in.visitors import Visitors
 from gpuwaste.hub.simulation_reads import SimulationReads
 from gpuwaste.hub.turns import Turns
@@ -48,6 +49,7 @@ class Services:
     metrics: HubMetrics
     predictions: Predictions
     expectations: Expectations
+    recorded_plans: RecordedPlans
     verdicts: VerdictReads
     verdict_ingest: VerdictIngest
     notices: NoticeService

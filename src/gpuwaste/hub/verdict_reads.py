@@ -11,10 +11,12 @@ from msgspec import convert, json
 from msgspec.structs import replace
 
 from gpuwaste.core.clock import Clock
+from gpuwaste.core.job import JobRecord
 from gpuwaste.core.units import DAY_S
+from gpuwaste.core.verdict import END, START
 from gpuwaste.documents.report_types import Advice
 from gpuwaste.documents.verdict_score import ScoreDocument, score_document
-from gpuwaste.documents.verdict_types import FOR_USERS, VerdictRow, VerdictsDocument
+from gpuwaste.documents.verdict_types import FOR_USERS, VerdictRow, VerdictsDocument, expected_of
 from gpuwaste.hub.kept_answers import KeptAnswers
 from gpuwaste.hub.refusal import BAD, FORBIDDEN, Refusal, not_found
 from gpuwaste.hub.roles import Scope
@@ -96,15 +98,16 @@ class VerdictReads:
         kept = self._scores.made("recent", _SCORE_KEPT_S, lambda: json.encode(self.score(scope, None)))
         return json.decode(kept, type=ScoreDocument)
 
-    def advice(self, scope: Scope, runs: Sequence[RunOfVerdict]) -> list[Advice]:
+    def advice(self, scope: Scope, runs: Sequence[JobRecord]) -> list[Advice]:
         """Return what was said of a job's submission and modifications, the oldest first.
 
         `runs` are those that the caller may see. What a user was not told is not told here; an operator sees it,
         marked by `said` false.
         """
         users = {run.user for run in runs}
+        started = min((run.start for run in runs if run.start is not None), default=None)
         return [
-            _advice(row, everything=scope.everything)
+            _with_expected(_advice(row, everything=scope.everything), row, started)
             for row in self._told(runs)
             if scope.everything or (row["user"] in users and row["action"] in SAID)
         ]
@@ -125,6 +128,8 @@ class VerdictReads:
     def _told(self, runs: Sequence[RunOfVerdict]) -> list[Mapping[str, Any]]:
         ids = {run.verdict_id for run in runs if run.verdict_id}
         told = {row["id"]: row for cluster, jobs in _jobs(runs).items() for row in self._store.told(ids, cluster, jobs)}
+        users = {run.user for run in runs}
+        told = {key: row for key, row in told.items() if row["op"] != "plan" or row["user"] in users}
         return sorted(told.values(), key=lambda row: (row["at_utc_us"], row["id"]))
 
     def _now(self) -> int:
@@ -146,3 +151,12 @@ def _advice(row: Mapping[str, Any], *, everything: bool) -> Advice:
         return said
     more = {name: row[name] for name in ("policy", "mode", "would_be", "held")}
     return replace(said, said=row["action"] in SAID, **more)
+
+
+def _with_expected(said: Advice, row: Mapping[str, Any], started: int | None) -> Advice:
+    """Return it with the start and end that were expected, and the start that came of it."""
+    quantiles = json.decode(row["quantiles"])
+    start, end = expected_of(quantiles, START), expected_of(quantiles, END)
+    if start is not None:
+        said = replace(said, expected_start=start, started=started)
+    return said if end is None else replace(said, expected_end=end)

@@ -10,10 +10,11 @@ from typing import Final
 
 from gpuwaste.core.errors import GpuwasteError
 from gpuwaste.core.request import JobRequest
+from gpuwaste.documents.fields import Interval
 from gpuwaste.plan.asked import Asked, Submission
 from gpuwaste.plan.candidates import Candidate, all_candidates
 from gpuwaste.plan.choice import choose, meets
-from gpuwaste.plan.document import Goal, Interval, PlanCandidate, PlanDocument, Status
+from gpuwaste.plan.document import Goal, PlanCandidate, PlanDocument, Status
 from gpuwaste.plan.limits import problems, waits
 from gpuwaste.plan.outlook import cost_of, risk_of
 from gpuwaste.plan.own_jobs import QueuedJobs

@@ -4,7 +4,8 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from gpuwaste.documents.fields import Document, MaybeRatio, MaybeUtc, Recorded, Utc
+from gpuwaste.documents.fields import Document, Interval, MaybeRatio, MaybeUtc, Recorded, Utc
+from gpuwaste.policy.expected_waits import MAX_ROWS, WaitRow
 
 Goal = Literal["fastest", "cheapest", "safest"]
 GOALS: tuple[Goal, ...] = ("fastest", "cheapest", "safest")
@@ -13,14 +14,6 @@ MAX_PLAN: int = 16
 _Text = Annotated[str, Meta(max_length=4096)]
 _Amount = Annotated[int, Meta(ge=0, le=1 << 62)]
 _Cost = Annotated[float, Meta(ge=0, le=1e18)]
-
-
-class Interval(Struct, kw_only=True, frozen=True):
-    """An instant that is not known: UTC seconds that 10, 50 and 90 of 100 such jobs reach."""
-
-    p10: Utc
-    p50: Utc
-    p90: Utc
 
 
 class PlanCandidate(Struct, kw_only=True, frozen=True):
@@ -115,3 +108,34 @@ class ExpectAnswer(Document, kw_only=True, frozen=True):
     place: Annotated[int | None, Meta(description="Of a job that waits: how many wait before it.")] = None
     reason: Annotated[str, Meta(description="Of a job: why it waits, in Slurm's word.")] = ""
     state: Annotated[str, Meta(description="Of a job: its state in slurmctld.")] = ""
+
+
+class SubmittedPlan(Struct, kw_only=True, frozen=True):
+    """What `gpuwaste plan --submit` records at the hub of the candidate that it submitted."""
+
+    jobs: Annotated[
+        list[Annotated[int, Meta(ge=1, le=1 << 32)]],
+        Meta(min_length=1, max_length=64, description="The jobs, each after the one before."),
+    ]
+    candidate: Annotated[int, Meta(ge=1, le=MAX_PLAN)]
+    title: _Text
+    name: _Text = ""
+    partition: _Text = ""
+    qos: _Text = ""
+    gpus: Annotated[int, Meta(ge=0, le=1 << 32)] = 0
+    time_limit_s: Annotated[int, Meta(ge=0, le=1 << 32)] | None = None
+    start: Annotated[Interval | None, Meta(description="The expected start of the first job.")] = None
+    end: Annotated[Interval | None, Meta(description="The expected end of the last job.")] = None
+
+
+class WaitTableAnswer(Document, kw_only=True, frozen=True):
+    """How long jobs of each shape would wait if they were submitted at `at`, for advisors."""
+
+    at: Annotated[Utc, Meta(description="When the queue was read.")]
+    rows: Annotated[list[WaitRow], Meta(max_length=MAX_ROWS)]
+
+
+class PlansRecorded(Document, kw_only=True, frozen=True):
+    """The jobs whose plan was recorded; those that have one already are left out."""
+
+    jobs: list[int]

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from gpuwaste.core.errors import GpuwasteError, SlurmError
 from gpuwaste.plan.asked import Submission
-from gpuwaste.plan.document import PlanCandidate
+from gpuwaste.plan.document import PlanCandidate, SubmittedPlan
 
 Sbatch = Callable[[Sequence[str]], int]
 """Submits `sbatch WORDS` and returns the job's id. Raises SlurmError."""
@@ -25,3 +25,19 @@ def submit_candidate(submission: Submission, one: PlanCandidate, sbatch: Sbatch)
                 f"job {number} of {one.jobs}: {error}; submitted before it: {done} (scancel {done} removes them)"
             ) from error
     return ids
+
+
+def to_record(plan_name: str, one: PlanCandidate, jobs: Sequence[int]) -> SubmittedPlan:
+    """Return what the hub is told of a candidate that was submitted as these jobs."""
+    return SubmittedPlan(
+        jobs=list(jobs),
+        candidate=one.number,
+        title=one.title,
+        name=plan_name,
+        partition=one.partition,
+        qos=one.qos,
+        gpus=one.gpus,
+        time_limit_s=one.time_limit_s,
+        start=one.start,
+        end=one.end,
+    )

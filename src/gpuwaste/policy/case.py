@@ -51,6 +51,8 @@ class Case:
     override: str = ""
     overrides_used: bool = False  # an override was given, but those of today are used up
     time_min_s: int | None = None
+    expected_start: tuple[int, int, int] | None = None  # p10, p50, p90, UTC seconds
+    notes: tuple[str, ...] = ()  # lines at the terminal whatever the action
     steps: list[Step] = field(default_factory=list)
 
     def weigh(self) -> None:

@@ -106,6 +106,13 @@ class TimeMin:
 
 
 @dataclass(frozen=True, slots=True)
+class ExpectedStart:
+    """Prints the expected start at sbatch, in mode warn and reject; only if this table exists. Needs the hub."""
+
+    min_wait_minutes: int = _key(10, "No line if the job is expected to start sooner, in minutes.")
+
+
+@dataclass(frozen=True, slots=True)
 class Policy:
     """One policy with all its tables; `file` is its path, "" for the built-in one."""
 
@@ -118,6 +125,7 @@ class Policy:
     sample: RandomSample = field(default_factory=RandomSample)
     floor: Floor = field(default_factory=Floor)
     time_min: TimeMin | None = None
+    expected_start: ExpectedStart | None = None
     file: str = ""
 
     @property
@@ -140,4 +148,5 @@ TABLES: Final[Mapping[str, type]] = {
     "sample": RandomSample,
     "floor": Floor,
     "time_min": TimeMin,
+    "expected_start": ExpectedStart,
 }

@@ -19,6 +19,7 @@ def one_line(policy: Policy) -> str:
     exempt = ", ".join(_patterns(policy.exempt))
     parts += [f"exempt: {exempt}"] if exempt else []
     parts += [f"time_min from {policy.time_min.ratio} of the limit on"] if policy.time_min is not None else []
+    parts += ["prints the expected start"] if policy.expected_start is not None else []
     return f"{policy.name} ({policy.mode}): {'; '.join(parts)}"
 
 
@@ -27,10 +28,14 @@ def remarks(policies: PolicySet) -> Iterator[str]:
     for policy in policies.policies:
         if policy not in policies.in_force and policy.file:
             yield f"{policy.file}: is never used: {policies.in_force[-1].name} before it matches every submission"
-        elif policy.mode in {"annotate", "warn", "reject"} and not policy.targets and policy.time_min is None:
+        elif policy.mode in {"annotate", "warn", "reject"} and _advises_nothing(policy):
             yield f"{policy.file}: its mode is {policy.mode}, but it has no [targets.*]: it gives no advice"
         elif policy.mode == "reject" and not any(rule.reject for rule in policy.targets.values()):
             yield f"{policy.file}: its mode is reject, but no target has a reject: it only warns"
+
+
+def _advises_nothing(policy: Policy) -> bool:
+    return not policy.targets and policy.time_min is None and policy.expected_start is None
 
 
 def _when(when: When) -> str:

@@ -7,7 +7,8 @@ from typing import Literal, Protocol
 
 from gpuwaste.core.job_event import ScriptSays
 from gpuwaste.core.request import JobRequest
-from gpuwaste.core.verdict import TOLD, Action, Expectation, Mode, Op, Suggestion
+from gpuwaste.core.verdict import MAX_LINES, TOLD, Action, Expectation, Mode, Op, Suggestion
+from gpuwaste.policy.expected_waits import WaitTable
 
 Spent = Literal["reject", "override"]
 
@@ -19,7 +20,7 @@ class Facts:
     `local_time` is the site's. `groups` are the user's Unix groups. `script` says whether the batch script is one with
     which jobs of this user and name failed before; "unknown" also where there is none, or no failure whose script is
     known. `stale` is an advisor that does not know the history of the last while. `unread` is a submission whose texts
-    take too much CPU to be read.
+    take too much CPU to be read. `waits` are those that the hub expects.
     """
 
     request: JobRequest
@@ -32,6 +33,7 @@ class Facts:
     expected: tuple[Expectation, ...] = ()
     suggestions: tuple[Suggestion, ...] = ()
     unread: bool = False
+    waits: WaitTable | None = None
 
 
 class Spending(Protocol):
@@ -60,7 +62,8 @@ class Decision:
     """What a policy says of one submission; the fields are those of core.verdict.Verdict.
 
     `lines` are at most three: the user's lines where `action` is warn or reject, else those of
-    `would_be`. `triggers` are the targets that reached a threshold. `time_min_s` is set only where the policy says so.
+    `would_be`. `triggers` are the targets that reached a threshold. `time_min_s` is set only where the policy says so,
+    and so is `expected_start` (p10, p50, p90 in UTC seconds); `notes` are printed whatever the action.
     """
 
     policy: str
@@ -74,9 +77,16 @@ class Decision:
     reasons: tuple[str, ...] = ()
     triggers: Mapping[str, float] = field(default_factory=dict)
     time_min_s: int | None = None
+    expected_start: tuple[int, int, int] | None = None
+    notes: tuple[str, ...] = ()
     steps: tuple[Step, ...] = ()
+
+    @property
+    def reply_action(self) -> Action:
+        """The action that a plugin is sent: it prints the lines of a warning and of a reject alone."""
+        return "warn" if self.notes and self.action not in TOLD else self.action
 
     @property
     def printed(self) -> tuple[str, ...]:
         """What sbatch prints: nothing of what is held back."""
-        return self.lines if self.action in TOLD else ()
+        return ((*self.lines, *self.notes) if self.action in TOLD else self.notes)[:MAX_LINES]

@@ -59,6 +59,8 @@ class PolicySet:
             reasons=tuple(dict.fromkeys(why for trigger in case.triggers for why in trigger.why)),
             triggers={trigger.target: trigger.value for trigger in case.triggers},
             time_min_s=case.time_min_s,
+            expected_start=case.expected_start,
+            notes=case.notes,
             steps=tuple(case.steps),
         )
 

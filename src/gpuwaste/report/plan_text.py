@@ -5,9 +5,11 @@ from collections.abc import Sequence
 from datetime import datetime, tzinfo
 from typing import Final
 
+from gpuwaste.core.instant_words import instant_words
 from gpuwaste.core.text import harmless
 from gpuwaste.core.units import format_duration, say_number
-from gpuwaste.plan.document import Interval, PlanCandidate, PlanDocument
+from gpuwaste.documents.fields import Interval
+from gpuwaste.plan.document import PlanCandidate, PlanDocument
 from gpuwaste.report.cells import UNKNOWN, fit, percent
 from gpuwaste.report.layout import COLUMNS, Look, bullet, facts
 
@@ -44,17 +46,14 @@ def plan_text(document: PlanDocument, look: Look) -> str:
 
 
 def clock(at: int | None, now: int, zone: tzinfo | None) -> str:
-    """Return an instant as Slurm's relative times have it: 14:30 today, `Tue 14:30` within a week, else `3 Dec`."""
+    """Return an instant as instant_words does, a dash where it is not known."""
     if at is None:
         return UNKNOWN
     try:
         then, today = datetime.fromtimestamp(at, zone), datetime.fromtimestamp(now, zone)
     except (ValueError, OverflowError, OSError):
         return UNKNOWN
-    days = (then.date() - today.date()).days
-    if days == 0:
-        return then.strftime("%H:%M")
-    return then.strftime("%a %H:%M") if 0 < days < 7 else f"{then.day} {then:%b}"  # noqa: PLR2004 a week
+    return instant_words(then, today)
 
 
 def _rows(valid: Sequence[PlanCandidate], now: int, zone: tzinfo | None) -> list[list[str]]:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from gpuwaste.core.units import format_size
+from gpuwaste.documents.fields import Interval
 from gpuwaste.documents.report_types import (
     Advice,
     DeviceRow,
@@ -223,6 +224,19 @@ def _advice(advice: Sequence[Advice], look: Look) -> list[str]:
         shadow = f", not shown to the user: would be {row.would_be}" if row.said is False else ""
         lines.append(f"  {local_time(row.at, look.zone)} {row.op}: {row.action}{shadow}")
         lines += said_lines(row.lines)
+        lines += _expected(row, look)
+    return lines
+
+
+def _expected(row: Advice, look: Look) -> list[str]:
+    """Return the start and the end that were expected, and the start that came of it."""
+    lines = []
+    for what, found in (("start", row.expected_start), ("end", row.expected_end)):
+        if isinstance(found, Interval):
+            middle, first, last = (local_time(at, look.zone) for at in (found.p50, found.p10, found.p90))
+            lines.append(f"    expected {what} {middle} (80 %: {first} to {last})")
+    if isinstance(row.started, int):
+        lines.append(f"    started {local_time(row.started, look.zone)}")
     return lines
 
 

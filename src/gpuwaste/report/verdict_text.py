@@ -56,7 +56,8 @@ def score_text(score: ScoreDocument, look: Look) -> str:
 
 
 def _row(row: VerdictRow, look: Look, *, whole: bool) -> tuple[str, ...]:
-    right = "yes" if row.hit is True else "no" if row.hit is False else UNKNOWN
+    came_true = row.hit if isinstance(row.hit, bool) else row.start_within
+    right = UNKNOWN if came_true is None else "yes" if came_true else "no"
     states = ",".join(state_code(state) for state in row.states[:2]) if row.stands != "rejected" else ""
     held = (row.would_be, fit(row.held or UNKNOWN, 9), fit(row.policy, 12)) if whole else ()
     return (
@@ -94,6 +95,11 @@ def _policy_lines(row: PolicyScore) -> list[str]:
         lines += bullet(
             f"{name}: of {row.sampled} would-be rejects that passed at random {row.sampled_judged} have ended, "
             f"{row.false_rejects} of them well: false rejects"
+        )
+    if row.starts:
+        lines += bullet(
+            f"{name}: of {row.starts} expected starts {row.starts_within} in their 80 % interval"
+            f" ({percent(row.start_coverage)})"
         )
     if row.overrides:
         well = row.overrides_judged - row.overrides_hits

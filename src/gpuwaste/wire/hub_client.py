@@ -35,6 +35,8 @@ SCORE_PATH: Final = "/v1/verdicts/score"
 SNAPSHOT_PATH: Final = "/v1/history/snapshot"
 PREDICT_PATH: Final = "/v1/predict"
 PLAN_PATH: Final = "/v1/plan"
+WAITS_PATH: Final = "/v1/plan/waits"
+SUBMITTED_PATH: Final = "/v1/plan/submitted"
 LINK_PATH: Final = "/v1/web/link"
 _MAX_SNAPSHOT_BYTES: Final = 4 * 1024**3
 _SNAPSHOT_S: Final = 300.0
@@ -111,6 +113,10 @@ class HubClient:
     def expect_job(self, printed_id: str) -> dict[str, Any]:
         """Return when a job that waits is expected to start and end."""
         return self.get(PLAN_PATH, {"job": printed_id})
+
+    def record_plan(self, plan: Mapping[str, Any]) -> dict[str, Any]:
+        """Record the plan of jobs that were submitted; the answer names the jobs that are recorded now."""
+        return self.post(SUBMITTED_PATH, plan)
 
     def predict_job(self, printed_id: str) -> list[dict[str, Any]]:
         """Return the hub's prediction for a job, one for each component of a het job."""

@@ -102,6 +102,29 @@ def test_a_plan_is_made_kept_and_submitted(here: Path, hub: HubDouble, capsys: p
     assert submitted(here) == ["--parsable --gres=gpu:a100:1 train.sh 1e-3"]
 
 
+def test_a_submitted_plan_is_recorded_at_the_hub(
+    here: Path, hub: HubDouble, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The hub is told the job, the candidate and its interval; where it does not answer the job stays submitted."""
+    at = int(time.time())
+    interval = {"p10": at + 100, "p50": at + 200, "p90": at + 300}
+    valid = sum(one["status"] == "valid" for one in planned(capsys, "train.sh")["candidates"])
+    expected = [{"start": interval, "end": interval, "source": "simulated"}] * valid
+    hub.answers["/v1/plan"] = {"at": at, "expected": expected, "running": 3, "waiting": 2}
+    hub.answers["/v1/plan/submitted"] = {"jobs": [42]}
+    planned(capsys, "-o", "a.plan", "train.sh")
+    assert main(["plan", "--submit", "a.plan", "--config", "gpuwaste.toml"]) == 0
+    sent = hub.sent[-1]
+    assert (sent["jobs"], sent["start"], sent["end"]) == ([42], interval, interval)
+    assert capsys.readouterr().err == ""
+    del hub.answers["/v1/plan/submitted"]
+    planned(capsys, "-o", "b.plan", "train.sh")
+    assert main(["plan", "--submit", "b.plan", "--config", "gpuwaste.toml"]) == 0
+    told = capsys.readouterr()
+    assert "Submitted batch job 42" in told.out
+    assert "note: the plan is not recorded at the hub" in told.err
+
+
 def test_text_has_the_invalid_last_with_the_reason(
     here: Path, hub: HubDouble, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -133,3 +133,62 @@ def test_learning_goes_on_after_slurm_was_silent(queue: Rig, caplog: pytest.LogC
     queue.slurm.failure = ""
     assert expectations.step() == LEARN_S
     assert ask(queue, ALICE, {**HOUR, "gpus": 1}).json["expected"][0]["source"].startswith("simulated, corrected")
+
+
+def record(hub: Rig, uid: int, **more: Any) -> Answer:
+    """Record a plan as a user."""
+    body = json.dumps({"jobs": [7], "candidate": 2, "title": "1 GPU", **more}).encode()
+    return hub.send(
+        "POST", f"{PATH}/submitted", body, {"Authorization": hub.credential(uid, "POST", f"{PATH}/submitted", body)}
+    )
+
+
+def test_a_submitted_plan_is_the_verdict_of_its_user_s_job(queue: Rig) -> None:
+    """Once for a job; in the list of verdicts with the interval; starts before the submission are the submission's."""
+    at = queue.clock.utc_us() // 1_000_000
+    start = {"p10": at - 100, "p50": at + 60, "p90": at + 600}
+    answer = record(queue, ALICE, start=start, end={name: value + 3600 for name, value in start.items()})
+    assert (answer.status, answer.json["jobs"]) == (200, [7]), answer.body
+    assert record(queue, ALICE).json["jobs"] == []
+    (row,) = queue.get(OPER, "/v1/verdicts").json["verdicts"]
+    assert (row["op"], row["user"], row["run_job_id"], row["policy"]) == ("plan", "alice", 7, "gpuwaste plan")
+    assert row["quantiles"]["start"] == {"0.1": at, "0.5": at + 60, "0.9": at + 600}
+    assert "candidate 2 of the plan: 1 GPU" in row["lines"][0]
+    (own,) = queue.get(ALICE, "/v1/verdicts").json["verdicts"]
+    assert own["start_within"] is None
+    assert queue.get(BOB, "/v1/verdicts").json["verdicts"] == []
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"jobs": []},
+        {"jobs": [0]},
+        {"jobs": list(range(1, 90))},
+        {"candidate": "x"},
+        {"title": "x" * 5000},
+        {"start": {"p10": 5, "p50": 4, "p90": 6}},
+        {"start": {"p10": 5, "p50": 6, "p90": 1 << 62}},
+    ],
+)
+def test_a_plan_that_is_none_is_not_recorded(queue: Rig, wrong: dict[str, Any]) -> None:
+    """Bad fields and instants that cannot be are refused with 400 and one line."""
+    answer = record(queue, ALICE, **wrong)
+    assert answer.status == 400
+    assert "\n" not in answer.json["error"]
+    assert queue.get(OPER, "/v1/verdicts").json["verdicts"] == []
+
+
+def test_the_table_of_waits_is_for_advisors_and_kept_a_minute(queue: Rig) -> None:
+    """Free h100s wait for nothing, held a100s wait; users are refused; slurmctld is not asked again within a minute."""
+    assert queue.get(ALICE, f"{PATH}/waits").status == 403
+    answer = queue.get(OPER, f"{PATH}/waits")
+    assert answer.status == 200, answer.body
+    waits = {(row["partition"], row["gpu_type"], row["gpus"], row["limit_s"]): row for row in answer.json["rows"]}
+    assert waits["big", "", 1, 3600]["p90"] == 0
+    held = waits["gpu", "a100", 2, 3600]
+    assert 0 < held["p50"] <= held["p90"]
+    assert ("gpu", "h100", 1, 3600) not in waits
+    before = queue.slurm.rpcs.copy()
+    assert queue.get(OPER, f"{PATH}/waits").json == answer.json
+    assert queue.slurm.rpcs["scontrol"] == before["scontrol"]

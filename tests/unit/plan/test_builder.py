@@ -8,8 +8,9 @@ from tests.unit.plan.facts import NOW, accepted, fewer, options_of, shorter, sit
 
 from gpuwaste.core.errors import ParseError, SlurmError, WireError
 from gpuwaste.core.request import JobRequest
+from gpuwaste.documents.fields import Interval
 from gpuwaste.plan.builder import Expected, Predicted, Sources, build_plan
-from gpuwaste.plan.document import Interval, PlanDocument
+from gpuwaste.plan.document import PlanDocument
 from gpuwaste.slurm.sbatch_run import DryRun
 
 

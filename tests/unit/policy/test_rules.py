@@ -1,13 +1,15 @@
 """Every rule, alone and with others: what is said, what would have been, what held it back, and the steps."""
 
 import random
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.unit.policy.builders import BAD, FAILS, FEWER, GPUS, REJECTING, WASTES, Day, asking, decide
+from tests.unit.policy.builders import BAD, FAILS, FEWER, GPUS, REJECTING, REQUEST, WASTES, Day, asking, decide
 
 from gpuwaste.core.verdict import Expectation, Suggestion
+from gpuwaste.policy.expected_waits import WaitRow, WaitTable
 from gpuwaste.policy.facts import Decision
 from gpuwaste.policy.rules import JUDGED, rules
 
@@ -285,3 +287,73 @@ def test_time_min_is_never_set_unasked() -> None:
     """Without the table, and for a job that is rejected."""
     assert decide(BAD, REJECTING, expected=(_RUNS,)).time_min_s is None
     assert decide(BAD, f"{REJECTING}[time_min]\n", expected=(FAILS, _RUNS)).time_min_s is None
+
+
+_STARTS = '[policy]\nmode = "{}"\n[expected_start]\nmin_wait_minutes = 10\n'
+_NOW = REQUEST.submit
+
+
+def _waits(gpu4: Mapping[str, tuple[int, int, int]], at: int = _NOW - 60) -> WaitTable:
+    """Return waits of four GPUs by limit (h2: two hours), and of two GPUs of another partition."""
+    other = WaitRow(partition="big", gpu_type="", gpus=2, limit_s=36000, p10=0, p50=0, p90=0)
+    rows = [
+        WaitRow(partition="gpu", gpu_type="", gpus=4, limit_s=int(name[1:]) * 3600, p10=w[0], p50=w[1], p90=w[2])
+        for name, w in gpu4.items()
+    ]
+    return WaitTable(at, (other, *rows))
+
+
+def _start_of(mode: str = "warn", waits: WaitTable | None = None, **changed: Any) -> Decision:
+    return decide(replace(BAD, expected=()), _STARTS.format(mode), waits=waits, **changed)
+
+
+LATE = {"h1": (0, 0, 0), "h2": (0, 60, 600), "h12": (6660, 9060, 15060)}
+
+
+def test_the_expected_start_is_one_line_at_sbatch() -> None:
+    """The next longer limit's waits count from the table's instant; the longest limit that starts at once is named."""
+    decision = _start_of(waits=_waits(LATE))
+    assert decision.printed == ("gpuwaste: expected start 14:30 (80 %: 13:50 to 16:10); with --time=02:00:00 at once",)
+    assert decision.expected_start == (_NOW + 6600, _NOW + 9000, _NOW + 15000)
+    assert (decision.action, decision.would_be, decision.reply_action) == ("pass", "pass", "warn")
+
+
+@pytest.mark.parametrize(
+    ("mode", "waits", "changed", "known"),
+    [
+        ("warn", None, {}, False),
+        ("warn", _waits(LATE, _NOW - 301), {}, False),  # too old
+        ("warn", _waits(LATE, _NOW + 5), {}, False),  # of the future
+        ("warn", _waits({"h12": (0, 600, 700)}), {}, True),  # nine minutes: sooner than the policy speaks of
+        ("warn", _waits({"h2": (0, 0, 0)}), {}, False),  # no row of so long a limit
+        ("warn", _waits({}), {}, False),  # nor of so many GPUs
+        ("shadow", _waits(LATE), {}, True),
+        ("annotate", _waits(LATE), {}, True),
+        ("off", _waits(LATE), {}, False),
+        ("warn", _waits(LATE), {"op": "modify"}, False),
+    ],
+)
+def test_where_no_expected_start_is_printed(
+    mode: str, waits: WaitTable | None, changed: dict[str, Any], known: bool
+) -> None:
+    """Without fresh waits there is none; shadow and annotate know it for the score and print nothing."""
+    decision = _start_of(mode, waits, **changed)
+    assert decision.printed == ()
+    assert (decision.expected_start is not None) == known
+
+
+def test_no_policy_prints_a_start_unasked() -> None:
+    """The table [expected_start] is what switches it on; beside a warning the lines are three at most."""
+    assert decide(BAD, REJECTING, waits=_waits(LATE)).expected_start is None
+    both = REJECTING.replace('mode = "reject"', 'mode = "warn"') + "[expected_start]\n"
+    printed = decide(BAD, both, waits=_waits(LATE)).printed
+    assert len(printed) == 3
+
+
+def test_of_two_partitions_the_sooner_one() -> None:
+    """A request of two partitions has the waits of that in which it starts first; of an unknown one it has none."""
+    waits = _waits({"h12": (100, 200, 300)})
+    asked = replace(BAD, expected=(), request=replace(REQUEST, partition="gpu,big", gpus=2), waits=waits)
+    assert decide(asked, _STARTS.format("warn")).expected_start == (_NOW, _NOW, _NOW)
+    nowhere = replace(asked, request=replace(REQUEST, partition="none"))
+    assert decide(nowhere, _STARTS.format("warn")).expected_start is None

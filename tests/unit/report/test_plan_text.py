@@ -4,7 +4,8 @@ from datetime import UTC
 
 import pytest
 
-from gpuwaste.plan.document import Interval, PlanCandidate, PlanDocument
+from gpuwaste.documents.fields import Interval
+from gpuwaste.plan.document import PlanCandidate, PlanDocument
 from gpuwaste.report.layout import Look
 from gpuwaste.report.plan_text import clock, plan_text
 

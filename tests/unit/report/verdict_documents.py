@@ -21,6 +21,7 @@ def row(number: int, **more: Any) -> dict[str, Any]:
         "gpus": 4, "time_limit_s": 3600, "p": {"failure": 0.9}, "triggers": {"failure": 0.9}, "quantiles": {},
         "reasons": [], "lines": ["gpuwaste: your last 4 jobs named train failed"], "latency_us": 400,
         "model_hash": "ab", "job_ids": ["7"], "states": ["FAILED"], "stands": "ended", "hit": True, "runs": 1,
+        "started": None, "start_within": None,
     }  # fmt: skip
     return {**values, **more}
 
@@ -42,7 +43,7 @@ def week(name: str = "2026-W01", policy: str = "site", **more: int) -> dict[str,
     """Return a row of the store's score."""
     names = (
         "n annotated warned rejected sampled sampled_judged sampled_hits would_say judged hits went_wrong found"
-        " overrides overrides_judged overrides_hits floored open no_job"
+        " overrides overrides_judged overrides_hits floored starts starts_within open no_job"
     )
     return {"policy": policy, "week": name, **dict.fromkeys(names.split(), 0), **more}
 
@@ -51,7 +52,7 @@ def score(*, empty: bool = False) -> dict[str, Any]:
     """Return a score of two weeks, the second below the floor."""
     weeks = [
         week(n=30, warned=10, would_say=10, judged=8, hits=6, went_wrong=8, found=6, sampled=4, sampled_judged=4,
-             sampled_hits=3, overrides=3, overrides_judged=2, overrides_hits=1),
+             sampled_hits=3, overrides=3, overrides_judged=2, overrides_hits=1, starts=5, starts_within=4),
         week("2026-W02", n=9, would_say=4, judged=4, hits=1, floored=3, open=2, no_job=1),
     ]  # fmt: skip
     bins = [

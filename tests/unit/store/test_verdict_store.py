@@ -18,6 +18,7 @@ from gpuwaste.core.job import JobRecord
 from gpuwaste.core.run import RunKey
 from gpuwaste.core.verdict import Verdict
 from gpuwaste.store.database import migrations
+from gpuwaste.store.hub import verdict_store
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.verdict_store import Pick, VerdictStore
 
@@ -268,3 +269,41 @@ def test_verdicts_are_on_disk_when_they_were_taken(tmp_path: Path) -> None:
         store = HubStore.open(path, SystemClock())
         assert VerdictStore(store, SystemClock()).add([said(1)], "ctl") == expected
         store.close()
+
+
+def planned(number: int, job: int, user: str = "alice", start: int | None = NOW + 60) -> Verdict:
+    levels = {} if start is None else {"start": {"0.1": start, "0.5": start + 300, "0.9": start + 600}}
+    more = {"op": "plan", "policy": "gpuwaste plan", "action": "annotate", "would_be": "annotate", "held": ""}
+    return said(number, user=user, run_job_id=job, quantiles=levels, p={}, triggers={}, **more)
+
+
+def test_a_plan_is_scored_by_the_start_of_its_own_user_s_job() -> None:
+    """In the interval, a minute beside it, later; not started; and a job of another user, which says nothing."""
+    store, verdicts = open_store()
+    starts = {1: NOW + 300, 2: NOW + 719, 3: NOW + 800, 4: None}
+    ends = {job: None if start is None else start + 600 for job, start in starts.items()}
+    store.upsert_jobs([run(job, "", "COMPLETED", start=start, end=ends[job]) for job, start in starts.items()])
+    store.upsert_jobs([run(5, "", "COMPLETED", user="bob")])
+    assert verdicts.add_plans("alice", [planned(job, job) for job in (1, 2, 3, 4, 5)]) == [1, 2, 3, 4, 5]
+    found = judged(verdicts)
+    assert {n: (row["started"], row["start_within"]) for n, row in found.items()} == {
+        1: (starts[1], True),
+        2: (starts[2], True),
+        3: (starts[3], False),
+        4: (None, None),
+        5: (None, None),
+    }
+    assert found[5]["job_ids"] == []
+    weeks = verdicts.score(0)[0]
+    assert [(row["policy"], row["starts"], row["starts_within"]) for row in weeks] == [("gpuwaste plan", 3, 2)]
+
+
+def test_a_job_has_one_plan_and_a_user_so_many_a_day(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second plan of a job is left out, one of another user is not; after the day's bound nothing is taken."""
+    store, verdicts = open_store(NOW)
+    assert verdicts.add_plans("alice", [planned(1, 7)]) == [7]
+    assert verdicts.add_plans("alice", [planned(2, 7), planned(3, 8)]) == [8]
+    assert verdicts.add_plans("bob", [planned(4, 7, "bob")]) == [7]
+    monkeypatch.setattr(verdict_store, "PLANS_A_DAY", 3)
+    assert verdicts.add_plans("alice", [planned(5, 9), planned(6, 10)]) == [9]
+    assert store.counts()["verdicts"] == 4

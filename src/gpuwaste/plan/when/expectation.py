@@ -84,20 +84,21 @@ def waits_of(queue: Queue, asked: Jobs, places: Sequence[int | None], draws: int
     rng = np.random.default_rng([seed, 0])
     rest, runs = drawn_rest(queue.running, rng, draws), drawn(queue.waiting, rng, draws)
     waits = np.full((draws, len(places)), -1, np.int64)
-    n = len(queue.waiting.limit_s)
+    n, kinds = len(queue.waiting.limit_s), kinds_of(queue.waiting)
     behind = [k for k, place in enumerate(places) if place is None or place >= n]
     none, last = _rows(asked, []), _rows(asked, behind)
     for draw in range(draws if behind else 0):
-        tried = _asked(last, np.ones(len(behind), np.int64))
-        waits[draw, behind] = _once(queue, rest[draw], _asked(queue.waiting, runs[draw]), tried, -1)[1]
+        waiting = _asked(queue.waiting, runs[draw], kinds)
+        waits[draw, behind] = _once(queue, rest[draw], waiting, _alone(last, np.ones(len(behind), np.int64)), -1)[1]
     for k, place in enumerate(places):
         if place is None or place >= n:
             continue
         at = max(place, 0)
         joined = _joined(queue.waiting, asked, k, at)
+        kinds = kinds_of(joined)
         for draw in range(draws):
-            waiting = _asked(joined, np.insert(runs[draw], at, 1))
-            waits[draw, k] = _once(queue, rest[draw], waiting, _asked(none, runs[draw, :0]), at)[0][at]
+            waiting = _asked(joined, np.insert(runs[draw], at, 1), kinds)
+            waits[draw, k] = _once(queue, rest[draw], waiting, _alone(none, runs[draw, :0]), at)[0][at]
     return waits
 
 
@@ -147,8 +148,20 @@ def _joined(waiting: Jobs, asked: Jobs, k: int, at: int) -> Jobs:
     )
 
 
-def _asked(jobs: Jobs, run: Ints) -> Asked:
-    return Asked(jobs.asks, jobs.pools, jobs.limit_s, run, jobs.since_s)
+def kinds_of(jobs: Jobs) -> Ints:
+    """Return a number for each job, [n] from 0: equal for jobs that ask for the same in the same pools."""
+    known: dict[bytes, int] = {}
+    rows = np.column_stack((jobs.asks, jobs.pools, jobs.limit_s))
+    return np.array([known.setdefault(row.tobytes(), len(known)) for row in rows], np.int64)
+
+
+def _asked(jobs: Jobs, run: Ints, kinds: Ints) -> Asked:
+    return Asked(jobs.asks, jobs.pools, jobs.limit_s, run, jobs.since_s, kinds)
+
+
+def _alone(jobs: Jobs, run: Ints) -> Asked:
+    """Return requests that are asked about, each for itself: no kind is of use."""
+    return _asked(jobs, run, np.arange(len(run)))
 
 
 def _number(pools: Ints) -> Ints:

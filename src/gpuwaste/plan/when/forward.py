@@ -28,13 +28,17 @@ class Held(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """n jobs that wait: amounts [n, R], pools [n] as bits, limit and run [n], seconds until they may start [n]."""
+    """n jobs that wait: amounts [n, R], pools [n] as bits, limit and run [n], seconds until they may start [n].
+
+    `kind` [n] is the same number, from 0, for jobs of equal amounts, pools and limit.
+    """
 
     asks: Ints
     pools: Ints
     limit: Ints
     run: Ints
     begin: Ints
+    kind: Ints
 
 
 class Rules(NamedTuple):
@@ -154,6 +158,13 @@ def played(  # noqa: C901, PLR0912, PLR0915 one compiled loop, as in sim
     following = np.arange(1, n + 2)  # the queue as a list: following[n] is its first job, n its end
     following[n] = 0
     shadow, extra = np.empty(len(free), np.int64), free.copy()
+    # A pass only takes room away: where one job found none, the next of its kind finds none.
+    kind, failed, turn, waits = waiting.kind, np.full(n, -1, np.int64), 0, n
+    of_kind, kinds, last_begin = np.zeros(n, np.int64), 0, 0
+    for i in range(n):
+        kinds += of_kind[kind[i]] == 0
+        of_kind[kind[i]] += 1
+        last_begin = max(last_begin, begin[i])
     now, left, begun = 0, c, 0
     while True:
         while running > 0 and end_times[0] <= now:
@@ -162,16 +173,25 @@ def played(  # noqa: C901, PLR0912, PLR0915 one compiled loop, as in sim
             first, last = remove(times, active, first, last, believed[job], job)
             free[pool_of[job]] += asks[job]
         shadow[:] = -1
+        turn += 1
+        without_room = 0  # kinds
         before, job, looked, usable = n, following[n], 0, (1 << len(free)) - 1
         unreserved = usable
         while job < n and looked < rules.depth:
+            if without_room == kinds and waits >= rules.depth and now >= last_begin:
+                looked = rules.depth  # as many more would find no room
+                break
             after = following[job]
             if begin[job] > now:
                 before, job = job, after
                 continue
             p = -1
             if pools[job] & usable:
-                p = pool_now(asks, job, pools[job] & usable, limit[job], now, free, closed, shadow, extra)
+                if failed[kind[job]] != turn:
+                    p = pool_now(asks, job, pools[job] & usable, limit[job], now, free, closed, shadow, extra)
+                    if p < 0:
+                        failed[kind[job]] = turn
+                        without_room += 1
                 if p < 0 and pools[job] & unreserved:
                     found = reserve(
                         asks,
@@ -196,6 +216,9 @@ def played(  # noqa: C901, PLR0912, PLR0915 one compiled loop, as in sim
             if p < 0:
                 before, job, looked = job, after, looked + 1
                 continue
+            waits -= 1
+            of_kind[kind[job]] -= 1
+            kinds -= of_kind[kind[job]] == 0
             start[job], pool_of[job], believed[job] = now, p, now + limit[job]
             free[p] -= asks[job]
             if shadow[p] >= 0 and believed[job] > shadow[p]:

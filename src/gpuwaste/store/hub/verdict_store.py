@@ -19,6 +19,8 @@ from gpuwaste.store.hub.job_columns import FAR_S
 from gpuwaste.store.hub.json_rows import VERDICT_COLUMNS, to_json
 
 ALL: Final = 2**62
+SLACK_S: Final = 60  # between an expected start and what still agrees with it: a pass of the backfill and more
+PLANS_A_DAY: Final = 1000  # of one user: they name the jobs themselves
 YOUNG_S: Final = HOUR_S  # until then accounting may not have told the job yet
 _ENDS: Final = to_json(
     {"target": t, "state": e.state, "ran": e.ran, "under": e.under, "fewer": e.fewer, "true_": said}
@@ -69,14 +71,34 @@ class VerdictStore:
         """
         if not verdicts:
             return []
+        with self._store.writing() as db:
+            return self._added(db, verdicts, node, told)
+
+    def add_plans(self, user: str, plans: Sequence[Verdict]) -> list[int]:
+        """Take what a user planned, one verdict for each job; returns the jobs that are recorded now.
+
+        A job is recorded once, and at most PLANS_A_DAY jobs of a user in a day: the rest is left out.
+        """
+        since_us = self._clock.utc_us() - DAY_S * 1_000_000
+        wanted = {plan.run_job_id: plan for plan in plans if plan.run_job_id is not None}
+        with self._store.writing() as db:
+            known = {"user": user, "since_us": since_us, "cluster": plans[0].cluster, "jobs": sorted(wanted)}
+            found = db.rows("verdicts_planned", known)
+            there = {row["run_job_id"] for row in found if row["named"]}
+            fresh = [plan for job, plan in wanted.items() if job not in there]
+            taken = fresh[: max(0, PLANS_A_DAY - len(found))]
+            if taken:
+                self._added(db, taken, "")
+        return [plan.run_job_id for plan in taken if plan.run_job_id is not None]
+
+    def _added(self, db: Database, verdicts: Sequence[Verdict], node: str, told: Sequence[ToldEvent] = ()) -> list[str]:
         now = self._clock.utc_us() // 1_000_000
         rows = {v.id: {**VERDICT_COLUMNS.row(v), "node": node, "taken_utc": now} for v in verdicts}
         values = {"rows": to_json(rows.values()), "shape": VERDICT_COLUMNS.shape, "lo": min(rows), "hi": max(rows)}
-        with self._store.writing() as db:
-            actions = [str(action) for (action,) in db.run("verdicts_add", values).fetchall()]
-            if actions and told:
-                tell(db, told, now)
-            return actions
+        actions = [str(action) for (action,) in db.run("verdicts_add", values).fetchall()]
+        if actions and told:
+            tell(db, told, now)
+        return actions
 
     def prune(self, days: int) -> int:
         """Remove verdicts, and what owners said, older than `days`; returns how many verdicts."""
@@ -121,7 +143,8 @@ class VerdictStore:
             try:
                 db.run("verdicts_runs", {"from_hour": 0, "to_hour": FAR_S, **under_use.parameters()})
                 db.run("verdicts_targets", {"ends": _ENDS})
-                db.run("verdicts_judged", {"young_us": self._clock.utc_us() - YOUNG_S * 1_000_000})
+                young_us = self._clock.utc_us() - YOUNG_S * 1_000_000
+                db.run("verdicts_judged", {"young_us": young_us, "slack_s": SLACK_S})
                 yield db
             finally:
                 db.run("verdicts_drop")

@@ -83,6 +83,29 @@ def test_tried_together_or_alone(waiting: list[tuple[int, int, int]], procs: int
     assert (ahead[:, 1] <= behind[:, 1]).all()
 
 
+@settings(deadline=None, max_examples=60)
+@given(
+    st.lists(st.tuples(JOB, st.integers(1, 3), st.integers(0, 15)), min_size=1, max_size=14),
+    st.integers(1, 6),
+    st.booleans(),
+)
+def test_jobs_of_a_kind_are_looked_at_as_all_others(
+    waiting: list[tuple[tuple[int, int, int], int, int]], depth: int, backfills: bool
+) -> None:
+    """What a pass leaves out of jobs alike changes no start: with an amount that tells all apart they are the same."""
+    found = []
+    for apart in (0, 1):
+        rows = [
+            exactly([1 + p % 3, apart * n], 5 + m % 4, 1 + r % 5, pools=pools)._replace(begin_s=begin)
+            for n, ((p, r, m), pools, begin) in enumerate(waiting)
+        ]
+        holds = [exactly([4, 0], 9, 7), exactly([3, 0], 6, 3, pools=2)]
+        asked = queue([[4, 1000], [3, 1000]], holds, rows, backfills=backfills, depth=depth)
+        requests = jobs_of([exactly([2, 0], 7, 5, pools=3), exactly([1, 0], 3, 3, pools=2)], 2)
+        found.append(waits_of(checked(asked), requests, [None, 1], 2, 1).tolist())
+    assert found[0] == found[1]
+
+
 def test_place() -> None:
     """A request with a higher priority than the queue's jobs does not wait for them."""
     asked = queue([[4]], [exactly([4], 100, 50)], [exactly([4], 100, 100)])

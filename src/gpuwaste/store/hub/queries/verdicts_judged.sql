@@ -1,9 +1,10 @@
 -- One row for each picked verdict: how it stands (rejected, ended, open, no job) and whether one of the targets that it
 -- named came true for at least half of its runs. Until a token is told a job may wait or run under it: a verdict is open
--- while a run of that user, submitted within seconds of it, has not ended.
+-- while a run of that user, submitted within seconds of it, has not ended. An expected start held where the first start was in
+-- its interval, $slack_s seconds more on either side: slurmctld looks at the queue now and then.
 CREATE OR REPLACE TEMP TABLE judged_verdicts AS
 WITH runs AS (
-    SELECT id, count(*) AS runs, bool_and("end" IS NOT NULL) AS ended FROM verdict_runs GROUP BY id
+    SELECT id, count(*) AS runs, bool_and("end" IS NOT NULL) AS ended, min("start") AS started FROM verdict_runs GROUP BY id
 ),
 hits AS (SELECT id, max(share) FILTER (said) >= 0.5 AS hit FROM verdict_targets GROUP BY id),
 waiting AS (
@@ -16,6 +17,9 @@ SELECT
     p.*,
     coalesce(r.runs, 0) AS runs,
     h.hit,
+    CASE WHEN json_extract(p.quantiles, '$.start') IS NOT NULL THEN r.started END AS started,
+    r.started BETWEEN json_extract(p.quantiles, '$.start."0.1"')::DOUBLE - $slack_s
+        AND json_extract(p.quantiles, '$.start."0.9"')::DOUBLE + $slack_s AS start_within,
     CASE
         WHEN p.action = 'reject' THEN 'rejected'
         WHEN r.ended THEN 'ended'

@@ -1,8 +1,9 @@
 -- The runs of the picked verdicts, by the token of each run, or by the job that a modification named, as it ended: what
--- core/hits.py judges by. under and fewer are what the ledger says of its GPUs, NULL where that is not enough known.
+-- core/hits.py judges by. A plan is of its user's own job: whoever recorded it named the id. under and fewer are what the ledger says of its GPUs, NULL where that is not enough known.
 CREATE OR REPLACE TEMP TABLE verdict_runs AS
 WITH changes AS MATERIALIZED (
-    SELECT id, cluster, run_job_id, at_utc_us // 1000000 AS at FROM picked_verdicts WHERE run_job_id IS NOT NULL
+    SELECT id, cluster, run_job_id, at_utc_us // 1000000 AS at, CASE WHEN op = 'plan' THEN "user" END AS owner
+    FROM picked_verdicts WHERE run_job_id IS NOT NULL
 ),
 told AS MATERIALIZED ( -- each run of a verdict once
     SELECT p.id, j.cluster, j.job_id, j.printed_id, j.run_start, j."start", j."end", j.elapsed_s, j.suspended_s, j.state, j.gpus
@@ -11,12 +12,12 @@ told AS MATERIALIZED ( -- each run of a verdict once
     UNION ALL
     SELECT p.id, j.cluster, j.job_id, j.printed_id, j.run_start, j."start", j."end", j.elapsed_s, j.suspended_s, j.state, j.gpus
     FROM jobs j
-    JOIN changes p ON p.cluster = j.cluster AND p.run_job_id = j.job_id
+    JOIN changes p ON p.cluster = j.cluster AND p.run_job_id = j.job_id AND coalesce(p.owner, j."user") = j."user"
     WHERE (j."end" IS NULL OR j."end" >= p.at) AND j.verdict_id <> p.id
     UNION ALL
     SELECT p.id, j.cluster, j.job_id, j.printed_id, j.run_start, j."start", j."end", j.elapsed_s, j.suspended_s, j.state, j.gpus
     FROM jobs j
-    JOIN changes p ON p.cluster = j.cluster AND p.run_job_id = j.array_job_id
+    JOIN changes p ON p.cluster = j.cluster AND p.run_job_id = j.array_job_id AND coalesce(p.owner, j."user") = j."user"
     WHERE (j."end" IS NULL OR j."end" >= p.at) AND j.verdict_id <> p.id AND j.job_id <> p.run_job_id
 ),
 runs AS (
@@ -26,7 +27,7 @@ runs AS (
 ),
 -- include: gpu_use
 SELECT
-    t.id, t.job_id, t.printed_id, t.run_start, t.state, t."end", t."start" IS NOT NULL AS ran,
+    t.id, t.job_id, t.printed_id, t.run_start, t.state, t."end", t."start", t."start" IS NOT NULL AS ran,
     u.coverage >= $min_coverage AND NOT isnan(u.coverage) AS known_use,
     CASE WHEN known_use AND t.elapsed_s > $min_run_s THEN u.used_ratio < $underused_ratio END AS under,
     CASE WHEN known_use AND t.elapsed_s > $min_run_s THEN u.gpus_active < t.gpus END AS fewer

@@ -27,6 +27,8 @@ SELECT
     count(*) FILTER (j.held = 'override' AND j.hit IS NOT NULL) AS overrides_judged,
     count(*) FILTER (j.held = 'override' AND j.hit) AS overrides_hits,
     count(*) FILTER (j.held = 'floor') AS floored,
+    count(*) FILTER (j.start_within IS NOT NULL) AS starts,
+    count(*) FILTER (j.start_within) AS starts_within,
     count(*) FILTER (j.stands = 'open') AS open,
     count(*) FILTER (j.stands = 'no job') AS no_job
 FROM judged_verdicts j
