@@ -1,12 +1,13 @@
 """EventStore: events that carry their data, and what outlets could not hand over, in the hub's store."""
 
 import json
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.job_event import HistoryEvent
+from gpuwaste.core.run import RunKey
 from gpuwaste.core.text import storable
 from gpuwaste.core.told_event import ToldEvent
 from gpuwaste.core.units import DAY_S
@@ -46,7 +47,12 @@ class EventStore:
 
     def page(self, after: int, limit: int) -> list[ToldEvent | HistoryEvent]:
         """Return up to `limit` events whose seq is greater than `after`, in order."""
-        return self._store.told(after, limit)
+        # The tables are read one after the other: what comes meanwhile is of the next page.
+        last = self.behind(after).last
+        with self._store.reader() as db:
+            told = [_told(row) for row in db.rows("events_told_page", {"after": after, "limit": limit})]
+        both: list[ToldEvent | HistoryEvent] = [*self._store.history(after, limit), *told]
+        return sorted((event for event in both if event.seq <= last), key=_seq)[:limit]
 
     def behind(self, after: int) -> Behind:
         """Return what comes after a place."""
@@ -93,6 +99,16 @@ class EventStore:
 
     def _now(self) -> int:
         return self._clock.utc_us() // 1_000_000
+
+
+def _seq(event: ToldEvent | HistoryEvent) -> int:
+    return event.seq
+
+
+def _told(row: Mapping[str, Any]) -> ToldEvent:
+    run = RunKey(row["cluster"], row["job_id"], row["run_start"]) if row["job_id"] else None
+    text = {name: row[name] for name in ("id", "kind", "subject", "at_utc", "data", "user", "account", "seq")}
+    return ToldEvent(**text, run=run)
 
 
 def tell(db: Database, events: Sequence[ToldEvent], now: int) -> int:

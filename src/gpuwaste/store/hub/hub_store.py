@@ -20,7 +20,6 @@ from gpuwaste.core.hour import AllocationHour
 from gpuwaste.core.job import JobRecord
 from gpuwaste.core.job_event import HistoryEvent, RunUse
 from gpuwaste.core.run import RunKey
-from gpuwaste.core.told_event import ToldEvent
 from gpuwaste.core.underuse import UNDER_USE, UnderUse
 from gpuwaste.core.units import HOUR_S
 from gpuwaste.store.database import MEMORY, Database, query_text
@@ -190,19 +189,11 @@ class HubStore:
 
     def history(self, after: int, limit: int) -> list[HistoryEvent]:
         """Return up to `limit` events of runs whose seq is greater than `after`, in order."""
-        rows, uses = self._page(after, limit, told=False)
-        return [_event(row, uses) for row in rows]
-
-    def told(self, after: int, limit: int) -> list[ToldEvent | HistoryEvent]:
-        """Return up to `limit` events of all kinds whose seq is greater than `after`, in order."""
-        rows, uses = self._page(after, limit, told=True)
-        return [_event(row, uses) if row["event_data"] is None else _told(row) for row in rows]
-
-    def _page(self, after: int, limit: int, *, told: bool) -> tuple[list[dict[str, Any]], Mapping[RunKey, RunUse]]:
-        page = {"after": after, "limit": limit, "told": told}
+        page = {"after": after, "limit": limit}
         with self.reader() as db:
             rows = db.rows("history", page)
-            return rows, _uses(db, rows, page, self.under_use)
+            uses = _uses(db, rows, page, self.under_use)
+        return [_event(row, uses) for row in rows]
 
     def quarantine(self, source: str, rows: Sequence[Aside]) -> int:
         """Keep bad rows aside; returns how many were not there yet."""
@@ -438,15 +429,6 @@ def _uses(
         )
         for row in db.rows("history_use", {**page, **bounds})
     }
-
-
-def _told(row: Mapping[str, Any]) -> ToldEvent:
-    run = RunKey(row["event_cluster"], row["event_job_id"], row["event_run_start"]) if row["event_job_id"] else None
-    user, account = ("", "") if row["job_id"] is None else (row["user"], row["account"])
-    subject, data = row["event_subject"], row["event_data"]
-    return ToldEvent(
-        row["event_id"], row["kind"], subject, row["at_utc"], data, run, user=user, account=account, seq=row["seq"]
-    )
 
 
 def _event(row: Mapping[str, Any], uses: Mapping[RunKey, RunUse]) -> HistoryEvent:

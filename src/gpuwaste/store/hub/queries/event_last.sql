@@ -1,2 +1,2 @@
 -- The data of the newest event of a kind.
-SELECT data FROM events WHERE kind = $kind ORDER BY seq DESC LIMIT 1
+SELECT data FROM told_events WHERE kind = $kind ORDER BY seq DESC LIMIT 1

@@ -1,6 +1,6 @@
 -- Appends events that carry their data, of the JSON array $rows in its order; those of an id that $since and later have
 -- told are left out. Returns the ids that are new.
-INSERT INTO events (kind, cluster, job_id, run_start, at_utc, id, subject, data)
+INSERT INTO told_events (kind, cluster, job_id, run_start, at_utc, id, subject, data)
 SELECT kind, cluster, job_id, run_start, at_utc, id, subject, data
 FROM (
     SELECT unnest(from_json_strict($rows::JSON, '[{
@@ -8,7 +8,7 @@ FROM (
         "at_utc": "BIGINT", "id": "VARCHAR", "subject": "VARCHAR", "data": "VARCHAR"
     }]'), recursive := true)
 ) n
-ANTI JOIN (SELECT id FROM events WHERE at_utc >= $since AND id IS NOT NULL) known USING (id)
+ANTI JOIN (SELECT id FROM told_events WHERE at_utc >= $since) known USING (id)
 QUALIFY row_number() OVER (PARTITION BY id ORDER BY no) = 1
 ORDER BY no
 RETURNING id

@@ -1,9 +1,6 @@
 -- Events after $after, the oldest first, each with the run as accounting knows it now, and the script of its verdict; a
--- submission whose run has started since, and so has another key, is known by its submit time. Those that carry their
--- data come only where $told.
-WITH page AS MATERIALIZED (
--- include: event_page
-),
+-- submission whose run has started since, and so has another key, is known by its submit time.
+WITH page AS MATERIALIZED (SELECT * FROM events WHERE seq > $after ORDER BY seq LIMIT $limit),
 picked AS MATERIALIZED (SELECT j.* FROM jobs j SEMI JOIN page p ON p.cluster = j.cluster AND p.job_id = j.job_id),
 scripts AS MATERIALIZED (
     SELECT v.id, v.script
@@ -12,7 +9,6 @@ scripts AS MATERIALIZED (
 )
 SELECT
     e.seq, e.kind, e.at_utc, e.cluster AS event_cluster, e.job_id AS event_job_id, e.run_start AS event_run_start,
-    e.id AS event_id, e.subject AS event_subject, e.data AS event_data,
     coalesce(s.script, '') AS script, j.*
 FROM page e
 LEFT JOIN picked j

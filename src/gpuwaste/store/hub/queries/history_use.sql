@@ -1,9 +1,7 @@
 -- What the ledger says of the GPUs of the runs of the events after $after.
 WITH told AS (
     SELECT DISTINCT cluster, job_id, run_start
-    FROM (
--- include: event_page
-    )
+    FROM (SELECT * FROM events WHERE seq > $after ORDER BY seq LIMIT $limit)
     WHERE kind IN ('ended', 'ledger')
 ),
 runs AS (
