@@ -4,7 +4,7 @@ Each outlet has a pump and a thread of its own: one that is down delays no other
 """
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -19,7 +19,7 @@ from gpuwaste.events.envelope import Event, event_of
 from gpuwaste.events.kinds.job import OF_RUN
 from gpuwaste.events.outlet import Outlet, OutletDownError
 from gpuwaste.events.outlet_files import OutletFile
-from gpuwaste.store.hub.event_store import EventStore
+from gpuwaste.store.hub.event_store import EventStore, StreamPage
 
 PAGE: Final = 5000  # a page costs the store the more the larger it is as a whole, so few pages catch up
 IDLE_S: Final = 0.25  # until the stream is looked at again: half of what an event may take to its receiver
@@ -85,9 +85,9 @@ class Pump:
         self.state.seq = place
         self._begun = True
 
-    def _deliver(self, page: Sequence[ToldEvent | HistoryEvent]) -> None:
+    def _deliver(self, page: StreamPage) -> None:
         """Hand a page over and note it. Raises OutletDownError, ConfigError, StoreError."""
-        wanted: list[Event] = [event_of(stored) for stored in page if _kind(stored) in self.file.kinds]
+        wanted: list[Event] = [event_of(stored) for stored in page.events if _kind(stored) in self.file.kinds]
         dead: list[tuple[Event, str]] = []
         if wanted:
             if self._outlet is None:
@@ -95,9 +95,8 @@ class Pump:
             dead = list(self._outlet.deliver(wanted, self._cluster()).dead)
         if dead:
             _DEAD.log(name=self.file.name, events=len(dead), id=dead[0][0].id, reason=dead[0][1])
-        last = page[-1].seq
-        self._events.handed(self.file.name, last, [(event.seq, event.id, event.kind, why) for event, why in dead])
-        self.state.seq = last
+        self._events.handed(self.file.name, page.until, [(event.seq, event.id, event.kind, why) for event, why in dead])
+        self.state.seq = page.until
         self.state.delivered += len(wanted) - len(dead)
         self.state.dead += len(dead)
 

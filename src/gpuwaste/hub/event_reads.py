@@ -50,9 +50,9 @@ class EventReads:
         """Return events of some kinds after a place, as far as the caller may see them, and the last place."""
         if not self._parts.store.behind(after).events:
             return [], after
-        page = [event_of(stored) for stored in self._parts.store.page(after, min(limit, MAX_EVENTS))]
-        seen = [event for event in page if event.kind in kinds and _may_see(scope, event)]
-        return seen, page[-1].seq if page else after
+        page = self._parts.store.page(after, min(limit, MAX_EVENTS))
+        found = map(event_of, page.events)
+        return [event for event in found if event.kind in kinds and _may_see(scope, event)], page.until
 
     def texts(self, events: list[Event]) -> list[tuple[int, str, bytes]]:
         """Return place, type and JSON of each event."""

@@ -2,10 +2,12 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import ParseError
+from gpuwaste.core.told_event import ToldEvent
 from gpuwaste.core.units import DAY_S
 from gpuwaste.core.verdict import Verdict
 from gpuwaste.events.envelope import tell
@@ -14,6 +16,7 @@ from gpuwaste.hub.batch_taker import BatchTaker, sender_of
 from gpuwaste.hub.cluster_facts import ClusterFacts, UnknownSiteError
 from gpuwaste.hub.metrics import HubMetrics
 from gpuwaste.hub.refusal import FORBIDDEN, LATER, Refusal
+from gpuwaste.store.hub.event_store import VERDICT
 from gpuwaste.store.hub.verdict_store import VerdictStore
 from gpuwaste.wire.batch import Envelope, parse_verdicts
 from gpuwaste.wire.identity import Caller
@@ -38,7 +41,7 @@ class VerdictIngest(BatchTaker[Verdict]):
         self._clock = clock
 
     def _store_rows(self, rows: Sequence[Verdict], envelope: Envelope, rejected: int) -> None:
-        told = [tell("job.verdict", row, row.at_utc_us // 1_000_000, subject=f"verdict/{row.id}") for row in rows]
+        told = [replace(_event(row), data="") for row in rows]  # it is read beside the verdict, which is kept as well
         new = self._store.add(rows, envelope.node, told)
         self._metrics.verdicts(Counter(new), rejected)
 
@@ -64,3 +67,7 @@ class VerdictIngest(BatchTaker[Verdict]):
             else:
                 good.append(row)
         return good, rejected
+
+
+def _event(row: Verdict) -> ToldEvent:
+    return tell("job.verdict", row, row.at_utc_us // 1_000_000, subject=VERDICT + row.id)

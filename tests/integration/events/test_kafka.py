@@ -31,7 +31,7 @@ def test_events_are_read_back_by_family_with_the_run_as_key(tmp_path: Path, brok
     broker.create("a.job", "a.node")
     _, stream, _ = open_stream(jobs=200)
     stream.tell([node_silent()])
-    sent = [event_of(stored) for stored in stream.page(0, 1000)]
+    sent = [event_of(stored) for stored in stream.page(0, 1000).events]
     way = outlet(tmp_path, broker, "a.")
     assert way.deliver(sent, "gw").dead == []
     way.close()
@@ -45,7 +45,7 @@ def test_events_are_read_back_by_family_with_the_run_as_key(tmp_path: Path, brok
 def test_a_broker_that_is_gone_gets_all_when_it_is_back(tmp_path: Path) -> None:
     """Killed, it acknowledges nothing and the outlet says so; started anew it takes the same events."""
     _, stream, _ = open_stream(jobs=50)
-    sent = [event_of(stored) for stored in stream.page(0, 1000)]
+    sent = [event_of(stored) for stored in stream.page(0, 1000).events]
     with kafka_broker(tmp_path) as broker:
         broker.create("b.job")
         way = outlet(tmp_path, broker, "b.", timeout_s=5.0)
@@ -65,5 +65,5 @@ def test_nobody_at_the_address_is_one_line(tmp_path: Path) -> None:
     broker = KafkaBroker(tmp_path / "none.log", port=1)
     _, stream, _ = open_stream(jobs=1)
     with pytest.raises(OutletDownError, match=r"127\.0\.0\.1:1: ") as raised:
-        outlet(tmp_path, broker, "c.", timeout_s=2.0).deliver([event_of(s) for s in stream.page(0, 10)], "gw")
+        outlet(tmp_path, broker, "c.", timeout_s=2.0).deliver([event_of(s) for s in stream.page(0, 10).events], "gw")
     assert "\n" not in str(raised.value)

@@ -30,7 +30,7 @@ def filled(directory: Path) -> list[tuple[str, str]]:
         for n in range(1, JOBS + 1)
     ]
     store.upsert_jobs(rows)
-    events = [event_of(stored) for stored in EventStore(store, SystemClock()).page(0, 3 * JOBS)]
+    events = [event_of(stored) for stored in EventStore(store, SystemClock()).page(0, 3 * JOBS).events]
     store.close()
     return [(event.key, event.id) for event in events]
 

@@ -32,7 +32,7 @@ def outlet(folder: Path, url: str, more: str = 'networks = ["127.0.0.0/8"]', sec
 
 def events_of(jobs: int) -> list[Event]:
     _, stream, _ = open_stream(jobs)
-    return [event_of(stored) for stored in stream.page(0, 10_000)]
+    return [event_of(stored) for stored in stream.page(0, 10_000).events]
 
 
 def test_events_come_in_signed_batches(tmp_path: Path, receiver: WebhookReceiver) -> None:

@@ -27,7 +27,7 @@ def test_events_meet_their_schemas() -> None:
     """What the stream gives is valid by the schema that its `dataschema` names; another type is not."""
     _, events, _ = open_stream(jobs=2)
     events.tell([node_silent()])
-    found = [event_of(stored) for stored in events.page(0, 10)]
+    found = [event_of(stored) for stored in events.page(0, 10).events]
     assert len(found) == 5
     for event in found:
         kind = catalogue()[event.kind]

@@ -21,7 +21,7 @@ def test_the_sdk_of_cloudevents_reads_each_event() -> None:
     _, events, _ = open_stream(jobs=1)
     events.tell([node_silent()])
     read = []
-    for stored in events.page(0, 10):
+    for stored in events.page(0, 10).events:
         message = HTTPMessage({"content-type": MEDIA_TYPE}, encoded(event_of(stored), "gw"))
         read.append(from_structured_event(message, JSONFormat()))
     assert [event.get_type() for event in read] == [
@@ -62,7 +62,7 @@ def test_what_nobody_would_send_is_still_an_event(at_utc: int, text: str) -> Non
     store, events, _ = open_stream()
     odd = tell("node.silent", NodeHeard("gw", "n", 1, 1.0), at_utc, subject=text.replace("\ud800", "?"))
     assert events.tell([odd]) == 1
-    (stored,) = events.page(0, 10)
+    (stored,) = events.page(0, 10).events
     assert isinstance(stored, ToldEvent)
     line = encoded(event_of(stored), text.replace("\ud800", "?"))
     assert b"\n" not in line

@@ -92,7 +92,7 @@ def test_whatever_fails_each_event_comes_at_least_once_and_in_order(faults: list
     waits = drained(one)
     assert waits[-1] == IDLE_S
     first = list(dict.fromkeys(event.seq for event in receiver.got))
-    assert first == [stored.seq for stored in events.page(0, 100)]
+    assert first == [stored.seq for stored in events.page(0, 100).events]
     assert one.state.failures == 0
     store.close()
 
@@ -140,4 +140,4 @@ def test_an_event_is_told_once(times: int) -> None:
     _, events, _ = open_stream()
     assert events.tell([node_silent()] * times) == 1
     assert events.tell([node_silent(), node_silent("gpu2")]) == 1
-    assert len(events.page(0, 10)) == 2
+    assert len(events.page(0, 10).events) == 2

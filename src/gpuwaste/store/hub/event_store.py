@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Final
 
 from gpuwaste.core.clock import Clock
@@ -11,6 +11,7 @@ from gpuwaste.core.run import RunKey
 from gpuwaste.core.text import storable
 from gpuwaste.core.told_event import ToldEvent
 from gpuwaste.core.units import DAY_S
+from gpuwaste.core.verdict import Verdict
 from gpuwaste.store.database import Database
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.json_rows import to_json
@@ -18,6 +19,8 @@ from gpuwaste.store.hub.json_rows import to_json
 MAX_DATA: Final = 256 * 1024  # characters of an event's data
 _SAME_S: Final = 3 * DAY_S  # an id is looked for among the events since so long before the oldest of those to tell
 _MARK: Final = "outlet:"
+VERDICT: Final = "verdict/"  # and its id: the subject of an event without data, which is read beside the verdict
+_VERDICT_FIELDS: Final = tuple(field.name for field in fields(Verdict))
 DeadLetter = tuple[int, str, str, str]
 """An event that an outlet gives up: its seq, id and kind, and the reason."""
 
@@ -29,6 +32,14 @@ class Behind:
     events: int
     first_utc: int | None
     last: int
+
+
+@dataclass(frozen=True, slots=True)
+class StreamPage:
+    """Events in order, and the seq up to which there are no others."""
+
+    events: Sequence[ToldEvent | HistoryEvent]
+    until: int
 
 
 class EventStore:
@@ -45,14 +56,20 @@ class EventStore:
         with self._store.writing() as db:
             return tell(db, events, self._now())
 
-    def page(self, after: int, limit: int) -> list[ToldEvent | HistoryEvent]:
-        """Return up to `limit` events whose seq is greater than `after`, in order."""
+    def page(self, after: int, limit: int) -> StreamPage:
+        """Return the events whose seq is greater than `after`, up to `limit` of each table, in order."""
         # The tables are read one after the other: what comes meanwhile is of the next page.
-        last = self.behind(after).last
+        until = self.behind(after).last
         with self._store.reader() as db:
-            told = [_told(row) for row in db.rows("events_told_page", {"after": after, "limit": limit})]
-        both: list[ToldEvent | HistoryEvent] = [*self._store.history(after, limit), *told]
-        return sorted((event for event in both if event.seq <= last), key=_seq)[:limit]
+            rows = db.rows("events_told_page", {"after": after, "limit": limit})
+            said = [row["subject"].removeprefix(VERDICT) for row in rows if not row["data"]]
+            verdicts = {row["id"]: row for row in db.rows("verdicts_of_ids", {"ids": said})} if said else {}
+        runs = self._store.history(after, limit)
+        for found, last in ((rows, rows[-1]["seq"] if rows else 0), (runs, runs[-1].seq if runs else 0)):
+            until = min(until, last) if len(found) == limit else until
+        told = [event for row in rows if (event := _told(row, verdicts)) is not None]
+        both: list[ToldEvent | HistoryEvent] = [*runs, *told]
+        return StreamPage(sorted((event for event in both if event.seq <= until), key=_seq), until)
 
     def behind(self, after: int) -> Behind:
         """Return what comes after a place."""
@@ -105,7 +122,14 @@ def _seq(event: ToldEvent | HistoryEvent) -> int:
     return event.seq
 
 
-def _told(row: Mapping[str, Any]) -> ToldEvent:
+def _told(row: Mapping[str, Any], verdicts: Mapping[str, Mapping[str, Any]]) -> ToldEvent | None:
+    """Return an event of table told_events; that of a verdict which is kept no more is none."""
+    if not row["data"]:
+        verdict = verdicts.get(row["subject"].removeprefix(VERDICT))
+        if verdict is None:
+            return None
+        known = {name: verdict[name] for name in _VERDICT_FIELDS} | {"quantiles": json.loads(verdict["quantiles"])}
+        row = {**row, "data": json.dumps(known), "user": verdict["user"], "account": verdict["account"]}
     run = RunKey(row["cluster"], row["job_id"], row["run_start"]) if row["job_id"] else None
     text = {name: row[name] for name in ("id", "kind", "subject", "at_utc", "data", "user", "account", "seq")}
     return ToldEvent(**text, run=run)

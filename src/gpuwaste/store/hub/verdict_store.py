@@ -101,10 +101,11 @@ class VerdictStore:
         return actions
 
     def prune(self, days: int) -> int:
-        """Remove verdicts, and what owners said, older than `days`; returns how many verdicts."""
+        """Remove verdicts, their events, and what owners said, older than `days`; returns how many verdicts."""
         before = self._clock.utc_us() - days * DAY_S * 1_000_000
         with self._store.writing() as db:
             db.run("disputes_prune", {"before": before // 1_000_000})
+            db.run("told_prune", {"before": before // 1_000_000})
             return len(db.run("verdicts_prune", {"before_us": before}).fetchall())
 
     def counts(self) -> dict[tuple[str, bool], int]:
