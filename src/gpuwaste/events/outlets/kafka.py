@@ -128,7 +128,7 @@ def _options(settings: KafkaSettings) -> dict[str, Any]:
         "compression.type": "lz4",
         "linger.ms": 5,
         "message.timeout.ms": round(settings.timeout_s * 1000),
-        "security.protocol": settings.security,
+        "security.protocol": settings.security.lower(),  # as librdkafka has it: it ignores case by the locale's rules
         "log_level": 2,
     }
     if settings.security.endswith("SSL"):
