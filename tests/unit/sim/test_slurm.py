@@ -60,7 +60,7 @@ def compiled(model: ClusterModel, jobs: list[Job], settings: Settings) -> list[t
     )
     board = new_board(Requests(rows, qos), users, Categories.of([""]), model, laid)
     ranks = ranks_of(board.jobs, qos, users, Categories.of([""]), model)
-    play(board, ranks, laid.events, False)  # noqa: FBT003 compiled code takes no names
+    play(board, ranks, laid.events, np.empty((0, 2), np.int64), False)  # noqa: FBT003 compiled code takes no names
     return [(int(row[b.START]), int(row[b.RAN])) for row in board.jobs]
 
 
@@ -196,8 +196,20 @@ def test_a_blocked_job_holds_up_its_partition_and_its_nodes_until_backfill() -> 
         job(12, 20, 20, partition="other"),
         job(13, 20, 20, partition="shared", cpus=4),
     ]
-    # Cycles are at 0, 30 and 60. The job of `shared` is alone there, tried as it is submitted, and leaves n1 at 33.
-    assert starts(cluster(3, *parts), *jobs, resolution=1) == [0, 100, 60, 12, 13]
+    # Passes are at 0, 10 and 13, cycles at 0 and 30. The job of `shared` may not have n1, and n2 is free from 33 on.
+    assert starts(cluster(3, *parts), *jobs, resolution=1) == [0, 100, 30, 13, 33]
+
+
+def test_a_submission_waits_for_the_next_pass_and_an_end_does_not() -> None:
+    """A job is not tried as it is submitted, but batch_sched_delay after the last pass; an end is followed by a pass."""
+    jobs = [job(0, 11, 90, cpus=4), job(1, 50, 50), job(2, 50, 50, nodes=1, cpus=4)]
+    assert starts(cluster(2), *jobs, delay=5, interval=100) == [0, 5, 11]
+
+
+def test_with_defer_an_end_waits_for_the_next_pass_too() -> None:
+    """With defer, the pass after an end comes batch_sched_delay after the last one."""
+    jobs = [job(0, 6, 90, cpus=4), job(4, 50, 50), job(5, 50, 50, cpus=4)]
+    assert starts(cluster(1), *jobs, delay=4, interval=100, defer=True)[1] == 8
 
 
 def test_reserved_nodes_are_whole_nodes() -> None:

@@ -21,7 +21,6 @@ class Notes(NamedTuple):
     """What a cycle knows of jobs that ask for the same [likes, 2]: the cycle, and the least walltime it holds for."""
 
     stuck: Ints  # they cannot start now
-    late: Ints  # they cannot start within the window
     of_user: Ints  # [users, 2]: the cycle, and how many of the user's jobs were tested
 
 
@@ -29,7 +28,7 @@ class Notes(NamedTuple):
 def new_notes(board: Board) -> Notes:
     """Return notes that hold for no cycle."""
     likes, users = board.jobs[:, b.LIKE].max() + 1, board.jobs[:, b.USER].max() + 1
-    return Notes(np.zeros((likes, 2), np.int64), np.zeros((likes, 2), np.int64), np.zeros((users, 2), np.int64))
+    return Notes(np.zeros((likes, 2), np.int64), np.zeros((users, 2), np.int64))
 
 
 @compiled
@@ -80,20 +79,29 @@ def _any_may_fit(board: Board) -> bool:
 
 
 @compiled
-def _reserve(board: Board, held: Groups, spans: Ints, number: int, now: int, start: int) -> Ints:
-    """Reserve whole nodes for a job; returns the spans."""
-    resolution, job = board.settings[b.RESOLUTION], board.jobs[number]
-    spans = g.pick(board, held, spans, number, now, start)
-    first = start // resolution * resolution
-    last = -(-(start + job[b.BELIEVED]) // resolution) * resolution
+def _reserve(
+    board: Board, held: Groups, spans: Ints, number: int, now: int, events: Ints, chosen: Ints
+) -> Ints:
+    """Reserve whole nodes for a job that can start within the window; returns the spans."""
+    resolution, job, tested = board.settings[b.RESOLUTION], board.jobs[number], now
+    while True:
+        start, tested = g.earliest(board, held, spans, number, now, tested, now + board.settings[b.WINDOW], events)
+        if start == b.FOREVER:
+            return spans
+        spans = g.pick(board, held, spans, number, now, tested, start, chosen)
+        first = start // resolution * resolution
+        last = (start + job[b.BELIEVED]) // resolution * resolution
+        if start == tested or not g.overlaps(held, spans, first, last):
+            break
+        tested = start
     for k in range(held.sizes[g.PICKED]):
-        spans = g.add_span(held, spans, held.picked[k], first, last, -1)
+        spans = g.add_span(held, spans, held.picked[k], first, max(last, first + resolution), -1)
     return spans
 
 
 @compiled
-def _start(board: Board, held: Groups, spans: Ints, number: int, now: int) -> Ints:
-    spans = g.pick(board, held, spans, number, now, now)
+def _start(board: Board, held: Groups, spans: Ints, number: int, now: int, chosen: Ints) -> Ints:
+    spans = g.pick(board, held, spans, number, now, now, now, chosen)
     for k in range(held.sizes[g.PICKED]):
         row = held.groups[held.picked[k]]
         for place in range(row[g.FIRST], row[g.FIRST] + row[g.SIZE]):
@@ -125,12 +133,12 @@ def _preempts(board: Board, held: Groups, spans: Ints, number: int, now: int, ch
 @compiled
 def cycle(  # noqa: C901, PLR0912 one compiled loop, as schedulers/easy.py
     board: Board, held: Groups, spans: Ints, events: Ints, notes: Notes, now: int, chosen: Ints
-) -> tuple[Ints, Ints]:
-    """Try each job of the queue until the limits of the settings; returns the spans and events, for the next cycle."""
+) -> Ints:
+    """Try each job of the queue until the limits of the settings; returns the spans, for the next cycle."""
     settings, queued = board.settings, board.counters[b.QUEUED]
     most, of_user, starts = settings[b.MAX_TESTS], settings[b.MAX_OF_USER], settings[b.MAX_STARTS]
     if not _any_may_fit(board):
-        return spans, events
+        return spans
     spans = g.gather(board, held, spans)
     this = held.sizes[g.CYCLE]
     reach = queued if of_user > 0 else min(queued, most)
@@ -151,22 +159,13 @@ def cycle(  # noqa: C901, PLR0912 one compiled loop, as schedulers/easy.py
         tests += 1
         if hopeful == k:
             if _can_start(board, held, spans, notes, number, now):
-                spans = _start(board, held, spans, number, now)
+                spans = _start(board, held, spans, number, now, chosen)
                 started += 1
                 if starts > 0 and started >= starts:
                     break
                 continue
             if _preempts(board, held, spans, number, now, chosen):
                 break
-        if _known(notes.late, this, job):
-            continue
-        wanted = held.sizes[g.GROUPS] + 2 * held.sizes[g.USED]
-        if wanted > len(events):
-            events = np.empty(2 * wanted, np.int64)
-        start = g.earliest(board, held, spans, number, now, now + settings[b.WINDOW], events)
-        if start == b.FOREVER:
-            _note(notes.late, this, job)
-        else:
-            spans = _reserve(board, held, spans, number, now, start)
+        spans = _reserve(board, held, spans, number, now, events, chosen)
     flow.tidy(board)
-    return spans, events
+    return spans

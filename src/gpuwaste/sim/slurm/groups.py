@@ -1,7 +1,7 @@
 """Nodes that are alike during one cycle of backfill, and what the cycle has reserved on them: compiled.
 
 Nodes of one class with the same jobs on them and the same reservations become free together, so one look serves them
-all. A group is a run of `members`, ascending; a reservation of a part of it splits it. Reservations hold whole nodes.
+all. A group is a run of `members`; a reservation of a part of it splits it. Reservations hold whole nodes.
 """
 
 from typing import Final, NamedTuple
@@ -11,6 +11,7 @@ import numpy as np
 from gpuwaste.sim.compiled import compiled
 from gpuwaste.sim.slurm import board as b
 from gpuwaste.sim.slurm import placement as on
+from gpuwaste.sim.slurm.best_fit import best_fit, none_usable, usable_cpus
 from gpuwaste.sim.slurm.board import Board, Ints
 
 # Columns of `groups`.
@@ -44,6 +45,7 @@ class Groups(NamedTuple):
     of_job: Ints  # [n, 2]: the cycle, and the job's group in it
     room: Ints
     marks: Ints  # [m]
+    others: Ints  # [m]
     picked: Ints  # [m]
     sizes: Ints
 
@@ -58,6 +60,7 @@ def new_groups(board: Board) -> Groups:
         np.empty(m, np.int64),
         np.zeros((len(board.jobs), 2), np.int64),
         np.empty(board.nodes.shape[1], np.int64),
+        np.empty(m, np.int64),
         np.empty(m, np.int64),
         np.empty(m, np.int64),
         np.zeros(4, np.int64),
@@ -146,12 +149,22 @@ def add_span(held: Groups, spans: Ints, group: int, begin: int, end: int, by: in
 
 
 @compiled
-def split(held: Groups, spans: Ints, group: int, size: int) -> Ints:
-    """Leave the first `size` members in a group, and put the others into a new one, reserved alike."""
+def split(held: Groups, spans: Ints, group: int) -> Ints:
+    """Leave the members that are marked in a group, and put the others into a new one, reserved alike."""
     fresh, row = held.sizes[GROUPS], held.groups[group]
+    begin, size, left = row[FIRST], 0, 0
+    for place in range(begin, begin + row[SIZE]):
+        member = held.members[place]
+        if held.marks[member]:
+            held.members[begin + size] = member
+            size += 1
+        else:
+            held.others[left] = member
+            left += 1
+    held.members[begin + size : begin + size + left] = held.others[:left]
     held.sizes[GROUPS] += 1
     other = held.groups[fresh]
-    other[FIRST], other[SIZE] = row[FIRST] + size, row[SIZE] - size
+    other[FIRST], other[SIZE] = begin + size, left
     other[SPANS], other[KLASS] = -1, row[KLASS]
     row[SIZE] = size
     place = row[SPANS]
@@ -162,15 +175,35 @@ def split(held: Groups, spans: Ints, group: int, size: int) -> Ints:
 
 
 @compiled
+def _blocks(board: Board, span: Ints, job: Ints) -> bool:
+    return bool(span[BY] < 0 or not on.may_use(board, span[BY], job))
+
+
+@compiled
 def is_open(board: Board, held: Groups, spans: Ints, group: int, job: Ints, begin: int) -> bool:
-    """Say whether nothing that is reserved on a group stands in the way of a job that begins then."""
+    """Say whether nothing that is reserved on a group stands in the way of a job that begins then.
+
+    As slurmctld has it, a job's reservation also does that if it begins at the second at which the other job ends.
+    """
     place, end = held.groups[group, SPANS], begin + job[b.BELIEVED]
-    while place >= 0 and spans[place, BEGIN] < end:
-        by = spans[place, BY]
-        if spans[place, END] > begin and (by < 0 or not on.may_use(board, by, job)):
+    while place >= 0 and spans[place, BEGIN] <= end:
+        span = spans[place]
+        if span[END] > begin and (span[BEGIN] < end or span[BY] < 0) and _blocks(board, span, job):
             return False
-        place = spans[place, NEXT]
+        place = span[NEXT]
     return True
+
+
+@compiled
+def overlaps(held: Groups, spans: Ints, begin: int, end: int) -> bool:
+    """Say whether a job has reserved a picked group between two instants."""
+    for k in range(held.sizes[PICKED]):
+        place = held.groups[held.picked[k], SPANS]
+        while place >= 0 and spans[place, BEGIN] < end:
+            if spans[place, END] > begin and spans[place, BY] < 0:
+                return True
+            place = spans[place, NEXT]
+    return False
 
 
 @compiled
@@ -194,84 +227,124 @@ def _event(time: int, change: int) -> int:
 
 
 @compiled
-def earliest(board: Board, held: Groups, spans: Ints, number: int, now: int, last: int, events: Ints) -> int:
-    """Return when enough nodes are free for as long as a job is believed to run, FOREVER where not until `last`.
-
-    Each group gives the instants at which the job could begin there; they are added up in the order of time. `events`
-    has room for one of each group, and two of each span.
-    """
-    job, count = board.jobs[number], 0
-    lasts = job[b.BELIEVED]
+def _opens_next(board: Board, held: Groups, spans: Ints, job: Ints, after: int) -> int:
+    """Return the first instant after another at which nodes stop being reserved, FOREVER for none."""
+    found = b.FOREVER
     for group in range(held.sizes[GROUPS]):
         row = held.groups[group]
         if not board.in_partition[job[b.PARTITION], row[KLASS]]:
             continue
-        begin = on.free_from(board, held.members[row[FIRST]], job, now, held.room)
         place = row[SPANS]
-        while place >= 0 and begin <= last:
-            by = spans[place, BY]
-            if by < 0 or not on.may_use(board, by, job):
-                if spans[place, BEGIN] - lasts >= begin:
-                    events[count] = _event(begin - now, row[SIZE])
-                    events[count + 1] = _event(spans[place, BEGIN] - lasts + 1 - now, -row[SIZE])
-                    count += 2
-                begin = max(begin, spans[place, END])
+        while place >= 0:
+            end, other = spans[place, END], row[SPANS]
+            if after < end < found and _blocks(board, spans[place], job):
+                while other >= 0 and not (
+                    spans[other, BEGIN] <= end < spans[other, END] and _blocks(board, spans[other], job)
+                ):
+                    other = spans[other, NEXT]
+                if other < 0:
+                    found = end
             place = spans[place, NEXT]
-        if begin <= last:
-            events[count] = _event(begin - now, row[SIZE])
-            count += 1
-    in_order = np.sort(events[:count])
-    found = k = 0
-    while k < count:
-        time = in_order[k] >> _COUNT_BITS
-        while k < count and in_order[k] >> _COUNT_BITS == time:
-            found += (in_order[k] & ((1 << _COUNT_BITS) - 1)) - _COUNT_ZERO
-            k += 1
-        if found >= job[b.NODES]:
-            return int(now + time) if now + time <= last else b.FOREVER
-    return b.FOREVER
+    return int(found)
 
 
 @compiled
-def pick(board: Board, held: Groups, spans: Ints, number: int, now: int, start: int) -> Ints:  # noqa: C901 one compiled loop, as schedulers/easy.py
-    """Find the first nodes on which a job can begin at `start`, and split groups until these are whole groups.
+def _start_on(board: Board, held: Groups, spans: Ints, number: int, now: int, tested: int, events: Ints) -> int:
+    """Return when a job is believed to start on nodes that nobody has reserved from `tested` on; FOREVER for never.
 
-    `picked` has their groups, PICKED of them. Returns the spans.
+    Source: `_will_run_test` of Slurm 22.05's select plugins. Running jobs are taken away in the order of their expected
+    ends, all of a window at once, and windows double: the start is the last end of the first window that is enough.
     """
-    job, m = board.jobs[number], len(board.nodes)
+    job, count, first_end = board.jobs[number], 0, b.FOREVER
+    for group in range(held.sizes[GROUPS]):
+        row = held.groups[group]
+        if board.in_partition[job[b.PARTITION], row[KLASS]] and is_open(board, held, spans, group, job, tested):
+            node = held.members[row[FIRST]]
+            begin = on.free_from(board, node, job, now, held.room)
+            first_end = min(first_end, on.next_end(board, node, now))
+            if begin < b.FOREVER:
+                events[count] = _event(begin - now, row[SIZE])
+                count += 1
+    in_order = np.sort(events[:count])
+    found = k = 0
+    while k < count and found < job[b.NODES]:
+        found += (in_order[k] & ((1 << _COUNT_BITS) - 1)) - _COUNT_ZERO
+        k += 1
+    if found < job[b.NODES]:
+        return b.FOREVER
+    enough = now + (in_order[k - 1] >> _COUNT_BITS)
+    if enough <= now:
+        return tested
+    window = board.settings[b.END_WINDOW]
+    first, width = first_end - first_end % window + window, window
+    while first + width < enough:
+        width *= 2
+    last = enough
+    for group in range(held.sizes[GROUPS]):
+        row = held.groups[group]
+        if board.in_partition[job[b.PARTITION], row[KLASS]] and is_open(board, held, spans, group, job, tested):
+            last = max(last, on.last_end(board, held.members[row[FIRST]], now, first + width))
+    return int(max(last, tested))
+
+
+@compiled
+def earliest(
+    board: Board, held: Groups, spans: Ints, number: int, now: int, tested: int, last: int, events: Ints
+) -> tuple[int, int]:
+    """Return when a job can start, and from when on its nodes are not reserved; FOREVER where not until `last`.
+
+    Nodes that are not reserved from `tested` on are tried, then those from the next instant on at which some stop being
+    reserved, unless the job starts before. `events` has room for one of each group.
+    """
+    while tested <= last:
+        start = _start_on(board, held, spans, number, now, tested, events)
+        following = _opens_next(board, held, spans, board.jobs[number], tested)
+        if start <= following:
+            return (start, tested) if start <= last else (b.FOREVER, tested)
+        tested = following
+    return b.FOREVER, tested
+
+
+@compiled
+def pick(  # noqa: C901 one compiled loop, as schedulers/easy.py
+    board: Board, held: Groups, spans: Ints, number: int, now: int, tested: int, start: int, chosen: Ints
+) -> Ints:
+    """Choose the nodes of a job that begins at `start`, and split groups until these are whole groups.
+
+    They are not reserved for a job that begins at `tested`. `picked` has their groups, PICKED of them; `chosen` is overwritten. Returns the spans.
+    """
+    job, free = board.jobs[number], none_usable(board.nodes)
     found = count = 0
     for group in range(held.sizes[GROUPS]):
         row = held.groups[group]
+        first = held.members[row[FIRST]]
         if (
             board.in_partition[job[b.PARTITION], row[KLASS]]
-            and on.free_from(board, held.members[row[FIRST]], job, now, held.room) <= start
-            and is_open(board, held, spans, group, job, start)
+            and on.free_from(board, first, job, now, held.room) <= start
+            and is_open(board, held, spans, group, job, tested)
         ):
+            cpus = usable_cpus(job, on.free_cpus_at(board, first, now, start))
+            for place in range(row[FIRST], row[FIRST] + row[SIZE]):
+                free[held.members[place]] = cpus
             found += row[SIZE]
             held.picked[count] = group
             count += 1
     held.sizes[PICKED] = count
     if found == job[b.NODES]:
         return spans
-    for node in range(m):
-        held.marks[node] = 0
-    for k in range(count):
-        row = held.groups[held.picked[k]]
-        for place in range(row[FIRST], row[FIRST] + row[SIZE]):
-            held.marks[held.members[place]] = 1
-    last, wanted = -1, job[b.NODES]
-    while wanted > 0:
-        last += 1
-        wanted -= held.marks[last]
+    best_fit(board.nodes, free, job[b.NODES], chosen)
+    held.marks[:] = 0
+    for k in range(job[b.NODES]):
+        held.marks[chosen[k]] = 1
     kept = 0
     for k in range(count):
-        group = held.picked[k]
-        row = held.groups[group]
-        size = int(np.searchsorted(held.members[row[FIRST] : row[FIRST] + row[SIZE]], last, "right"))
+        row, size = held.groups[held.picked[k]], 0
+        for place in range(row[FIRST], row[FIRST] + row[SIZE]):
+            size += held.marks[held.members[place]]
         if 0 < size < row[SIZE]:
-            spans = split(held, spans, group, size)
+            spans = split(held, spans, held.picked[k])
         if size > 0:
-            held.picked[kept] = group
+            held.picked[kept] = held.picked[k]
             kept += 1
     held.sizes[PICKED] = kept
     return spans

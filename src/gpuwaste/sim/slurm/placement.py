@@ -4,6 +4,7 @@ import numpy as np
 
 from gpuwaste.sim.compiled import compiled
 from gpuwaste.sim.slurm import board as b
+from gpuwaste.sim.slurm.best_fit import best_fit, none_usable, usable_cpus
 from gpuwaste.sim.slurm.board import Board, Flags, Ints
 
 
@@ -75,18 +76,22 @@ def may_fit(board: Board, job: Ints, allowed: Flags) -> bool:
 
 @compiled
 def choose(board: Board, number: int, allowed: Flags, chosen: Ints) -> bool:
-    """Fill `chosen` with the first nodes that a job fits on, of `allowed` classes; returns whether there are enough."""
+    """Fill `chosen` with the nodes that a job gets, of `allowed` classes; returns whether there are enough."""
     job = board.jobs[number]
     if not may_fit(board, job, allowed):
         return False
-    found, wanted = 0, job[b.NODES]
+    left, node = job[b.NODES], 0
+    while left > 0 and node < len(board.nodes):
+        left -= allowed[board.nodes[node, b.CLASS]] and fits(board.nodes[node], job)
+        node += 1
+    if left > 0:
+        return False
+    free = none_usable(board.nodes)
     for node in range(len(board.nodes)):
         if allowed[board.nodes[node, b.CLASS]] and fits(board.nodes[node], job):
-            chosen[found] = node
-            found += 1
-            if found == wanted:
-                return True
-    return False
+            free[node] = usable_cpus(job, board.nodes[node, b.FREE_CPUS])
+    best_fit(board.nodes, free, job[b.NODES], chosen)
+    return True
 
 
 @compiled
@@ -206,6 +211,41 @@ def free_from(board: Board, node: int, job: Ints, now: int, room: Ints) -> int: 
             place = held[b.NEXT_OF_NODE]
         if fits(room, job):
             return passed
+
+
+@compiled
+def next_end(board: Board, node: int, now: int) -> int:
+    """Return when the first job on a node is believed to end, FOREVER for an idle one."""
+    found, place = b.FOREVER, board.nodes[node, b.HOLDING]
+    while place >= 0:
+        found = min(found, expected_end(board.jobs[board.holdings[place, b.OF_JOB]], now))
+        place = board.holdings[place, b.NEXT_OF_NODE]
+    return found
+
+
+@compiled
+def last_end(board: Board, node: int, now: int, until: int) -> int:
+    """Return the last instant, not after `until`, at which a job on a node is believed to end; -1 for none."""
+    found, place = -1, board.nodes[node, b.HOLDING]
+    while place >= 0:
+        end = expected_end(board.jobs[board.holdings[place, b.OF_JOB]], now)
+        if found < end <= until:
+            found = end
+        place = board.holdings[place, b.NEXT_OF_NODE]
+    return found
+
+
+@compiled
+def free_cpus_at(board: Board, node: int, now: int, start: int) -> int:
+    """Return how many CPUs of a node are believed to be free at an instant."""
+    found: int = board.nodes[node, b.FREE_CPUS]
+    place = board.nodes[node, b.HOLDING]
+    while place >= 0 and start > now:
+        held = board.holdings[place]
+        if expected_end(board.jobs[held[b.OF_JOB]], now) <= start:
+            found += held[b.HELD_CPUS]
+        place = held[b.NEXT_OF_NODE]
+    return found
 
 
 @compiled
