@@ -302,9 +302,7 @@ class Slurm:
             nodes = self._best([node for node in usable if self._fits(node, job, left)], job, left)
             first, last = start // step * step, (start + job.believed) // step * step
             names = {node.name for node in nodes}
-            if start > tested and any(
-                begin < last and end > first and names & others for begin, end, others in taken
-            ):
+            if start > tested and any(begin < last and end > first and names & others for begin, end, others in taken):
                 tested = start
                 continue
             taken.append((first, max(last, first + step), names))

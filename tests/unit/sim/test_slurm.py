@@ -37,8 +37,13 @@ def parameters(settings: Settings) -> str:
     return ",".join([*(f"{name}={value}" for name, value in words.items()), *(["defer"] if settings.defer else [])])
 
 
-def compiled(model: ClusterModel, jobs: list[Job], settings: Settings) -> list[tuple[int, int]]:
-    """Return start and run of each job by the compiled model."""
+OWN_CLOCK = np.empty((0, 2), np.int64)
+
+
+def compiled(
+    model: ClusterModel, jobs: list[Job], settings: Settings, passes: b.Ints = OWN_CLOCK
+) -> list[tuple[int, int]]:
+    """Return start and run of each job by the compiled model, at given passes or by its own clock."""
     laid = layout(model)
     rows = np.zeros((len(jobs), b.JOB_COLUMNS), np.int64)
     names = [part.name for part in model.partitions]
@@ -60,7 +65,7 @@ def compiled(model: ClusterModel, jobs: list[Job], settings: Settings) -> list[t
     )
     board = new_board(Requests(rows, qos), users, Categories.of([""]), model, laid)
     ranks = ranks_of(board.jobs, qos, users, Categories.of([""]), model)
-    play(board, ranks, laid.events, np.empty((0, 2), np.int64), False)  # noqa: FBT003 compiled code takes no names
+    play(board, ranks, laid.events, passes, False)  # noqa: FBT003 compiled code takes no names
     return [(int(row[b.START]), int(row[b.RAN])) for row in board.jobs]
 
 
@@ -201,7 +206,7 @@ def test_a_blocked_job_holds_up_its_partition_and_its_nodes_until_backfill() -> 
 
 
 def test_a_submission_waits_for_the_next_pass_and_an_end_does_not() -> None:
-    """A job is not tried as it is submitted, but batch_sched_delay after the last pass; an end is followed by a pass."""
+    """A job is tried batch_sched_delay after the last pass, not as it is submitted; an end is followed by a pass."""
     jobs = [job(0, 11, 90, cpus=4), job(1, 50, 50), job(2, 50, 50, nodes=1, cpus=4)]
     assert starts(cluster(2), *jobs, delay=5, interval=100) == [0, 5, 11]
 
@@ -262,3 +267,26 @@ def test_fair_share_puts_the_user_first_who_used_less() -> None:
     model = cluster(1, settings=settings)
     jobs = [job(0, 100, 100, cpus=4, user="heavy"), job(1, 50, 50, cpus=4, user="heavy"), job(2, 50, 50, cpus=4)]
     assert [start for start, _ in compiled(model, jobs, Settings())] == [0, 150, 100]
+
+
+def test_jobs_go_to_the_smallest_gap_that_is_large_enough() -> None:
+    """Of neighbours that are free, a job takes the set with the fewest free CPUs that has enough nodes for it."""
+    jobs = [
+        job(0, 60, 60, cpus=4),
+        *(job(0, 20, 60, cpus=4) for _ in range(2)),
+        job(0, 60, 60, cpus=4),
+        job(0, 20, 60, cpus=4),
+        job(0, 60, 60, cpus=4),
+        # Nodes 1, 2 and 4 are free from 20 on: the first job takes 4, and 1 and 2 are left for the second.
+        job(20, 20, 60, cpus=4),
+        job(21, 20, 60, nodes=2, cpus=4),
+    ]
+    assert starts(cluster(6), *jobs, interval=100)[6:] == [20, 23]
+
+
+def test_a_job_starts_at_the_passes_that_are_given() -> None:
+    """With the instants of passes given, a job starts at the first one that may start it, whatever the settings say."""
+    jobs = [job(0, 10, 10, cpus=4), job(1, 10, 10, cpus=4), job(2, 5, 5)]
+    passes = np.array([(4, b.MAIN), (17, b.CYCLE), (31, b.FULL)], np.int64)
+    found = compiled(cluster(1), jobs, Settings(delay=0, interval=1), passes)
+    assert [start for start, _ in found] == [4, 17, 31]

@@ -79,9 +79,7 @@ def _any_may_fit(board: Board) -> bool:
 
 
 @compiled
-def _reserve(
-    board: Board, held: Groups, spans: Ints, number: int, now: int, events: Ints, chosen: Ints
-) -> Ints:
+def _reserve(board: Board, held: Groups, spans: Ints, number: int, now: int, events: Ints, chosen: Ints) -> Ints:
     """Reserve whole nodes for a job that can start within the window; returns the spans."""
     resolution, job, tested = board.settings[b.RESOLUTION], board.jobs[number], now
     while True:
@@ -131,7 +129,7 @@ def _preempts(board: Board, held: Groups, spans: Ints, number: int, now: int, ch
 
 
 @compiled
-def cycle(  # noqa: C901, PLR0912 one compiled loop, as schedulers/easy.py
+def cycle(  # noqa: C901 one compiled loop, as schedulers/easy.py
     board: Board, held: Groups, spans: Ints, events: Ints, notes: Notes, now: int, chosen: Ints
 ) -> Ints:
     """Try each job of the queue until the limits of the settings; returns the spans, for the next cycle."""

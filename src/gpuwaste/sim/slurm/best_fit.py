@@ -39,10 +39,8 @@ def _best_set(nodes: Ints, free: Ints, wanted: int) -> tuple[int, int]:
         cpus, suffices = int(free[first : last + 1].sum()), last - first + 1 >= wanted
         better = best_first < 0 or nodes[first, b.WEIGHT] < nodes[best_first, b.WEIGHT]
         if not better and nodes[first, b.WEIGHT] == nodes[best_first, b.WEIGHT]:
-            if suffices:
-                better = not best_suffices or cpus < best_cpus
-            else:
-                better = cpus > best_cpus
+            tighter = not best_suffices or cpus < best_cpus
+            better = tighter if suffices else cpus > best_cpus
         if better:
             best_first, best_last, best_cpus, best_suffices = first, last, cpus, suffices
         first = last + 1

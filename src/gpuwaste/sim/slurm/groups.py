@@ -306,12 +306,11 @@ def earliest(
 
 
 @compiled
-def pick(  # noqa: C901 one compiled loop, as schedulers/easy.py
-    board: Board, held: Groups, spans: Ints, number: int, now: int, tested: int, start: int, chosen: Ints
-) -> Ints:
+def pick(board: Board, held: Groups, spans: Ints, number: int, now: int, tested: int, start: int, chosen: Ints) -> Ints:
     """Choose the nodes of a job that begins at `start`, and split groups until these are whole groups.
 
-    They are not reserved for a job that begins at `tested`. `picked` has their groups, PICKED of them; `chosen` is overwritten. Returns the spans.
+    They are not reserved for a job that begins at `tested`. `picked` has their groups, PICKED of them; `chosen` is
+    overwritten. Returns the spans.
     """
     job, free = board.jobs[number], none_usable(board.nodes)
     found = count = 0
