@@ -30,7 +30,7 @@ def with_instants_of(
     laid = layout(model)
     _, requests, _ = requests_of(table, submissions(table, model)[0], model, laid)
     jobs = requests.jobs.copy()
-    jobs[:, b.SUBMIT] = [each.submitted for each in run]
+    jobs[:, b.SUBMIT] = [each.submitted or 0 for each in run]
     jobs[:, b.RUN] = [max(1, (each.end or 0) - (each.start or 0)) for each in run]
     jobs[:, b.BELIEVED] = jobs[:, b.LIMIT]
     order = np.argsort(jobs[:, b.SUBMIT], kind="stable")
