@@ -1,9 +1,11 @@
 """How far the simulator's schedulers are from a real slurmctld on a GPU trace, beside how far its own runs are apart.
 
-The trace is drawn: 100 nodes of 4 GPUs (half of them of each of two types), jobs of 1 to 16 GPUs that ask for 1.5 times
-the machine while they are submitted, limits up to five times the run. It is played --runs times with
-`--engine slurmctld`; schedulers that count processors play it with a processor for each GPU. `-o DIR` keeps the runs,
-so that a later call plays only what is missing. Then one line of JSON.
+The trace is drawn: 100 nodes of 4 GPUs (half of them of each of two types), jobs of 1 to 16 GPUs that ask for --load
+times the machine while they are submitted, limits up to five times the run. It is played --runs times with
+`--engine slurmctld`; schedulers that count processors play it with a processor for each GPU. Scheduler slurm plays it
+twice more: with the instants at which each run's passes were (`given`), and with jobs that hold their nodes as much
+longer as they did in the runs, because of the speed. `-o DIR` keeps the runs, so that a later call plays only what is
+missing. Then one line of JSON.
 """
 
 import argparse
@@ -17,16 +19,19 @@ from typing import Any, Final
 
 import numpy as np
 
+from bench.engine_given import with_instants_of
 from gpuwaste.core.job import JobRecord
 from gpuwaste.history.table import JobTable, table_of
 from gpuwaste.sim.cluster import ClusterModel, Node, Partition
 from gpuwaste.sim.placed import start_of
-from gpuwaste.sim.real.engine import Study, play_ensemble
+from gpuwaste.sim.real.engine import Study, passes_path, play_ensemble
 from gpuwaste.sim.real.outcomes import Outcome, read_csv
+from gpuwaste.sim.real.passes import read_passes_csv
 from gpuwaste.sim.simulation import Machine, all_schedulers, simulate
 
 TYPES: Final = ("a100", "v100")
 GPUS: Final = 4  # of a node
+HOUR_S: Final = 3600
 SIZES: Final = (1, 2, 4, 8, 16)
 SHARES: Final = (0.4, 0.25, 0.2, 0.1, 0.05)
 
@@ -41,12 +46,15 @@ def main() -> int:
     parser.add_argument("--load", type=float, default=1.5, help="GPU time asked for over that of the machine")
     parser.add_argument("-o", "--output", type=Path, help="directory of the runs")
     options = parser.parse_args()
-    model, table = machine(options.nodes), trace(options.nodes, options.hours * 3600, options.load)
+    drawn = (options.nodes, options.hours * 3600, options.load)
+    model, table = machine(options.nodes), trace(*drawn)
     with tempfile.TemporaryDirectory() as scratch:
         directory = options.output or Path(scratch)
         study = Study(table, "drawn GPU jobs", model, options.runs, options.speed, directory)
         document = play_ensemble(study, _told)
-        runs = [read_csv(directory / f"run-{run.number:03}.csv") for run in document.runs if run.complete]
+        complete = [run.number for run in document.runs if run.complete]
+        runs = [read_csv(directory / f"run-{number:03}.csv") for number in complete]
+        passes = [read_passes_csv(passes_path(directory, number)) for number in complete]
     sys.stderr.write("\n")
     print(
         f"{document.jobs} jobs, {document.nodes} nodes, {document.gpus} GPUs, speed {document.speed}, {len(runs)} runs"
@@ -69,6 +77,17 @@ def main() -> int:
         if found is not None:
             figures[name] = compared(found, runs)
             _print(name, figures[name])
+    figures["given"] = []
+    for number, run, passed in zip(complete, runs, passes, strict=True):
+        found = with_instants_of(run, passed, table, model)
+        early = [each for each in run if (each.start or 0) < run[0].submit + HOUR_S]
+        first = compared(found, [early])["within_5_s"]
+        figures["given"].append({**compared(found, [run]), "within_5_s_first_hour": first})
+        _print(f"given, run {number}", figures["given"][-1])
+    longer = round(float(np.mean([run.mean_ran_longer_s or 0 for run in document.runs])))
+    held = simulated("slurm", trace(*drawn, longer_s=longer), model)
+    figures["longer"] = {"longer_s": longer, **compared(held or {}, runs)}
+    _print(f"slurm, +{longer} s", figures["longer"])
     print(json.dumps({"bench": "engine", "load_of_host": os.getloadavg()[0], "figures": figures}))
     return 0
 
@@ -81,8 +100,8 @@ def machine(count: int) -> ClusterModel:
     return ClusterModel("bench", nodes, (Partition("gpu", names, default=True),), settings=settings)
 
 
-def trace(nodes: int, length_s: float, load: float, seed: int = 1) -> JobTable:
-    """Draw jobs that are submitted within so many seconds, always the same."""
+def trace(nodes: int, length_s: float, load: float, *, longer_s: int = 0, seed: int = 1) -> JobTable:
+    """Draw jobs that are submitted within so many seconds, always the same; each runs `longer_s` longer than drawn."""
     rng = np.random.default_rng(seed)
     jobs: list[JobRecord] = []
     asked, room = 0.0, load * nodes * GPUS * length_s
@@ -92,7 +111,9 @@ def trace(nodes: int, length_s: float, load: float, seed: int = 1) -> JobTable:
         limit = -(-int(run * rng.uniform(1.05, 5)) // 60) * 60
         kind = ("", f":{TYPES[rng.integers(2)]}")[int(rng.random() < 0.5)]
         count = -(-gpus // GPUS)
-        jobs.append(_job(len(jobs) + 1, int(rng.uniform(0, length_s)), run, limit, gpus, nodes=count, kind=kind))
+        jobs.append(
+            _job(len(jobs) + 1, int(rng.uniform(0, length_s)), run + longer_s, limit, gpus, nodes=count, kind=kind)
+        )
         asked += gpus * run
     return table_of(jobs)
 

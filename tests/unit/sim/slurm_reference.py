@@ -34,6 +34,10 @@ class Job:
     on: dict[str, tuple[int, int, dict[str, int]]] = field(default_factory=dict)
 
 
+Taken = tuple[int, int, set[str]]
+"""When a job has reserved nodes, and which."""
+
+
 @dataclass
 class Settings:
     """Of SchedulerParameters; seconds."""
@@ -67,21 +71,22 @@ class Slurm:
         origin = self.jobs[0].submit
         last_pass, last_cycle = origin - self.settings.delay, origin - self.settings.interval
         for self.now in range(origin, until):
+            at_once = False
             for job in self.running():
                 if job.start + job.run == self.now:
                     job.state, job.ran = "ended", job.run
-                    self._gone(job)
+                    self._gone(job, ask=self.settings.defer)
+                    at_once = not self.settings.defer
             self._events()
             for job in self.jobs:
                 if job.submit == self.now:
                     job.state = "waiting"
                     self._changed(ask=True)
-                    if not self.settings.defer and self._first_of_partition(job):
-                        self._try(job, set())
-                        self._back()
             full = (self.now - origin) % self.settings.full_interval == 0
-            if full or (self.asked and self.now >= last_pass + self.settings.delay):
+            due = full or (self.asked and self.now >= last_pass + self.settings.delay)
+            if due:
                 last_pass, self.asked = self.now, False
+            if due or at_once:
                 self._pass(len(self.jobs) if full else self.settings.depth)
             if self.changes != self.seen and self.now >= last_cycle + self.settings.interval:
                 last_cycle, self.seen = self.now, self.changes
@@ -100,14 +105,14 @@ class Slurm:
         self.changes += 1
         self.asked = self.asked or ask
 
-    def _gone(self, job: Job) -> None:
+    def _gone(self, job: Job, *, ask: bool) -> None:
         job.on = {}
-        self._changed(ask=True)
+        self._changed(ask=ask)
 
     def _send_away(self, job: Job, *, requeues: bool) -> None:
         job.ran = self.now - job.start
         job.state = "ended"
-        self._gone(job)
+        self._gone(job, ask=True)
         if requeues:
             self.returned.append(job)
 
@@ -132,11 +137,6 @@ class Slurm:
 
     def _is_down(self, node: Node) -> bool:
         return any(one.node == node.name and one.start <= self.now < one.end for one in self.model.outages)
-
-    def _first_of_partition(self, job: Job) -> bool:
-        return (
-            next((one for one in self.queue() if one.partition == job.partition and not self._held(one)), None) is job
-        )
 
     def _held(self, job: Job) -> bool:
         """Say whether a limit of a QOS or an association holds a job back."""
@@ -180,6 +180,38 @@ class Slurm:
 
         return any(against(one) for one in self.model.reservations)
 
+    def _best(self, usable: list[Node], job: Job, others: list[Job]) -> list[Node]:
+        """Choose nodes as cons_tres: sets of neighbours of one weight, the tightest that is large enough first."""
+
+        def cpus(nodes: list[Node]) -> int:
+            found = 0
+            for node in nodes:
+                free = node.cpus - sum(one.on[node.name][0] for one in others if node.name in one.on)
+                found += min(free, job.cpus) if job.gpus and 1 in {job.nodes, job.cpus} else free
+            return found
+
+        places = {node.name: k for k, node in enumerate(self.model.nodes)}
+        sets: list[list[Node]] = []
+        for node in sorted(usable, key=lambda node: places[node.name]):
+            last = sets[-1][-1] if sets else None
+            if last and last.weight == node.weight and places[last.name] + 1 == places[node.name]:
+                sets[-1].append(node)
+            else:
+                sets.append([node])
+        found: list[Node] = []
+        while len(found) < job.nodes:
+            wanted = job.nodes - len(found)
+            weight = min(nodes[0].weight for nodes in sets)
+            lightest = [nodes for nodes in sets if nodes[0].weight == weight]
+            large = [nodes for nodes in lightest if len(nodes) >= wanted]
+            next_set = min(large, key=cpus) if large else max(lightest, key=cpus)
+            sets.remove(next_set)
+            if wanted == 1:
+                found.append(min(next_set, key=lambda node: cpus([node])))
+            else:
+                found += next_set[:wanted]
+        return found
+
     def _start(self, job: Job, nodes: list[Node]) -> None:
         for node in nodes:
             held = [one.on[node.name] for one in self.running() if node.name in one.on]
@@ -202,7 +234,7 @@ class Slurm:
         running = self.running()
         nodes = [node for node in usable if self._fits(node, job, running)]
         if len(nodes) >= job.nodes:
-            self._start(job, nodes[: job.nodes])
+            self._start(job, self._best(nodes, job, running))
             return True
         victims = sorted(
             (one for one in running if self._may_preempt(job, one)),
@@ -249,7 +281,7 @@ class Slurm:
         self._back()
 
     def _cycle(self) -> None:
-        taken: list[tuple[int, int, set[str]]] = []
+        taken: list[Taken] = []
         tests = started = 0
         of_user: dict[str, int] = {}
         for job in self.queue():
@@ -261,12 +293,7 @@ class Slurm:
             tests += 1
             if self._held(job):
                 continue
-            shut = {
-                name
-                for begin, end, names in taken
-                if begin < self.now + job.believed and end > self.now
-                for name in names
-            }
+            shut = {node.name for node in self.nodes if _is_taken(taken, node, self.now, self.now + job.believed)}
             sent_away = self.asked
             before = [one for one in self.jobs if one.state == "running"]
             if self._try(job, shut):
@@ -279,22 +306,73 @@ class Slurm:
             self._reserve(job, taken)
         self._back()
 
-    def _reserve(self, job: Job, taken: list[tuple[int, int, set[str]]]) -> None:
-        """Reserve the first nodes at the earliest instant at which there are enough."""
-        running, step = self.running(), self.settings.resolution
-        instants = {self._expected(one) for one in running} | {end for _, end, _ in taken} | {self.now}
-        instants |= {one.end for one in self.model.reservations}
-        for start in sorted(time for time in instants if self.now <= time <= self.now + self.settings.window):
-            left = [one for one in running if self._expected(one) > start]
-            end = start + job.believed
-            free = [
-                node
-                for node in self.nodes
-                if self._fits(node, job, left)
-                and not self._reserved(node, job, start)
-                and not any(first < end and last > start and node.name in names for first, last, names in taken)
-            ]
-            if len(free) >= job.nodes:
-                names = {node.name for node in free[: job.nodes]}
-                taken.append((start // step * step, -(-end // step) * step, names))
+    def _reserve(self, job: Job, taken: list[Taken]) -> None:
+        """Reserve nodes: those that are not taken from now on, or from an instant on at which some stop being taken."""
+        step, tested = self.settings.resolution, self.now
+        while tested <= self.now + self.settings.window:
+            usable = self._untaken(job, taken, tested)
+            start = self._start_on(usable, job, tested)
+            following = self._opens_next(job, taken, tested)
+            if following is not None and (start is None or start > following):
+                tested = following
+                continue
+            if start is None or start > self.now + self.settings.window:
                 return
+            left = [one for one in self.running() if self._expected(one) > start]
+            nodes = self._best([node for node in usable if self._fits(node, job, left)], job, left)
+            first, last = start // step * step, (start + job.believed) // step * step
+            names = {node.name for node in nodes}
+            if start > tested and any(begin < last and end > first and names & others for begin, end, others in taken):
+                tested = start
+                continue
+            taken.append((first, max(last, first + step), names))
+            return
+
+    def _untaken(self, job: Job, taken: list[Taken], tested: int) -> list[Node]:
+        return [
+            node
+            for node in self.nodes
+            if node.name in self.parts[job.partition].nodes
+            and not self._is_down(node)
+            and not self._reserved(node, job, tested)
+            and not _is_taken(taken, node, tested, tested + job.believed)
+        ]
+
+    def _start_on(self, usable: list[Node], job: Job, tested: int) -> int | None:
+        """Take running jobs away by their ends, a window at once, until the job fits; windows double from 30 s on."""
+        names, running = {node.name for node in usable}, self.running()
+        if sum(self._fits(node, job, running) for node in usable) >= job.nodes:
+            return tested
+        ends = sorted({self._expected(one) for one in running if names & set(one.on)})
+        if not ends:
+            return None
+        window = 30
+        first = ends[0] - ends[0] % 30 + 30
+        while True:
+            gone = [end for end in ends if end <= first + window]
+            left = [one for one in running if self._expected(one) > gone[-1]]
+            if sum(self._fits(node, job, left) for node in usable) >= job.nodes:
+                return max(gone[-1], tested)
+            if gone == ends:
+                return None
+            window *= 2
+
+    def _opens_next(self, job: Job, taken: list[Taken], after: int) -> int | None:
+        """Return the next instant at which a node of the partition stops being taken or reserved."""
+        found = []
+        for node in self.nodes:
+            if node.name not in self.parts[job.partition].nodes or self._is_down(node):
+                continue
+            held = [(begin, end) for begin, end, names in taken if node.name in names]
+            held += [
+                (one.start, one.end)
+                for one in self.model.reservations
+                if node.name in one.nodes and job.user not in one.users
+            ]
+            found += [end for _, end in held if end > after and not any(x <= end < y for x, y in held)]
+        return min(found, default=None)
+
+
+def _is_taken(taken: list[Taken], node: Node, begin: int, end: int) -> bool:
+    """Say whether a node is reserved for another job; one that begins as this one ends counts."""
+    return any(first <= end and last > begin and node.name in names for first, last, names in taken)

@@ -38,8 +38,13 @@ def parameters(settings: Settings) -> str:
     return ",".join([*(f"{name}={value}" for name, value in words.items()), *(["defer"] if settings.defer else [])])
 
 
-def compiled(model: ClusterModel, jobs: list[Job], settings: Settings) -> list[tuple[int, int]]:
-    """Return start and run of each job by the compiled model."""
+OWN_CLOCK = np.empty((0, 2), np.int64)
+
+
+def compiled(
+    model: ClusterModel, jobs: list[Job], settings: Settings, passes: b.Ints = OWN_CLOCK
+) -> list[tuple[int, int]]:
+    """Return start and run of each job by the compiled model, at given passes or by its own clock."""
     laid = layout(model)
     rows = np.zeros((len(jobs), b.JOB_COLUMNS), np.int64)
     names = [part.name for part in model.partitions]
@@ -61,7 +66,7 @@ def compiled(model: ClusterModel, jobs: list[Job], settings: Settings) -> list[t
     )
     board = new_board(Requests(rows, qos), users, Categories.of([""]), model, laid)
     ranks = ranks_of(board.jobs, qos, users, Categories.of([""]), model)
-    play(board, ranks, laid.events, False)  # noqa: FBT003 compiled code takes no names
+    play(board, ranks, laid.events, passes, False)  # noqa: FBT003 compiled code takes no names
     return [(int(row[b.START]), int(row[b.RAN])) for row in board.jobs]
 
 
@@ -232,8 +237,20 @@ def test_a_blocked_job_holds_up_its_partition_and_its_nodes_until_backfill() -> 
         job(12, 20, 20, partition="other"),
         job(13, 20, 20, partition="shared", cpus=4),
     ]
-    # Cycles are at 0, 30 and 60. The job of `shared` is alone there, tried as it is submitted, and leaves n1 at 33.
-    assert starts(cluster(3, *parts), *jobs, resolution=1) == [0, 100, 60, 12, 13]
+    # Passes are at 0, 10 and 13, cycles at 0 and 30. The job of `shared` may not have n1, and n2 is free from 33 on.
+    assert starts(cluster(3, *parts), *jobs, resolution=1) == [0, 100, 30, 13, 33]
+
+
+def test_a_submission_waits_for_the_next_pass_and_an_end_does_not() -> None:
+    """A job is tried batch_sched_delay after the last pass, not as it is submitted; an end is followed by a pass."""
+    jobs = [job(0, 11, 90, cpus=4), job(1, 50, 50), job(2, 50, 50, nodes=1, cpus=4)]
+    assert starts(cluster(2), *jobs, delay=5, interval=100) == [0, 5, 11]
+
+
+def test_with_defer_an_end_waits_for_the_next_pass_too() -> None:
+    """With defer, the pass after an end comes batch_sched_delay after the last one."""
+    jobs = [job(0, 6, 90, cpus=4), job(4, 50, 50), job(5, 50, 50, cpus=4)]
+    assert starts(cluster(1), *jobs, delay=4, interval=100, defer=True)[1] == 8
 
 
 def test_reserved_nodes_are_whole_nodes() -> None:
@@ -293,10 +310,33 @@ def test_a_job_over_a_limit_waits_and_blocks_nobody() -> None:
     users = (Association("root", parent=""), Association("root", "ann", limits=Limits(max_jobs_per_user=1)))
     model = cluster(2, associations=users)
     jobs = [job(0, 50, 50, user="ann"), job(1, 50, 50, user="ann", nodes=2, cpus=4), job(2, 10, 10)]
-    assert starts(model, *jobs, interval=5) == [0, 50, 2]
+    assert starts(model, *jobs, interval=5) == [0, 50, 3]
 
 
 def test_a_limit_that_is_never_met_holds_a_job_for_ever() -> None:
     """A job of two nodes in a QOS of one node never starts, and all others do."""
     model = cluster(2, qos=(Qos("small", limits=Limits(max_tres_per_job={"node": 1})),))
-    assert starts(model, job(0, 5, 5, nodes=2, qos="small"), job(1, 5, 5, qos="small")) == [-1, 1]
+    assert starts(model, job(0, 5, 5, nodes=2, qos="small"), job(1, 5, 5, qos="small")) == [-1, 3]
+
+
+def test_jobs_go_to_the_smallest_gap_that_is_large_enough() -> None:
+    """Of neighbours that are free, a job takes the set with the fewest free CPUs that has enough nodes for it."""
+    jobs = [
+        job(0, 60, 60, cpus=4),
+        *(job(0, 20, 60, cpus=4) for _ in range(2)),
+        job(0, 60, 60, cpus=4),
+        job(0, 20, 60, cpus=4),
+        job(0, 60, 60, cpus=4),
+        # Nodes 1, 2 and 4 are free from 20 on: the first job takes 4, and 1 and 2 are left for the second.
+        job(20, 20, 60, cpus=4),
+        job(21, 20, 60, nodes=2, cpus=4),
+    ]
+    assert starts(cluster(6), *jobs, interval=100)[6:] == [20, 23]
+
+
+def test_a_job_starts_at_the_passes_that_are_given() -> None:
+    """With the instants of passes given, a job starts at the first one that may start it, whatever the settings say."""
+    jobs = [job(0, 10, 10, cpus=4), job(1, 10, 10, cpus=4), job(2, 5, 5)]
+    passes = np.array([(4, b.MAIN), (17, b.CYCLE), (31, b.FULL)], np.int64)
+    found = compiled(cluster(1), jobs, Settings(delay=0, interval=1), passes)
+    assert [start for start, _ in found] == [4, 17, 31]

@@ -150,9 +150,9 @@ def test_an_answer_has_the_same_jobs_for_all_schedulers_and_gpus_by_type() -> No
     model = ClusterModel("site", NODES, PARTITIONS, outages=(Outage("g1", 1020, 1100),))
     found = answer(table_of(jobs), model, "easy", "slurm")
     assert {name: result.jobs for name, result in found.schedulers.items()} == {"easy": 2, "slurm": 2}
-    # The h100 job runs from 1002, fails at 1020 and runs again from 1100 to 1160; the span is 1001 to 1160.
+    # The h100 job starts at the pass of 1004, fails at 1020 and runs again from 1100 to 1160; the span is 1001 to 1160.
     nodes = found.nodes["slurm"]
-    assert nodes.gpu_utilization == {"a100": round(60 / 159, 6), "h100": round((18 + 60) / (2 * 159), 6)}
+    assert nodes.gpu_utilization == {"a100": round(60 / 159, 6), "h100": round((16 + 60) / (2 * 159), 6)}
     assert (nodes.requeued, nodes.cut_short, nodes.never_started) == (1, 0, 0)
     assert found.left_out == {"does not fit on the nodes of its partition": 1}
 

@@ -104,7 +104,7 @@ def _fixed(model: ClusterModel, place: Place, speed: int, jobs: int) -> dict[str
         "SlurmdPidFile": f"{base}/spool/%n.pid",
         "SlurmctldLogFile": f"{base}/log/slurmctld.log",
         "SlurmdLogFile": f"{base}/log/slurmd.log",
-        "SlurmctldDebug": "info",
+        "SlurmctldDebug": "debug",  # says when the main loop and backfill ran: see passes.py
         "SlurmdDebug": "error",
         "MailProg": "/bin/true",
         "MpiDefault": "none",

@@ -53,6 +53,11 @@ class VirtualCluster:
         """Where slurmctld writes a line for each job that ended."""
         return self.directory / "jobcomp.txt"
 
+    @property
+    def log(self) -> Path:
+        """Where slurmctld writes its log."""
+        return self.directory / "log" / "slurmctld.log"
+
     def __enter__(self) -> Self:
         self.directory = Path(tempfile.mkdtemp(prefix="gpuwaste-engine-"))
         try:

@@ -22,6 +22,7 @@ from gpuwaste.sim.real.document import EngineDocument, RealRun
 from gpuwaste.sim.real.ensemble import agreement, run_figures, spread
 from gpuwaste.sim.real.jobs import Submission, submissions
 from gpuwaste.sim.real.outcomes import Outcome, read_csv, write_csv
+from gpuwaste.sim.real.passes import write_passes
 from gpuwaste.sim.real.player import Player
 from gpuwaste.sim.real.programs import require_programs, slurm_version
 from gpuwaste.sim.real.settings import not_taken
@@ -81,6 +82,11 @@ def play_ensemble(study: Study, progress: Progress = lambda *_: None) -> EngineD
     return document
 
 
+def passes_path(directory: Path, number: int) -> Path:
+    """Return where a run keeps when slurmctld's main loop and backfill ran."""
+    return directory / f"run-{number:03}.passes.csv"
+
+
 def not_played(model: ClusterModel) -> list[str]:
     """Return what of a site a run does not have, in sentences."""
     said = [
@@ -108,6 +114,7 @@ def _play(
                 complete = True
             finally:
                 player.read_ended()
+                write_passes(passes_path(study.directory, number), player.passes())
     finally:
         if player is not None:
             outcomes = player.outcomes()

@@ -1,5 +1,6 @@
 """One run: jobs are submitted at the instants of the trace, nodes fail as the model says, and the end is waited for."""
 
+import contextlib
 import heapq
 import math
 import re
@@ -12,6 +13,7 @@ from gpuwaste.sim.cluster import ClusterModel
 from gpuwaste.sim.real.daemons import VirtualCluster
 from gpuwaste.sim.real.jobs import Submission
 from gpuwaste.sim.real.outcomes import NEVER_STARTED, PENDING, REFUSED, Ended, Outcome, read_ended
+from gpuwaste.sim.real.passes import Pass, read_passes
 from gpuwaste.slurm.command import check, last_line
 
 Progress = Callable[[int, int, int], None]
@@ -24,6 +26,7 @@ _KEPT_EVERY_S: Final = 10.0
 _STALLED_S: Final = 1800  # of the played clock without a running job: backfill has passed many times
 _STALLED_REAL_S: Final = 15.0
 _TRIES: Final = 3
+_MOST_LOG_B: Final = 1 << 30
 _AGAIN: Final = ("Unable to contact", "Socket timed out", "temporarily unable", "Connection refused")
 _WAITING: Final = frozenset({"PENDING", "REQUEUED", "REQUEUE_HOLD", "SPECIAL_EXIT"})
 _HOPELESS: Final = frozenset({"PartitionConfig", "PartitionNodeLimit", "PartitionTimeLimit"})
@@ -73,6 +76,12 @@ class Player:
                 found, whole = read_ended(file.read())
             self._read += whole
             self._ended.update((each.slurm_id, each) for each in found if each.slurm_id in self._ids)
+
+    def passes(self) -> list[Pass]:
+        """Return when the main loop and backfill ran so far, on the trace's clock."""
+        with contextlib.suppress(FileNotFoundError), self._cluster.log.open("rb") as file:
+            return read_passes(file.read(_MOST_LOG_B), self._first - self._origin)
+        return []
 
     def outcomes(self) -> list[Outcome]:
         """Return what is known of each job, in the order of the trace."""

@@ -42,7 +42,7 @@ def starts_on(table: JobTable, trace: Trace, cluster: ClusterModel, believed: In
         requests.jobs[:, b.BELIEVED] = believed
     board = new_board(requests, table.user, table.account, cluster, laid)
     ranks = ranks_of(board.jobs, requests.qos, table.user, table.account, cluster)
-    play(board, ranks, laid.events, believed is None)
+    play(board, ranks, laid.events, np.empty((0, 2), np.int64), believed is None)
     jobs = board.jobs
     capacity = laid.full[:, b.FIRST_TYPE :].sum(axis=0)
     begun = jobs[:, b.START] >= 0

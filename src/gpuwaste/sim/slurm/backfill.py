@@ -21,7 +21,7 @@ class Notes(NamedTuple):
     """What a cycle knows of jobs that ask for the same [likes, 2]: the cycle, and the least walltime it holds for."""
 
     stuck: Ints  # they cannot start now
-    late: Ints  # they cannot start within the window
+    late: Ints  # [likes]: the cycle in which too few nodes were free within the window, reserved or not
     of_user: Ints  # [users, 2]: the cycle, and how many of the user's jobs were tested
 
 
@@ -29,7 +29,7 @@ class Notes(NamedTuple):
 def new_notes(board: Board) -> Notes:
     """Return notes that hold for no cycle."""
     likes, users = board.jobs[:, b.LIKE].max() + 1, board.jobs[:, b.USER].max() + 1
-    return Notes(np.zeros((likes, 2), np.int64), np.zeros((likes, 2), np.int64), np.zeros((users, 2), np.int64))
+    return Notes(np.zeros((likes, 2), np.int64), np.zeros(likes, np.int64), np.zeros((users, 2), np.int64))
 
 
 @in_place
@@ -81,20 +81,36 @@ def _any_may_fit(board: Board, reach: int) -> bool:
     return False
 
 
-@in_place
-def _reserve(board: Board, held: Groups, spans: Ints, number: int, now: int, start: int) -> None:
-    """Reserve whole nodes for a job."""
-    resolution, job = board.settings[b.RESOLUTION], board.jobs[number]
-    search.pick(board, held, spans, number, now, start)
-    first = start // resolution * resolution
-    last = -(-(start + job[b.BELIEVED]) // resolution) * resolution
+@compiled
+def _reserve(
+    board: Board, held: Groups, spans: Ints, notes: Notes, number: int, now: int, events: Ints, chosen: Ints
+) -> Ints:
+    """Reserve whole nodes for a job that can start within the window; returns the spans, with more room at need."""
+    job, tested, resolution = board.jobs[number], now, board.settings[b.RESOLUTION]
+    until = now + board.settings[b.WINDOW]
+    if search.free_within(board, held, number, now, until) < job[b.NODES]:
+        notes.late[job[b.LIKE]] = held.sizes[g.CYCLE]
+        return spans
+    while True:
+        start, tested = search.earliest(board, held, spans, number, now, tested, until, events)
+        if start == b.FOREVER:
+            return spans
+        spans = g.with_room(held, spans, held.sizes[g.USED] + len(board.nodes))  # for splits and a reservation
+        search.pick(board, held, spans, number, now, tested, start, chosen)
+        first = start // resolution * resolution
+        last = (start + job[b.BELIEVED]) // resolution * resolution
+        if start == tested or not g.overlaps(held, spans, first, last):
+            break
+        tested = start
     for k in range(held.sizes[g.PICKED]):
-        g.add_span(held, spans, held.picked[k], first, last, -1)
+        g.add_span(held, spans, held.picked[k], first, max(last, first + resolution), -1)
+    return spans
 
 
-@in_place
-def _start(board: Board, held: Groups, spans: Ints, number: int, now: int) -> None:
-    search.pick(board, held, spans, number, now, now)
+@compiled
+def _start(board: Board, held: Groups, spans: Ints, number: int, now: int, chosen: Ints) -> None:
+    search.free_within(board, held, number, now, now)
+    search.pick(board, held, spans, number, now, now, now, chosen)
     for k in range(held.sizes[g.PICKED]):
         row = held.groups[held.picked[k]]
         for place in range(row[g.FIRST], row[g.FIRST] + row[g.SIZE]):
@@ -123,18 +139,17 @@ def _preempts(board: Board, held: Groups, spans: Ints, number: int, now: int, ch
 
 
 @compiled
-def cycle(  # noqa: C901, PLR0912 one compiled loop, as schedulers/easy.py
+def cycle(  # noqa: C901 one compiled loop, as schedulers/easy.py
     board: Board, held: Groups, spans: Ints, events: Ints, notes: Notes, now: int, chosen: Ints
-) -> tuple[Ints, Ints]:
-    """Try each job of the queue until the limits of the settings; returns the spans and events, for the next cycle."""
+) -> Ints:
+    """Try each job of the queue until the limits of the settings; returns the spans, for the next cycle."""
     settings, queued = board.settings, board.counters[b.QUEUED]
     most, of_user, starts = settings[b.MAX_TESTS], settings[b.MAX_OF_USER], settings[b.MAX_STARTS]
     reach = queued if of_user > 0 else min(queued, most)
     if not _any_may_fit(board, reach):
-        return spans, events
-    m = len(board.nodes)
+        return spans
     held.sizes[g.USED] = 0
-    spans = g.with_room(held, spans, m * len(board.reservations))
+    spans = g.with_room(held, spans, len(board.nodes) * len(board.reservations))
     g.gather(board, held, spans)
     this = held.sizes[g.CYCLE]
     tests = started = hopeful = 0
@@ -156,25 +171,17 @@ def cycle(  # noqa: C901, PLR0912 one compiled loop, as schedulers/easy.py
         tests += 1
         if holds.is_held(board, number):
             continue
-        spans = g.with_room(held, spans, held.sizes[g.USED] + m)  # pick() and a reservation need no more
         if hopeful == k:
             if _can_start(board, held, spans, notes, number, now):
-                _start(board, held, spans, number, now)
+                spans = g.with_room(held, spans, held.sizes[g.USED])
+                _start(board, held, spans, number, now, chosen)
                 started += 1
                 if starts > 0 and started >= starts:
                     break
                 continue
             if _preempts(board, held, spans, number, now, chosen):
                 break
-        if _known(notes.late, this, job):
-            continue
-        wanted = held.sizes[g.GROUPS] + 2 * held.sizes[g.USED]
-        if wanted > len(events):
-            events = np.empty(2 * wanted, np.int64)
-        start = search.earliest(board, held, spans, number, now, now + settings[b.WINDOW], events)
-        if start == b.FOREVER:
-            _note(notes.late, this, job)
-        else:
-            _reserve(board, held, spans, number, now, start)
+        if notes.late[job[b.LIKE]] != this:
+            spans = _reserve(board, held, spans, notes, number, now, events, chosen)
     flow.tidy(board)
-    return spans, events
+    return spans

@@ -53,7 +53,9 @@ FREE_GPUS: Final = 3
 JOBS: Final = 4
 HOLDING: Final = 5  # first holding, -1 for none
 DOWN: Final = 6
-FIRST_TYPE: Final = 7
+WEIGHT: Final = 7
+PLACE: Final = 8  # in the cluster: which nodes follow one another
+FIRST_TYPE: Final = 9
 
 # Holdings [h, HELD_TYPE + T]: what one job holds of one node.
 OF_JOB: Final = 0
@@ -87,7 +89,13 @@ DELAY: Final = 8
 DEFER: Final = 9
 BACKFILLS: Final = 10
 REQUEUES: Final = 11  # whether a job that loses a node is requeued
-SETTINGS: Final = 12
+END_WINDOW: Final = 12  # within which ends of running jobs are looked at together, at first
+SETTINGS: Final = 13
+
+# Kinds of passes whose instants are given [p, 2].
+MAIN: Final = 0  # the first DEPTH jobs of the queue
+FULL: Final = 1
+CYCLE: Final = 2  # of backfill
 
 FOREVER: Final = 1 << 60
 

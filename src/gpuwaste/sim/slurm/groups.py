@@ -43,7 +43,9 @@ class Groups(NamedTuple):
     room: Ints
     of_class: Ints  # [K, 2]: the cycle, and the group of its idle nodes in it
     marks: Ints  # [m]: the pick for which a node will do
+    others: Ints  # [m]
     picked: Ints  # [m]
+    begins: Ints  # [m]: when a group is believed to have room for the job that is looked at, -1 outside its partition
     sizes: Ints
 
 
@@ -59,6 +61,8 @@ def new_groups(board: Board) -> Groups:
         np.empty(board.nodes.shape[1], np.int64),
         np.zeros((len(board.idle), 2), np.int64),
         np.zeros(m, np.int64),
+        np.empty(m, np.int64),
+        np.empty(m, np.int64),
         np.empty(m, np.int64),
         np.zeros(5, np.int64),
     )
@@ -141,13 +145,25 @@ def add_span(held: Groups, spans: Ints, group: int, begin: int, end: int, by: in
 
 
 @in_place
-def split(held: Groups, spans: Ints, group: int, size: int) -> None:
-    """Leave the first `size` members in a group, and put the others into a new one, reserved alike."""
-    fresh, row = held.sizes[GROUPS], held.groups[group]
+def split(held: Groups, spans: Ints, group: int) -> None:
+    """Leave the members that the last pick has marked in a group, and put the others into a new one, reserved alike."""
+    fresh, row, mark = held.sizes[GROUPS], held.groups[group], held.sizes[PICKS]
+    first, size, left = row[FIRST], 0, 0
+    for place in range(first, first + row[SIZE]):
+        member = held.members[place]
+        if held.marks[member] == mark:
+            held.members[first + size] = member
+            size += 1
+        else:
+            held.others[left] = member
+            left += 1
+    for k in range(left):
+        held.members[first + size + k] = held.others[k]
     held.sizes[GROUPS] += 1
     other = held.groups[fresh]
-    other[FIRST], other[SIZE] = row[FIRST] + size, row[SIZE] - size
+    other[FIRST], other[SIZE] = first + size, left
     other[SPANS], other[KLASS] = -1, row[KLASS]
+    held.begins[fresh] = held.begins[group]
     row[SIZE] = size
     place = row[SPANS]
     while place >= 0:
@@ -156,12 +172,33 @@ def split(held: Groups, spans: Ints, group: int, size: int) -> None:
 
 
 @in_place
+def blocks(board: Board, span: Ints, job: Ints) -> bool:
+    """Say whether a job may not use what a span reserves."""
+    return bool(span[BY] < 0 or not on.may_use(board, span[BY], job))
+
+
+@in_place
 def is_open(board: Board, held: Groups, spans: Ints, group: int, job: Ints, begin: int) -> bool:
-    """Say whether nothing that is reserved on a group stands in the way of a job that begins then."""
+    """Say whether nothing that is reserved on a group stands in the way of a job that begins then.
+
+    As slurmctld has it, a job's reservation also does that if it begins at the second at which the other job ends.
+    """
     place, end = held.groups[group, SPANS], begin + job[b.BELIEVED]
-    while place >= 0 and spans[place, BEGIN] < end:
-        by = spans[place, BY]
-        if spans[place, END] > begin and (by < 0 or not on.may_use(board, by, job)):
+    while place >= 0 and spans[place, BEGIN] <= end:
+        span = spans[place]
+        if span[END] > begin and (span[BEGIN] < end or span[BY] < 0) and blocks(board, span, job):
             return False
-        place = spans[place, NEXT]
+        place = span[NEXT]
     return True
+
+
+@in_place
+def overlaps(held: Groups, spans: Ints, begin: int, end: int) -> bool:
+    """Say whether a job has reserved a picked group between two instants."""
+    for k in range(held.sizes[PICKED]):
+        place = held.groups[held.picked[k], SPANS]
+        while place >= 0 and spans[place, BEGIN] < end:
+            if spans[place, END] > begin and spans[place, BY] < 0:
+                return True
+            place = spans[place, NEXT]
+    return False

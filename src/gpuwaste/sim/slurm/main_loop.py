@@ -41,17 +41,3 @@ def main_pass(board: Board, now: int, depth: int, chosen: Ints) -> None:
         for klass in range(len(shut)):
             shut[klass] = shut[klass] or board.in_partition[partition, klass]
     flow.tidy(board)
-
-
-@compiled
-def try_at_submit(board: Board, number: int, now: int, chosen: Ints) -> None:
-    """Try a job as it is submitted, unless another of its partition that no limit holds is in front of it."""
-    partition, k = board.jobs[number, b.PARTITION], 0
-    if holds.is_held(board, number):
-        return
-    while board.jobs[board.queue[k], b.PARTITION] != partition or holds.is_held(board, board.queue[k]):
-        k += 1
-    if board.queue[k] == number:
-        shut, allowed = on.no_classes(board), on.no_classes(board)
-        if try_now(board, number, now, shut, allowed, chosen):
-            flow.tidy(board)

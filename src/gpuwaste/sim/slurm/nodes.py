@@ -35,6 +35,7 @@ def layout(model: ClusterModel) -> Layout:
     if not up or not model.partitions:
         raise NoDataError(f"cluster {model.name}: no {'partition' if up else 'node that is up'}: nothing can run there")
     numbers = {node.name: k for k, node in enumerate(up)}
+    places = {node.name: k for k, node in enumerate(model.nodes)}
     types = tuple(sorted({name for node in up for name in node.gpus}))
     full = np.zeros((len(up), b.FIRST_TYPE + len(types)), np.int64)
     for row, node in zip(full, up, strict=True):
@@ -45,6 +46,7 @@ def layout(model: ClusterModel) -> Layout:
     alike = np.concatenate([full, nodes_of.T, held.T], axis=1)
     _, first, classes = np.unique(alike, axis=0, return_index=True, return_inverse=True)
     full[:, b.CLASS], full[:, b.HOLDING] = classes.reshape(-1), -1
+    full[:, b.WEIGHT], full[:, b.PLACE] = [node.weight for node in up], [places[node.name] for node in up]
     bounds = np.array([(each.start, each.end) for each in model.reservations], np.int64).reshape(-1, 2)
     events = [(int(time), -1, 0) for time in bounds.ravel()]
     for outage in model.outages:

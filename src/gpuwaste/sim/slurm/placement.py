@@ -5,16 +5,8 @@ import numpy as np
 from gpuwaste.sim.compiled import compiled, in_place
 from gpuwaste.sim.slurm import board as b
 from gpuwaste.sim.slurm import holds
+from gpuwaste.sim.slurm.best_fit import best_fit, none_usable, usable_cpus
 from gpuwaste.sim.slurm.board import Board, Flags, Ints
-
-
-@in_place
-def expected_end(job: Ints, now: int) -> int:
-    """Return when a running job is believed to end: one that outlasts its walltime, by its limit."""
-    end: int = job[b.START] + job[b.BELIEVED]
-    if end <= now:
-        end = max(job[b.START] + job[b.LIMIT], now + 1)
-    return end
 
 
 @in_place
@@ -72,19 +64,28 @@ def may_fit(board: Board, job: Ints, allowed: Flags) -> bool:
 
 
 @in_place
+def _usable(board: Board, job: Ints, allowed: Flags, chosen: Ints) -> int:
+    """Fill `chosen` with all nodes of `allowed` classes that a job fits on; returns how many."""
+    found = 0
+    if may_fit(board, job, allowed):
+        for node in range(len(board.nodes)):
+            if allowed[board.nodes[node, b.CLASS]] and fits(board.nodes[node], job):
+                chosen[found] = node
+                found += 1
+    return found
+
+
+@compiled
 def choose(board: Board, number: int, allowed: Flags, chosen: Ints) -> bool:
-    """Fill `chosen` with the first nodes that a job fits on, of `allowed` classes; returns whether there are enough."""
+    """Fill `chosen` with the nodes that a job gets, of `allowed` classes; returns whether there are enough."""
     job = board.jobs[number]
-    if not may_fit(board, job, allowed):
-        return False
-    found, wanted = 0, job[b.NODES]
-    for node in range(len(board.nodes)):
-        if allowed[board.nodes[node, b.CLASS]] and fits(board.nodes[node], job):
-            chosen[found] = node
-            found += 1
-            if found == wanted:
-                return True
-    return False
+    found, wanted = _usable(board, job, allowed, chosen), job[b.NODES]
+    if found > wanted:
+        free = none_usable(board.nodes)
+        for k in range(found):
+            free[chosen[k]] = usable_cpus(job, board.nodes[chosen[k], b.FREE_CPUS])
+        best_fit(board.nodes, free, wanted, chosen)
+    return bool(found >= wanted)
 
 
 @in_place
@@ -172,40 +173,6 @@ def give_back(room: Ints, held: Ints) -> None:
     for t in range(len(held) - b.HELD_TYPE):
         room[b.FIRST_TYPE + t] += held[b.HELD_TYPE + t]
         room[b.FREE_GPUS] += held[b.HELD_TYPE + t]
-
-
-@in_place
-def free_from(board: Board, node: int, job: Ints, now: int, room: Ints) -> int:  # noqa: C901 one compiled loop, as schedulers/easy.py
-    """Return when a node is believed to have what a job asks of it, FOREVER for never; `room` is overwritten."""
-    row = board.nodes[node]
-    if row[b.DOWN] > 0 or not enough(board.full[node], job):
-        return b.FOREVER
-    if fits(row, job):
-        return now
-    if row[b.JOBS] == 1:
-        return expected_end(board.jobs[board.holdings[row[b.HOLDING], b.OF_JOB]], now)
-    for column in range(len(row)):
-        room[column] = row[column]
-    passed = now
-    while True:
-        upcoming = b.FOREVER
-        place = row[b.HOLDING]
-        while place >= 0:
-            end = expected_end(board.jobs[board.holdings[place, b.OF_JOB]], now)
-            if passed < end < upcoming:
-                upcoming = end
-            place = board.holdings[place, b.NEXT_OF_NODE]
-        if upcoming == b.FOREVER:
-            return b.FOREVER
-        passed = upcoming
-        place = row[b.HOLDING]
-        while place >= 0:
-            held = board.holdings[place]
-            if expected_end(board.jobs[held[b.OF_JOB]], now) == passed:
-                give_back(room, held)
-            place = held[b.NEXT_OF_NODE]
-        if fits(room, job):
-            return passed
 
 
 @compiled

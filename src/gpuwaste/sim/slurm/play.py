@@ -52,19 +52,22 @@ def _node_event(board: Board, node: int, change: int, now: int) -> None:
 
 
 @compiled
-def play(board: Board, ranks: Ranks, node_events: Ints, learns: bool) -> None:  # noqa: C901, PLR0912, PLR0915 one compiled loop, as schedulers/easy.py
+def play(  # noqa: C901, PLR0912, PLR0915 one compiled loop, as schedulers/easy.py
+    board: Board, ranks: Ranks, node_events: Ints, passes: Ints, learns: bool
+) -> None:
     """Play all jobs; their rows have starts then, -1 for those that never start.
 
-    `node_events` [e, 3] are instants, nodes and changes, by time; a reservation's bounds have node -1. `learns`:
-    walltimes are believed to be the mean of the user's last two jobs (recent.py).
+    `node_events` [e, 3] are instants, nodes and changes, by time; a reservation's bounds have node -1. `passes` [p, 2]
+    are the instants, by time, at which the main loop (MAIN, FULL) and backfill (CYCLE) run; without any they run as the
+    settings say. `learns`: walltimes are believed to be the mean of the user's last two jobs (recent.py).
     """
     jobs, settings, counters = board.jobs, board.settings, board.counters
     n, origin = len(jobs), jobs[0, b.SUBMIT]
     runs = no_runs(jobs[:, b.USER] if learns else jobs[:0, b.USER])
     held, notes = g.new_groups(board), backfill.new_notes(board)
-    spans, events = np.empty((4 * len(board.nodes) + 1024, 4), np.int64), np.empty(1024, np.int64)
+    spans, events = np.empty((4 * len(board.nodes) + 1024, 4), np.int64), np.empty(len(board.nodes), np.int64)
     chosen = np.empty(len(board.nodes), np.int64)
-    arrived = happened = freed = 0
+    arrived = happened = freed = turn = 0
     last_pass, last_cycle, asked = origin - settings[b.DELAY], origin - settings[b.INTERVAL], False
     seen_by_pass = seen_by_cycle = counters[b.CHANGES]
     if ranks.period > 0:
@@ -76,18 +79,22 @@ def play(board: Board, ranks: Ranks, node_events: Ints, learns: bool) -> None:  
             following = min(following, jobs[arrived, b.SUBMIT])
         if happened < len(node_events):
             following = min(following, node_events[happened, 0])
-        changed = counters[b.CHANGES] != seen_by_pass
-        following = min(following, _next_pass(board, now + 1, origin, last_pass, asked, changed))
-        if settings[b.BACKFILLS] == 1 and counters[b.CHANGES] != seen_by_cycle:
-            following = min(following, max(now + 1, last_cycle + settings[b.INTERVAL]))
+        if turn < len(passes):
+            following = min(following, passes[turn, 0])
+        elif len(passes) == 0:
+            changed = counters[b.CHANGES] != seen_by_pass
+            following = min(following, _next_pass(board, now + 1, origin, last_pass, asked, changed))
+            if settings[b.BACKFILLS] == 1 and counters[b.CHANGES] != seen_by_cycle:
+                following = min(following, max(now + 1, last_cycle + settings[b.INTERVAL]))
         if following == b.FOREVER:
             break
         if ranks.period > 0 and counters[b.ENDS] + counters[b.QUEUED] > 0:
             following = min(following, _grid(now, origin, ranks.period) + ranks.period)
-        now = following
+        now, at_once = following, False
         while flow.next_end(board) == now:
             number = flow.end_next(board)
-            asked = True
+            at_once = settings[b.DEFER] == 0
+            asked = asked or not at_once
             if learns:
                 ended(runs, jobs[number, b.USER], jobs[number, b.RUN])
         while happened < len(node_events) and node_events[happened, 0] <= now:
@@ -104,17 +111,27 @@ def play(board: Board, ranks: Ranks, node_events: Ints, learns: bool) -> None:  
                 jobs[arrived, b.BELIEVED] = believed_of(runs, jobs[arrived, b.USER], jobs[arrived, b.LIMIT])
             by.set_priority(board, ranks, arrived, now)
             flow.enqueue(board, arrived)
-            if settings[b.DEFER] == 0:
-                main.try_at_submit(board, arrived, now, chosen)
             arrived += 1
             asked = True
         last_pass = max(last_pass, _grid(now - 1, origin, settings[b.FULL_INTERVAL]))
         asked = asked or counters[b.FREED] != freed
         freed = counters[b.FREED]
         by.charge_ends(board, ranks)
+        while turn < len(passes) and passes[turn, 0] <= now:
+            if passes[turn, 1] == b.CYCLE:
+                spans = backfill.cycle(board, held, spans, events, notes, now, chosen)
+            else:
+                main.main_pass(board, now, n if passes[turn, 1] == b.FULL else settings[b.DEPTH], chosen)
+            by.charge_ends(board, ranks)
+            turn += 1
+        if len(passes) > 0:
+            continue
         full = (now - origin) % settings[b.FULL_INTERVAL] == 0
-        if full or (asked and now >= last_pass + settings[b.DELAY]):
-            last_pass, asked, seen = now, False, counters[b.CHANGES]
+        due = full or (asked and now >= last_pass + settings[b.DELAY])
+        if due or at_once:
+            seen = counters[b.CHANGES]
+            if due:
+                last_pass, asked = now, False
             if full:
                 seen_by_pass = seen
             main.main_pass(board, now, n if full else settings[b.DEPTH], chosen)
@@ -125,7 +142,7 @@ def play(board: Board, ranks: Ranks, node_events: Ints, learns: bool) -> None:  
             and now >= last_cycle + settings[b.INTERVAL]
         ):
             last_cycle, seen_by_cycle = now, counters[b.CHANGES]
-            spans, events = backfill.cycle(board, held, spans, events, notes, now, chosen)
+            spans = backfill.cycle(board, held, spans, events, notes, now, chosen)
             by.charge_ends(board, ranks)
         asked = asked or counters[b.FREED] != freed
         freed = counters[b.FREED]

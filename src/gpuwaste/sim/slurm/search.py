@@ -6,8 +6,10 @@ import numpy as np
 
 from gpuwaste.sim.compiled import compiled, in_place
 from gpuwaste.sim.slurm import board as b
+from gpuwaste.sim.slurm import expected
 from gpuwaste.sim.slurm import groups as g
 from gpuwaste.sim.slurm import placement as on
+from gpuwaste.sim.slurm.best_fit import best_fit, none_usable, usable_cpus
 from gpuwaste.sim.slurm.board import Board, Ints
 from gpuwaste.sim.slurm.groups import Groups
 
@@ -36,109 +38,148 @@ def _event(time: int, change: int) -> int:
 
 
 @in_place
-def _changes(board: Board, held: Groups, spans: Ints, number: int, now: int, last: int, events: Ints) -> int:
-    """Fill `events` with changes of the count of nodes on which a job could begin, up to `last`; returns how many."""
-    job, count = board.jobs[number], 0
-    lasts = job[b.BELIEVED]
+def free_within(board: Board, held: Groups, number: int, now: int, last: int) -> int:
+    """Fill `begins` of the groups for a job; returns how many nodes have room for it until `last`, reserved or not."""
+    job, found = board.jobs[number], 0
     for group in range(held.sizes[g.GROUPS]):
         row = held.groups[group]
-        if not board.in_partition[job[b.PARTITION], row[g.KLASS]]:
+        held.begins[group] = -1
+        if board.in_partition[job[b.PARTITION], row[g.KLASS]]:
+            begin = expected.free_from(board, held.members[row[g.FIRST]], job, now, held.room)
+            held.begins[group] = begin
+            if begin <= last:
+                found += row[g.SIZE]
+    return found
+
+
+@in_place
+def _opens_next(board: Board, held: Groups, spans: Ints, job: Ints, after: int) -> int:
+    """Return the first instant after another at which nodes stop being reserved, FOREVER for none."""
+    found = b.FOREVER
+    for group in range(held.sizes[g.GROUPS]):
+        if held.begins[group] < 0:
             continue
-        begin = on.free_from(board, held.members[row[g.FIRST]], job, now, held.room)
-        place = row[g.SPANS]
-        while place >= 0 and begin <= last:
-            by = spans[place, g.BY]
-            if by < 0 or not on.may_use(board, by, job):
-                if spans[place, g.BEGIN] - lasts >= begin:
-                    events[count] = _event(begin - now, row[g.SIZE])
-                    events[count + 1] = _event(spans[place, g.BEGIN] - lasts + 1 - now, -row[g.SIZE])
-                    count += 2
-                begin = max(begin, spans[place, g.END])
+        place, end = held.groups[group, g.SPANS], after
+        while place >= 0 and (spans[place, g.BEGIN] <= end or end == after):
+            if spans[place, g.END] > end and g.blocks(board, spans[place], job):
+                end = spans[place, g.END]
             place = spans[place, g.NEXT]
-        if begin <= last:
-            events[count] = _event(begin - now, row[g.SIZE])
-            count += 1
-    return count
+        if after < end < found:
+            found = end
+    return int(found)
+
+
+@in_place
+def _free_at(board: Board, held: Groups, spans: Ints, job: Ints, tested: int, until: int) -> int:
+    """Return how many nodes that nobody has reserved from `tested` on have room for a job at an instant."""
+    found = 0
+    for group in range(held.sizes[g.GROUPS]):
+        if 0 <= held.begins[group] <= until and g.is_open(board, held, spans, group, job, tested):
+            found += held.groups[group, g.SIZE]
+    return found
 
 
 @compiled
-def earliest(board: Board, held: Groups, spans: Ints, number: int, now: int, last: int, events: Ints) -> int:
-    """Return when enough nodes are free for as long as a job is believed to run, FOREVER where not until `last`.
-
-    Each group gives the instants at which the job could begin there; they are added up in the order of time. `events`
-    has room for one of each group, and two of each span.
-    """
-    wanted = board.jobs[number, b.NODES]
-    count = _changes(board, held, spans, number, now, last, events)
+def _enough_at(board: Board, held: Groups, spans: Ints, job: Ints, now: int, tested: int, events: Ints) -> int:
+    """Return when enough nodes that nobody has reserved from `tested` on have room for a job; there is such a time."""
+    found = count = k = 0
+    for group in range(held.sizes[g.GROUPS]):
+        begin = held.begins[group]
+        if 0 <= begin < b.FOREVER and g.is_open(board, held, spans, group, job, tested):
+            events[count] = _event(begin - now, held.groups[group, g.SIZE])
+            count += 1
     in_order = np.sort(events[:count])
-    found = k = 0
-    while k < count:
-        time = in_order[k] >> _COUNT_BITS
-        while k < count and in_order[k] >> _COUNT_BITS == time:
-            found += (in_order[k] & ((1 << _COUNT_BITS) - 1)) - _COUNT_ZERO
-            k += 1
-        if found >= wanted:
-            return int(now + time) if now + time <= last else b.FOREVER
-    return b.FOREVER
+    while found < job[b.NODES]:
+        found += (in_order[k] & ((1 << _COUNT_BITS) - 1)) - _COUNT_ZERO
+        k += 1
+    return int(now + (in_order[k - 1] >> _COUNT_BITS))
 
 
 @in_place
-def _up_to(held: Groups, group: int, node: int) -> int:
-    """Return how many members of a group come no later than a node."""
-    first = held.groups[group, g.FIRST]
-    low, high = first, first + held.groups[group, g.SIZE]
-    while low < high:
-        middle = (low + high) // 2
-        if held.members[middle] <= node:
-            low = middle + 1
-        else:
-            high = middle
-    return int(low - first)
+def _end_of_window(board: Board, held: Groups, spans: Ints, job: Ints, now: int, tested: int, enough: int) -> int:
+    """Return the last expected end of the window in which nodes become enough.
+
+    Source: `_will_run_test` of Slurm 22.05's select plugins. Running jobs are taken away in the order of their expected
+    ends, all of a window at once, and windows double: the start is the last end of the first window that is enough.
+    """
+    first_end, last, window = b.FOREVER, enough, board.settings[b.END_WINDOW]
+    for group in range(held.sizes[g.GROUPS]):
+        if held.begins[group] >= 0 and g.is_open(board, held, spans, group, job, tested):
+            first_end = min(first_end, expected.next_end(board, held.members[held.groups[group, g.FIRST]], now))
+    first, width = first_end - first_end % window + window, window
+    while first + width < enough:
+        width *= 2
+    for group in range(held.sizes[g.GROUPS]):
+        if held.begins[group] >= 0 and g.is_open(board, held, spans, group, job, tested):
+            node = held.members[held.groups[group, g.FIRST]]
+            last = max(last, expected.last_end(board, node, now, first + width))
+    return int(last)
 
 
-@in_place
-def _last_of(held: Groups, wanted: int) -> int:
-    """Return the node with which the groups that are picked have so many, in the order of nodes."""
-    held.sizes[g.PICKS] += 1
-    mark, last = held.sizes[g.PICKS], -1
-    for k in range(held.sizes[g.PICKED]):
-        row = held.groups[held.picked[k]]
-        for place in range(row[g.FIRST], row[g.FIRST] + row[g.SIZE]):
-            held.marks[held.members[place]] = mark
-    while wanted > 0:
-        last += 1
-        wanted -= held.marks[last] == mark
-    return last
+@compiled
+def earliest(
+    board: Board, held: Groups, spans: Ints, number: int, now: int, tested: int, last: int, events: Ints
+) -> tuple[int, int]:
+    """Return when a job can start, and from when on its nodes are not reserved; FOREVER where not until `last`.
 
-
-@in_place
-def pick(board: Board, held: Groups, spans: Ints, number: int, now: int, start: int) -> None:
-    """Find the first nodes on which a job can begin at `start`, and split groups until these are whole groups.
-
-    `picked` has their groups, PICKED of them. `spans` has room for as many more as it has.
+    Nodes that are not reserved from `tested` on are tried, then those from the next instant on at which some stop being
+    reserved, unless the job starts before. free_within() has filled `begins`; `events` has room for one of each group.
     """
     job = board.jobs[number]
-    found = count = 0
+    while tested <= last:
+        following = _opens_next(board, held, spans, job, tested)
+        until = min(following, last)
+        if _free_at(board, held, spans, job, tested, until) >= job[b.NODES]:
+            start = _enough_at(board, held, spans, job, now, tested, events)
+            if start > now:
+                start = _end_of_window(board, held, spans, job, now, tested, start)
+            start = max(start, tested)
+            if start <= until:
+                return start, tested
+        tested = following
+    return b.FOREVER, tested
+
+
+@in_place
+def _keep_marked(held: Groups, spans: Ints, chosen: Ints, wanted: int) -> None:
+    """Leave the chosen nodes in the groups that are picked."""
+    held.sizes[g.PICKS] += 1
+    mark, kept = held.sizes[g.PICKS], 0
+    for k in range(wanted):
+        held.marks[chosen[k]] = mark
+    for k in range(held.sizes[g.PICKED]):
+        row, size = held.groups[held.picked[k]], 0
+        for place in range(row[g.FIRST], row[g.FIRST] + row[g.SIZE]):
+            size += held.marks[held.members[place]] == mark
+        if 0 < size < row[g.SIZE]:
+            g.split(held, spans, held.picked[k])
+        if size > 0:
+            held.picked[kept] = held.picked[k]
+            kept += 1
+    held.sizes[g.PICKED] = kept
+
+
+@compiled
+def pick(board: Board, held: Groups, spans: Ints, number: int, now: int, tested: int, start: int, chosen: Ints) -> None:
+    """Choose the nodes of a job that begins at `start`, and split groups until these are whole groups.
+
+    They are not reserved for a job that begins at `tested`; free_within() has filled `begins`. `picked` has their
+    groups, PICKED of them; `chosen` is overwritten. `spans` has room for as many more as it has.
+    """
+    job, found, count = board.jobs[number], 0, 0
     for group in range(held.sizes[g.GROUPS]):
-        row = held.groups[group]
-        if (
-            board.in_partition[job[b.PARTITION], row[g.KLASS]]
-            and on.free_from(board, held.members[row[g.FIRST]], job, now, held.room) <= start
-            and g.is_open(board, held, spans, group, job, start)
-        ):
-            found += row[g.SIZE]
+        if 0 <= held.begins[group] <= start and g.is_open(board, held, spans, group, job, tested):
+            found += held.groups[group, g.SIZE]
             held.picked[count] = group
             count += 1
     held.sizes[g.PICKED] = count
     if found == job[b.NODES]:
         return
-    last, kept = _last_of(held, job[b.NODES]), 0
+    free = none_usable(board.nodes)
     for k in range(count):
-        group = held.picked[k]
-        size = _up_to(held, group, last)
-        if 0 < size < held.groups[group, g.SIZE]:
-            g.split(held, spans, group, size)
-        if size > 0:
-            held.picked[kept] = group
-            kept += 1
-    held.sizes[g.PICKED] = kept
+        row = held.groups[held.picked[k]]
+        cpus = usable_cpus(job, expected.free_cpus_at(board, held.members[row[g.FIRST]], now, start))
+        for place in range(row[g.FIRST], row[g.FIRST] + row[g.SIZE]):
+            free[held.members[place]] = cpus
+    best_fit(board.nodes, free, job[b.NODES], chosen)
+    _keep_marked(held, spans, chosen, job[b.NODES])

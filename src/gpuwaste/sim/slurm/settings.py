@@ -10,6 +10,7 @@ from gpuwaste.core.errors import ConfigError
 from gpuwaste.sim.slurm import board as b
 from gpuwaste.sim.slurm.board import Ints
 
+_END_WINDOW_S: Final = 30  # select/cons_tres and cons_res, 22.05
 _DIGITS: Final = re.compile(r"[0-9]{1,9}")
 
 
@@ -61,6 +62,7 @@ def scheduler_settings(settings: Mapping[str, str]) -> Ints:
             )
         found[number.column] = value * number.unit
     every = lowered(settings)
+    found[b.END_WINDOW] = _END_WINDOW_S
     found[b.DEFER] = "defer" in given or "defer_batch" in given
     found[b.BACKFILLS] = every.get("schedulertype", "sched/backfill").lower() != "sched/builtin"
     found[b.REQUEUES] = every.get("jobrequeue", "1").lower() not in {"0", "no"}
