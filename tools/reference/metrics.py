@@ -68,7 +68,7 @@ def hub_rows() -> Iterator[Row]:
     hub.more.append(lambda: families({("gpu", ""): Tally()}))
     SignInMetrics(hub.registry, lambda: 0)
     hub.more.append(lambda: judging.families(judging.JudgingProgress(0, 1.0), 0))
-    standing = outlet_metrics.OutletStanding("hook", PumpState(), Behind(0, None, 0))
+    standing = outlet_metrics.OutletStanding("hook", PumpState(), Behind(0, None))
     hub.more.append(lambda: outlet_metrics.families([standing], 0))
     return _rows(hub.registry)
 

@@ -9,11 +9,11 @@ from typing import Any, Final
 
 import msgspec
 
+from gpuwaste.cli.given_files import given_files
 from gpuwaste.cli.hub_access import hub_client
 from gpuwaste.core.config import Config
-from gpuwaste.core.errors import ConfigError, UsageError
-from gpuwaste.documents.event_types import CatalogueDocument, KindRow
-from gpuwaste.events.catalogue import PREFIX, catalogue
+from gpuwaste.core.errors import ConfigError
+from gpuwaste.events.catalogue import catalogue
 from gpuwaste.events.outlet_files import OutletFile, load_outlet
 from gpuwaste.report.cells import one_line
 
@@ -39,18 +39,10 @@ def listed(options: argparse.Namespace, config: Config) -> int:
         after = answer["next"]
 
 
-def kinds() -> CatalogueDocument:
-    """Return the catalogue of this version."""
-    rows = [
-        KindRow(kind=kind.name, type=PREFIX + kind.name, about=kind.about, schema=kind.schema())
-        for kind in catalogue().values()
-    ]
-    return CatalogueDocument(kinds=rows)
-
-
 def check(paths: Sequence[Path], config: Config) -> int:
     """Print what each outlet does, or every bad file's error; returns the exit code."""
-    files = [file for path in paths or [Path(config.hub.outlets_dir)] for file in _files(path, given=bool(paths))]
+    usual = Path(config.hub.outlets_dir)
+    files = given_files(paths or [usual], "outlets") if paths or usual.exists() else []
     found: list[OutletFile] = []
     bad = False
     for file in files:
@@ -72,14 +64,3 @@ def check(paths: Sequence[Path], config: Config) -> int:
 
 def _begins(outlet: OutletFile) -> str:
     return "now" if outlet.begin == "now" else "with the oldest event"
-
-
-def _files(path: Path, *, given: bool) -> list[Path]:
-    """Return a directory's outlets, or the file itself. Raises UsageError."""
-    if path.is_dir():
-        return sorted(file for file in path.glob("*.toml") if file.name[0] != ".")
-    if not path.exists():
-        if given:
-            raise UsageError(f"{path}: no such file or directory: give the directory of the outlets")
-        return []
-    return [path]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from gpuwaste.advice.adviser import Adviser
 from gpuwaste.advice.submission import Advice, AdviceRequest, Outlook
 from gpuwaste.cli.asking import PredictQuery, of_job, of_words, predictions_of
+from gpuwaste.cli.given_files import given_files
 from gpuwaste.core.codec import convert
 from gpuwaste.core.config import Config
 from gpuwaste.core.errors import ConfigError, UsageError
@@ -38,7 +39,7 @@ def policies_of(options: argparse.Namespace, config: Config) -> "PolicySet":
 
 def check(paths: Sequence[Path], config: Config) -> int:
     """Print what each policy does, or every bad file's error; returns the exit code."""
-    files = [file for path in paths or [Path(config.advisor.policies_dir)] for file in _files(path)]
+    files = given_files(paths or [Path(config.advisor.policies_dir)], "policies")
     errors = [error for file in files if (error := _error_of(file))]
     for error in errors:
         sys.stderr.write(f"gpuwaste: {in_one_line(error)}\n")
@@ -91,15 +92,6 @@ def _advice(adviser: Adviser, prediction: PredictDocument) -> Advice:
     groups = unix_groups(request.user) if adviser.policies.uses_groups else frozenset[str]()
     outlook = Outlook(tuple(prediction.targets), tuple(prediction.changes), known.own, known.script)
     return adviser.decide(AdviceRequest(request, groups=groups), outlook)
-
-
-def _files(path: Path) -> list[Path]:
-    """Return a directory's policies, or the file itself. Raises UsageError."""
-    if path.is_dir():
-        return sorted(file for file in path.glob("*.toml") if file.name[0] != ".")
-    if not path.exists():
-        raise UsageError(f"{path}: no such file or directory: give the directory of the policies")
-    return [path]
 
 
 def _error_of(file: Path) -> str:

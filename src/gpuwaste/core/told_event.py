@@ -10,8 +10,7 @@ class ToldEvent:
     """What happened to a run, a node, a GPU or a model.
 
     `data` is JSON of the kind's type. `subject` is what it is about, such as node/NAME; of a run it is the run's key.
-    `user` and `account` are the run's, as accounting tells them, and `seq` its place in the stream: both are set by
-    the store.
+    The store sets `user` and `account`, the run's in accounting, and `seq`, the place in the stream.
     """
 
     id: str

@@ -32,6 +32,25 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
 
 
+def toml_files(directory: Path) -> list[Path]:
+    """Return the `*.toml` of a directory of data, by name, without hidden ones. Raises OSError."""
+    return sorted(path for path in directory.iterdir() if path.suffix == ".toml" and path.name[0] != ".")
+
+
+def read_data(path: Path, most: int, what: str) -> bytes:
+    """Return a plain file of at most `most` bytes; `what` says what it is. Raises ConfigError."""
+    from gpuwaste.core.files import open_plain  # noqa: PLC0415 a command that reads its configuration needs none of it
+
+    try:
+        with open_plain(path) as file:
+            data = file.read(most + 1)
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
+    if len(data) > most:
+        raise ConfigError(f"{path}: over {most} bytes: too large for {what}")
+    return data
+
+
 def parse_toml(data: bytes, where: str) -> dict[str, Any]:
     """Return TOML as parsed; `where` names it in errors. Raises ConfigError."""
     try:

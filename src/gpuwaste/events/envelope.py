@@ -40,18 +40,13 @@ def event_id(kind: str, subject: str, unique: str = "") -> str:
     return hashlib.sha256(f"{kind}\0{subject}\0{unique}".encode("utf-8", "backslashreplace")).hexdigest()
 
 
-def run_subject(run: RunKey) -> str:
-    """Return the subject of an event of a run."""
-    return str(run)
-
-
 def tell(
     kind: str, data: object, at_utc: int, *, subject: str = "", run: RunKey | None = None, unique: str = ""
 ) -> ToldEvent:
     """Return an event as the store takes it; `data` is of the kind's type. Raises KeyError for a kind that is none."""
     if not isinstance(data, catalogue()[kind].data):
         raise TypeError(f"{kind} takes {catalogue()[kind].data.__name__}, not {type(data).__name__}")
-    about = subject or (run_subject(run) if run else "")
+    about = subject or (str(run) if run else "")
     text = msgspec.json.encode(data).decode()
     return ToldEvent(event_id(kind, about, unique), kind, about, at_utc, text, run)
 
@@ -63,7 +58,7 @@ def event_of(stored: ToldEvent | HistoryEvent) -> Event:
         told = (stored.run, stored.user, stored.account)
         return Event(stored.seq, stored.id, stored.kind, stored.subject, stored.at_utc, data, *told)
     kind, run, job = OF_RUN[stored.kind], stored.run_key, stored.job
-    subject = run_subject(run)
+    subject = str(run)
     unique = str(stored.at_utc) if stored.kind == "ledger" else ""  # more may be learnt of a run again and again
     known = RunTold(run.cluster, run.job_id, run.start, job, stored.use, stored.script)
     owner = ("", "") if job is None else (job.user, job.account)

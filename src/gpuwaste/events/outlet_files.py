@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from gpuwaste.core.errors import ConfigError
-from gpuwaste.core.files import open_plain
-from gpuwaste.core.typed_toml import key, nearest, parse_toml, read_table
+from gpuwaste.core.typed_toml import key, nearest, parse_toml, read_data, read_table, toml_files
 from gpuwaste.events import outlets as ways_out
 from gpuwaste.events.catalogue import kinds_of
 from gpuwaste.events.outlet import Outlet
@@ -46,7 +45,7 @@ def load_outlets(directory: Path) -> tuple[list[OutletFile], list[ConfigError]]:
     A directory that is not there has none.
     """
     try:
-        found = sorted(path for path in directory.iterdir() if path.suffix == ".toml" and path.name[0] != ".")
+        found = toml_files(directory)
     except FileNotFoundError:
         return [], []
     except OSError as error:
@@ -66,7 +65,7 @@ def load_outlet(path: Path) -> OutletFile:
     where, title = str(path), path.name.removesuffix(".toml")
     if not _NAME.fullmatch(title):
         raise ConfigError(f"{where}: the file's name is the outlet's: letters, digits, . _ and - only, 64 at most")
-    parsed = parse_toml(_read(path), where)
+    parsed = parse_toml(read_data(path, MAX_FILE_B, "an outlet"), where)
     known = {"outlet", *ways()}
     for name in parsed:
         if name not in known:
@@ -89,14 +88,3 @@ def ways() -> dict[str, Any]:
     """Return the module of each way to hand events over, by the name of its table."""
     names = sorted(module.name for module in pkgutil.iter_modules(ways_out.__path__))
     return {name: importlib.import_module(f"{ways_out.__name__}.{name}") for name in names}
-
-
-def _read(path: Path) -> bytes:
-    try:
-        with open_plain(path) as file:
-            data = file.read(MAX_FILE_B + 1)
-    except OSError as error:
-        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
-    if len(data) > MAX_FILE_B:
-        raise ConfigError(f"{path}: over {MAX_FILE_B} bytes: too large for an outlet")
-    return data

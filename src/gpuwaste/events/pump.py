@@ -63,9 +63,9 @@ class Pump:
         """Hand over the next page; returns the seconds until the next step."""
         try:
             self._begin()
-            if self._events.behind(self.state.seq).events == 0:
-                return IDLE_S
             page = self._events.page(self.state.seq, PAGE)
+            if page.until == self.state.seq:
+                return IDLE_S
             self._deliver(page)
         except (OutletDownError, ConfigError, StoreError) as error:
             return self._failed(error)
@@ -80,7 +80,7 @@ class Pump:
             return
         place = self._events.place(self.file.name)
         if place is None:
-            place = self._events.behind(0).last if self.file.begin == "now" else 0
+            place = self._events.last(0) if self.file.begin == "now" else 0
             self._events.handed(self.file.name, place)
         self.state.seq = place
         self._begun = True

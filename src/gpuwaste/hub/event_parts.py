@@ -1,6 +1,7 @@
 """EventParts: the hub's side of events: sources that look now and then, a pump for each outlet, their figures."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -30,12 +31,24 @@ _LEFT_OUT: Final = log_event.error(
 )
 
 
+@dataclass(frozen=True, slots=True)
+class SourceViews:
+    """Where sources see what the cluster does and what predicts, and how long a GPU is idle before it is told."""
+
+    now: Callable[[], Now]
+    prediction: Callable[[], PredictionHealth]
+    idle_min_s: Callable[[], float]
+
+
 class EventParts:
     """`workers` run it: one looks, one for each outlet hands over. Nothing runs where there is no outlet."""
 
-    def __init__(self, store: HubStore, clock: Clock, outlets: Path, cluster: Callable[[], str]) -> None:
+    def __init__(
+        self, store: HubStore, clock: Clock, cluster: Callable[[], str], *, outlets: Path, views: SourceViews
+    ) -> None:
         """Read the outlets; one with an error is left out and logged: the hub has more to do than to send events."""
         self.store = EventStore(store, clock)
+        self._views = views
         files, errors = load_outlets(outlets)
         for error in errors:
             _LEFT_OUT.log(error=error)
@@ -44,15 +57,6 @@ class EventParts:
         self._cluster = cluster
         self._sources: list[Source] = sources(SourceStores(store, self.store))
         self._looker = Worker("event sources", self._turn, clock)
-        self._take: Callable[[], Now] | None = None
-        self._prediction: Callable[[], PredictionHealth] | None = None
-        self._idle_min_s: Callable[[], float] = float
-
-    def look_at(
-        self, take: Callable[[], Now], prediction: Callable[[], PredictionHealth], idle_min_s: Callable[[], float]
-    ) -> None:
-        """Say where sources see what the cluster does, and what predicts."""
-        self._take, self._prediction, self._idle_min_s = take, prediction, idle_min_s
 
     @property
     def workers(self) -> list[Worker]:
@@ -61,10 +65,11 @@ class EventParts:
 
     def look(self) -> int:
         """Tell what is news; returns how many events. Raises StoreError."""
-        if self._take is None or self._prediction is None or not self._cluster():
+        cluster, views = self._cluster(), self._views
+        if not cluster:
             return 0
         now = self._clock.utc_us() // 1_000_000
-        seen = Seen(now, self._cluster(), self._take(), self._prediction(), self._idle_min_s())
+        seen = Seen(now, cluster, views.now(), views.prediction(), views.idle_min_s())
         told = 0
         for source in self._sources:
             told += self.store.tell(source.events(seen))

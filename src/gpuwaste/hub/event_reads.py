@@ -10,14 +10,12 @@ import msgspec
 from gpuwaste.core.clock import Clock
 from gpuwaste.core.errors import ConfigError
 from gpuwaste.documents.event_types import (
-    CatalogueDocument,
     EventsAnswer,
-    KindRow,
     OutletRow,
     OutletsDocument,
     RefusedEvent,
 )
-from gpuwaste.events.catalogue import PREFIX, catalogue, kinds_of
+from gpuwaste.events.catalogue import PREFIX, kinds_of
 from gpuwaste.events.envelope import Event, encoded, event_of
 from gpuwaste.hub.event_parts import EventParts
 from gpuwaste.hub.refusal import BAD, FORBIDDEN, LATER, Refusal
@@ -48,8 +46,6 @@ class EventReads:
 
     def found(self, scope: Scope, after: int, limit: int, kinds: frozenset[str]) -> tuple[list[Event], int]:
         """Return events of some kinds after a place, as far as the caller may see them, and the last place."""
-        if not self._parts.store.behind(after).events:
-            return [], after
         page = self._parts.store.page(after, min(limit, MAX_EVENTS))
         found = map(event_of, page.events)
         return [event for event in found if event.kind in kinds and _may_see(scope, event)], page.until
@@ -61,7 +57,7 @@ class EventReads:
 
     def last(self) -> int:
         """Return the newest place of the stream."""
-        return self._parts.store.behind(0).last
+        return self._parts.store.last(0)
 
     def check_streams(self) -> None:
         """Raise Refusal where too many readers stay connected."""
@@ -79,35 +75,25 @@ class EventReads:
             with self._lock:
                 self._streams -= 1
 
-    def catalogue(self, _: Scope) -> CatalogueDocument:
-        """Return every kind with its schema."""
-        kinds = [
-            KindRow(kind=kind.name, type=PREFIX + kind.name, about=kind.about, schema=kind.schema())
-            for kind in catalogue().values()
-        ]
-        return CatalogueDocument(kinds=kinds)
-
     def outlets(self, scope: Scope) -> OutletsDocument:
         """Return how the outlets stand, to operators."""
         if not scope.everything:
             raise Refusal(FORBIDDEN, "outlets are for operators")
         counts = self._parts.store.dead_counts()
-        rows = []
-        for pump in self._parts.pumps:
-            behind = self._parts.store.behind(pump.state.seq)
-            rows.append(
-                OutletRow(
-                    name=pump.file.name,
-                    way=pump.file.way,
-                    kinds=sorted(pump.file.kinds),
-                    handed=pump.state.seq,
-                    behind=behind.events,
-                    oldest=behind.first_utc,
-                    failures=pump.state.failures,
-                    error=pump.state.error,
-                    refused=counts.get(pump.file.name, 0),
-                )
+        rows = [
+            OutletRow(
+                name=one.name,
+                way=pump.file.way,
+                kinds=sorted(pump.file.kinds),
+                handed=one.state.seq,
+                behind=one.behind.events,
+                oldest=one.behind.first_utc,
+                failures=one.state.failures,
+                error=one.state.error,
+                refused=counts.get(one.name, 0),
             )
+            for pump, one in zip(self._parts.pumps, self._parts.standings(), strict=True)
+        ]
         refused = [_refused(row) for row in self._parts.store.dead(_REFUSED)]
         return OutletsDocument(generated=self._clock.utc_us() // 1_000_000, outlets=rows, refused=refused)
 

@@ -13,6 +13,7 @@ from gpuwaste.core import log_event
 from gpuwaste.core.errors import GpuwasteError, ModelError
 from gpuwaste.core.once import Once
 from gpuwaste.core.request import JobRequest
+from gpuwaste.hub.expectations import MAX_PAST, PAST_S
 from gpuwaste.plan.waits.features import vector, wait_features
 from gpuwaste.plan.waits.instant import JobRows, no_rows
 from gpuwaste.plan.waits.knowledge import Knowledge, learnt_of
@@ -26,8 +27,6 @@ from gpuwaste.slurm.scontrol import RunningJob
 from gpuwaste.store.hub.hub_store import HubStore
 
 RELEARNT_S: Final = 3600
-PAST_S: Final = 30 * 86400
-MAX_PAST: Final = 50_000
 _LOADED: Final = log_event.info("wait-model-loaded: model of waits loaded: {name} {hash}")
 _NOT_LOADED: Final = log_event.warning(
     "wait-model-not-loaded: cannot load the model of waits, expected starts are simulated: {error}",

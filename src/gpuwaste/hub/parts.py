@@ -26,7 +26,7 @@ from gpuwaste.hub.curves.agents import AgentSamples
 from gpuwaste.hub.curves.prometheus import PrometheusSamples
 from gpuwaste.hub.curves.service import Curves
 from gpuwaste.hub.disputes import Disputes
-from gpuwaste.hub.event_parts import EventParts
+from gpuwaste.hub.event_parts import EventParts, SourceViews
 from gpuwaste.hub.event_reads import EventReads
 from gpuwaste.hub.expectations import Expectations
 from gpuwaste.hub.ingest import Ingest
@@ -181,10 +181,11 @@ class Hub:
         )
         views = ViewReads(self.store, ledger, clock, self.rewriter)
         self.now = NowReads(self.store, self.site, verdict_reads, settings=ledger, clock=clock, importer=self.importer)
-        self.events = EventParts(self.store, clock, Path(hub.outlets_dir), lambda: self.site.known_cluster)
-        self.events.look_at(self.now.take, self.predictions.health, lambda: self.judging.standing.finding_min_s)
+        seen = SourceViews(self.now.take, self.predictions.health, lambda: self.judging.standing.finding_min_s)
+        cluster, outlets = (lambda: self.site.known_cluster), Path(hub.outlets_dir)
+        self.events = EventParts(self.store, clock, cluster, outlets=outlets, views=seen)
         self.metrics.more.append(self.events.metrics)
-        self.backups = Backups(self.store, Path(hub.state_dir), clock, lambda: self.site.known_cluster)
+        self.backups = Backups(self.store, Path(hub.state_dir), clock, cluster)
         self.services = Services(
             identity=self.identity,
             ingest=self._ingest,
@@ -202,7 +203,7 @@ class Hub:
             curves=self.curves,
             disputes=Disputes(DisputeStore(self.store, clock)),
             views=views,
-            events=EventReads(self.events, lambda: self.site.known_cluster, clock),
+            events=EventReads(self.events, cluster, clock),
             simulations=SimulationReads(Path(hub.state_dir) / SIMULATIONS),
             health=self.health,
             visitors=visitors,

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Final
 
 from gpuwaste.core.clock import Clock
@@ -10,7 +9,7 @@ from gpuwaste.core.errors import ParseError
 from gpuwaste.core.told_event import ToldEvent
 from gpuwaste.core.units import DAY_S
 from gpuwaste.core.verdict import Verdict
-from gpuwaste.events.envelope import tell
+from gpuwaste.events.envelope import event_id
 from gpuwaste.hub.authentication import Identity
 from gpuwaste.hub.batch_taker import BatchTaker, sender_of
 from gpuwaste.hub.cluster_facts import ClusterFacts, UnknownSiteError
@@ -22,6 +21,7 @@ from gpuwaste.wire.batch import Envelope, parse_verdicts
 from gpuwaste.wire.identity import Caller
 
 _AHEAD_US: Final = DAY_S * 1_000_000  # how far an advisor's clock may go before this host's
+_KIND: Final = "job.verdict"
 _FIRST_US: Final = 946_684_800_000_000  # 2000-01-01: before it there was no Slurm
 
 
@@ -41,8 +41,7 @@ class VerdictIngest(BatchTaker[Verdict]):
         self._clock = clock
 
     def _store_rows(self, rows: Sequence[Verdict], envelope: Envelope, rejected: int) -> None:
-        told = [replace(_event(row), data="") for row in rows]  # it is read beside the verdict, which is kept as well
-        new = self._store.add(rows, envelope.node, told)
+        new = self._store.add(rows, envelope.node, [_event(row) for row in rows])
         self._metrics.verdicts(Counter(new), rejected)
 
     def _check_sender(self, caller: Caller, envelope: Envelope) -> None:
@@ -70,4 +69,6 @@ class VerdictIngest(BatchTaker[Verdict]):
 
 
 def _event(row: Verdict) -> ToldEvent:
-    return tell("job.verdict", row, row.at_utc_us // 1_000_000, subject=VERDICT + row.id)
+    """Return the event of a verdict, without data: it is read beside the verdict, which is kept as well."""
+    subject = VERDICT + row.id
+    return ToldEvent(event_id(_KIND, subject), _KIND, subject, row.at_utc_us // 1_000_000, data="")

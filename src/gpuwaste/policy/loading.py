@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from gpuwaste.core.errors import ConfigError
-from gpuwaste.core.files import open_plain
-from gpuwaste.core.typed_toml import nearest, parse_toml, read_table
+from gpuwaste.core.typed_toml import nearest, parse_toml, read_data, read_table, toml_files
 from gpuwaste.policy.declarations import GPUS, TABLES, TARGETS, Policy, TargetRule
 from gpuwaste.policy.policy_set import PolicySet
 from gpuwaste.policy.values import READERS
@@ -41,7 +40,7 @@ def load_policies(directory: Path) -> PolicySet:
     A directory that is not there, or has none, gives the built-in one alone: shadow for all. Raises ConfigError.
     """
     try:
-        found = sorted(path for path in directory.iterdir() if path.suffix == ".toml" and path.name[0] != ".")
+        found = toml_files(directory)
     except FileNotFoundError:
         found = []
     except OSError as error:
@@ -53,7 +52,7 @@ def load_files(paths: Iterable[Path]) -> PolicySet:
     """Return the policies of these files in this order, the built-in one last. Raises ConfigError."""
     digest, policies, names = hashlib.sha256(), [], {BUILT_IN_NAME: "the built-in policy"}
     for path in paths:
-        data = _read(path)
+        data = read_data(path, MAX_FILE_B, "a policy")
         policy = policy_from_toml(data, str(path))
         if policy.name in names:
             raise ConfigError(f"{path}: [policy] name {policy.name!r}: is used by {names[policy.name]}: rename one")
@@ -109,14 +108,3 @@ def _target(name: str, data: Any, where: str) -> TargetRule:
     if rule.warn.p is not None and rule.reject.p is not None and rule.reject.p < rule.warn.p:
         raise ConfigError(f"{where}: reject {rule.reject} is below warn {rule.warn}: nobody would get a warning")
     return replace(rule, basis=_GPUS_BASIS) if name == GPUS and "basis" not in data else rule
-
-
-def _read(path: Path) -> bytes:
-    try:
-        with open_plain(path) as file:
-            data = file.read(MAX_FILE_B + 1)
-    except OSError as error:
-        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
-    if len(data) > MAX_FILE_B:
-        raise ConfigError(f"{path}: over {MAX_FILE_B} bytes: too large for a policy")
-    return data

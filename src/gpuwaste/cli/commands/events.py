@@ -37,13 +37,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Do it and print the result."""
-    from gpuwaste.cli import events
-
     if options.action == "kinds":
+        from gpuwaste.documents.event_catalogue import catalogue_document
         from gpuwaste.report.event_text import kinds_text
 
-        print_own(events.kinds(), kinds_text, as_json=options.json)
+        print_own(catalogue_document(), kinds_text, as_json=options.json)
         return 0
+    from gpuwaste.cli import events
+
     config = config_of(options)
     if options.action == "check":
         return events.check(options.paths, config)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from gpuwaste.core.run import RunKey
 from gpuwaste.core.told_event import ToldEvent
-from gpuwaste.events.envelope import run_subject, tell
+from gpuwaste.events.envelope import tell
 from gpuwaste.events.kinds.waste import IdleHeld
 from gpuwaste.hub.event_sources import Seen, SourceStores
 from gpuwaste.hub.event_sources._open import Open
@@ -35,8 +35,8 @@ class IdleGpus:
     def events(self, seen: Seen) -> Sequence[ToldEvent]:
         """Return what has begun, grown and ended."""
         known = self._open.subjects(seen.now)
-        held = {run_subject(_key(one)): one for one in seen.held.runs}
-        idle = {run_subject(one.run): one for one in _idle(seen)}
+        held = {str(_key(one)): one for one in seen.held.runs}
+        idle = {str(one.run): one for one in _idle(seen)}
         unsure = {subject for subject in known if subject in held and subject not in idle and _unknown(held[subject])}
         self._runs = {subject: one.run.start for subject, one in idle.items()} | {s: known[s] for s in unsure}
         self._next = {subject: self._said[subject] for subject in unsure if subject in self._said}

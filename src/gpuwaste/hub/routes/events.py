@@ -8,6 +8,7 @@ from fastapi import FastAPI, Query, Request, Response
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
 
+from gpuwaste.documents.event_catalogue import catalogue_document
 from gpuwaste.documents.event_types import CatalogueDocument, EventsAnswer, OutletsDocument
 from gpuwaste.hub.event_reads import MAX_EVENTS, EventReads, wanted
 from gpuwaste.hub.exchange import Exchange, Number
@@ -41,7 +42,7 @@ def add(app: FastAPI, exchange: Exchange) -> None:
     @app.get("/v1/events/kinds", responses=answers(CatalogueDocument))
     async def kinds(request: Request) -> Response:
         """Return every kind of event with the JSON Schema of its data."""
-        return await exchange.document(request, events.catalogue)
+        return await exchange.document(request, lambda _: catalogue_document())
 
     @app.get("/v1/outlets", responses=answers(OutletsDocument))
     async def outlets(request: Request) -> Response:

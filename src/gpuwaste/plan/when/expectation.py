@@ -150,9 +150,8 @@ def _joined(waiting: Jobs, asked: Jobs, k: int, at: int) -> Jobs:
 
 def kinds_of(jobs: Jobs) -> Ints:
     """Return a number for each job, [n] from 0: equal for jobs that ask for the same in the same pools."""
-    known: dict[bytes, int] = {}
     rows = np.column_stack((jobs.asks, jobs.pools, jobs.limit_s))
-    return np.array([known.setdefault(row.tobytes(), len(known)) for row in rows], np.int64)
+    return np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1)
 
 
 def _asked(jobs: Jobs, run: Ints, kinds: Ints) -> Asked:

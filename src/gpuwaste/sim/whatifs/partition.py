@@ -60,8 +60,7 @@ def _setting(pair: str) -> tuple[str, Any]:
         found = read(text[:40])
     except ParseError as error:
         raise UsageError(f"--what-if partition: {name}: {error}") from error
-    if found is not None and not (0 if name.startswith("Priority") else 1) <= found <= (
-        _MOST if name.startswith("Priority") else values.MOST
-    ):
+    least, most = (0, _MOST) if name.startswith("Priority") else (1, values.MOST)
+    if found is not None and not least <= found <= most:
         raise UsageError(f"--what-if partition: {name}={text[:20]}: out of range")
     return field, found

@@ -27,11 +27,10 @@ DeadLetter = tuple[int, str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Behind:
-    """What comes after a place in the stream: how many events, when the first happened (UTC s), and the last seq."""
+    """What comes after a place in the stream: how many events, and when the first happened, UTC seconds."""
 
     events: int
     first_utc: int | None
-    last: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +53,14 @@ class EventStore:
         if not events:
             return 0
         with self._store.writing() as db:
-            return tell(db, events, self._now())
+            return append_told(db, events, self._now())
 
     def page(self, after: int, limit: int) -> StreamPage:
         """Return the events whose seq is greater than `after`, up to `limit` of each table, in order."""
         # The tables are read one after the other: what comes meanwhile is of the next page.
-        until = self.behind(after).last
+        until = self.last(after)
+        if until == after:
+            return StreamPage((), after)
         with self._store.reader() as db:
             rows = db.rows("events_told_page", {"after": after, "limit": limit})
             said = [row["subject"].removeprefix(VERDICT) for row in rows if not row["data"]]
@@ -75,7 +76,12 @@ class EventStore:
         """Return what comes after a place."""
         with self._store.reader() as db:
             row = db.rows("events_behind", {"after": after})[0]
-        return Behind(int(row["events"]), row["first_utc"], int(row["last"]))
+        return Behind(int(row["events"]), row["first_utc"])
+
+    def last(self, after: int) -> int:
+        """Return the last place of the stream; `after` where nothing comes after it."""
+        with self._store.reader() as db:
+            return int(db.rows("events_last", {"after": after})[0]["last"])
 
     def told_since(self, kinds: Collection[str], since: int, limit: int) -> list[dict[str, Any]]:
         """Return kind, subject and data of the events of some kinds since a UTC second, the oldest first."""
@@ -135,7 +141,7 @@ def _told(row: Mapping[str, Any], verdicts: Mapping[str, Mapping[str, Any]]) -> 
     return ToldEvent(**text, run=run)
 
 
-def tell(db: Database, events: Sequence[ToldEvent], now: int) -> int:
+def append_told(db: Database, events: Sequence[ToldEvent], now: int) -> int:
     """Append events in the transaction of what they tell of; returns how many are new."""
     rows = [_row(no, event) for no, event in enumerate(events)]
     since = min(now, *(event.at_utc for event in events)) - _SAME_S

@@ -414,7 +414,7 @@ def _without_rolled(db: Database, hours: Sequence[AllocationHour], bounds: Mappi
 
 
 def _uses(
-    db: Database, rows: Sequence[Mapping[str, Any]], page: Mapping[str, int | bool], under_use: UnderUse
+    db: Database, rows: Sequence[Mapping[str, Any]], page: Mapping[str, int], under_use: UnderUse
 ) -> dict[RunKey, RunUse]:
     """Return what the ledger says of the runs that ended among the events `rows` of a page."""
     held = [row for row in rows if row["job_id"] is not None and row["gpus"] and row["end"] is not None]

@@ -13,7 +13,7 @@ from gpuwaste.core.underuse import UnderUse
 from gpuwaste.core.units import DAY_S, HOUR_S
 from gpuwaste.core.verdict import Verdict
 from gpuwaste.store.database import Database
-from gpuwaste.store.hub.event_store import tell
+from gpuwaste.store.hub.event_store import append_told
 from gpuwaste.store.hub.hub_store import HubStore
 from gpuwaste.store.hub.job_columns import FAR_S
 from gpuwaste.store.hub.json_rows import VERDICT_COLUMNS, to_json
@@ -97,7 +97,7 @@ class VerdictStore:
         values = {"rows": to_json(rows.values()), "shape": VERDICT_COLUMNS.shape, "lo": min(rows), "hi": max(rows)}
         actions = [str(action) for (action,) in db.run("verdicts_add", values).fetchall()]
         if actions and told:
-            tell(db, told, now)
+            append_told(db, told, now)
         return actions
 
     def prune(self, days: int) -> int:

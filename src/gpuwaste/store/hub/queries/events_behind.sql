@@ -1,7 +1,7 @@
--- How many events come after $after, when the first of them happened, and the last seq.
-SELECT count(*) AS events, min(at_utc) AS first_utc, coalesce(max(seq), $after) AS last
+-- How many events come after $after, and when the first of them happened.
+SELECT count(*) AS events, min(at_utc) AS first_utc
 FROM (
-    SELECT seq, at_utc FROM events WHERE seq > $after
+    SELECT at_utc FROM events WHERE seq > $after
     UNION ALL
-    SELECT seq, at_utc FROM told_events WHERE seq > $after
+    SELECT at_utc FROM told_events WHERE seq > $after
 )

@@ -1,0 +1,19 @@
+"""Files of data that a command is given: directories of TOML, or the files themselves."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from gpuwaste.core.errors import UsageError
+
+
+def given_files(paths: Sequence[Path], what: str) -> list[Path]:
+    """Return each directory's TOML files by name, and the other paths as they are. Raises UsageError."""
+    return [file for path in paths for file in _files(path, what)]
+
+
+def _files(path: Path, what: str) -> list[Path]:
+    if path.is_dir():
+        return sorted(file for file in path.glob("*.toml") if file.name[0] != ".")
+    if not path.exists():
+        raise UsageError(f"{path}: no such file or directory: give the directory of the {what}")
+    return [path]
